@@ -1,0 +1,1 @@
+"""The library under all services: resources, ports, adapters, machinery and runtime."""

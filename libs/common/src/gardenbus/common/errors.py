@@ -1,0 +1,119 @@
+"""Every error that crosses a package border, sorted by what the caller should do about it.
+
+    GardenbusError
+    ├── Transient               the same call may succeed later
+    │   ├── Unavailable         a server is away, fenced or full: wait, with backoff
+    │   └── Conflict            the object changed underneath: look again at once, this is no failure
+    ├── Terminal                the same call never succeeds until its input changes
+    │   ├── InvalidResource     the document breaks a rule; carries the fields (422)
+    │   ├── BadRequest          the message cannot be read at all (400)
+    │   ├── Forbidden           admission or permission says no (403)
+    │   └── Unsupported         the kind, verb or value is not known here (400)
+    ├── NotFound                the object is not there (404)
+    └── SettingsInvalid         the process cannot start; lists all problems (exit code 2)
+
+Adapters translate the clients' exceptions into these and chain them.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class GardenbusError(Exception):
+    """The root: has a `code` (as HTTP) and a `reason` (one CamelCase word, as Kubernetes')."""
+
+    code: ClassVar[int] = 503
+    reason: ClassVar[str] = "InternalError"
+
+    @property
+    def message(self) -> str:
+        """What happened and what to do, in one sentence."""
+        return str(self.args[0]) if self.args else self.reason
+
+
+class Transient(GardenbusError):
+    """May succeed later, unchanged."""
+
+
+class Unavailable(Transient):
+    """A server is away, fenced, or over its limit. Retry with backoff."""
+
+    code = 503
+    reason = "ServiceUnavailable"
+
+
+class Conflict(Transient):
+    """The object is not what the write was based on. Read again and decide again, at once."""
+
+    code = 409
+    reason = "Conflict"
+
+
+class AlreadyExists(Conflict):
+    """An object of that kind and name is there already."""
+
+    reason = "AlreadyExists"
+
+
+class Terminal(GardenbusError):
+    """Never succeeds until its input changes."""
+
+    code = 422
+    reason = "Invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldProblem:
+    """One field that breaks a rule: `field` is its path (`spec.provider.workers[0].name`)."""
+
+    field: str
+    message: str
+
+
+class InvalidResource(Terminal):
+    """The document breaks rules of its kind; `problems` names each field."""
+
+    code = 422
+    reason = "Invalid"
+
+    def __init__(self, message: str, problems: tuple[FieldProblem, ...] = ()) -> None:
+        super().__init__(message)
+        self.problems = problems
+
+
+class BadRequest(Terminal):
+    """The message cannot be read: not UTF-8, not JSON or YAML, too deep, too big, no kind, no name."""
+
+    code = 400
+    reason = "BadRequest"
+
+
+class Forbidden(Terminal):
+    """Admission refuses: in use, not confirmed, not yours."""
+
+    code = 403
+    reason = "Forbidden"
+
+
+class Unsupported(Terminal):
+    """The kind, group, verb or value is not known here."""
+
+    code = 400
+    reason = "Unsupported"
+
+
+class NotFound(GardenbusError):
+    """The object is not there."""
+
+    code = 404
+    reason = "NotFound"
+
+
+class SettingsInvalid(GardenbusError):
+    """The process cannot start with these settings. `problems` lists all of them, `path: message`."""
+
+    reason = "SettingsInvalid"
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems

@@ -1,0 +1,1 @@
+"""Asyncio without a domain: backoff, informers, the controller loop, the relay."""

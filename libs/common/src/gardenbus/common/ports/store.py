@@ -1,0 +1,246 @@
+"""The store as the services see it: every write is one atomic function, with its news in the outbox.
+
+Errors: `Conflict` when the object is not what the write was based on, `NotFound`, `AlreadyExists`, `Forbidden` when a
+guard refuses, `Unavailable` when the store is away, fenced (a relay has not opened it since it started) or its outbox
+is full. `bind` and `park` answer each item on its own instead of raising.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+from gardenbus.common.resources.document import Document, StoredObject
+from gardenbus.common.resources.keys import ObjectKey
+
+
+class RequestOrigin(msgspec.Struct, frozen=True, order=True):
+    """Where a request stands in the order of the bus: REQUESTS' incarnation, sequence, document within the message.
+
+    An answered request takes the position of REQUESTS' last message at its arrival (`document` = 2**31).
+    """
+
+    created: int
+    sequence: int
+    document: int = 0
+
+
+class Superseded(msgspec.Struct, frozen=True):
+    """A newer request on the same object was taken already: there is nothing left to do."""
+
+    by: RequestOrigin
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Part of a list. `version` and `gain` are the store's when the *first* page was read (carried in the token)."""
+
+    objects: Sequence[StoredObject]
+    version: int
+    gain: int
+    continue_token: str | None = None
+
+
+class Gains(msgspec.Struct, frozen=True):
+    """How often something may have come to fit that did not: by objects (seeds, profiles, …) and by freed usage."""
+
+    objects: int
+    usage: int
+
+
+class Binding(msgspec.Struct, frozen=True):
+    """One placement to be made. `spec` (whole, decoded) replaces the shoot's where binding defaults fields in it."""
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    seed: str
+    gate: int | None
+    spec: Document | None = None
+
+
+BindOutcome = Literal[
+    "bound",
+    "gone",  # the shoot is not there, or another uid
+    "changed",  # another generation: look again
+    "scheduled",  # has a seed already
+    "deleting",
+    "seed-gone",  # missing, deleting or marked for removal
+    "seed-changed",  # the gate differs: look again
+    "full",
+]
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Shoots per seed for the seeds whose usage changed after `since`; `version` is what to pass next time."""
+
+    version: int
+    seeds: Mapping[str, int]
+    gains: Gains
+
+
+class BindReply(msgspec.Struct, frozen=True):
+    """An outcome per item, in order, and what changed in usage."""
+
+    outcomes: Sequence[BindOutcome]
+    usage: Usage
+
+
+class Parking(msgspec.Struct, frozen=True):
+    """One shoot that fits nowhere on the snapshot that stood at `seen`.
+
+    `waiting_class` names the shoots that ask for the same things, `descriptor` says (as JSON) what those are.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    scheduler_name: str
+    waiting_class: str
+    descriptor: bytes
+    seen: Gains
+    message: str
+
+
+class Parked(msgspec.Struct, frozen=True):
+    """`parked` with the number of refusals so far; `again`: something was gained since `seen`; `done`: not pending."""
+
+    outcome: Literal["parked", "again", "done"]
+    attempts: int
+
+
+class ParkReply(msgspec.Struct, frozen=True):
+    """An outcome per item, in order, and what changed in usage."""
+
+    outcomes: Sequence[Parked]
+    usage: Usage
+
+
+class WaitingClass(msgspec.Struct, frozen=True):
+    """Shoots that wait for the same things. `unseen` of them were refused before the latest gain."""
+
+    waiting_class: str
+    descriptor: bytes
+    waiting: int
+    unseen: int
+
+
+class Guard(msgspec.Struct, frozen=True):
+    """A set that must be empty when an object is deleted: `usage` of a seed, or `references` to a key."""
+
+    kind: Literal["usage", "references"]
+    name: str
+    message: str
+
+
+class EventRecord(msgspec.Struct, frozen=True):
+    """A Kubernetes-style Event about an object."""
+
+    about: ObjectKey
+    uid: str
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+    reporter: str
+    action: str = ""
+
+
+class Store(Protocol):
+    """The truth. See the module for the errors."""
+
+    async def get(self, key: ObjectKey) -> StoredObject | None:
+        """One object, or None."""
+        ...
+
+    async def get_many(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
+        """Several, in order, in one round trip."""
+        ...
+
+    async def list_page(
+        self, kind: str, namespace: str | None = None, *, limit: int = 500, continue_token: str | None = None
+    ) -> Page:
+        """Objects of a kind (in one namespace, or in all), by namespace and name."""
+        ...
+
+    async def create(
+        self, document: Document, *, origin: RequestOrigin | None = None, last_applied: bytes = b"", gate: int | None = None
+    ) -> StoredObject | Superseded:
+        """Store a new object: uid, version, generation 1, creationTimestamp.
+
+        A Shoot with spec.seedName passes the checks of a bind on that seed, `gate` included. Raises AlreadyExists, or
+        Forbidden when a unique claim (a Project's namespace) is taken or the seed refuses.
+        """
+        ...
+
+    async def update(
+        self,
+        base: StoredObject,
+        document: Document,
+        *,
+        origin: RequestOrigin | None = None,
+        last_applied: bytes | None = None,
+        report_fences: bytes | None = None,
+        bump_generation: bool = False,
+    ) -> StoredObject | Superseded:
+        """Replace what `base` was by `document` (spec, status, labels, annotations, finalizers, all of it).
+
+        Nothing is written, and `base` comes back, when nothing differs. The generation grows when spec does (or with
+        `bump_generation`). An object that is deleting and has no finalizer left is removed. Raises Conflict when the
+        store has another version than `base`.
+        """
+        ...
+
+    async def delete(
+        self, base: StoredObject, *, origin: RequestOrigin | None = None, guards: Sequence[Guard] = ()
+    ) -> StoredObject | Superseded | None:
+        """Mark for deletion (finalizers left: the object comes back) or remove (None). Forbidden when guarded."""
+        ...
+
+    async def bind(self, bindings: Sequence[Binding], usage_since: int = 0) -> BindReply:
+        """Place at most 100 shoots; each is checked on its own."""
+        ...
+
+    async def park(self, parkings: Sequence[Parking], usage_since: int = 0) -> ParkReply:
+        """Let at most 100 shoots wait, with their refusal in status and (when its text is new) an Event."""
+        ...
+
+    async def wake(self, scheduler_name: str, waiting_class: str, limit: int) -> int:
+        """Queue again at most `limit` shoots of a class that were refused before the latest gain; answer how many."""
+        ...
+
+    async def waiting(self, scheduler_name: str) -> Sequence[WaitingClass]:
+        """The classes that wait for this scheduler."""
+        ...
+
+    async def usage(self, since: int = 0) -> Usage:
+        """Usage of the seeds whose usage changed after `since` (0: of all that have any)."""
+        ...
+
+    async def shoots_on(self, seed: str) -> Sequence[ObjectKey]:
+        """The shoots that a seed's usage counts (by spec.seedName or status.seedName)."""
+        ...
+
+    async def dependents(self, owner_uid: str) -> Sequence[ObjectKey]:
+        """Objects with an ownerReference to this uid."""
+        ...
+
+    async def exists_uid(self, uid: str) -> bool:
+        """Whether an object with this uid is stored."""
+        ...
+
+    async def record_event(self, event: EventRecord) -> None:
+        """Announce an Event; the same again within 10 minutes raises its count."""
+        ...
+
+    async def accept_fence(self, seed: str, created: int, number: int) -> bool:
+        """Whether a gardenlet's fencing number is not older than the highest seen of its seed; remembers it."""
+        ...
+
+    async def census(self) -> Mapping[str, int]:
+        """Counts for people: `shoots.pending`, `shoots.waiting`, `shoots.waiting_unseen`, `outbox`, `objects.<kind>`."""
+        ...
+
+    async def close(self) -> None:
+        """Release the connections."""
+        ...

@@ -1,0 +1,1 @@
+"""Gardener's kinds as values: documents, metadata rules, typed views. No I/O, clock or randomness."""

@@ -1,0 +1,166 @@
+"""The untouched document: how a manifest is taken apart for the store and put together again.
+
+A manifest is kept in parts, each the JSON text that it was sent as, so that fields nobody here knows survive and that
+the store can change what it owns (uid, versions, the binding, the scheduler's refusal) without parsing anything.
+What the parts are is a contract with the Redis functions in `adapters/functions.lua`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gardenbus.common.resources.keys import ObjectKey
+
+Document = dict[str, Any]
+"""A manifest decoded to plain values."""
+
+STATUS_LABEL = "shoot.gardener.cloud/status"
+SEED_LABEL_PREFIX = "name.seed.gardener.cloud/"
+
+_SYSTEM_METADATA = frozenset(
+    {
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "finalizers",
+        "labels",
+        "managedFields",
+        "selfLink",
+    }
+)
+_TOP_LEVEL = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
+
+encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+class Parts(NamedTuple):
+    """A manifest in parts. `meta` and `rest` are the inside of a JSON object (no braces); the others whole values."""
+
+    api_version: str
+    kind: str
+    meta: bytes  # metadata but for what the store owns, and labels and finalizers
+    labels: bytes  # the inside of the labels' object
+    finalizers: tuple[str, ...]
+    spec: bytes  # the inside of spec without seedName; b"\0" when there is no spec
+    status: bytes  # the inside of status without seedName and, for a waiting shoot, lastOperation
+    rest: bytes  # other top-level fields
+    seed_name: str  # spec.seedName of a Shoot
+    status_seed_name: str  # status.seedName of a Shoot
+
+
+NO_SPEC = b"\0"
+
+
+def _inside(mapping: Mapping[str, Any]) -> bytes:
+    return encode(mapping)[1:-1]
+
+
+def split(document: Document) -> Parts:
+    """Take a manifest apart. What the store owns in metadata (uid, versions, times) is left out."""
+    metadata: Mapping[str, Any] = document.get("metadata") or {}
+    spec: Mapping[str, Any] | None = document.get("spec")
+    status: Mapping[str, Any] = document.get("status") or {}
+    labels: Mapping[str, Any] = metadata.get("labels") or {}
+    seed_name = status_seed_name = ""
+    if document["kind"] == "Shoot":
+        seed_name = (spec or {}).get("seedName") or ""
+        status_seed_name = status.get("seedName") or ""
+        spec = {name: value for name, value in (spec or {}).items() if name != "seedName"}
+        status = {name: value for name, value in status.items() if name != "seedName"}
+        labels = {name: value for name, value in labels.items() if not name.startswith(SEED_LABEL_PREFIX)}
+    return Parts(
+        api_version=document["apiVersion"],
+        kind=document["kind"],
+        meta=_inside({name: value for name, value in metadata.items() if name not in _SYSTEM_METADATA}),
+        labels=_inside(labels),
+        finalizers=tuple(metadata.get("finalizers") or ()),
+        spec=NO_SPEC if spec is None else _inside(spec),
+        status=_inside(status),
+        rest=_inside({name: value for name, value in document.items() if name not in _TOP_LEVEL}),
+        seed_name=seed_name,
+        status_seed_name=status_seed_name,
+    )
+
+
+class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
+    """One object as the store holds it.
+
+    `version` is the resourceVersion, `pending` the inside of the refusal that the scheduler parked the shoot with
+    (it stands in for status.lastOperation), `gate` the number that changes with whatever a bind depends on in a Seed.
+    """
+
+    key: ObjectKey
+    parts: Parts
+    uid: str
+    version: int
+    generation: int
+    created_at: str
+    deleting_at: str = ""
+    pending: bytes = b""
+    gate: int = 0
+    last_applied: bytes = b""
+    report_fences: bytes = b""
+
+    @property
+    def is_deleting(self) -> bool:
+        """Whether deletion was asked for and finalizers hold it up."""
+        return bool(self.deleting_at)
+
+    def encoded(self) -> bytes:
+        """The whole manifest as JSON, put together without parsing."""
+        return b"{" + b",".join(self._members()) + b"}"
+
+    def document(self) -> Document:
+        """The whole manifest, decoded anew (the caller may change it)."""
+        document: Document = _decode(self.encoded())
+        return document
+
+    def _members(self) -> Sequence[bytes]:
+        parts = self.parts
+        members = [
+            b'"apiVersion":' + encode(parts.api_version),
+            b'"kind":' + encode(parts.kind),
+            b'"metadata":{' + b",".join(self._metadata()) + b"}",
+        ]
+        if parts.spec != NO_SPEC:
+            spec = [part for part in (parts.spec, _member("seedName", parts.seed_name)) if part]
+            members.append(b'"spec":{' + b",".join(spec) + b"}")
+        if parts.rest:
+            members.append(parts.rest)
+        status = [part for part in (parts.status, _member("seedName", parts.status_seed_name)) if part]
+        if self.pending:
+            status.append(b'"lastOperation":{' + self.pending + b"}")
+        if status:
+            members.append(b'"status":{' + b",".join(status) + b"}")
+        return members
+
+    def _metadata(self) -> Sequence[bytes]:
+        parts = self.parts
+        labels = [parts.labels] if parts.labels else []
+        labels += [
+            _member(SEED_LABEL_PREFIX + seed, "true")
+            for seed in sorted({parts.seed_name, parts.status_seed_name} - {""})
+        ]
+        metadata = [
+            part
+            for part in (
+                parts.meta,
+                b'"labels":{' + b",".join(labels) + b"}" if labels else b"",
+                _member("uid", self.uid),
+                _member("resourceVersion", str(self.version)),
+                b'"generation":%d' % self.generation if parts.spec != NO_SPEC else b"",
+                _member("creationTimestamp", self.created_at),
+                _member("deletionTimestamp", self.deleting_at),
+                b'"finalizers":' + encode(parts.finalizers) if parts.finalizers else b"",
+            )
+            if part
+        ]
+        return metadata
+
+
+def _member(name: str, value: str) -> bytes:
+    return encode(name) + b":" + encode(value) if value else b""

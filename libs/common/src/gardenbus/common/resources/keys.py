@@ -1,0 +1,151 @@
+"""Names: object keys and every subject of the bus, each built (and parsed) in one function.
+
+Kinds are lower-case singular (`managedseedset`). The namespace of a cluster-scoped object is "" here and `_` on the
+wire. A name may hold dots and is always the last part of a subject, so it may span tokens.
+"""
+
+from typing import NamedTuple
+
+CLUSTER_SCOPE = "_"
+GARDEN_NAMESPACE = "garden"
+LEASE_NAMESPACE = "gardener-system-seed-lease"
+CANARY_LEASE = "_canary"
+
+
+class ObjectKey(NamedTuple):
+    """Which object: kind (lower-case singular), namespace ("" when cluster-scoped), name."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """`shoot garden-dev/apollo`, for people."""
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+    @property
+    def tail(self) -> str:
+        """`<kind>.<ns>.<name>`, for subjects."""
+        return f"{self.kind}.{self.namespace or CLUSTER_SCOPE}.{self.name}"
+
+    @property
+    def stored(self) -> str:
+        """`<kind>:<ns>:<name>`, for Redis; no part holds a colon."""
+        return f"{self.kind}:{self.namespace or CLUSTER_SCOPE}:{self.name}"
+
+    @classmethod
+    def from_tail(cls, tail: str) -> "ObjectKey":
+        """Parse `<kind>.<ns>.<name>`; raises ValueError when a part is missing."""
+        kind, namespace, name = tail.split(".", 2)
+        if not kind or not namespace or not name:
+            raise ValueError(f"{tail!r} is not <kind>.<namespace>.<name>")
+        return cls(kind, "" if namespace == CLUSTER_SCOPE else namespace, name)
+
+    @classmethod
+    def from_stored(cls, stored: str) -> "ObjectKey":
+        """Parse `<kind>:<ns>:<name>`."""
+        kind, namespace, name = stored.split(":", 2)
+        return cls(kind, "" if namespace == CLUSTER_SCOPE else namespace, name)
+
+
+class Subjects:
+    """Every subject of one landscape. `prefix` is `garden` unless GARDENBUS_PREFIX says otherwise."""
+
+    def __init__(self, prefix: str = "garden") -> None:
+        self.prefix = prefix
+
+    @property
+    def apply(self) -> str:
+        """Durable create-or-update."""
+        return f"{self.prefix}.apply"
+
+    @property
+    def delete(self) -> str:
+        """Durable delete."""
+        return f"{self.prefix}.delete"
+
+    def api(self, tail: str) -> str:
+        """Answered requests: `api("get.shoot.garden-dev.apollo")`."""
+        return f"{self.prefix}.api.{tail}"
+
+    def spoken_by(self, user: str, tail: str) -> str:
+        """The same subject, spoken by a user: `spoken_by("ann", "apply")`."""
+        return f"{self.prefix}.as.{user}.{tail}"
+
+    def changed(self, key: ObjectKey) -> str:
+        """Where a change of this object is announced."""
+        return f"{self.prefix}.changed.{key.tail}"
+
+    def changed_kind(self, kind: str) -> str:
+        """Filter for all changes of one kind."""
+        return f"{self.prefix}.changed.{kind}.>"
+
+    def scheduling(self, scheduler_name: str, key: ObjectKey) -> str:
+        """The scheduling queue's place for one shoot."""
+        return f"{self.prefix}.queue.scheduling.{scheduler_name}.{key.namespace or CLUSTER_SCOPE}.{key.name}"
+
+    def queue(self, controller: str, namespace: str, name: str) -> str:
+        """A controller's queue's place for one object."""
+        return f"{self.prefix}.queue.{controller}.{namespace or CLUSTER_SCOPE}.{name}"
+
+    def queue_of(self, controller: str) -> str:
+        """Filter for all work of one controller (`scheduling.default-scheduler` for a scheduler)."""
+        return f"{self.prefix}.queue.{controller}.>"
+
+    def later(self, queue_subject: str) -> str:
+        """The timer that belongs to a queue's place: same tail below `later`."""
+        return f"{self.prefix}.later.{queue_subject.removeprefix(self.prefix + '.queue.')}"
+
+    def binding(self, seed: str, namespace: str, name: str) -> str:
+        """What the gardenlet of `seed` must know about one shoot."""
+        return f"{self.prefix}.binding.{seed}.{namespace}.{name}"
+
+    def bindings_of(self, seed: str) -> str:
+        """Filter for all shoots that concern a seed."""
+        return f"{self.prefix}.binding.{seed}.>"
+
+    def view(self, seed: str, key: ObjectKey) -> str:
+        """What else the gardenlet of `seed` may see."""
+        return f"{self.prefix}.view.{seed}.{key.tail}"
+
+    def views_of(self, seed: str) -> str:
+        """Filter for everything else that a gardenlet sees."""
+        return f"{self.prefix}.view.{seed}.>"
+
+    def lease(self, seed: str) -> str:
+        """A gardenlet's heartbeat."""
+        return f"{self.prefix}.lease.{seed}"
+
+    def report(self, seed: str, key: ObjectKey) -> str:
+        """What the gardenlet of `seed` observed of one object."""
+        return f"{self.prefix}.report.{seed}.{key.tail}"
+
+    def event(self, key: ObjectKey) -> str:
+        """Where Events about this object go."""
+        return f"{self.prefix}.event.{key.tail}"
+
+    @property
+    def rejected(self) -> str:
+        """Where what could not be taken is kept."""
+        return f"{self.prefix}.rejected"
+
+    def stream(self, name: str) -> str:
+        """The JetStream name of a stream: `REQUESTS` for the prefix `garden`, else `<PREFIX>_REQUESTS`."""
+        return name if self.prefix == "garden" else f"{self.prefix.upper().replace('.', '_').replace('-', '_')}_{name}"
+
+
+class Header:
+    """Header names on messages of ours."""
+
+    VERSION = "Gardenbus-Version"  # the object's resourceVersion
+    UID = "Gardenbus-Uid"
+    VERB = "Gardenbus-Verb"  # changed: added|modified|deleted; report: status|apply|delete|event
+    ROLE = "Gardenbus-Role"  # binding: run|migrate-away|wait
+    GAIN = "Gardenbus-Gain"  # changed: all gains of objects up to this number have been announced
+    ATTEMPT = "Gardenbus-Attempt"  # queue and later: how often this work has failed
+    FENCE = "Gardenbus-Fence"  # report: the gardenlet's fencing number, `<stream created ns>.<sequence>`
+    REASON = "Gardenbus-Reason"  # rejected
+    SUBJECT = "Gardenbus-Subject"  # rejected: where it came from
+    SHA256 = "Gardenbus-Sha256"  # rejected: of the whole message
+    TOO_LARGE = "Gardenbus-Too-Large"  # changed: the body was left out, fetch it
+    RECONCILE_ID = "Gardenbus-Reconcile-Id"

@@ -1,0 +1,1 @@
+"""Admission, defaulting and versions of every object that comes from outside."""

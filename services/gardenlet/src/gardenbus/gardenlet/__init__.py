@@ -1,0 +1,1 @@
+"""Carries placements out on one seed, reports, and renews its Lease."""

@@ -1,0 +1,1 @@
+"""Notices gardenlets that stopped posting."""

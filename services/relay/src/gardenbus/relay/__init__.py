@@ -1,0 +1,1 @@
+"""Announces the outbox on JetStream, opens the write fence and repairs what went back."""

@@ -1,0 +1,1 @@
+"""Finds a seed for each pending shoot."""
