@@ -44,7 +44,7 @@ def a_condition(kind: str, status: str = "True", **changes: Any) -> Document:
 def a_seed(
     name: str = "aws-eu1", *, ready: bool = True, shoots: str | float | None = "250", **changes: Any
 ) -> Document:
-    """A visible seed of provider `aws` in `eu-west-1` with three zones; `shoots` is its allocatable (None: no limit)."""
+    """A visible seed of provider `aws` in `eu-west-1` with three zones; `shoots`: allocatable (None: no limit)."""
     resources = {} if shoots is None else {"shoots": shoots}
     status: Document = {
         "conditions": [a_condition("GardenletReady")],

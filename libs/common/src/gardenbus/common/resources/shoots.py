@@ -1,0 +1,179 @@
+"""Shoots: a typed view of what scheduling and binding read."""
+
+import msgspec
+
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.seeds import AccessRestriction
+from gardenbus.common.resources.selectors import LabelSelector, Requirement
+from gardenbus.common.resources.views import LastOperation, Metadata, View, read_view
+
+DEFAULT_SCHEDULER = "default-scheduler"
+TESTING_PURPOSE = "testing"
+UNMANAGED_DNS = "unmanaged"
+
+
+class SeedSelector(View, frozen=True):
+    """A label selector for seeds, and (in profiles) the provider types that may host."""
+
+    match_labels: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    match_expressions: tuple[Requirement, ...] = ()
+    provider_types: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> LabelSelector:
+        """Its label part."""
+        return LabelSelector.of(self.match_labels, self.match_expressions)
+
+
+class CloudProfileReference(View, frozen=True):
+    """spec.cloudProfile; an empty kind means CloudProfile."""
+
+    kind: str = ""
+    name: str = ""
+
+
+class Worker(View, frozen=True):
+    """A worker pool."""
+
+    name: str = ""
+    zones: tuple[str, ...] = ()
+    control_plane: dict[str, object] | None = None
+
+
+class ShootProvider(View, frozen=True):
+    """spec.provider."""
+
+    type: str = ""
+    workers: tuple[Worker, ...] = ()
+
+
+class ShootNetworking(View, frozen=True):
+    """spec.networking."""
+
+    nodes: str | None = None
+    pods: str | None = None
+    services: str | None = None
+    ip_families: tuple[str, ...] = ()
+
+
+class FailureTolerance(View, frozen=True):
+    """What the control plane survives: `node` or `zone`."""
+
+    type: str = ""
+
+
+class HighAvailability(View, frozen=True):
+    """spec.controlPlane.highAvailability."""
+
+    failure_tolerance: FailureTolerance = FailureTolerance()
+
+
+class ControlPlane(View, frozen=True):
+    """spec.controlPlane."""
+
+    high_availability: HighAvailability | None = None
+    zones: tuple[str, ...] = ()
+
+
+class Toleration(View, frozen=True):
+    """A taint's key that the shoot puts up with, and its value."""
+
+    key: str = ""
+    value: str | None = None
+
+
+class DNSProvider(View, frozen=True):
+    """One DNS provider."""
+
+    type: str = ""
+
+
+class ShootDNS(View, frozen=True):
+    """spec.dns."""
+
+    domain: str | None = None
+    providers: tuple[DNSProvider, ...] = ()
+
+
+class ShootSpec(View, frozen=True):
+    """What is read of a Shoot's spec."""
+
+    seed_name: str = ""
+    scheduler_name: str = ""
+    purpose: str = ""
+    region: str = ""
+    cloud_profile: CloudProfileReference | None = None
+    cloud_profile_name: str = ""
+    provider: ShootProvider = ShootProvider()
+    networking: ShootNetworking | None = None
+    seed_selector: SeedSelector | None = None
+    control_plane: ControlPlane | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    access_restrictions: tuple[AccessRestriction, ...] = ()
+    dns: ShootDNS | None = None
+
+
+class ShootStatusNetworking(View, frozen=True):
+    """status.networking: the ranges in use."""
+
+    nodes: tuple[str, ...] = ()
+    pods: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
+
+
+class ShootStatus(View, frozen=True):
+    """What is read of a Shoot's status."""
+
+    seed_name: str = ""
+    last_operation: LastOperation | None = None
+    networking: ShootStatusNetworking | None = None
+
+
+class Shoot(View, frozen=True):
+    """A Shoot."""
+
+    metadata: Metadata = Metadata()
+    spec: ShootSpec = ShootSpec()
+    status: ShootStatus = ShootStatus()
+
+    @classmethod
+    def from_document(cls, document: Document | bytes) -> "Shoot":
+        """Read the view; raises InvalidResource when a field has the wrong type."""
+        return read_view(document, cls)
+
+    @property
+    def scheduler_name(self) -> str:
+        """Who places it."""
+        return self.spec.scheduler_name or DEFAULT_SCHEDULER
+
+    @property
+    def is_workerless(self) -> bool:
+        """Whether it has no worker pools."""
+        return not self.spec.provider.workers
+
+    @property
+    def is_self_hosted(self) -> bool:
+        """Whether it runs its own control plane on a worker pool, and needs no seed."""
+        return any(worker.control_plane is not None for worker in self.spec.provider.workers)
+
+    @property
+    def is_zonal(self) -> bool:
+        """Whether its control plane must survive the loss of a zone."""
+        control_plane = self.spec.control_plane
+        return (
+            control_plane is not None
+            and control_plane.high_availability is not None
+            and control_plane.high_availability.failure_tolerance.type == "zone"
+        )
+
+    @property
+    def ip_families(self) -> tuple[str, ...]:
+        """Its address families; IPv4 unless it says otherwise."""
+        networking = self.spec.networking
+        return (networking.ip_families if networking else ()) or ("IPv4",)
+
+    @property
+    def has_managed_dns(self) -> bool:
+        """Whether its DNS records are Gardener's business (its first provider is not `unmanaged`)."""
+        dns = self.spec.dns
+        return dns is None or not dns.providers or dns.providers[0].type != UNMANAGED_DNS

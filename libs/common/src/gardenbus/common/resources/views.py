@@ -1,0 +1,76 @@
+"""How typed views are read from documents: leniently (unknown fields pass, null counts as absent)."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from gardenbus.common.errors import FieldProblem, InvalidResource
+from gardenbus.common.resources.document import Document
+
+T = TypeVar("T")
+
+
+class View(msgspec.Struct, frozen=True, rename="camel"):
+    """The parts of a manifest that somebody here reads. Made by `from_document`, never written back."""
+
+
+class Metadata(View, frozen=True):
+    """What is read of an object's metadata."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    generation: int = 0
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    deletion_timestamp: str | None = None
+    finalizers: tuple[str, ...] = ()
+
+
+class ConditionView(View, frozen=True):
+    """What is read of a condition."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class LastOperation(View, frozen=True):
+    """What is read of status.lastOperation."""
+
+    type: str = ""
+    state: str = ""
+    progress: int | float = 0
+    description: str = ""
+    last_update_time: str = ""
+
+
+def read_view(document: Document | bytes, view: type[T]) -> T:
+    """Read a view; raises InvalidResource with the path of the first field whose type is wrong."""
+    try:
+        if isinstance(document, bytes):
+            return msgspec.json.decode(document, type=view)
+        return msgspec.convert(document, view)
+    except msgspec.ValidationError:
+        plain = msgspec.json.decode(document) if isinstance(document, bytes) else document
+    try:
+        return msgspec.convert(_without_nulls(plain), view)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at ")
+        field = path.strip("`").removeprefix("$").removeprefix(".")
+        raise InvalidResource(f"{field}: {message}", (FieldProblem(field, message),)) from error
+
+
+def mapping_or_empty(value: Any) -> Mapping[str, Any]:
+    """The value if it is a mapping, else an empty one: for reading documents nobody has checked."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _without_nulls(part) for name, part in value.items() if part is not None}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list):
+        return [_without_nulls(part) for part in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
