@@ -164,7 +164,12 @@ class Store(Protocol):
         ...
 
     async def create(
-        self, document: Document, *, origin: RequestOrigin | None = None, last_applied: bytes = b"", gate: int | None = None
+        self,
+        document: Document,
+        *,
+        origin: RequestOrigin | None = None,
+        last_applied: bytes = b"",
+        gate: int | None = None,
     ) -> StoredObject | Superseded:
         """Store a new object: uid, version, generation 1, creationTimestamp.
 
@@ -237,8 +242,12 @@ class Store(Protocol):
         """Whether a gardenlet's fencing number is not older than the highest seen of its seed; remembers it."""
         ...
 
+    async def announce_again(self, key: ObjectKey, seed: str) -> None:
+        """Announce an object (or its absence) again, and to `seed` that it is not its own where that is so."""
+        ...
+
     async def census(self) -> Mapping[str, int]:
-        """Counts for people: `shoots.pending`, `shoots.waiting`, `shoots.waiting_unseen`, `outbox`, `objects.<kind>`."""
+        """Counts for people: `shoots.pending|waiting|waiting_unseen`, `outbox`, `objects.<kind>`."""
         ...
 
     async def close(self) -> None:

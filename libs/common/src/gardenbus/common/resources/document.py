@@ -6,7 +6,7 @@ What the parts are is a contract with the Redis functions in `adapters/functions
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -55,16 +55,24 @@ class Parts(NamedTuple):
 NO_SPEC = b"\0"
 
 
+def section(document: Mapping[str, Any], *path: str) -> Document:
+    """The mapping at a path of a document; empty when it is missing or is no mapping."""
+    here: Any = document
+    for name in path:
+        here = cast("Document", here).get(name) if isinstance(here, dict) else None
+    return cast("Document", here) if isinstance(here, dict) else {}
+
+
 def _inside(mapping: Mapping[str, Any]) -> bytes:
     return encode(mapping)[1:-1]
 
 
 def split(document: Document) -> Parts:
     """Take a manifest apart. What the store owns in metadata (uid, versions, times) is left out."""
-    metadata: Mapping[str, Any] = document.get("metadata") or {}
+    metadata = section(document, "metadata")
     spec: Mapping[str, Any] | None = document.get("spec")
-    status: Mapping[str, Any] = document.get("status") or {}
-    labels: Mapping[str, Any] = metadata.get("labels") or {}
+    status = section(document, "status")
+    labels = section(metadata, "labels")
     seed_name = status_seed_name = ""
     if document["kind"] == "Shoot":
         seed_name = (spec or {}).get("seedName") or ""
@@ -145,7 +153,7 @@ class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
             _member(SEED_LABEL_PREFIX + seed, "true")
             for seed in sorted({parts.seed_name, parts.status_seed_name} - {""})
         ]
-        metadata = [
+        return [
             part
             for part in (
                 parts.meta,
@@ -159,7 +167,6 @@ class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
             )
             if part
         ]
-        return metadata
 
 
 def _member(name: str, value: str) -> bytes:

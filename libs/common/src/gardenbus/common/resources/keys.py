@@ -142,6 +142,7 @@ class Header:
     VERB = "Gardenbus-Verb"  # changed: added|modified|deleted; report: status|apply|delete|event
     ROLE = "Gardenbus-Role"  # binding: run|migrate-away|wait
     GAIN = "Gardenbus-Gain"  # changed: all gains of objects up to this number have been announced
+    GATE = "Gardenbus-Gate"  # changed (Seed): what a bind compares
     ATTEMPT = "Gardenbus-Attempt"  # queue and later: how often this work has failed
     FENCE = "Gardenbus-Fence"  # report: the gardenlet's fencing number, `<stream created ns>.<sequence>`
     REASON = "Gardenbus-Reason"  # rejected

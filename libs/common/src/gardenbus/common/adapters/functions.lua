@@ -1,0 +1,689 @@
+#!lua name=gardenbus
+-- Every write of the store, as Redis Functions: each checks what it was based on, changes the object and its indexes,
+-- and appends the news to the outbox, all or nothing. KEYS[1] is the landscape's prefix P, ARGV[1] a msgpack map.
+-- Replies are flat arrays; the first element of a write's reply says how it ended. The Python side is
+-- redis_store.py and redis_outbox.py; memory_store.py says the same in Python and passes the same tests.
+--
+-- Keys (all below P:)
+--   o:<kind>:<ns>:<name>   hash   one object, in the parts of resources/document.py, and what it was indexed by
+--   dead:<key>             hash   what is remembered of a removed object (uid, version, request order, seeds)
+--   graves                 zset   <key> by the version of its removal
+--   list:<kind>            zset   "<ns>/<name>" in lexical order
+--   by_version             zset   <key> by version
+--   uids                   hash   uid -> <key>
+--   owned:<uid>, refs:<key>, usage:<seed>, pending:<scheduler>   sets
+--   usage_changed          zset   seed by usage version
+--   claims                 hash   what only one object may have -> its <key>
+--   kinds, schedulers      sets   every kind stored and every scheduler name asked for so far
+--   waiting                set    scheduler names with waiting shoots
+--   waiting:<scheduler>    hash   class -> descriptor;  waiting:<scheduler>:<class>  zset "<ns>/<name>" by gain seen
+--   event:<id>             hash   count and first time of an Event, for ten minutes
+--   fences                 hash   seed -> fencing number of its gardenlet
+--   outbox                 stream what must be announced;  relay  hash  how far each stream had come at the last trim
+--   version, usage_version, gain_objects, gain_usage, leader     strings
+
+-- The write fence: false after every start of Redis, whatever the disk brought back, until a relay has compared the
+-- store with the bus and opened it.
+local open = {}
+
+-- What a reader needs to put the manifest together, in the order that redis_records.py expects.
+local PARTS = {'av', 'kd', 'meta', 'labels', 'fin', 'spec', 'status', 'rest', 'seed', 'sseed',
+               'uid', 'ver', 'gen', 'created', 'del', 'pend', 'gate'}
+
+-- A whole number as text; tostring() turns to exponents at 1e15.
+local function whole(number)
+  return string.format('%.0f', number)
+end
+
+local function split_lines(text)
+  local lines = {}
+  for line in string.gmatch(text or '', '[^\n]+') do lines[#lines + 1] = line end
+  return lines
+end
+
+local function read_fields(hash_key, names)
+  local values = redis.call('HMGET', hash_key, unpack(names))
+  local object = {}
+  for i, name in ipairs(names) do object[name] = values[i] or '' end
+  return object
+end
+
+local function counter(P, name)
+  return tonumber(redis.call('GET', P .. ':' .. name) or '0')
+end
+
+local function total_gain(P)
+  return counter(P, 'gain_objects') + counter(P, 'gain_usage')
+end
+
+local function refuse_when_closed(P, outbox_max)
+  if not open[P] then return {'fenced'} end
+  if outbox_max and redis.call('XLEN', P .. ':outbox') >= outbox_max then return {'full-outbox'} end
+end
+
+-- ---------------------------------------------------------------------------------------------- news
+
+local function announce(P, key, version, uid, verb, with_binding, left)
+  redis.call('XADD', P .. ':outbox', '*', 'k', key, 'v', version, 'u', uid, 'a', verb,
+             'b', with_binding and '1' or '', 'l', left or '', 'g', counter(P, 'gain_objects'))
+end
+
+local function enqueue(P, tail)
+  redis.call('XADD', P .. ':outbox', '*', 'q', tail)
+end
+
+local function record_event(P, event)
+  local id = redis.sha1hex(event.key .. '\n' .. event.uid .. '\n' .. event.reason .. '\n' .. event.message)
+  local seen = P .. ':event:' .. id
+  local count = redis.call('HINCRBY', seen, 'count', 1)
+  if count == 1 then
+    redis.call('HSET', seen, 'first', event.now)
+    redis.call('EXPIRE', seen, 600)
+  end
+  redis.call('XADD', P .. ':outbox', '*', 'e', event.key, 'u', event.uid, 'id', id, 't', event.type, 'r', event.reason,
+             'm', event.message, 'by', event.by, 'ac', event.action or '', 'n', count, 'at', event.now,
+             'first', redis.call('HGET', seen, 'first') or event.now)
+end
+
+local function wake_schedulers(P)
+  for _, scheduler in ipairs(redis.call('SMEMBERS', P .. ':waiting')) do
+    enqueue(P, 'waking._.' .. scheduler)
+  end
+end
+
+-- ---------------------------------------------------------------------------------------------- indexes
+
+local function next_version(P, key)
+  local version = redis.call('INCR', P .. ':version')
+  redis.call('ZADD', P .. ':by_version', version, key)
+  return version
+end
+
+-- Takes a shoot on or off a seed's usage; answers whether a place became free.
+local function move_usage(P, member, before, after)
+  local freed = false
+  for seed in pairs(before) do
+    if not after[seed] and redis.call('SREM', P .. ':usage:' .. seed, member) == 1 then
+      freed = true
+      redis.call('ZADD', P .. ':usage_changed', redis.call('INCR', P .. ':usage_version'), seed)
+    end
+  end
+  for seed in pairs(after) do
+    if not before[seed] and redis.call('SADD', P .. ':usage:' .. seed, member) == 1 then
+      redis.call('ZADD', P .. ':usage_changed', redis.call('INCR', P .. ':usage_version'), seed)
+    end
+  end
+  if freed then redis.call('INCR', P .. ':gain_usage') end
+  return freed
+end
+
+local function seeds_of(seed, status_seed)
+  local seeds = {}
+  if seed ~= '' then seeds[seed] = true end
+  if status_seed ~= '' then seeds[status_seed] = true end
+  return seeds
+end
+
+-- The seeds in `before` that are not in `after`, joined: who must be told that the shoot is no longer theirs.
+local function seeds_left(before, after)
+  local left = {}
+  for seed in pairs(before) do
+    if not after[seed] then left[#left + 1] = seed end
+  end
+  table.sort(left)
+  return table.concat(left, ',')
+end
+
+local function stop_waiting(P, object_key, scheduler, member)
+  local class = redis.call('HGET', object_key, 'class')
+  if not class or class == '' then return end
+  local waiting = P .. ':waiting:' .. scheduler
+  redis.call('ZREM', waiting .. ':' .. class, member)
+  if redis.call('EXISTS', waiting .. ':' .. class) == 0 then
+    redis.call('HDEL', waiting, class)
+    if redis.call('EXISTS', waiting) == 0 then redis.call('SREM', P .. ':waiting', scheduler) end
+  end
+  redis.call('HDEL', object_key, 'class')
+end
+
+local function reindex_set(P, prefix, before, after, key)
+  local kept = {}
+  for _, member in ipairs(split_lines(after)) do
+    kept[member] = true
+    redis.call('SADD', P .. prefix .. member, key)
+  end
+  for _, member in ipairs(split_lines(before)) do
+    if not kept[member] then redis.call('SREM', P .. prefix .. member, key) end
+  end
+end
+
+local function reindex_claims(P, before, after, key)
+  local kept = {}
+  for _, claim in ipairs(split_lines(after)) do
+    kept[claim] = true
+    redis.call('HSET', P .. ':claims', claim, key)
+  end
+  for _, claim in ipairs(split_lines(before)) do
+    if not kept[claim] and redis.call('HGET', P .. ':claims', claim) == key then
+      redis.call('HDEL', P .. ':claims', claim)
+    end
+  end
+end
+
+local CURRENT = {'ver', 'uid', 'gen', 'del', 'fin', 'seed', 'sseed', 'sched', 'refs', 'own', 'claims', 'req', 'spec'}
+
+-- Takes an object out of the store and its indexes and says so. `object` holds the fields CURRENT.
+local function remove(P, op, object)
+  local object_key = P .. ':o:' .. op.key
+  local member = op.ns .. '/' .. op.name
+  if op.kind == 'shoot' then
+    stop_waiting(P, object_key, object.sched, member)
+    redis.call('SREM', P .. ':pending:' .. object.sched, member)
+  end
+  local before = seeds_of(object.seed, object.sseed)
+  local freed = op.kind == 'shoot' and move_usage(P, member, before, {})
+  redis.call('DEL', object_key)
+  redis.call('ZREM', P .. ':list:' .. op.kind, member)
+  local version = redis.call('INCR', P .. ':version')
+  redis.call('ZREM', P .. ':by_version', op.key)
+  redis.call('HDEL', P .. ':uids', object.uid)
+  reindex_set(P, ':refs:', object.refs, '', op.key)
+  reindex_set(P, ':owned:', object.own, '', op.key)
+  reindex_claims(P, object.claims, '', op.key)
+  local left = op.kind == 'shoot' and seeds_left(before, {}) or (op.kind == 'seed' and op.name or '')
+  redis.call('HSET', P .. ':dead:' .. op.key, 'uid', object.uid, 'ver', version, 'at', op.now, 'left', left,
+             'req', op.origin ~= '' and op.origin or object.req)
+  redis.call('ZADD', P .. ':graves', version, op.key)
+  if op.gain then redis.call('INCR', P .. ':gain_objects') end
+  announce(P, op.key, version, object.uid, 'deleted', true, left)
+  if redis.call('EXISTS', P .. ':owned:' .. object.uid) == 1 then enqueue(P, 'garbage._.' .. object.uid) end
+  if op.gain or freed then wake_schedulers(P) end
+  return version
+end
+
+-- ---------------------------------------------------------------------------------------------- writes
+
+-- Whether a seed takes one more shoot: nil, or why not.
+local function refusal_of(P, seed, gate, member)
+  local stored = read_fields(P .. ':o:seed:_:' .. seed, {'ver', 'del', 'gate', 'cap', 'mark'})
+  if stored.ver == '' or stored.del ~= '' or stored.mark ~= '' then return 'seed-gone' end
+  if gate and tonumber(stored.gate) ~= gate then return 'seed-changed' end
+  if stored.cap ~= '' and redis.call('SCARD', P .. ':usage:' .. seed) >= tonumber(stored.cap)
+     and redis.call('SISMEMBER', P .. ':usage:' .. seed, member) == 0 then return 'full' end
+end
+
+-- What the writer does not know yet of the object it wrote.
+local function reply_with(outcome, object_key)
+  return {outcome, redis.call('HMGET', object_key, 'ver', 'gen', 'uid', 'created', 'del', 'gate', 'pend')}
+end
+
+-- Why a put cannot be taken, as a reply, or nil.
+local function put_refusal(P, op, object)
+  local exists = object.ver ~= ''
+  if op.origin ~= '' then
+    local taken = exists and object.req or redis.call('HGET', P .. ':dead:' .. op.key, 'req') or ''
+    if taken ~= '' and op.origin <= taken then return {'superseded', taken} end
+  end
+  if op.base == 0 and exists then return {'exists'} end
+  if op.base > 0 and not exists then return {'gone'} end
+  if op.base > 0 and tonumber(object.ver) ~= op.base then return {'conflict', object.ver} end
+  for _, claim in ipairs(split_lines(op.set.claims)) do
+    local holder = redis.call('HGET', P .. ':claims', claim)
+    if holder and holder ~= op.key then return {'claimed', claim, holder} end
+  end
+  if op.set.seed and op.set.seed ~= '' and op.set.seed ~= object.seed then
+    local refusal = refusal_of(P, op.set.seed, op.gate_seen, op.ns .. '/' .. op.name)
+    if refusal then return {'refused', refusal} end
+  end
+end
+
+local function write_fields(object_key, fields)
+  local set, unset = {}, {}
+  for name, value in pairs(fields) do
+    if value == '' then unset[#unset + 1] = name
+    else set[#set + 1] = name; set[#set + 1] = value end
+  end
+  if #set > 0 then redis.call('HSET', object_key, unpack(set)) end
+  if #unset > 0 then redis.call('HDEL', object_key, unpack(unset)) end
+end
+
+-- Creates (base 0) or updates (base = the version read) one object.
+local function put(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P, op.outbox_max)
+  if closed then return closed end
+  local object_key = P .. ':o:' .. op.key
+  local object = read_fields(object_key, CURRENT)
+  local refused = put_refusal(P, op, object)
+  if refused then return refused end
+
+  local set, created = op.set, op.base == 0
+  if op.quiet then
+    write_fields(object_key, set)
+    if op.origin ~= '' then redis.call('HSET', object_key, 'req', op.origin) end
+    return reply_with('ok', object_key)
+  end
+  if not created and object.del ~= '' and (set.fin or object.fin) == '' then
+    return {'removed', remove(P, op, object)}
+  end
+
+  local version = next_version(P, op.key)
+  local generation = created and 1 or tonumber(object.gen)
+  local changed_spec = not created and op.bump
+  if changed_spec then generation = generation + 1 end
+  set.ver, set.gen = whole(version), whole(generation)
+  if op.origin ~= '' then set.req = op.origin
+  elseif created then set.req = redis.call('HGET', P .. ':dead:' .. op.key, 'req') or '' end
+  if op.gate then set.gate = whole(version) end
+  if created then
+    set.uid, set.created = op.uid, op.now
+    redis.call('HSET', P .. ':uids', op.uid, op.key)
+    redis.call('SADD', P .. ':kinds', op.kind)
+    redis.call('ZADD', P .. ':list:' .. op.kind, 0, op.ns .. '/' .. op.name)
+    redis.call('ZREM', P .. ':graves', op.key)
+    redis.call('DEL', P .. ':dead:' .. op.key)
+    object.uid = op.uid
+  end
+  if set.refs then reindex_set(P, ':refs:', object.refs, set.refs, op.key) end
+  if set.own then reindex_set(P, ':owned:', object.own, set.own, op.key) end
+  if set.claims then reindex_claims(P, object.claims, set.claims, op.key) end
+
+  local left, freed, requeue = '', false, false
+  if op.kind == 'shoot' then
+    local member = op.ns .. '/' .. op.name
+    local seed, status_seed = set.seed or object.seed, set.sseed or object.sseed
+    local before, after = seeds_of(object.seed, object.sseed), seeds_of(seed, status_seed)
+    freed = move_usage(P, member, before, after)
+    left = seeds_left(before, after)
+    local scheduler = set.sched or object.sched
+    if created or changed_spec or set.sched then
+      if object.sched ~= '' then
+        stop_waiting(P, object_key, object.sched, member)
+        redis.call('SREM', P .. ':pending:' .. object.sched, member)
+      end
+      requeue = seed == '' and object.del == '' and scheduler ~= ''
+      if requeue then
+        redis.call('SADD', P .. ':schedulers', scheduler)
+        redis.call('SADD', P .. ':pending:' .. scheduler, member)
+      end
+    end
+    if requeue then requeue = 'scheduling.' .. scheduler .. '.' .. op.ns .. '.' .. op.name end
+  end
+  write_fields(object_key, set)
+  if op.gain then redis.call('INCR', P .. ':gain_objects') end
+  announce(P, op.key, version, object.uid, created and 'added' or 'modified', op.bindings, left)
+  if requeue then enqueue(P, requeue) end
+  if created then
+    for _, owner in ipairs(split_lines(set.own)) do
+      if redis.call('HEXISTS', P .. ':uids', owner) == 0 then enqueue(P, 'garbage._.' .. owner) end
+    end
+  end
+  if op.gain or freed then wake_schedulers(P) end
+  return reply_with(created and 'created' or 'ok', object_key)
+end
+
+-- Marks an object for deletion, or removes it when no finalizer holds it.
+local function delete(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P, op.outbox_max)
+  if closed then return closed end
+  local object_key = P .. ':o:' .. op.key
+  local object = read_fields(object_key, CURRENT)
+  op.set = {}
+  local refused = put_refusal(P, op, object)
+  if refused then return refused end
+  for i, guard in ipairs(op.guards) do
+    local holders = redis.call('SCARD', P .. ':' .. guard)
+    if holders > 0 then return {'guarded', i, holders, redis.call('SRANDMEMBER', P .. ':' .. guard)} end
+  end
+  if object.fin == '' then return {'removed', remove(P, op, object)} end
+  if op.origin ~= '' then redis.call('HSET', object_key, 'req', op.origin) end
+  if object.del == '' then
+    if op.kind == 'shoot' then
+      local member = op.ns .. '/' .. op.name
+      stop_waiting(P, object_key, object.sched, member)
+      redis.call('SREM', P .. ':pending:' .. object.sched, member)
+    end
+    local version = next_version(P, op.key)
+    redis.call('HSET', object_key, 'ver', version, 'del', op.now, 'gen', tonumber(object.gen) + 1)
+    if op.kind == 'seed' then redis.call('HSET', object_key, 'gate', version) end
+    announce(P, op.key, version, object.uid, 'modified', true, '')
+  end
+  return reply_with('ok', object_key)
+end
+
+local function usage_reply(P, since)
+  local reply = {counter(P, 'usage_version'), counter(P, 'gain_objects'), counter(P, 'gain_usage')}
+  for _, seed in ipairs(redis.call('ZRANGEBYSCORE', P .. ':usage_changed', '(' .. since, '+inf')) do
+    reply[#reply + 1] = seed
+    reply[#reply + 1] = redis.call('SCARD', P .. ':usage:' .. seed)
+  end
+  return reply
+end
+
+local PLACED = {'ver', 'uid', 'gen', 'del', 'seed', 'fin', 'sched'}
+
+local function bind_one(P, item)
+  local key = 'shoot:' .. item.ns .. ':' .. item.name
+  local object_key, member = P .. ':o:' .. key, item.ns .. '/' .. item.name
+  local object = read_fields(object_key, PLACED)
+  if object.ver == '' or object.uid ~= item.uid then return 'gone' end
+  if object.del ~= '' then return 'deleting' end
+  if object.seed ~= '' then return 'scheduled' end
+  if tonumber(object.gen) ~= item.gen then return 'changed' end
+  local refusal = refusal_of(P, item.seed, item.gate, member)
+  if refusal then return refusal end
+
+  local version = next_version(P, key)
+  local finalizers = object.fin
+  local held = false
+  for _, finalizer in ipairs(split_lines(finalizers)) do held = held or finalizer == 'gardener' end
+  if not held then finalizers = finalizers == '' and 'gardener' or finalizers .. '\ngardener' end
+  stop_waiting(P, object_key, object.sched, member)
+  redis.call('SREM', P .. ':pending:' .. object.sched, member)
+  redis.call('HSET', object_key, 'ver', version, 'gen', item.gen + 1, 'seed', item.seed, 'fin', finalizers)
+  if item.spec then redis.call('HSET', object_key, 'spec', item.spec) end
+  redis.call('HDEL', object_key, 'pend', 'pmsg', 'tries', 'tried')
+  move_usage(P, member, {}, {[item.seed] = true})
+  announce(P, key, version, object.uid, 'modified', true, '')
+  redis.call('XADD', P .. ':outbox', '*', 'e', key, 'u', object.uid, 't', 'Normal', 'r', 'SchedulingSuccessful',
+             'm', item.message, 'by', item.by, 'ac', 'Reconcile', 'n', 1, 'at', item.now, 'first', item.now,
+             'id', object.uid .. '.' .. version)
+  return 'bound'
+end
+
+-- Places up to 100 shoots; every item is checked on its own.
+local function bind(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P, op.outbox_max)
+  if closed then return closed end
+  local outcomes = {}
+  for i, item in ipairs(op.items) do outcomes[i] = bind_one(P, item) end
+  return {'ok', outcomes, usage_reply(P, op.since)}
+end
+
+local function park_one(P, item, gain_objects, gain_usage)
+  local key = 'shoot:' .. item.ns .. ':' .. item.name
+  local object_key, member = P .. ':o:' .. key, item.ns .. '/' .. item.name
+  local object = read_fields(object_key, {'ver', 'uid', 'gen', 'del', 'seed', 'sched', 'class', 'pmsg', 'tries', 'tried'})
+  if object.ver == '' or object.uid ~= item.uid or object.del ~= '' or object.seed ~= ''
+     or tonumber(object.gen) ~= item.gen or object.sched ~= item.sched then return {'done', 0} end
+  if gain_objects > item.seen_objects or gain_usage ~= item.seen_usage then return {'again', 0} end
+
+  local attempts = object.tried == object.gen and tonumber(object.tries) + 1 or 1
+  if object.class ~= item.class then stop_waiting(P, object_key, object.sched, member) end
+  local waiting = P .. ':waiting:' .. item.sched
+  redis.call('SADD', P .. ':waiting', item.sched)
+  redis.call('HSET', waiting, item.class, item.descriptor)
+  redis.call('ZADD', waiting .. ':' .. item.class, gain_objects + gain_usage, member)
+  redis.call('HSET', object_key, 'class', item.class, 'tries', attempts, 'tried', item.gen)
+  if object.pmsg ~= item.message then
+    local version = next_version(P, key)
+    redis.call('HSET', object_key, 'ver', version, 'pend', item.pending, 'pmsg', item.message)
+    announce(P, key, version, object.uid, 'modified', false, '')
+    record_event(P, {key = key, uid = object.uid, type = 'Warning', reason = 'SchedulingFailed',
+                     message = item.message, by = item.by, action = 'Reconcile', now = item.now})
+  end
+  return {'parked', attempts}
+end
+
+-- Lets up to 100 shoots wait, unless something was gained since the snapshot that refused them.
+local function park(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P, op.outbox_max)
+  if closed then return closed end
+  local gain_objects, gain_usage = counter(P, 'gain_objects'), counter(P, 'gain_usage')
+  local outcomes = {}
+  for i, item in ipairs(op.items) do outcomes[i] = park_one(P, item, gain_objects, gain_usage) end
+  return {'ok', outcomes, usage_reply(P, op.since)}
+end
+
+-- Queues again up to op.limit shoots of a class that were refused before the latest gain.
+local function wake(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P, op.outbox_max)
+  if closed then return closed end
+  local class = P .. ':waiting:' .. op.sched .. ':' .. op.class
+  local members = redis.call('ZRANGEBYSCORE', class, '-inf', '(' .. total_gain(P), 'LIMIT', 0, op.limit)
+  for _, member in ipairs(members) do
+    local slash = string.find(member, '/', 1, true)
+    local ns, name = string.sub(member, 1, slash - 1), string.sub(member, slash + 1)
+    stop_waiting(P, P .. ':o:shoot:' .. ns .. ':' .. name, op.sched, member)
+    enqueue(P, 'scheduling.' .. op.sched .. '.' .. ns .. '.' .. name)
+  end
+  return {'ok', #members}
+end
+
+local function note_event(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P, op.outbox_max)
+  if closed then return closed end
+  record_event(P, op)
+  return {'ok'}
+end
+
+local function accept_fence(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P)
+  if closed then return closed end
+  local known = redis.call('HGET', P .. ':fences', op.seed)
+  if known and op.number < known then return {'ok', 0} end
+  if known ~= op.number then redis.call('HSET', P .. ':fences', op.seed, op.number) end
+  return {'ok', 1}
+end
+
+-- Appends the current state of one object to the outbox again (with its binding), or its tombstone.
+local function announce_again(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P)
+  if closed then return closed end
+  local object = read_fields(P .. ':o:' .. op.key, {'ver', 'uid'})
+  if object.ver ~= '' then
+    announce(P, op.key, object.ver, object.uid, 'modified', true, op.left)
+  else
+    local dead = read_fields(P .. ':dead:' .. op.key, {'ver', 'uid'})
+    announce(P, op.key, dead.ver == '' and counter(P, 'version') or dead.ver, dead.uid, 'deleted', true, op.left)
+  end
+  return {'ok'}
+end
+
+-- ---------------------------------------------------------------------------------------------- reads
+
+-- A page of objects of a kind, with the version and gain that stood when it was read.
+local function list(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local first = op.after ~= '' and '(' .. op.after or (op.ns ~= '' and '[' .. op.ns .. '/' or '-')
+  local last = op.ns ~= '' and '(' .. op.ns .. '0' or '+' -- '0' follows '/'
+  local members = redis.call('ZRANGEBYLEX', P .. ':list:' .. op.kind, first, last, 'LIMIT', 0, op.limit)
+  local reply = {counter(P, 'version'), counter(P, 'gain_objects')}
+  for _, member in ipairs(members) do
+    reply[#reply + 1] = member
+    reply[#reply + 1] = redis.call('HMGET', P .. ':o:' .. op.kind .. ':' .. string.gsub(member, '/', ':', 1), unpack(PARTS))
+  end
+  return reply
+end
+
+local function usage(keys, args)
+  return usage_reply(keys[1], cmsgpack.unpack(args[1]).since)
+end
+
+local function waiting(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local classes = redis.call('HGETALL', P .. ':waiting:' .. op.sched)
+  local gain, reply = total_gain(P), {}
+  for i = 1, #classes, 2 do
+    local class = P .. ':waiting:' .. op.sched .. ':' .. classes[i]
+    reply[#reply + 1] = {classes[i], classes[i + 1], redis.call('ZCARD', class),
+                         redis.call('ZCOUNT', class, '-inf', '(' .. gain)}
+  end
+  return reply
+end
+
+-- ---------------------------------------------------------------------------------------------- relay
+
+-- The head of the outbox, with the current document of every object in it.
+local function outbox(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local entries = redis.call('XRANGE', P .. ':outbox', '-', '+', 'COUNT', op.limit)
+  local seen, documents = {}, {}
+  for _, entry in ipairs(entries) do
+    local fields = entry[2]
+    if fields[1] == 'k' and not seen[fields[2]] then
+      seen[fields[2]] = true
+      documents[#documents + 1] = fields[2]
+      documents[#documents + 1] = redis.call('HMGET', P .. ':o:' .. fields[2], unpack(PARTS))
+    end
+  end
+  return {entries, documents}
+end
+
+local function leads(P, leader)
+  return redis.call('GET', P .. ':leader') == leader
+end
+
+local function lead(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local leader = redis.call('GET', P .. ':leader')
+  if leader and leader ~= op.leader then return {'other', leader} end
+  redis.call('SET', P .. ':leader', op.leader, 'PX', op.ttl_ms)
+  return {'ok', open[P] and 1 or 0}
+end
+
+local function resign(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  if leads(P, op.leader) then redis.call('DEL', P .. ':leader') end
+  return {'ok'}
+end
+
+-- Forgets what has been announced, and remembers how far each stream has come.
+local function trim(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  if not leads(P, op.leader) then return {'other'} end
+  if op.after ~= '' then redis.call('XTRIM', P .. ':outbox', 'MINID', '=', op.after) end
+  for stream, position in pairs(op.positions) do redis.call('HSET', P .. ':relay', stream, position) end
+  return {'ok', redis.call('XLEN', P .. ':outbox')}
+end
+
+local function open_fence(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  if not leads(P, op.leader) then return {'other'} end
+  if not open[P] then
+    redis.call('SET', P .. ':version', whole(math.max(counter(P, 'version'), op.version) + op.leap))
+    redis.call('SET', P .. ':gain_objects', whole(math.max(counter(P, 'gain_objects'), op.gain)))
+    open[P] = true
+  end
+  return {'ok', counter(P, 'version')}
+end
+
+-- Puts back one document that the bus has in a higher version than the store (before the fence opens).
+local function restore(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  if not leads(P, op.leader) then return {'other'} end
+  local object_key, member = P .. ':o:' .. op.key, op.ns .. '/' .. op.name
+  local object = read_fields(object_key, CURRENT)
+  local known = object.ver ~= '' and tonumber(object.ver) or tonumber(redis.call('HGET', P .. ':dead:' .. op.key, 'ver') or '0')
+  if known >= op.version then return {'known'} end
+  local set = op.set
+  local shoot = op.kind == 'shoot'
+  if shoot and object.ver ~= '' then
+    stop_waiting(P, object_key, object.sched, member)
+    redis.call('SREM', P .. ':pending:' .. object.sched, member)
+  end
+  local before = shoot and seeds_of(object.seed, object.sseed) or {}
+  if shoot then move_usage(P, member, before, seeds_of(set.seed or '', set.sseed or '')) end
+  if object.ver ~= '' and object.uid ~= op.uid then redis.call('HDEL', P .. ':uids', object.uid) end
+  reindex_set(P, ':refs:', object.refs, set.refs or '', op.key)
+  reindex_set(P, ':owned:', object.own, set.own or '', op.key)
+  reindex_claims(P, object.claims, set.claims or '', op.key)
+  if op.deleted then
+    redis.call('DEL', object_key)
+    redis.call('ZREM', P .. ':list:' .. op.kind, member)
+    redis.call('ZREM', P .. ':by_version', op.key)
+    redis.call('HDEL', P .. ':uids', op.uid)
+    redis.call('HSET', P .. ':dead:' .. op.key, 'uid', op.uid, 'ver', op.version, 'at', op.now, 'req', object.req,
+               'left', seeds_left(before, {}))
+    redis.call('ZADD', P .. ':graves', op.version, op.key)
+    return {'ok'}
+  end
+  write_fields(object_key, set)
+  redis.call('HSET', object_key, 'ver', op.version)
+  redis.call('HDEL', object_key, 'class', 'pmsg')
+  redis.call('ZADD', P .. ':by_version', op.version, op.key)
+  redis.call('HSET', P .. ':uids', op.uid, op.key)
+  redis.call('SADD', P .. ':kinds', op.kind)
+  redis.call('ZADD', P .. ':list:' .. op.kind, 0, member)
+  redis.call('ZREM', P .. ':graves', op.key)
+  redis.call('DEL', P .. ':dead:' .. op.key)
+  if shoot and (set.seed or '') == '' and (set.del or '') == '' and (set.sched or '') ~= '' then
+    redis.call('SADD', P .. ':schedulers', set.sched)
+    redis.call('SADD', P .. ':pending:' .. set.sched, member)
+  end
+  return {'ok'}
+end
+
+-- Announces again what an index ('by_version' or 'graves') holds above a version, a page at a time; answers the
+-- version to go on from, or 0 when it is through.
+local function reannounce(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  if not leads(P, op.leader) then return {'other'} end
+  local found = redis.call('ZRANGEBYSCORE', P .. ':' .. op.index, '(' .. whole(op.version), '+inf',
+                           'WITHSCORES', 'LIMIT', 0, op.limit)
+  for i = 1, #found, 2 do
+    local key, version = found[i], found[i + 1]
+    if op.index == 'by_version' then
+      announce(P, key, version, redis.call('HGET', P .. ':o:' .. key, 'uid') or '', 'modified', true, '')
+    else
+      local dead = read_fields(P .. ':dead:' .. key, {'uid', 'left'})
+      announce(P, key, version, dead.uid, 'deleted', true, dead.left)
+    end
+  end
+  return {'ok', #found == 2 * op.limit and found[#found] or '0'}
+end
+
+-- Queues every pending shoot again.
+local function requeue(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  if not leads(P, op.leader) then return {'other'} end
+  local found = redis.call('SSCAN', P .. ':pending:' .. op.sched, op.cursor, 'COUNT', op.limit)
+  for _, member in ipairs(found[2]) do
+    enqueue(P, 'scheduling.' .. op.sched .. '.' .. string.gsub(member, '/', '.', 1))
+  end
+  return {'ok', found[1]}
+end
+
+-- Forgets removed objects whose removal is older than op.before and whose last request lies at or below op.floor.
+local function bury(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  if not leads(P, op.leader) then return {'other'} end
+  local buried = 0
+  for _, key in ipairs(redis.call('ZRANGE', P .. ':graves', 0, op.limit - 1)) do
+    local dead = read_fields(P .. ':dead:' .. key, {'at', 'req'})
+    if dead.at < op.before and (dead.req == '' or dead.req <= op.floor) then
+      redis.call('DEL', P .. ':dead:' .. key)
+      redis.call('ZREM', P .. ':graves', key)
+      buried = buried + 1
+    end
+  end
+  return {'ok', buried}
+end
+
+redis.register_function('gb_put', put)
+redis.register_function('gb_delete', delete)
+redis.register_function('gb_bind', bind)
+redis.register_function('gb_park', park)
+redis.register_function('gb_wake', wake)
+redis.register_function('gb_event', note_event)
+redis.register_function('gb_accept_fence', accept_fence)
+redis.register_function('gb_announce_again', announce_again)
+redis.register_function{function_name = 'gb_list', callback = list, flags = {'no-writes'}}
+redis.register_function{function_name = 'gb_usage', callback = usage, flags = {'no-writes'}}
+redis.register_function{function_name = 'gb_waiting', callback = waiting, flags = {'no-writes'}}
+redis.register_function{function_name = 'gb_outbox', callback = outbox, flags = {'no-writes'}}
+redis.register_function('gb_lead', lead)
+redis.register_function('gb_resign', resign)
+redis.register_function('gb_trim', trim)
+redis.register_function('gb_open', open_fence)
+redis.register_function('gb_restore', restore)
+redis.register_function('gb_reannounce', reannounce)
+redis.register_function('gb_requeue', requeue)
+redis.register_function('gb_bury', bury)

@@ -1,0 +1,110 @@
+"""The connection to Redis and its function library: calls in, answers or our errors out."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from importlib import resources
+from typing import Any, cast
+
+import msgspec
+import structlog
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError, ResponseError
+
+from gardenbus.common.errors import Unavailable
+
+LIBRARY_NAME = "gardenbus"
+SOURCE = resources.files(__package__).joinpath("functions.lua").read_text(encoding="utf-8")
+
+_log = structlog.stdlib.get_logger()
+_pack = msgspec.msgpack.Encoder().encode
+
+
+class RedisConnection:
+    """A pool of connections, and the functions of one landscape (`prefix`)."""
+
+    def __init__(self, url: str, prefix: str = "garden", *, timeout_seconds: float = 10.0) -> None:
+        self.prefix = prefix
+        self._redis = Redis.from_url(  # pyright: ignore[reportUnknownMemberType]
+            url,
+            socket_timeout=timeout_seconds,
+            socket_connect_timeout=timeout_seconds,
+            max_connections=64,
+            retry=Retry(NoBackoff(), 0),  # the callers back off; a write must not be sent twice behind their backs
+        )
+
+    def key(self, name: str) -> str:
+        """A key of this landscape."""
+        return f"{self.prefix}:{name}"
+
+    async def command(self, *arguments: str | bytes | float) -> Any:
+        """Run one command. Raises Unavailable when the server is away."""
+        try:
+            return await cast("Awaitable[Any]", self._redis.execute_command(*arguments))  # pyright: ignore[reportUnknownMemberType]
+        except ResponseError as error:
+            raise Unavailable(f"Redis refused {arguments[0]!r}: {error}") from error
+        except (RedisError, OSError) as error:
+            raise Unavailable(f"Redis is out of reach: {error}") from error
+
+    async def pipeline(self, commands: list[tuple[str | bytes | float, ...]]) -> list[Any]:
+        """Run several commands in one round trip (no transaction)."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for command in commands:
+            pipeline.execute_command(*command)  # pyright: ignore[reportUnknownMemberType]
+        try:
+            return await pipeline.execute()
+        except (RedisError, OSError) as error:
+            raise Unavailable(f"Redis is out of reach: {error}") from error
+
+    async def call(self, function: str, operation: Mapping[str, Any], *, read_only: bool = False) -> list[Any]:
+        """Call one of our functions. Raises Unavailable when the server is away, fenced or its outbox is full."""
+        arguments = ("FCALL_RO" if read_only else "FCALL", f"gb_{function}", 1, self.prefix, _pack(operation))
+        try:
+            reply = await self.command(*arguments)
+        except Unavailable as error:
+            if "Function not found" not in error.message:
+                raise
+            await self.ensure_library()
+            reply = await self.command(*arguments)
+        if reply and reply[0] == b"fenced":
+            raise Unavailable("the store is fenced until a relay has compared it with the bus and opened it")
+        if reply and reply[0] == b"full-outbox":
+            raise Unavailable("the outbox is full: the relay or JetStream does not keep up")
+        return reply
+
+    async def ensure_library(self) -> None:
+        """Load the function library if the server has none or another one (loading fences the store)."""
+        found = await self.command("FUNCTION", "LIST", "LIBRARYNAME", LIBRARY_NAME, "WITHCODE")
+        if found:
+            library = _as_mapping(found[0])
+            if library.get(b"library_code") == SOURCE.encode():
+                return
+        await self.command("FUNCTION", "LOAD", "REPLACE", SOURCE)
+        _log.info("functions.loaded", library=LIBRARY_NAME)
+
+    async def wait_until_up(self) -> None:
+        """Wait for the server and load the library, saying every few seconds what is awaited."""
+        attempt = 0
+        while True:
+            try:
+                await self.command("PING")
+                await self.ensure_library()
+            except Unavailable as error:
+                if attempt % 20 == 0:
+                    _log.info("server.awaited", server="redis", reason=error.message)
+                attempt += 1
+                await asyncio.sleep(0.25)
+            else:
+                return
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._redis.aclose()
+
+
+def _as_mapping(reply: Any) -> dict[bytes, Any]:
+    if isinstance(reply, dict):
+        return cast("dict[bytes, Any]", reply)
+    items = cast("list[Any]", reply)
+    return dict(zip(items[::2], items[1::2], strict=True))

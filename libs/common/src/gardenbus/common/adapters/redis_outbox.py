@@ -1,0 +1,172 @@
+"""The outbox on Redis: `ports.outbox.Outbox` over the functions of functions.lua."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gardenbus.common.adapters.redis_connection import RedisConnection
+from gardenbus.common.adapters.redis_records import read_record, restored_fields
+from gardenbus.common.adapters.redis_store import origin_text
+from gardenbus.common.errors import Conflict, Unavailable
+from gardenbus.common.ports.bus import StreamPosition
+from gardenbus.common.ports.clock import Clock, timestamp
+from gardenbus.common.ports.outbox import EventNews, Leadership, News, ObjectNews, OutboxPage, Restored, WorkNews
+from gardenbus.common.ports.store import EventRecord, RequestOrigin
+from gardenbus.common.resources.document import StoredObject
+from gardenbus.common.resources.keys import CLUSTER_SCOPE, ObjectKey
+
+VERSION_LEAP = 1_000_000
+"""How far versions jump when the store opens: more than a second of writes that a disk may have lost."""
+
+_PAGE = 500
+
+
+class RedisOutbox:
+    """See `ports.outbox.Outbox`. `leader` names this relay."""
+
+    def __init__(self, connection: RedisConnection, clock: Clock, *, leader: str) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._leader = leader
+        self._last_seen = "0-0"
+
+    async def lead(self, ttl_seconds: float) -> Leadership:
+        """Take or keep the lead."""
+        reply = await self._connection.call("lead", {"leader": self._leader, "ttl_ms": int(ttl_seconds * 1000)})
+        return Leadership(leading=reply[0] == b"ok", is_open=reply[0] == b"ok" and bool(reply[1]))
+
+    async def resign(self) -> None:
+        """Give the lead back."""
+        await self._connection.call("resign", {"leader": self._leader})
+
+    async def head(self, limit: int) -> OutboxPage:
+        """Read the oldest entries with their objects."""
+        entries, documents = await self._connection.call("outbox", {"limit": limit}, read_only=True)
+        news = [_read_entry(entry.decode(), _as_dict(fields)) for entry, fields in entries]
+        objects: dict[ObjectKey, StoredObject | None] = {}
+        for stored, values in zip(documents[::2], documents[1::2], strict=True):
+            key = ObjectKey.from_stored(stored.decode())
+            objects[key] = read_record(key, values)
+        if news:
+            self._last_seen = news[-1].entry
+        return OutboxPage(news, objects)
+
+    async def wait(self, seconds: float) -> None:
+        """Block on the outbox's stream."""
+        key = self._connection.key("outbox")
+        await self._connection.command(
+            "XREAD", "COUNT", 1, "BLOCK", int(seconds * 1000), "STREAMS", key, self._last_seen
+        )
+
+    async def trim(self, last: str | None, positions: Mapping[str, StreamPosition]) -> None:
+        """Trim, and remember the positions."""
+        await self._led(
+            "trim",
+            {
+                "after": _next_entry(last) if last else "",
+                "positions": {name: f"{place.created}.{place.sequence}" for name, place in positions.items()},
+            },
+        )
+
+    async def positions(self) -> Mapping[str, StreamPosition]:
+        """Read what was remembered."""
+        reply = await self._connection.command("HGETALL", self._connection.key("relay"))
+        positions: dict[str, StreamPosition] = {}
+        for name, place in _as_dict(reply).items():
+            created, sequence = place.decode().split(".")
+            positions[name] = StreamPosition(int(created), int(sequence))
+        return positions
+
+    async def open(self, version: int, gain: int) -> None:
+        """Open the fence."""
+        await self._led("open", {"version": version, "gain": gain, "leap": VERSION_LEAP})
+
+    async def restore(self, restored: Restored) -> bool:
+        """Put one document back."""
+        key, document = restored.key, restored.document
+        reply = await self._led(
+            "restore",
+            {
+                "key": key.stored,
+                "kind": key.kind,
+                "ns": key.namespace or CLUSTER_SCOPE,
+                "name": key.name,
+                "uid": restored.uid,
+                "version": restored.version,
+                "deleted": document is None,
+                "now": timestamp(self._clock.now()),
+                "set": {} if document is None else restored_fields(document, restored.version),
+            },
+        )
+        return reply[0] == b"ok"
+
+    async def reannounce(self, above_version: int) -> None:
+        """Walk both indexes page by page."""
+        for index in ("by_version", "graves"):
+            version = above_version
+            while True:
+                reply = await self._led("reannounce", {"index": index, "version": version, "limit": _PAGE})
+                version = int(reply[1])
+                if version == 0:
+                    break
+
+    async def requeue_pending(self) -> None:
+        """Walk the pending shoots of every scheduler."""
+        for scheduler in await self._connection.command("SMEMBERS", self._connection.key("schedulers")):
+            cursor = "0"
+            while True:
+                operation = {"sched": scheduler.decode(), "cursor": cursor, "limit": _PAGE}
+                cursor = (await self._led("requeue", operation))[1].decode()
+                if cursor == "0":
+                    break
+
+    async def bury(self, before: str, floor: StreamPosition) -> int:
+        """Forget a page of graves."""
+        upto = origin_text(RequestOrigin(floor.created, floor.sequence, 10**10 - 1))
+        return int((await self._led("bury", {"before": before, "floor": upto, "limit": _PAGE}))[1])
+
+    async def _led(self, function: str, operation: dict[str, Any]) -> Sequence[Any]:
+        reply = await self._connection.call(function, operation | {"leader": self._leader})
+        if reply[0] == b"other":
+            raise Conflict("another relay leads by now")
+        return reply
+
+
+def _next_entry(entry: str) -> str:
+    milliseconds, _, number = entry.partition("-")
+    return f"{milliseconds}-{int(number) + 1}"
+
+
+def _as_dict(reply: Any) -> dict[str, bytes]:
+    items: list[bytes] = (
+        list(reply) if not isinstance(reply, dict) else [part for pair in reply.items() for part in pair]
+    )  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return {name.decode(): value for name, value in zip(items[::2], items[1::2], strict=True)}
+
+
+def _read_entry(entry: str, fields: dict[str, bytes]) -> News:
+    text = {name: value.decode() for name, value in fields.items()}
+    if "k" in text:
+        return ObjectNews(
+            entry=entry,
+            key=ObjectKey.from_stored(text["k"]),
+            version=int(text["v"]),
+            uid=text["u"],
+            verb=text["a"],  # pyright: ignore[reportArgumentType] - written by functions.lua alone
+            with_binding=bool(text["b"]),
+            left=tuple(text["l"].split(",")) if text["l"] else (),
+            gain=int(text["g"]),
+        )
+    if "q" in text:
+        return WorkNews(entry, text["q"])
+    if "e" in text:
+        record = EventRecord(
+            about=ObjectKey.from_stored(text["e"]),
+            uid=text["u"],
+            type="Warning" if text["t"] == "Warning" else "Normal",
+            reason=text["r"],
+            message=text["m"],
+            reporter=text["by"],
+            action=text["ac"],
+        )
+        return EventNews(entry, record, text["id"], int(text["n"]), text["first"], text["at"])
+    raise Unavailable(f"the outbox holds an entry of an unknown form: {sorted(text)}")

@@ -1,0 +1,168 @@
+"""PURE: what the relay publishes for a page of the outbox.
+
+Messages say what is so *now*: several entries of one object become one message with its current document. Three
+lists come out, because they go to different streams with different promises: `changed` and `concerning` in order and
+all or nothing, `loose` (work and Events) in any order.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Literal, NamedTuple
+
+from gardenbus.common.ports.bus import Message
+from gardenbus.common.ports.outbox import EventNews, ObjectNews, OutboxPage, WorkNews
+from gardenbus.common.resources.derived import GAIN_KINDS
+from gardenbus.common.resources.document import StoredObject, encode
+from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
+from gardenbus.common.resources.kinds import by_word
+
+TOMBSTONE_TTL = timedelta(hours=1)
+"""How long a removal stands on OBJECTS; informers list again when they were away for half of it."""
+
+Role = Literal["run", "migrate-away", "wait"]
+
+
+class Announcements(NamedTuple):
+    """What to publish, and the gain counter that stands announced afterwards."""
+
+    changed: list[Message]
+    concerning: list[Message]
+    loose: list[Message]
+    gain: int
+
+
+class _Merged(NamedTuple):
+    """All entries of one object on a page."""
+
+    newest: ObjectNews
+    created: bool
+    with_binding: bool
+    left: frozenset[str]
+
+
+def announcements(page: OutboxPage, subjects: Subjects, *, announced_gain: int) -> Announcements:
+    """Turn a page of the outbox into messages.
+
+    The gain counter may be believed only by who has seen every change up to it. Kinds that carry gains therefore come
+    last, and only the very last message carries the page's counter; the others repeat the one announced before.
+    """
+    merged = _merge(page.news)
+    order = sorted(merged, key=lambda key: key.kind in GAIN_KINDS)
+    gain = max([announced_gain, *(entry.newest.gain for entry in merged.values())])
+    changed: list[Message] = []
+    concerning: list[Message] = []
+    for key in order:
+        entry, stored = merged[key], page.objects.get(key)
+        if stored is None and entry.newest.verb != "deleted":
+            continue  # it was removed meanwhile: the entry that says so comes later
+        last = key == order[-1] and key.kind in GAIN_KINDS
+        changed.append(_change(entry, stored, subjects, gain=gain if last else announced_gain))
+        concerning += _concerning(entry, stored, subjects)
+    carried = bool(order) and order[-1].kind in GAIN_KINDS
+    loose = [_work(news.tail, subjects) for news in _distinct_work(page.news)]
+    loose += [_event(news, subjects) for news in page.news if isinstance(news, EventNews)]
+    return Announcements(changed, concerning, loose, gain if carried else announced_gain)
+
+
+def _merge(news: Sequence[object]) -> Mapping[ObjectKey, _Merged]:
+    merged: dict[ObjectKey, _Merged] = {}
+    for entry in news:
+        if not isinstance(entry, ObjectNews):
+            continue
+        before = merged.get(entry.key)
+        merged[entry.key] = _Merged(
+            newest=entry,
+            created=entry.verb == "added" or (before is not None and before.created and before.newest.uid == entry.uid),
+            with_binding=entry.with_binding or (before is not None and before.with_binding),
+            left=frozenset(entry.left) | (before.left if before is not None else frozenset()),
+        )
+    return merged
+
+
+def _distinct_work(news: Sequence[object]) -> list[WorkNews]:
+    return list({entry.tail: entry for entry in news if isinstance(entry, WorkNews)}.values())
+
+
+def _headers(entry: ObjectNews, stored: StoredObject | None) -> dict[str, str]:
+    version, uid = (stored.version, stored.uid) if stored else (entry.version, entry.uid)
+    return {Header.VERSION: str(version), Header.UID: uid}
+
+
+def _change(entry: _Merged, stored: StoredObject | None, subjects: Subjects, *, gain: int) -> Message:
+    headers = _headers(entry.newest, stored) | {Header.GAIN: str(gain)}
+    if stored is not None and stored.gate:
+        headers[Header.GATE] = str(stored.gate)
+    subject = subjects.changed(entry.newest.key)
+    if stored is None:
+        return Message(subject, b"", headers | {Header.VERB: "deleted"}, ttl=TOMBSTONE_TTL)
+    verb = "added" if entry.created else "modified"
+    return Message(subject, stored.encoded(), headers | {Header.VERB: verb})
+
+
+def roles(stored: StoredObject) -> Mapping[str, Role]:
+    """Which gardenlets a shoot concerns, and as what."""
+    wanted, actual = stored.parts.seed_name, stored.parts.status_seed_name
+    if not wanted:
+        return {}
+    if not actual or actual == wanted:
+        return {wanted: "run"}
+    return {actual: "migrate-away", wanted: "wait"}
+
+
+def _concerning(entry: _Merged, stored: StoredObject | None, subjects: Subjects) -> list[Message]:
+    key = entry.newest.key
+    headers = _headers(entry.newest, stored)
+    if key.kind == "seed":
+        subject = subjects.view(key.name, key)
+        verb, body = ("modified", stored.encoded()) if stored else ("deleted", b"")
+        return [Message(subject, body, headers | {Header.VERB: verb})]
+    if key.kind != "shoot" or not entry.with_binding:
+        return []
+    current = roles(stored) if stored else {}
+    messages = [
+        Message(subjects.binding(seed, key.namespace, key.name), b"", headers | {Header.VERB: "deleted"})
+        for seed in sorted(entry.left - current.keys())
+    ]
+    if stored is not None and current:
+        body = stored.encoded()
+        messages += [
+            Message(subjects.binding(seed, key.namespace, key.name), body, headers | {Header.ROLE: role})
+            for seed, role in current.items()
+        ]
+    return messages
+
+
+def _work(tail: str, subjects: Subjects) -> Message:
+    """Work that is due now: whatever timer was set for it goes with the same message."""
+    subject = f"{subjects.prefix}.queue.{tail}"
+    return Message(subject, b"", {"Nats-Scheduler": subjects.later(subject), "Nats-Schedule-Next": "purge"})
+
+
+def _event(news: EventNews, subjects: Subjects) -> Message:
+    event = news.event
+    kind = by_word(event.about.kind)
+    document = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {
+            "name": f"{event.about.name}.{news.event_id[:16]}",
+            "namespace": event.about.namespace or "default",
+            "creationTimestamp": news.first_at,
+        },
+        "involvedObject": {
+            "apiVersion": f"{kind.group}/{kind.version}" if kind.group else kind.version,
+            "kind": kind.kind,
+            "namespace": event.about.namespace,
+            "name": event.about.name,
+            "uid": event.uid,
+        },
+        "type": event.type,
+        "reason": event.reason,
+        "action": event.action,
+        "message": event.message,
+        "reportingComponent": event.reporter,
+        "count": news.count,
+        "firstTimestamp": news.first_at,
+        "lastTimestamp": news.at,
+    }
+    return Message(subjects.event(event.about), encode(document))

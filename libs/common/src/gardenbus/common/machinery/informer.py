@@ -1,0 +1,206 @@
+"""A view of some kinds, kept current: list the store, follow the bus.
+
+The order of things (why nothing is missed and nothing removed comes back):
+
+1. S: OBJECTS' incarnation and last sequence, *then* V: the store's version when the list began, then the list.
+2. Follow OBJECTS from S + 1. An event with a version <= V tells what the list knew already, whatever object it is
+   about; after that an event counts only if its version is above the object's own (or its last removal's).
+3. List again (and drop what the list lacks) when the follower had to restart or was cut for half a tombstone's life.
+
+`gain` may be believed: it only grows once every change up to it has been seen (see machinery/announcements.py).
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+import structlog
+
+from gardenbus.common.errors import Transient
+from gardenbus.common.machinery.announcements import TOMBSTONE_TTL
+from gardenbus.common.ports.bus import Bus, Delivered, Follower, FollowRestarted
+from gardenbus.common.ports.store import Store
+from gardenbus.common.resources.document import Document, StoredObject, split
+from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
+
+_log = structlog.stdlib.get_logger()
+_decode = msgspec.json.Decoder(Document).decode
+
+Callback = Callable[[ObjectKey, StoredObject | None, StoredObject | None], None]
+
+RETRY_SECONDS = 0.5
+
+
+def stored_from(key: ObjectKey, body: bytes, headers: Mapping[str, str]) -> StoredObject:
+    """Build an object from its announcement."""
+    document = _decode(body)
+    metadata = document["metadata"]
+    version = int(headers[Header.VERSION])
+    return StoredObject(
+        key=key,
+        parts=split(document),
+        uid=headers[Header.UID],
+        version=version,
+        generation=int(metadata.get("generation", 0)),
+        created_at=metadata["creationTimestamp"],
+        deleting_at=metadata.get("deletionTimestamp") or "",
+        gate=int(headers.get(Header.GATE, "0")),
+    )
+
+
+class _ListAgain(Transient):
+    """What is known here may no longer be true; the list must be read again."""
+
+
+class Informer:
+    """Objects of some kinds. Callbacks run synchronously, in order, and must not block."""
+
+    def __init__(self, store: Store, bus: Bus, subjects: Subjects, kinds: Sequence[str]) -> None:
+        self._store = store
+        self._bus = bus
+        self._subjects = subjects
+        self._kinds = tuple(kinds)
+        self._objects: dict[str, dict[ObjectKey, StoredObject]] = {kind: {} for kind in kinds}
+        self._removed: dict[ObjectKey, int] = {}
+        self._listed_version = 0
+        self._callbacks: list[Callback] = []
+        self._synced = asyncio.Event()
+        self._gained = asyncio.Condition()
+        self._task: asyncio.Task[None] | None = None
+        self.gain = 0
+
+    def subscribe(self, callback: Callback) -> None:
+        """Call back on every change: (key, old or None, new or None)."""
+        self._callbacks.append(callback)
+
+    def objects(self, kind: str) -> Mapping[ObjectKey, StoredObject]:
+        """The objects of a kind as they stand; a live view."""
+        return self._objects[kind]
+
+    @property
+    def synced(self) -> bool:
+        """Whether a list has been read since the start."""
+        return self._synced.is_set()
+
+    async def start(self) -> None:
+        """Start following; return when the first list is in."""
+        self._task = asyncio.create_task(self._run(), name=f"informer-{'-'.join(self._kinds)}")
+        synced = asyncio.create_task(self._synced.wait())
+        done, _ = await asyncio.wait({self._task, synced}, return_when=asyncio.FIRST_COMPLETED)
+        if self._task in done:
+            synced.cancel()
+            self._task.result()
+
+    async def stop(self) -> None:
+        """Stop following."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+
+    async def wait_for_gain(self, gain: int, timeout_seconds: float) -> bool:
+        """Wait until every change up to a gain has been seen; False when it takes too long."""
+        try:
+            async with asyncio.timeout(timeout_seconds), self._gained:
+                await self._gained.wait_for(lambda: self.gain >= gain)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._list_and_follow()
+            except* _ListAgain as group:
+                _log.info("informer.relisted", kinds=self._kinds, reason=str(group.exceptions[0]))
+            except* Transient as group:
+                _log.warning("informer.interrupted", kinds=self._kinds, reason=str(group.exceptions[0]))
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _list_and_follow(self) -> None:
+        stream = self._subjects.stream("OBJECTS")
+        place = await self._bus.position(stream)
+        await self._list()
+        filters = [self._subjects.changed_kind(kind) for kind in self._kinds]
+        async with (
+            self._bus.follow(stream, filters, after_sequence=place.sequence) as follower,
+            asyncio.TaskGroup() as tasks,
+        ):
+            tasks.create_task(self._consume(follower))
+            tasks.create_task(_watch_silence(follower))
+
+    async def _consume(self, follower: Follower) -> None:
+        async for event in follower:
+            if isinstance(event, FollowRestarted):
+                raise _ListAgain(event.reason)
+            if isinstance(event, Delivered):
+                await self._take(event)
+
+    async def _list(self) -> None:
+        listed: dict[ObjectKey, StoredObject] = {}
+        version = gain = 0
+        for kind in self._kinds:
+            token: str | None = None
+            first = True
+            while first or token:
+                page = await self._store.list_page(kind, continue_token=token)
+                if first:
+                    version = min(version or page.version, page.version)
+                    gain = min(gain or page.gain, page.gain)
+                first, token = False, page.continue_token
+                listed |= {stored.key: stored for stored in page.objects}
+        self._listed_version = version
+        for kind in self._kinds:
+            for key in [key for key in self._objects[kind] if key not in listed]:
+                self._replace(key, None)
+        for key, stored in listed.items():
+            known = self._objects[key.kind].get(key)
+            if known is None or stored.version > known.version or stored.uid != known.uid:
+                self._replace(key, stored)
+        self._removed.clear()
+        self._synced.set()
+        await self._raise_gain(gain)
+
+    async def _take(self, event: Delivered) -> None:
+        if Header.VERSION in event.headers:
+            key = ObjectKey.from_tail(event.subject.removeprefix(f"{self._subjects.prefix}.changed."))
+            await self._apply(key, event, int(event.headers[Header.VERSION]))
+        await self._raise_gain(int(event.headers.get(Header.GAIN, "0")))
+
+    async def _apply(self, key: ObjectKey, event: Delivered, version: int) -> None:
+        known = self._objects[key.kind].get(key)
+        newest = max(self._listed_version, known.version if known else 0, self._removed.get(key, 0))
+        if version <= newest:
+            return
+        if event.headers.get(Header.VERB) == "deleted":
+            self._removed[key] = version
+            self._replace(key, None)
+        elif Header.TOO_LARGE in event.headers:
+            fetched = await self._store.get(key)
+            if fetched is not None and fetched.version >= version:
+                self._replace(key, fetched)
+        else:
+            self._replace(key, stored_from(key, event.body, event.headers))
+
+    async def _raise_gain(self, gain: int) -> None:
+        if gain > self.gain:
+            async with self._gained:
+                self.gain = gain
+                self._gained.notify_all()
+
+    def _replace(self, key: ObjectKey, new: StoredObject | None) -> None:
+        objects = self._objects[key.kind]
+        old = objects.pop(key, None)
+        if new is not None:
+            objects[key] = new
+        if old is None and new is None:
+            return
+        for callback in self._callbacks:
+            callback(key, old, new)
+
+
+async def _watch_silence(follower: Follower) -> None:
+    """Tombstones may have come and gone once nothing was heard for half of their life."""
+    limit = TOMBSTONE_TTL.total_seconds() / 2
+    while follower.silent_seconds < limit:
+        await asyncio.sleep(limit / 20)
+    raise _ListAgain("the stream was silent for too long")

@@ -1,0 +1,278 @@
+"""Announces the outbox on JetStream, in order, and keeps store and bus true to each other.
+
+One relay leads. Before its first announcement, and after every doubt (a refused batch, an unknown outcome, a server
+that came back), it *settles*: it compares where the streams stand with where they stood at the last trim.
+
+    | the store  | the stream                       | what the relay does                                        |
+    |------------|----------------------------------|------------------------------------------------------------|
+    | is closed  | holds more than was trimmed      | puts back what the bus has in a higher version, then opens |
+    | is open    | another incarnation, or shorter  | announces again what lies above the stream's last version  |
+    | any        | QUEUES went back                 | queues every pending shoot again                           |
+
+A batch carries the sequence that the stream must stand at, so a relay that was paused while another took over cannot
+announce the past after the present.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+
+import msgspec
+import structlog
+
+from gardenbus.common.errors import BadRequest, Conflict, NotFound, Transient
+from gardenbus.common.machinery.announcements import announcements
+from gardenbus.common.ports.bus import Bus, Delivered, Message, ReplayDone, StreamPosition
+from gardenbus.common.ports.clock import Clock, timestamp
+from gardenbus.common.ports.outbox import Outbox, Restored
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
+
+_log = structlog.stdlib.get_logger()
+_decode = msgspec.json.Decoder(Document).decode
+
+OBJECTS, BINDINGS, QUEUES, REQUESTS = "OBJECTS", "BINDINGS", "QUEUES", "REQUESTS"
+GRAVE_AGE = timedelta(hours=1)
+
+
+class RelaySettings(msgspec.Struct, frozen=True):
+    """How the relay works."""
+
+    page: int = 400
+    """Outbox entries a round: two announcements each stay below JetStream's 1,000 messages a batch."""
+    lead_ttl_seconds: float = 5.0
+    """How long a dead relay keeps the lead."""
+    idle_seconds: float = 0.5
+    """Longest wait for news before the lead is renewed."""
+    housekeeping_seconds: float = 60.0
+    """How often removed objects are forgotten."""
+    requests_consumer: str = "apiserver"
+    """Whose acknowledgement floor on REQUESTS tells which removed objects may be forgotten."""
+
+
+class Relay:
+    """See the module. `run` never returns; it ends when cancelled."""
+
+    def __init__(
+        self, outbox: Outbox, bus: Bus, subjects: Subjects, clock: Clock, settings: RelaySettings | None = None
+    ) -> None:
+        self._outbox = outbox
+        self._bus = bus
+        self._subjects = subjects
+        self._clock = clock
+        self._settings = settings or RelaySettings()
+        self._places: dict[str, StreamPosition] = {}
+        self._in_doubt = True
+        self._announced_gain = 0
+        self._renew_at = 0.0
+        self._housekeeping_at = 0.0
+        self.leading = False
+        self.on_announced: Callable[[int], None] = lambda _count: None
+
+    async def run(self) -> None:
+        """Lead whenever nobody else does, and announce."""
+        self._bus.on_reconnect(self._doubt)
+        try:
+            while True:
+                try:
+                    await self._lead_once()
+                except Conflict as error:
+                    _log.info("relay.doubted", reason=error.message)
+                    self._in_doubt = True
+                except Transient as error:
+                    _log.warning("relay.interrupted", reason=error.message)
+                    self._in_doubt = True
+                    await self._clock.sleep(self._settings.idle_seconds)
+        finally:
+            if self.leading:
+                await asyncio.shield(self._resign())
+
+    async def _resign(self) -> None:
+        try:
+            await self._outbox.resign()
+        except Transient as error:
+            _log.info("relay.resignation_failed", reason=error.message)
+
+    async def _doubt(self) -> None:
+        self._in_doubt = True
+
+    async def _lead_once(self) -> None:
+        """Renew the lead when due, settle when in doubt, announce one page."""
+        now = self._clock.monotonic()
+        if now >= self._renew_at or not self.leading:
+            await self._renew(now)
+        if not self.leading:
+            await self._clock.sleep(self._settings.idle_seconds)
+            return
+        if self._in_doubt:
+            await self._settle()
+        await self._announce_page()
+        await self._keep_house(now)
+
+    async def _renew(self, now: float) -> None:
+        leadership = await self._outbox.lead(self._settings.lead_ttl_seconds)
+        if leadership.leading != self.leading:
+            _log.info("relay.leading" if leadership.leading else "relay.standing_by")
+        self._in_doubt |= not (self.leading and leadership.is_open)
+        self.leading = leadership.leading
+        self._renew_at = now + self._settings.lead_ttl_seconds / 5
+        if self.leading and not self._in_doubt:
+            queues = await self._bus.position(self._subjects.stream(QUEUES))
+            self._in_doubt |= _went_back(self._places.get(QUEUES), queues)
+            if not self._in_doubt:
+                self._places[QUEUES] = queues
+
+    # ------------------------------------------------------------------------------------------ announcing
+
+    async def _announce_page(self) -> None:
+        page = await self._outbox.head(self._settings.page)
+        if not page.news:
+            await self._outbox.wait(self._settings.idle_seconds)
+            return
+        messages = announcements(page, self._subjects, announced_gain=self._announced_gain)
+        changed, concerning = (
+            asyncio.create_task(self._publish(stream, batch))
+            for stream, batch in ((OBJECTS, messages.changed), (BINDINGS, messages.concerning))
+        )
+        results = await asyncio.gather(
+            changed, concerning, self._bus.publish_many(messages.loose), return_exceptions=True
+        )
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+        self._announced_gain = messages.gain
+        await self._outbox.trim(page.news[-1].entry, self._places)
+        self.on_announced(len(page.news))
+
+    async def _publish(self, stream: str, batch: Sequence[Message]) -> None:
+        if not batch:
+            return
+        place = self._places[stream]
+        try:
+            last = await self._bus.publish_batch(
+                self._subjects.stream(stream), batch, expected_last_sequence=place.sequence
+            )
+        except BadRequest as error:
+            await self._publish_around(stream, batch, error)
+            return
+        self._places[stream] = StreamPosition(place.created, last)
+
+    async def _publish_around(self, stream: str, batch: Sequence[Message], error: BadRequest) -> None:
+        """Halve a batch that the server refuses for its content until the culprit is alone; announce that bodiless."""
+        if len(batch) > 1:
+            middle = len(batch) // 2
+            await self._publish(stream, batch[:middle])
+            await self._publish(stream, batch[middle:])
+            return
+        message = batch[0]
+        if Header.TOO_LARGE in message.headers:
+            raise Conflict(f"{message.subject} is refused even without its body: {error.message}")
+        _log.error("announcement.shortened", subject=message.subject, bytes=len(message.body), reason=error.message)
+        headers = {**message.headers, Header.TOO_LARGE: str(len(message.body))}
+        await self._publish(stream, [msgspec.structs.replace(message, body=b"", headers=headers)])
+
+    # ------------------------------------------------------------------------------------------ settling
+
+    async def _settle(self) -> None:
+        """See the module's table."""
+        await self._bus.ensure_streams()
+        recorded = await self._outbox.positions()
+        now = {name: await self._bus.position(self._subjects.stream(name)) for name in (OBJECTS, BINDINGS, QUEUES)}
+        leadership = await self._outbox.lead(self._settings.lead_ttl_seconds)
+        if not leadership.leading:
+            raise Conflict("another relay leads by now")
+        if not leadership.is_open:
+            await self._reopen(recorded.get(OBJECTS), now[OBJECTS])
+        await self._repeat(recorded, now)
+        self._places = dict(now)
+        self._in_doubt = False
+        await self._outbox.trim(None, self._places)
+
+    async def _repeat(self, recorded: Mapping[str, StreamPosition], now: Mapping[str, StreamPosition]) -> None:
+        """Announce again what streams that went back have lost."""
+        lost = [name for name in (OBJECTS, BINDINGS) if _went_back(recorded.get(name), now[name])]
+        if lost:
+            above = min([await self._last_version(name, recorded[name], now[name]) for name in lost])
+            _log.warning("announcements.repeated", streams=lost, above_version=above)
+            await self._outbox.reannounce(above)
+        if _went_back(recorded.get(QUEUES), now[QUEUES]):
+            _log.warning("pending_shoots.requeued")
+            await self._outbox.requeue_pending()
+
+    async def _reopen(self, recorded: StreamPosition | None, now: StreamPosition) -> None:
+        """Put back what the bus knows better, then open the store."""
+        same = recorded is not None and recorded.created == now.created
+        after = recorded.sequence if recorded is not None and same else 0
+        version = gain = 0
+        restored: list[int] = []
+        if now.sequence > after:
+            async with self._bus.follow(
+                self._subjects.stream(OBJECTS), [f"{self._subjects.prefix}.changed.>"], after_sequence=after
+            ) as follower:
+                async for event in follower:
+                    if isinstance(event, ReplayDone):
+                        break
+                    if isinstance(event, Delivered):
+                        own = int(event.headers.get(Header.VERSION, "0"))
+                        version = max(version, own)
+                        gain = max(gain, int(event.headers.get(Header.GAIN, "0")))
+                        if await self._restore(event):
+                            restored.append(own)
+                        await self._keep_lead()
+        await self._outbox.open(version, gain)
+        _log.info("store.opened", restored=len(restored), version=version)
+        if restored:  # the store lost their outbox entries too: bindings and work may never have been announced
+            await self._outbox.reannounce(min(restored) - 1)
+            await self._outbox.requeue_pending()
+
+    async def _keep_lead(self) -> None:
+        now = self._clock.monotonic()
+        if now >= self._renew_at:
+            self._renew_at = now + self._settings.lead_ttl_seconds / 5
+            await self._outbox.lead(self._settings.lead_ttl_seconds)
+
+    async def _restore(self, message: Delivered) -> bool:
+        if Header.TOO_LARGE in message.headers or Header.VERSION not in message.headers:
+            _log.error("document.unrestorable", subject=message.subject)
+            return False
+        deleted = message.headers.get(Header.VERB) == "deleted"
+        return await self._outbox.restore(
+            Restored(
+                key=ObjectKey.from_tail(message.subject.removeprefix(f"{self._subjects.prefix}.changed.")),
+                uid=message.headers[Header.UID],
+                version=int(message.headers[Header.VERSION]),
+                document=None if deleted else _decode(message.body),
+            )
+        )
+
+    async def _last_version(self, name: str, recorded: StreamPosition, now: StreamPosition) -> int:
+        """The version of a stream's last message: everything above it may never have been announced there."""
+        if recorded.created != now.created or now.sequence == 0:
+            return 0
+        async with self._bus.follow(
+            self._subjects.stream(name), [f"{self._subjects.prefix}.>"], after_sequence=max(0, now.sequence - 1)
+        ) as follower:
+            async for event in follower:
+                if isinstance(event, Delivered):
+                    return int(event.headers.get(Header.VERSION, "0"))
+                break
+        return 0
+
+    async def _keep_house(self, now: float) -> None:
+        if now < self._housekeeping_at:
+            return
+        self._housekeeping_at = now + self._settings.housekeeping_seconds
+        try:
+            floor = await self._bus.acknowledged_floor(
+                self._subjects.stream(REQUESTS), self._settings.requests_consumer
+            )
+        except NotFound:
+            return  # no apiserver has ever run: there are no requests to wait for, and nothing was removed either
+        buried = await self._outbox.bury(timestamp(self._clock.now() - GRAVE_AGE), floor)
+        if buried:
+            _log.info("graves.closed", count=buried)
+
+
+def _went_back(recorded: StreamPosition | None, now: StreamPosition) -> bool:
+    """Whether a stream is another incarnation, or shorter, than it was at the last trim."""
+    return recorded is not None and (recorded.created != now.created or now.sequence < recorded.sequence)

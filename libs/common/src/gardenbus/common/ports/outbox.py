@@ -1,0 +1,121 @@
+"""The relay's side of the store: what must be announced, who announces, and the repair of what went back.
+
+Only one relay leads at a time; every call but `lead` raises `Conflict` when somebody else does by now.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+from gardenbus.common.ports.bus import StreamPosition
+from gardenbus.common.ports.store import EventRecord
+from gardenbus.common.resources.document import Document, StoredObject
+from gardenbus.common.resources.keys import ObjectKey
+
+Verb = Literal["added", "modified", "deleted"]
+
+
+class ObjectNews(msgspec.Struct, frozen=True):
+    """An object was written. `left`: seeds that it no longer concerns; `gain`: the gain counter after the write."""
+
+    entry: str
+    key: ObjectKey
+    version: int
+    uid: str
+    verb: Verb
+    with_binding: bool
+    left: tuple[str, ...]
+    gain: int
+
+
+class WorkNews(msgspec.Struct, frozen=True):
+    """An object needs a look: `tail` of the queue's subject."""
+
+    entry: str
+    tail: str
+
+
+class EventNews(msgspec.Struct, frozen=True):
+    """An Event, seen `count` times since `first_at`."""
+
+    entry: str
+    event: EventRecord
+    event_id: str
+    count: int
+    first_at: str
+    at: str
+
+
+News = ObjectNews | WorkNews | EventNews
+
+
+class OutboxPage(msgspec.Struct, frozen=True):
+    """The head of the outbox, in order, and the current state of each object in it (None: it is gone)."""
+
+    news: Sequence[News]
+    objects: Mapping[ObjectKey, StoredObject | None]
+
+
+class Leadership(msgspec.Struct, frozen=True):
+    """Whether the caller leads, and whether the store is open for writes."""
+
+    leading: bool
+    is_open: bool
+
+
+class Restored(msgspec.Struct, frozen=True):
+    """What the bus holds of one object: its document, or None for a tombstone."""
+
+    key: ObjectKey
+    uid: str
+    version: int
+    document: Document | None
+
+
+class Outbox(Protocol):
+    """See the module."""
+
+    async def lead(self, ttl_seconds: float) -> Leadership:
+        """Take or keep the lead for a while."""
+        ...
+
+    async def resign(self) -> None:
+        """Give the lead back."""
+        ...
+
+    async def head(self, limit: int) -> OutboxPage:
+        """Read the oldest entries."""
+        ...
+
+    async def wait(self, seconds: float) -> None:
+        """Return when an entry is there, or after a while."""
+        ...
+
+    async def trim(self, last: str | None, positions: Mapping[str, StreamPosition]) -> None:
+        """Forget the entries up to `last`, and remember how far the streams had come."""
+        ...
+
+    async def positions(self) -> Mapping[str, StreamPosition]:
+        """How far the streams had come at the last trim, by stream."""
+        ...
+
+    async def open(self, version: int, gain: int) -> None:
+        """Open the store for writes; versions go on well above `version` and above all handed out before."""
+        ...
+
+    async def restore(self, restored: Restored) -> bool:
+        """Put back what the bus has in a higher version than the (closed) store; answer whether it had."""
+        ...
+
+    async def reannounce(self, above_version: int) -> None:
+        """Append everything stored or removed above a version to the outbox again."""
+        ...
+
+    async def requeue_pending(self) -> None:
+        """Queue every pending shoot again."""
+        ...
+
+    async def bury(self, before: str, floor: StreamPosition) -> int:
+        """Forget objects removed before an instant whose last request lies at or below `floor`; answer how many."""
+        ...
