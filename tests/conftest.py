@@ -1,0 +1,40 @@
+"""Fixtures that every tier may use: real servers, started once a session or anew for one test."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.servers import Server, start_nats, start_redis
+
+
+@pytest.fixture
+def nats_server(tmp_path: Path) -> Iterator[Server]:
+    """A nats-server of this test's own, to be killed and restarted as it likes."""
+    server = start_nats(tmp_path / "nats")
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def redis_server(tmp_path: Path) -> Iterator[Server]:
+    """A redis-server of this test's own."""
+    server = start_redis(tmp_path / "redis")
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def shared_nats_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One nats-server for all tests that neither kill it nor need an empty one (use a prefix of your own)."""
+    server = start_nats(tmp_path_factory.mktemp("nats"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def shared_redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One redis-server for all tests that neither kill it nor need an empty one (flush it first)."""
+    server = start_redis(tmp_path_factory.mktemp("redis"))
+    yield server
+    server.stop()

@@ -1,0 +1,176 @@
+"""Real nats-server and redis-server processes for tests: free ports, own directories, killed and restarted at will.
+
+A server keeps its port and its directory over `kill()` and `restart()`, so that clients find it again with what it had
+stored. Calls block (tens of milliseconds); use `asyncio.to_thread` where a test's event loop must go on meanwhile.
+"""
+
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_START_DEADLINE_SECONDS = 20.0
+
+
+def free_port() -> int:
+    """A TCP port on the loopback that nobody listens on now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Server:
+    """One server process. `url` and `port` stay the same over restarts."""
+
+    url: str
+    port: int
+    directory: Path
+    command: Sequence[str]
+    is_ready: Callable[[int], bool]
+    process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
+
+    def start(self) -> None:
+        """Start the process and wait until it answers."""
+        with (self.directory / "server.log").open("ab") as log:
+            self.process = subprocess.Popen(self.command, cwd=self.directory, stdout=log, stderr=log)
+        deadline = time.monotonic() + _START_DEADLINE_SECONDS
+        while not self.is_ready(self.port):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.stop()
+                raise RuntimeError(f"{self.command[0]} did not start: {(self.directory / 'server.log').read_text()}")
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        """End it as a crash would (SIGKILL)."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End it in an orderly way (SIGTERM), and by force after 10 s."""
+        self._end(signal.SIGTERM)
+
+    def pause(self) -> None:
+        """Stop its hands (SIGSTOP): connections stay open, nothing is answered."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused one go on."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGCONT)
+
+    def restart(self) -> None:
+        """Start again on the same port and directory; stops it first when it runs."""
+        self.stop()
+        self.start()
+
+    def _end(self, number: signal.Signals) -> None:
+        process, self.process = self.process, None
+        if process is None:
+            return
+        if process.poll() is None:
+            process.send_signal(signal.SIGCONT)
+            process.send_signal(number)
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def start_nats(
+    directory: Path,
+    port: int | None = None,
+    *,
+    sync_interval: str = "always",
+    max_payload: str = "8MB",
+    extra: str = "",
+) -> Server:
+    """A nats-server with JetStream below `directory`; `extra` is appended to its configuration."""
+    port = port or free_port()
+    directory.mkdir(parents=True, exist_ok=True)
+    configuration = directory / "nats.conf"
+    configuration.write_text(
+        f'listen: "127.0.0.1:{port}"\n'
+        f'server_name: "test-{port}"\n'
+        f"max_payload: {max_payload}\n"
+        f'jetstream {{ store_dir: "{directory / "jetstream"}", sync_interval: {sync_interval} }}\n'
+        f"{extra}\n"
+    )
+    server = Server(
+        url=f"nats://127.0.0.1:{port}",
+        port=port,
+        directory=directory,
+        command=(_executable("nats-server"), "-c", str(configuration)),
+        is_ready=_nats_is_ready,
+    )
+    server.start()
+    return server
+
+
+def start_redis(directory: Path, port: int | None = None, *, appendfsync: str = "always") -> Server:
+    """A redis-server with an append-only file below `directory`."""
+    port = port or free_port()
+    directory.mkdir(parents=True, exist_ok=True)
+    settings = {
+        "port": str(port),
+        "bind": "127.0.0.1",
+        "dir": str(directory),
+        "appendonly": "yes",
+        "appendfsync": appendfsync,
+        "save": "",
+        "maxmemory-policy": "noeviction",
+    }
+    arguments = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    server = Server(
+        url=f"redis://127.0.0.1:{port}",
+        port=port,
+        directory=directory,
+        command=(_executable("redis-server"), *arguments),
+        is_ready=_redis_is_ready,
+    )
+    server.start()
+    return server
+
+
+def _executable(name: str) -> str:
+    """The server beside this Python, in a wheel that brings it, or on PATH."""
+    beside = Path(sys.executable).with_name(name)
+    wheel = next((Path(sys.prefix) / "lib").glob(f"python3*/site-packages/*/bin/{name}"), None)
+    found = beside if beside.exists() else wheel or shutil.which(name)
+    if found is None:
+        raise RuntimeError(f"{name} is not installed; `make setup` brings it")
+    return str(found)
+
+
+def _nats_is_ready(port: int) -> bool:
+    """Whether JetStream answers, not only the listener."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+            connection.sendall(
+                b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\n'
+                b"SUB _READY 1\r\nPUB $JS.API.INFO _READY 0\r\n\r\nPING\r\n"
+            )
+            received = b""
+            while b'"streams"' not in received:
+                chunk = connection.recv(65536)
+                if not chunk or b" 503" in chunk:
+                    return False
+                received += chunk
+            return True
+    except OSError:
+        return False
+
+
+def _redis_is_ready(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+            connection.sendall(b"PING\r\n")
+            return connection.recv(16).startswith(b"+PONG")
+    except OSError:
+        return False
