@@ -1,0 +1,240 @@
+"""Which kinds there are: their words, groups and scopes, and which of them the system understands.
+
+A kind's lower-case singular is its place in every key and subject, so one word belongs to one group here: a manifest
+that claims an understood word for another group is refused.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+import msgspec
+
+from gardenbus.common.errors import Unsupported
+
+CORE = "core.gardener.cloud"
+SEED_MANAGEMENT = "seedmanagement.gardener.cloud"
+SECURITY = "security.gardener.cloud"
+OPERATIONS = "operations.gardener.cloud"
+SETTINGS = "settings.gardener.cloud"
+EXTENSIONS = "extensions.gardener.cloud"
+RESOURCES = "resources.gardener.cloud"
+OPERATOR = "operator.gardener.cloud"
+COORDINATION = "coordination.k8s.io"
+
+GROUPS = frozenset(
+    {
+        "",
+        COORDINATION,
+        CORE,
+        SEED_MANAGEMENT,
+        SECURITY,
+        OPERATIONS,
+        SETTINGS,
+        EXTENSIONS,
+        RESOURCES,
+        OPERATOR,
+        "authentication.gardener.cloud",
+        "dashboard.gardener.cloud",
+        "druid.gardener.cloud",
+        "dns.gardener.cloud",
+        "cert.gardener.cloud",
+    }
+)
+"""Groups whose objects are taken; "" is Kubernetes' core group (`v1`)."""
+
+_KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
+_VERSION = re.compile(r"v[1-9][0-9]{0,2}((alpha|beta)[1-9][0-9]{0,2})?")
+
+
+class KindSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind. `namespaced` is None where nobody here knows: then the manifest decides.
+
+    `understood` says whether its fields are validated and have an effect, `has_spec` whether its content stands below
+    `spec` (a ConfigMap's does not).
+    """
+
+    kind: str
+    singular: str
+    plural: str
+    short_names: tuple[str, ...] = ()
+    group: str
+    version: str
+    namespaced: bool | None
+    understood: bool = False
+    has_spec: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """`<group>/<version>`, or the version alone in the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+def _plural(singular: str) -> str:
+    if singular.endswith(("s", "x", "ch")):
+        return singular + "es"
+    return singular[:-1] + "ies" if singular.endswith("y") else singular + "s"
+
+
+def _kind(
+    kind: str,
+    api_version: str,
+    *short_names: str,
+    namespaced: bool = True,
+    understood: bool = False,
+    has_spec: bool = True,
+) -> KindSpec:
+    group, _, version = api_version.rpartition("/")
+    return KindSpec(
+        kind=kind,
+        singular=kind.lower(),
+        plural=_plural(kind.lower()),
+        short_names=short_names,
+        group=group,
+        version=version,
+        namespaced=namespaced,
+        understood=understood,
+        has_spec=has_spec,
+    )
+
+
+_CORE_V1BETA1 = f"{CORE}/v1beta1"
+_SEED_MANAGEMENT_V1ALPHA1 = f"{SEED_MANAGEMENT}/v1alpha1"
+
+_UNDERSTOOD = (
+    _kind("Shoot", _CORE_V1BETA1, understood=True),
+    _kind("Seed", _CORE_V1BETA1, namespaced=False, understood=True),
+    _kind("CloudProfile", _CORE_V1BETA1, "cp", "cprofile", "cpfl", namespaced=False, understood=True),
+    _kind("NamespacedCloudProfile", _CORE_V1BETA1, "ncp", "ncprofile", "ncpfl", understood=True),
+    _kind("Project", _CORE_V1BETA1, namespaced=False, understood=True),
+    _kind("ExposureClass", _CORE_V1BETA1, "exc", namespaced=False, understood=True, has_spec=False),
+    _kind("ShootState", _CORE_V1BETA1, understood=True),
+    _kind("ManagedSeed", _SEED_MANAGEMENT_V1ALPHA1, "ms", understood=True),
+    _kind("ManagedSeedSet", _SEED_MANAGEMENT_V1ALPHA1, "mss", understood=True),
+    _kind("SeedAutoscaler", _SEED_MANAGEMENT_V1ALPHA1, "sa", understood=True),
+    _kind("Namespace", "v1", "ns", namespaced=False, understood=True),
+    _kind("ConfigMap", "v1", "cm", understood=True, has_spec=False),
+    _kind("Secret", "v1", understood=True, has_spec=False),
+    _kind("Event", "v1", "ev", understood=True, has_spec=False),
+    _kind("Lease", f"{COORDINATION}/v1", understood=True),
+)
+
+_STORED = (
+    _kind("BackupBucket", _CORE_V1BETA1, "bbc", namespaced=False),
+    _kind("BackupEntry", _CORE_V1BETA1, "bec"),
+    _kind("ControllerDeployment", f"{CORE}/v1", "ctrldeploy", namespaced=False, has_spec=False),
+    _kind("ControllerInstallation", _CORE_V1BETA1, "ctrlinst", namespaced=False),
+    _kind("ControllerRegistration", _CORE_V1BETA1, "ctrlreg", namespaced=False),
+    _kind("InternalSecret", _CORE_V1BETA1, has_spec=False),
+    _kind("Quota", _CORE_V1BETA1, "squota"),
+    _kind("SecretBinding", _CORE_V1BETA1, "sb", has_spec=False),
+    _kind("CredentialsBinding", f"{SECURITY}/v1alpha1", "cb", has_spec=False),
+    _kind("WorkloadIdentity", f"{SECURITY}/v1alpha1", "wi"),
+    _kind("Gardenlet", _SEED_MANAGEMENT_V1ALPHA1, "gl"),
+    _kind("Bastion", f"{OPERATIONS}/v1alpha1"),
+    _kind("OpenIDConnectPreset", f"{SETTINGS}/v1alpha1", "oidcps"),
+    _kind("ClusterOpenIDConnectPreset", f"{SETTINGS}/v1alpha1", "coidcps", namespaced=False),
+    _kind("ManagedResource", f"{RESOURCES}/v1alpha1", "mr"),
+    _kind("Garden", f"{OPERATOR}/v1alpha1", "grdn", namespaced=False),
+    _kind("Cluster", f"{EXTENSIONS}/v1alpha1", namespaced=False),
+    *(
+        _kind(kind, f"{EXTENSIONS}/v1alpha1")
+        for kind in (
+            "ContainerRuntime",
+            "ControlPlane",
+            "DNSRecord",
+            "Infrastructure",
+            "Network",
+            "OperatingSystemConfig",
+            "Worker",
+        )
+    ),
+    *(_kind(kind, "v1", namespaced=False) for kind in ("Node", "PersistentVolume")),
+    *(
+        _kind(kind, "v1", *short_names)
+        for kind, short_names in (
+            ("LimitRange", ()),
+            ("PersistentVolumeClaim", ("pvc",)),
+            ("Pod", ("po",)),
+            ("PodTemplate", ()),
+            ("ReplicationController", ("rc",)),
+            ("ResourceQuota", ()),
+            ("Service", ("svc",)),
+            ("ServiceAccount", ()),
+        )
+    ),
+)
+
+KINDS: Mapping[str, KindSpec] = {spec.singular: spec for spec in (*_UNDERSTOOD, *_STORED)}
+"""Every kind known by name, by its singular."""
+
+_WORDS: Mapping[str, KindSpec] = {
+    word: spec
+    for spec in reversed((*_UNDERSTOOD, *_STORED))
+    for word in (*spec.short_names, spec.plural, spec.singular)
+}
+
+
+def resolve(api_version: str, kind: str) -> KindSpec:
+    """The kind of a manifest.
+
+    A kind that nobody here knows, of a known group, comes back with `namespaced` None and `understood` False. Raises
+    Unsupported, naming the field, for an unknown group, a word that is no kind, a version of an understood kind that is
+    not served, and for an understood word in another group.
+    """
+    group, _, version = api_version.rpartition("/")
+    if group not in GROUPS:
+        raise Unsupported(_unknown_group(api_version, group))
+    if not _VERSION.fullmatch(version):
+        raise Unsupported(f"apiVersion: {api_version[:80]!r} has no version as v1 or v1beta1 at its end")
+    if not _KIND.fullmatch(kind):
+        raise Unsupported(f"kind: {kind[:80]!r} is not a kind: write it in CamelCase, as Shoot")
+    known = KINDS.get(kind.lower())
+    if known is not None and known.understood:
+        if kind != known.kind or api_version != known.api_version:
+            field = "apiVersion" if api_version != known.api_version else "kind"
+            raise Unsupported(
+                f"{field}: {kind} of {api_version} is not known here: write apiVersion: {known.api_version}, "
+                f"kind: {known.kind}"
+            )
+        return known
+    if known is not None and known.group == group and known.kind == kind:
+        return msgspec.structs.replace(known, version=version)
+    singular = kind.lower()
+    return KindSpec(
+        kind=kind, singular=singular, plural=_plural(singular), group=group, version=version, namespaced=None
+    )
+
+
+def by_word(word: str, stored: Iterable[str] = ()) -> KindSpec:
+    """The kind that somebody means by `shoots`, `Shoot`, `shoot`, `cp`….
+
+    `stored` are singulars of kinds that objects are stored of, which need not be known by name. Raises Unsupported, with
+    what may have been meant, when it is none.
+    """
+    folded = word.lower()
+    if spec := _WORDS.get(folded):
+        return spec
+    for singular in stored:
+        if folded in (singular, _plural(singular)):
+            return KindSpec(
+                kind=singular, singular=singular, plural=_plural(singular), group="", version="", namespaced=None
+            )
+    close = get_close_matches(folded[:80], _WORDS, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"understood are {', '.join(spec.plural for spec in _UNDERSTOOD)}"
+    raise Unsupported(f"kind: {word[:80]!r} is not known here; {hint}")
+
+
+def understood_kinds() -> tuple[KindSpec, ...]:
+    """The kinds whose fields are validated and have an effect."""
+    return _UNDERSTOOD
+
+
+def _unknown_group(api_version: str, group: str) -> str:
+    if group.endswith((".config.gardener.cloud", ".admission.gardener.cloud", ".config.k8s.io")):
+        return f"apiVersion: {api_version[:120]} is the configuration file of a component, not an object to be stored"
+    gardener = ", ".join(sorted(name.removesuffix(".gardener.cloud") for name in GROUPS if "gardener" in name))
+    return (
+        f"apiVersion: the group {group[:120]!r} is not known here: use one of Gardener's ({gardener} .gardener.cloud), "
+        f"{COORDINATION}/v1 or v1"
+    )
