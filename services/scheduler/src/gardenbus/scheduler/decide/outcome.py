@@ -1,0 +1,75 @@
+"""What a decision comes to. A refusal is a value with its reasons, no exception."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+_NAMED_SEEDS = 12
+
+
+class Rejection(msgspec.Struct, frozen=True):
+    """Why one seed will not do: the rule, and its words."""
+
+    seed: str
+    rule: str
+    detail: str
+
+
+class Placement(msgspec.Struct, frozen=True):
+    """The seed chosen. `usage` is its shoots before this one, `distance` None when the strategy measures none.
+
+    `considered` counts all seeds, `eligible` those that were as near and had no rule against them or were not asked.
+    """
+
+    seed: str
+    gate: int | None
+    strategy: str
+    distance: int | None
+    usage: int
+    considered: int
+    eligible: int
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """No seed fits: the rule after which none was left, the sentence for people, and the rejections so far."""
+
+    rule: str
+    message: str
+    rejections: tuple[Rejection, ...] = ()
+
+
+Outcome = Placement | Refusal
+
+
+class Ranked(msgspec.Struct, frozen=True):
+    """A seed that fits: its place in the order (1 is chosen) and what the order goes by."""
+
+    seed: str
+    place: int
+    distance: int | None
+    usage: int
+    capacity: int | None
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """A decision with all of its grounds: every seed is either ranked or rejected."""
+
+    outcome: Outcome
+    strategy: str
+    ranking: tuple[Ranked, ...]
+    rejections: tuple[Rejection, ...]
+
+
+def listed(rejections: Sequence[Rejection]) -> str:
+    """`{a => reason, b => reason}` by name; grouped by reason with counts when the seeds are many."""
+    if len(rejections) <= _NAMED_SEEDS:
+        named = sorted(rejections, key=lambda rejection: rejection.seed)
+        return "{" + ", ".join(f"{rejection.seed} => {rejection.detail}" for rejection in named) + "}"
+    by_detail: dict[str, list[str]] = {}
+    for rejection in rejections:
+        by_detail.setdefault(rejection.detail, []).append(rejection.seed)
+    groups = sorted(by_detail.items(), key=lambda group: (-len(group[1]), group[0]))
+    shown = [f"{len(seeds)} seeds ({min(seeds)}, …) => {detail}" for detail, seeds in groups[:_NAMED_SEEDS]]
+    if len(groups) > _NAMED_SEEDS:
+        shown.append(f"{len(groups) - _NAMED_SEEDS} more reasons")
+    return "{" + ", ".join(shown) + "}"

@@ -1,0 +1,139 @@
+"""The decision: which seed a request gets, why not, and on what grounds."""
+
+from collections.abc import Iterator, Sequence
+
+from gardenbus.scheduler.decide.landscape import SeedCandidate, Snapshot
+from gardenbus.scheduler.decide.outcome import Explanation, Outcome, Placement, Ranked, Refusal, Rejection, listed
+from gardenbus.scheduler.decide.request import Ranges, SchedulingRequest
+from gardenbus.scheduler.decide.rules import CAPACITY, NETWORKS, STRATEGY, capacity, networks
+from gardenbus.scheduler.decide.shortlist import Shortlist, shortlist_of
+from gardenbus.scheduler.decide.strategies import Order
+
+
+def decide(request: SchedulingRequest, snapshot: Snapshot) -> Outcome:
+    """Choose the least used of the nearest seeds that fit, the first by name among equals; or refuse, saying why.
+
+    Pure: the same request and snapshot always give the same outcome. It does not count the placement; the caller does,
+    with `Snapshot.place`. An exception of a user's own filter is passed on.
+    """
+    shortlist = shortlist_of(request.demand, snapshot.landscape)
+    if shortlist.refusal is not None:
+        return shortlist.refusal
+    order = _order(shortlist)
+    for group in order.groups:
+        chosen = _least_used(group.seeds, request.ranges, shortlist, snapshot.usage)
+        if chosen is not None:
+            return Placement(
+                seed=chosen.name,
+                gate=chosen.gate,
+                strategy=order.strategy,
+                distance=group.distance,
+                usage=snapshot.usage.get(chosen.name, 0),
+                considered=len(snapshot.landscape.seeds),
+                eligible=len(group.seeds),
+            )
+    return _refusal(request, shortlist, snapshot)
+
+
+def explain(request: SchedulingRequest, snapshot: Snapshot) -> Explanation:
+    """The same decision with every seed's part in it: its place in the order, or the first rule against it."""
+    outcome = decide(request, snapshot)
+    shortlist = shortlist_of(request.demand, snapshot.landscape)
+    rejections = list(shortlist.rejections)
+    rejected = {rejection.seed for rejection in rejections}
+    order = shortlist.order
+    if shortlist.refusal is not None or order is None:
+        rule, detail = _blanket(outcome)
+        rejections += [
+            Rejection(seed.name, rule, detail) for seed in snapshot.landscape.seeds if seed.name not in rejected
+        ]
+        return Explanation(outcome, snapshot.landscape.strategy, (), tuple(sorted(rejections, key=_by_seed)))
+    objections = dict(_objections(request.ranges, shortlist, snapshot.usage))
+    rejections += objections.values()
+    rejections += [
+        Rejection(seed, STRATEGY, detail) for seed, detail in order.left_out.items() if seed not in objections
+    ]
+    ranking = tuple(_ranking(order, objections, snapshot))
+    return Explanation(outcome, order.strategy, ranking, tuple(sorted(rejections, key=_by_seed)))
+
+
+def free_places(request: SchedulingRequest, snapshot: Snapshot) -> int | None:
+    """How many shoots with this request the seeds that fit could still take; None: no limit."""
+    shortlist = shortlist_of(request.demand, snapshot.landscape)
+    if shortlist.refusal is not None:
+        return 0
+    places = 0
+    for group in _order(shortlist).groups:
+        for seed in group.seeds:
+            if seed.name in shortlist.objections or networks.problem(request.ranges, seed.seed.spec.networks):
+                continue
+            if seed.capacity is None:
+                return None
+            places += max(seed.capacity - snapshot.usage.get(seed.name, 0), 0)
+    return places
+
+
+def _least_used(
+    seeds: Sequence[SeedCandidate], ranges: Ranges, shortlist: Shortlist, usage: dict[str, int]
+) -> SeedCandidate | None:
+    # Cheapest question first; the networks, which may differ from shoot to shoot, only of a seed that would win.
+    best: SeedCandidate | None = None
+    least = 0
+    for seed in seeds:
+        used = usage.get(seed.name, 0)
+        if best is not None and used >= least:
+            continue
+        if seed.name in shortlist.objections or capacity.problem(used, seed.capacity):
+            continue
+        if not networks.problem(ranges, seed.seed.spec.networks):
+            best, least = seed, used
+    return best
+
+
+def _refusal(request: SchedulingRequest, shortlist: Shortlist, snapshot: Snapshot) -> Refusal:
+    objections = dict(_objections(request.ranges, shortlist, snapshot.usage))
+    against = tuple(objections.values())
+    if len(against) < len(shortlist.candidates):
+        order = _order(shortlist)
+        left_out = [Rejection(seed, STRATEGY, detail) for seed, detail in order.left_out.items()]
+        rejections = (*against, *(rejection for rejection in left_out if rejection.seed not in objections))
+        return Refusal(STRATEGY, order.sentence, (*shortlist.rejections, *rejections))
+    rules = {rejection.rule for rejection in against}
+    return Refusal(
+        rules.pop() if len(rules) == 1 else "candidates",
+        f"0/{len(against)} seeds are eligible: {listed(against)}",
+        (*shortlist.rejections, *against),
+    )
+
+
+def _objections(ranges: Ranges, shortlist: Shortlist, usage: dict[str, int]) -> Iterator[tuple[str, Rejection]]:
+    for seed in shortlist.candidates:
+        if detail := networks.problem(ranges, seed.seed.spec.networks):
+            yield seed.name, Rejection(seed.name, NETWORKS, detail)
+        elif seed.name in shortlist.objections:
+            yield seed.name, shortlist.objections[seed.name]
+        elif detail := capacity.problem(usage.get(seed.name, 0), seed.capacity):
+            yield seed.name, Rejection(seed.name, CAPACITY, detail)
+
+
+def _ranking(order: Order, objections: dict[str, Rejection], snapshot: Snapshot) -> Iterator[Ranked]:
+    place = 0
+    for group in order.groups:
+        fitting = [seed for seed in group.seeds if seed.name not in objections]
+        for seed in sorted(fitting, key=lambda seed: (snapshot.usage.get(seed.name, 0), seed.name)):
+            place += 1
+            yield Ranked(seed.name, place, group.distance, snapshot.usage.get(seed.name, 0), seed.capacity)
+
+
+def _order(shortlist: Shortlist) -> Order:
+    assert shortlist.order is not None, "a shortlist without refusal has an order"
+    return shortlist.order
+
+
+def _blanket(outcome: Outcome) -> tuple[str, str]:
+    assert isinstance(outcome, Refusal), "only a refusal ends before the order"
+    return outcome.rule, outcome.message
+
+
+def _by_seed(rejection: Rejection) -> str:
+    return rejection.seed

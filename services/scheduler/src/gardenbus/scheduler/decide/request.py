@@ -1,0 +1,147 @@
+"""What a decision reads from a shoot, and nothing else: two shoots with equal requests get equal answers.
+
+A request has two parts. The `Demand` is what shoots of one kind share (profile, region, selector, …): the seeds that
+meet it are worked out once. The `Ranges` often differ from shoot to shoot and are checked last.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import msgspec
+
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.selectors import LabelSelector
+from gardenbus.common.resources.shoots import TESTING_PURPOSE, Shoot
+from gardenbus.scheduler.decide.user_filters import SeedFilter
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Demand(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What shoots of one class ask for.
+
+    `domain_below` is the shoot's DNS domain without its first label; `domain_is_own` says whether that label is the
+    shoot's name. No default domain can match more than that, so that the shoots of a project are alike. `wishes` is
+    what users' own filters read: (filter, canonical JSON).
+    """
+
+    namespace: str
+    profile_kind: str = ""
+    profile: str = ""
+    provider: str = ""
+    region: str = ""
+    is_testing: bool = False
+    selector: LabelSelector | None = None
+    is_zonal: bool = False
+    control_plane_zones: tuple[str, ...] = ()
+    worker_zones: tuple[str, ...] = ()
+    access_restrictions: tuple[str, ...] = ()
+    tolerations: tuple[tuple[str, str | None], ...] = ()
+    domain_below: str | None = None
+    domain_is_own: bool = False
+    wishes: tuple[tuple[str, str], ...] = ()
+
+
+class Ranges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The networks of a shoot. `stated` is false when spec.networking is missing: then nothing is checked."""
+
+    stated: bool = True
+    is_workerless: bool = False
+    ip_families: tuple[str, ...] = ("IPv4",)
+    nodes: str | None = None
+    pods: str | None = None
+    services: str | None = None
+    in_use: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]] | None = None
+
+
+class SchedulingRequest(msgspec.Struct, frozen=True):
+    """All that a decision reads from a shoot."""
+
+    demand: Demand
+    ranges: Ranges
+
+
+_decode = msgspec.json.Decoder(SchedulingRequest).decode
+
+
+def request_of(shoot: Shoot, document: Document | None = None, filters: Sequence[SeedFilter] = ()) -> SchedulingRequest:
+    """Reduce a shoot to its request; `document` is needed when users' own `filters` want to read it."""
+    spec = shoot.spec
+    kind, profile = _profile_of(shoot)
+    below, is_own = _domain_of(shoot)
+    demand = Demand(
+        namespace=shoot.metadata.namespace,
+        profile_kind=kind,
+        profile=profile,
+        provider=spec.provider.type,
+        region=spec.region,
+        is_testing=spec.purpose == TESTING_PURPOSE,
+        selector=spec.seed_selector.labels if spec.seed_selector is not None else None,
+        is_zonal=shoot.is_zonal,
+        control_plane_zones=tuple(sorted(set(spec.control_plane.zones))) if spec.control_plane else (),
+        worker_zones=tuple(sorted({zone for worker in spec.provider.workers for zone in worker.zones})),
+        access_restrictions=tuple(sorted(restriction.name for restriction in spec.access_restrictions)),
+        tolerations=tuple((toleration.key, toleration.value) for toleration in spec.tolerations),
+        domain_below=below,
+        domain_is_own=is_own,
+        wishes=tuple((each.name, _encode(each.wish(document or {})).decode()) for each in filters),
+    )
+    return SchedulingRequest(demand, _ranges_of(shoot))
+
+
+def descriptor(request: SchedulingRequest) -> bytes:
+    """The request as canonical JSON; `request_from_descriptor` gives the equal request back."""
+    return _encode(request)
+
+
+def request_from_descriptor(described: bytes) -> SchedulingRequest:
+    """Read a descriptor; raises msgspec.ValidationError for what is none (of this version)."""
+    return _decode(described)
+
+
+def waiting_class(request: SchedulingRequest) -> str:
+    """A short name that shoots with equal requests share, and others do not."""
+    return blake2b(descriptor(request), digest_size=10).hexdigest()
+
+
+def skipped_because(shoot: Shoot, scheduler_name: str) -> str:
+    """Why this scheduler does not place the shoot; "" when it is its business."""
+    if shoot.spec.seed_name:
+        return f"it is on seed {shoot.spec.seed_name!r} already"
+    if shoot.metadata.deletion_timestamp:
+        return "it is being deleted"
+    if shoot.scheduler_name != scheduler_name:
+        return f"it waits for the scheduler {shoot.scheduler_name!r}"
+    if shoot.is_self_hosted:
+        return "it hosts its own control plane and needs no seed"
+    return ""
+
+
+def _profile_of(shoot: Shoot) -> tuple[str, str]:
+    reference = shoot.spec.cloud_profile
+    if reference is not None:
+        return reference.kind or "CloudProfile", reference.name
+    return ("CloudProfile", shoot.spec.cloud_profile_name) if shoot.spec.cloud_profile_name else ("", "")
+
+
+def _domain_of(shoot: Shoot) -> tuple[str | None, bool]:
+    domain = shoot.spec.dns.domain if shoot.spec.dns else None
+    if not domain or "." not in domain:
+        return None, False
+    first, _, below = domain.partition(".")
+    return below, first == shoot.metadata.name
+
+
+def _ranges_of(shoot: Shoot) -> Ranges:
+    networking = shoot.spec.networking
+    if networking is None:
+        return Ranges(stated=False)
+    in_use = shoot.status.networking
+    return Ranges(
+        is_workerless=shoot.is_workerless,
+        ip_families=shoot.ip_families,
+        nodes=networking.nodes,
+        pods=networking.pods,
+        services=networking.services,
+        in_use=(in_use.nodes, in_use.pods, in_use.services) if in_use is not None else None,
+    )

@@ -1,0 +1,20 @@
+"""A seed whose reconciliations were stopped takes no new shoots."""
+
+from collections.abc import Sequence
+
+from gardenbus.common.resources.seeds import EMERGENCY_STOP
+from gardenbus.scheduler.decide.landscape import SeedCandidate
+from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where
+
+
+def keep_running(_inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
+    """Drop seeds with the emergency-stop annotation; only the exact word `true` counts."""
+    return keep_where(
+        seeds,
+        lambda candidate: (
+            "its shoots' reconciliations were stopped in an emergency"
+            if candidate.seed.metadata.annotations.get(EMERGENCY_STOP) == "true"
+            else ""
+        ),
+        f"reconciliations are stopped on all of the {len(seeds)} seeds that are left",
+    )

@@ -1,0 +1,43 @@
+"""What filters share: what they may ask, and what they answer."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from gardenbus.common.resources.cloudprofiles import CloudProfileSpec
+from gardenbus.scheduler.decide.landscape import SeedCandidate
+from gardenbus.scheduler.decide.request import Demand
+
+
+class Inquiry(msgspec.Struct, frozen=True, eq=False):
+    """A demand with the objects that it names."""
+
+    demand: Demand
+    profile: CloudProfileSpec
+    project: str
+
+
+class Filtered(NamedTuple):
+    """The seeds that stay, why the others go, and the sentence for people in case that none stays."""
+
+    kept: Sequence[SeedCandidate]
+    rejected: dict[str, str]
+    sentence: str
+
+
+def keep_where(seeds: Sequence[SeedCandidate], problem: Callable[[SeedCandidate], str], sentence: str) -> Filtered:
+    """Keep the seeds of which `problem` says nothing ("")."""
+    kept: list[SeedCandidate] = []
+    rejected: dict[str, str] = {}
+    for seed in seeds:
+        if detail := problem(seed):
+            rejected[seed.name] = detail
+        else:
+            kept.append(seed)
+    return Filtered(kept, rejected, sentence)
+
+
+def seeds_of(count: int) -> str:
+    """`the one seed` or `the 5 seeds`."""
+    return "the only seed" if count == 1 else f"the {count} seeds"

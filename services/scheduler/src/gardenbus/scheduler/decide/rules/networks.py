@@ -1,0 +1,74 @@
+"""The shoot's networks must be disjoint from the seed's, and stay out of the reserved ranges."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from gardenbus.common.resources.networks import RESERVED_RANGES, family_of, is_cidr, overlap
+from gardenbus.common.resources.seeds import SeedNetworks, ShootNetworks
+from gardenbus.scheduler.decide.request import Ranges
+
+
+@lru_cache(maxsize=100_000)
+def problem(ranges: Ranges, seed: SeedNetworks) -> str:
+    """Why the networks do not go together; "" when they do.
+
+    A range that nobody states is not checked. A malformed one goes together with nothing. Unlike in Gardener, IPv4
+    ranges may not overlap either.
+    """
+    if not ranges.stated:
+        return ""
+    problems = [
+        detail for kind, cidr in _ranges_on(ranges, seed.shoot_defaults) for detail in _problems_of(kind, cidr, seed)
+    ]
+    if ranges.in_use is not None:
+        problems += _missing_in_use(ranges)
+    return f"invalid networks: {'; '.join(problems)}" if problems else ""
+
+
+def effective_ranges(ranges: Ranges, defaults: ShootNetworks | None) -> tuple[str | None, str | None]:
+    """Pods and services as the shoot would have them on a seed: its own, else the seed's defaults for shoots.
+
+    A default counts only in the shoot's address families, that of the pods only for shoots with workers.
+    """
+    pods, services = ranges.pods, ranges.services
+    if defaults is not None:
+        if pods is None and not ranges.is_workerless:
+            pods = _of_family(defaults.pods, ranges.ip_families)
+        if services is None:
+            services = _of_family(defaults.services, ranges.ip_families)
+    return pods, services
+
+
+def _of_family(cidr: str | None, families: tuple[str, ...]) -> str | None:
+    # A malformed default has no family. It is taken, so that the seed is refused instead of the range being dropped.
+    return cidr if cidr is not None and family_of(cidr) in (*families, None) else None
+
+
+def _ranges_on(ranges: Ranges, defaults: ShootNetworks | None) -> Iterator[tuple[str, str]]:
+    pods, services = effective_ranges(ranges, defaults)
+    for kind, cidr in (("nodes", ranges.nodes), ("pods", pods), ("services", services)):
+        if cidr is not None:
+            yield kind, cidr
+    for kind, cidrs in zip(("nodes", "pods", "services"), ranges.in_use or (), strict=False):
+        for cidr in cidrs:
+            yield kind, cidr
+
+
+def _problems_of(kind: str, cidr: str, seed: SeedNetworks) -> Iterator[str]:
+    if not is_cidr(cidr):
+        yield f"the shoot's {kind} {cidr!r} are no network range"
+        return
+    for other_kind, other in (("nodes", seed.nodes), ("pods", seed.pods), ("services", seed.services)):
+        if other is not None and overlap(cidr, other):
+            yield f"the shoot's {kind} {cidr} overlap with the seed's {other_kind} {other}"
+    for reserved in RESERVED_RANGES:
+        if overlap(cidr, reserved):
+            yield f"the shoot's {kind} {cidr} overlap with the reserved range {reserved}"
+
+
+def _missing_in_use(ranges: Ranges) -> list[str]:
+    _nodes, pods, services = ranges.in_use or ((), (), ())
+    missing = [] if services else ["the shoot's status names no services"]
+    if not pods and not ranges.is_workerless:
+        missing.append("the shoot's status names no pods")
+    return missing

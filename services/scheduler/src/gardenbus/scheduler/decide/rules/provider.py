@@ -1,0 +1,29 @@
+"""The seed's provider must be the shoot's, or one that the profile allows."""
+
+from collections.abc import Sequence
+
+from gardenbus.scheduler.decide.landscape import SeedCandidate
+from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where
+
+ANY = "*"
+
+
+def keep_allowed_providers(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
+    """Keep seeds of the shoot's provider type; where the profile lists provider types, of these (`*`: all).
+
+    The provider types in the shoot's own selector are not looked at: admission checks them once it is bound.
+    """
+    selector = inquiry.profile.seed_selector
+    allowed = (selector.provider_types if selector is not None else ()) or (inquiry.demand.provider,)
+    if ANY in allowed:
+        return Filtered(seeds, {}, "")
+    wanted = " or ".join(allowed)
+    return keep_where(
+        seeds,
+        lambda candidate: (
+            ""
+            if candidate.seed.spec.provider.type in allowed
+            else f"its provider is {candidate.seed.spec.provider.type!r}, not {wanted!r}"
+        ),
+        f"none of the {len(seeds)} seeds has the provider {wanted!r}",
+    )

@@ -1,0 +1,25 @@
+"""A seed is usable when it stays, wants to be seen and is ready."""
+
+from collections.abc import Sequence
+
+from gardenbus.common.resources.seeds import unready_because
+from gardenbus.scheduler.decide.landscape import SeedCandidate
+from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where
+
+
+def keep_usable(_inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
+    """Keep seeds that are not being deleted, visible to the scheduler, and ready."""
+    sentence = f"none of the {len(seeds)} seeds can be scheduled to (not being deleted, visible, ready)"
+    return keep_where(seeds, _problem, sentence)
+
+
+def _problem(candidate: SeedCandidate) -> str:
+    if candidate.unreadable:
+        return f"its manifest cannot be read: {candidate.unreadable}"
+    if candidate.seed.metadata.deletion_timestamp:
+        return "it is being deleted"
+    if not candidate.seed.spec.settings.scheduling.visible:
+        return "it is hidden from the scheduler (spec.settings.scheduling.visible is false)"
+    if reason := unready_because(candidate.seed):
+        return f"it is not ready: {reason}"
+    return ""

@@ -1,0 +1,82 @@
+"""Zones: enough of them for a zonal control plane, and the right ones for the others."""
+
+from collections.abc import Sequence
+
+from gardenbus.scheduler.decide.landscape import SeedCandidate
+from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where
+
+ZONES_FOR_HIGH_AVAILABILITY = 3
+ENFORCE = "Enforce"
+PREFER = "Prefer"
+
+
+def keep_zonal(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
+    """Keep seeds with at least three zones when the control plane must survive the loss of one."""
+    if not inquiry.demand.is_zonal:
+        return Filtered(seeds, {}, "")
+    return keep_where(
+        seeds,
+        lambda candidate: (
+            ""
+            if len(candidate.seed.spec.provider.zones) >= ZONES_FOR_HIGH_AVAILABILITY
+            else f"it has fewer than {ZONES_FOR_HIGH_AVAILABILITY} zones"
+        ),
+        f"none of the {len(seeds)} seeds has {ZONES_FOR_HIGH_AVAILABILITY} zones, as failure tolerance 'zone' needs",
+    )
+
+
+def keep_zones(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
+    """Keep seeds with the zones asked for: those of the control plane strictly, those of the workers as the seed says.
+
+    A seed whose zoneSelection is Enforce needs a zone in common with the workers. One whose is Prefer needs it too,
+    unless no seed at all would be left.
+    """
+    demand = inquiry.demand
+    if demand.is_zonal:
+        return Filtered(seeds, {}, "")
+    if demand.control_plane_zones:
+        wanted = frozenset(demand.control_plane_zones)
+        return keep_where(
+            seeds,
+            lambda candidate: (
+                "" if wanted <= candidate.zones else f"it lacks zones of {_listed(demand.control_plane_zones)}"
+            ),
+            f"none of the {len(seeds)} seeds has the control plane's zones {_listed(demand.control_plane_zones)}",
+        )
+    if not demand.worker_zones:
+        return Filtered(seeds, {}, "")
+    return _keep_hinted(demand.worker_zones, seeds)
+
+
+def _keep_hinted(hints: tuple[str, ...], seeds: Sequence[SeedCandidate]) -> Filtered:
+    def misses(mode: str) -> "Misses":
+        return Misses(mode, hints)
+
+    enforced = keep_where(
+        seeds,
+        misses(ENFORCE),
+        f"none of the {len(seeds)} seeds has one of the workers' zones, as they enforce, {_listed(hints)}",
+    )
+    preferred = keep_where(enforced.kept, misses(PREFER), "")
+    if not preferred.kept:
+        return enforced
+    return Filtered(preferred.kept, enforced.rejected | preferred.rejected, enforced.sentence)
+
+
+class Misses:
+    """Whether a seed of one mode has no zone in common with the workers."""
+
+    def __init__(self, mode: str, hints: tuple[str, ...]) -> None:
+        self.mode = mode
+        self.hints = hints
+
+    def __call__(self, candidate: SeedCandidate) -> str:
+        """The problem in words, or ""."""
+        mode = candidate.seed.spec.settings.zone_selection.mode
+        if mode != self.mode or not candidate.zones.isdisjoint(self.hints):
+            return ""
+        return f"its zone selection is {mode} and it has none of the workers' zones {_listed(self.hints)}"
+
+
+def _listed(zones: Sequence[str]) -> str:
+    return ", ".join(zones)
