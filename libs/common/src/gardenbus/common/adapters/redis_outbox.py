@@ -1,7 +1,7 @@
 """The outbox on Redis: `ports.outbox.Outbox` over the functions of functions.lua."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from gardenbus.common.adapters.redis_connection import RedisConnection
 from gardenbus.common.adapters.redis_records import read_record, restored_fields
@@ -137,9 +137,10 @@ def _next_entry(entry: str) -> str:
 
 
 def _as_dict(reply: Any) -> dict[str, bytes]:
-    items: list[bytes] = (
-        list(reply) if not isinstance(reply, dict) else [part for pair in reply.items() for part in pair]
-    )  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    """Read a hash, which RESP2 sends as a flat list and RESP3 as a map."""
+    if isinstance(reply, dict):
+        return {name.decode(): value for name, value in cast("dict[bytes, bytes]", reply).items()}
+    items = cast("list[bytes]", reply)
     return {name.decode(): value for name, value in zip(items[::2], items[1::2], strict=True)}
 
 

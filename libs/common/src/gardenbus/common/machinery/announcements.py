@@ -118,7 +118,7 @@ def _concerning(entry: _Merged, stored: StoredObject | None, subjects: Subjects)
         return [Message(subject, body, headers | {Header.VERB: verb})]
     if key.kind != "shoot" or not entry.with_binding:
         return []
-    current = roles(stored) if stored else {}
+    current: Mapping[str, Role] = roles(stored) if stored else {}
     messages = [
         Message(subjects.binding(seed, key.namespace, key.name), b"", headers | {Header.VERB: "deleted"})
         for seed in sorted(entry.left - current.keys())

@@ -201,6 +201,6 @@ class Informer:
 async def _watch_silence(follower: Follower) -> None:
     """Tombstones may have come and gone once nothing was heard for half of their life."""
     limit = TOMBSTONE_TTL.total_seconds() / 2
-    while follower.silent_seconds < limit:
+    while follower.silent_seconds < limit:  # noqa: ASYNC110 - silence is the absence of an event
         await asyncio.sleep(limit / 20)
     raise _ListAgain("the stream was silent for too long")

@@ -1,0 +1,140 @@
+"""What the relay publishes for a page of the outbox."""
+
+import msgspec
+
+from gardenbus.common.machinery.announcements import announcements, roles
+from gardenbus.common.ports.outbox import EventNews, ObjectNews, OutboxPage, WorkNews
+from gardenbus.common.ports.store import EventRecord
+from gardenbus.common.resources.document import Document, StoredObject, split
+from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
+
+SUBJECTS = Subjects()
+
+
+def a_stored(
+    kind: str, name: str, *, namespace: str = "", version: int = 7, status: Document | None = None, **spec: str
+) -> StoredObject:
+    document: Document = {
+        "apiVersion": "core.gardener.cloud/v1beta1",
+        "kind": kind,
+        "metadata": {"name": name} | ({"namespace": namespace} if namespace else {}),
+        "spec": spec,
+        "status": status or {},
+    }
+    key = ObjectKey(kind.lower(), namespace, name)
+    return StoredObject(
+        key=key,
+        parts=split(document),
+        uid=f"uid-{name}",
+        version=version,
+        generation=1,
+        created_at="2026-01-01T00:00:00Z",
+    )
+
+
+def news_of(
+    stored: StoredObject, *, verb: str = "modified", left: tuple[str, ...] = (), gain: int = 0, binding: bool = True
+) -> ObjectNews:
+    return ObjectNews("1-0", stored.key, stored.version, stored.uid, verb, binding, left, gain)  # pyright: ignore[reportArgumentType]
+
+
+def page_of(*news: ObjectNews, objects: tuple[StoredObject | None, ...]) -> OutboxPage:
+    keys = [entry.key for entry in news]
+    return OutboxPage(news, dict(zip(keys, objects, strict=True)))
+
+
+def test_several_entries_of_one_object_become_one_message_with_its_current_document() -> None:
+    shoot = a_stored("Shoot", "apollo", namespace="garden-dev", version=9, seedName="s1")
+    older = msgspec.structs.replace(news_of(shoot, verb="added"), version=8)
+    page = OutboxPage([older, news_of(shoot, binding=False)], {shoot.key: shoot})
+    result = announcements(page, SUBJECTS, announced_gain=0)
+    assert [message.subject for message in result.changed] == ["garden.changed.shoot.garden-dev.apollo"]
+    assert result.changed[0].headers[Header.VERSION] == "9"
+    assert result.changed[0].headers[Header.VERB] == "added"
+    assert [message.subject for message in result.concerning] == ["garden.binding.s1.garden-dev.apollo"]
+
+
+def test_a_status_write_is_not_announced_to_the_gardenlet() -> None:
+    shoot = a_stored("Shoot", "apollo", namespace="garden-dev", seedName="s1")
+    result = announcements(page_of(news_of(shoot, binding=False), objects=(shoot,)), SUBJECTS, announced_gain=0)
+    assert len(result.changed) == 1
+    assert result.concerning == []
+
+
+def test_a_seed_that_a_shoot_left_gets_a_tombstone_and_the_others_their_roles() -> None:
+    shoot = a_stored("Shoot", "apollo", namespace="garden-dev", status={"seedName": "s2"}, seedName="s3")
+    result = announcements(page_of(news_of(shoot, left=("s1", "s2")), objects=(shoot,)), SUBJECTS, announced_gain=0)
+    by_subject = {message.subject: message for message in result.concerning}
+    assert by_subject["garden.binding.s1.garden-dev.apollo"].headers[Header.VERB] == "deleted"
+    assert by_subject["garden.binding.s2.garden-dev.apollo"].headers[Header.ROLE] == "migrate-away"
+    assert by_subject["garden.binding.s3.garden-dev.apollo"].headers[Header.ROLE] == "wait"
+    assert by_subject["garden.binding.s1.garden-dev.apollo"].ttl is None
+
+
+def test_a_shoot_runs_where_spec_says_until_status_says_otherwise() -> None:
+    assert roles(a_stored("Shoot", "a", namespace="n")) == {}
+    assert roles(a_stored("Shoot", "a", namespace="n", seedName="s1")) == {"s1": "run"}
+    assert roles(a_stored("Shoot", "a", namespace="n", status={"seedName": "s1"}, seedName="s1")) == {"s1": "run"}
+
+
+def test_a_removed_object_becomes_a_tombstone_that_ends_by_itself() -> None:
+    shoot = a_stored("Shoot", "apollo", namespace="garden-dev")
+    result = announcements(
+        page_of(news_of(shoot, verb="deleted", left=("s1",)), objects=(None,)), SUBJECTS, announced_gain=0
+    )
+    assert result.changed[0].body == b""
+    assert result.changed[0].ttl is not None
+    assert result.changed[0].headers[Header.UID] == "uid-apollo"
+    assert [message.headers[Header.VERB] for message in result.concerning] == ["deleted"]
+
+
+def test_an_object_removed_after_this_page_is_left_to_the_entry_that_says_so() -> None:
+    shoot = a_stored("Shoot", "apollo", namespace="garden-dev")
+    assert announcements(page_of(news_of(shoot), objects=(None,)), SUBJECTS, announced_gain=0).changed == []
+
+
+def test_the_gain_counter_comes_with_the_last_message_of_a_kind_that_carries_gains() -> None:
+    shoot = a_stored("Shoot", "apollo", namespace="garden-dev")
+    one, other = a_stored("Seed", "s1"), a_stored("Seed", "s2")
+    page = page_of(news_of(one, gain=5), news_of(shoot, gain=5), news_of(other, gain=6), objects=(one, shoot, other))
+    result = announcements(page, SUBJECTS, announced_gain=4)
+    assert [(m.subject.rsplit(".", 1)[1], m.headers[Header.GAIN]) for m in result.changed] == [
+        ("apollo", "4"),
+        ("s1", "4"),
+        ("s2", "6"),
+    ]
+    assert result.gain == 6
+
+
+def test_a_gain_is_not_claimed_when_no_message_could_carry_it() -> None:
+    shoot = a_stored("Shoot", "apollo", namespace="garden-dev")
+    assert announcements(page_of(news_of(shoot, gain=5), objects=(shoot,)), SUBJECTS, announced_gain=4).gain == 4
+
+
+def test_work_is_queued_once_and_takes_its_timer_with_it() -> None:
+    page = OutboxPage([WorkNews("1-0", "scheduling.a.ns.x"), WorkNews("2-0", "scheduling.a.ns.x")], {})
+    loose = announcements(page, SUBJECTS, announced_gain=0).loose
+    assert [message.subject for message in loose] == ["garden.queue.scheduling.a.ns.x"]
+    assert loose[0].headers == {
+        "Nats-Scheduler": "garden.later.scheduling.a.ns.x",
+        "Nats-Schedule-Next": "purge",
+    }
+
+
+def test_an_event_names_the_object_as_kubernetes_does() -> None:
+    record = EventRecord(
+        ObjectKey("shoot", "garden-dev", "apollo"), "u", "Warning", "SchedulingFailed", "none fits", "me"
+    )
+    page = OutboxPage([EventNews("1-0", record, "abcdef", 3, "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z")], {})
+    message = announcements(page, SUBJECTS, announced_gain=0).loose[0]
+    document = msgspec.json.decode(message.body)
+    assert message.subject == "garden.event.shoot.garden-dev.apollo"
+    assert document["involvedObject"]["kind"] == "Shoot"
+    assert document["involvedObject"]["apiVersion"] == "core.gardener.cloud/v1beta1"
+    assert (document["count"], document["reason"]) == (3, "SchedulingFailed")
+
+
+def test_a_seed_is_shown_to_its_own_gardenlet_at_every_change() -> None:
+    seed = a_stored("Seed", "s1")
+    result = announcements(page_of(news_of(seed, binding=True), objects=(seed,)), SUBJECTS, announced_gain=0)
+    assert [message.subject for message in result.concerning] == ["garden.view.s1.seed._.s1"]
