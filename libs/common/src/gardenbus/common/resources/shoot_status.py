@@ -1,4 +1,7 @@
-"""The label `shoot.gardener.cloud/status`: one word for how a Shoot is. Source: Gardener's pkg/utils/gardener/shoot_status.go."""
+"""The label `shoot.gardener.cloud/status`: one word for how a Shoot is.
+
+Source: Gardener's pkg/utils/gardener/shoot_status.go.
+"""
 
 from typing import Any
 
