@@ -56,7 +56,8 @@ shoots: 1
 logLevel: loud
 server: here
 clientConnection: {qps: many}
-schedulers: {shoot: {strategy: SameRegion, candidateDeterminationStrategy: Nearest, concurrentSyncs: 0, schedulerName: A.b}}
+schedulers:
+  shoot: {strategy: SameRegion, candidateDeterminationStrategy: Nearest, concurrentSyncs: 0, schedulerName: A.b}
 """
     with pytest.raises(SettingsInvalid) as raised:
         parse_configuration(text)
