@@ -209,7 +209,7 @@ def resolve(api_version: str, kind: str) -> KindSpec:
 def by_word(word: str, stored: Iterable[str] = ()) -> KindSpec:
     """The kind that somebody means by `shoots`, `Shoot`, `shoot`, `cp`….
 
-    `stored` are singulars of kinds that objects are stored of, which need not be known by name. Raises Unsupported, with
+    `stored` are singulars of kinds that objects are stored of, also unknown ones. Raises Unsupported, with
     what may have been meant, when it is none.
     """
     folded = word.lower()

@@ -4,7 +4,7 @@ from gardenbus.common.resources.document import Document
 
 
 def apply_three_way(current: Document | None, last_applied: Document | None, given: Document) -> Document:
-    """kubectl's apply. `status` and what the store owns in metadata are never taken from `given`."""
+    """Kubectl's apply. `status` and what the store owns in metadata are never taken from `given`."""
     return {**(current or {}), **(last_applied or {}), **given}
 
 

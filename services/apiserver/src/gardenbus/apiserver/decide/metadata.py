@@ -1,14 +1,181 @@
-"""The rules of metadata, which hold for every kind."""
+"""The rules of metadata, which hold for every kind, also for those that nobody here understands.
 
+Seeds, Shoots, Projects, ManagedSeeds (and sets), SeedAutoscalers and namespaces have names without dots (RFC 1123
+labels), as they stand inside of subjects; other names may have them. Source: apimachinery's `validation/objectmeta.go`.
+"""
+
+import re
+from typing import Any, cast
+
+from gardenbus.apiserver.decide.fields import Notebook, Place, shown
+from gardenbus.common.errors import BadRequest
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.resources.kinds import KindSpec, by_word, resolve
+
+LABEL_NAMES = frozenset({"seed", "shoot", "project", "managedseed", "managedseedset", "seedautoscaler", "namespace"})
+"""Kinds whose names are labels (without dots)."""
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_QUALIFIED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_LONGEST_LABEL = 63
+_LONGEST_SUBDOMAIN = 253
+_MOST_ANNOTATIONS = 256 * 1024
 
 
 def key_of(document: Document) -> ObjectKey:
-    """Check a manifest's metadata and answer its key. Raises BadRequest, Unsupported, InvalidResource."""
-    return reference_of(document)
+    """The key of a manifest whose metadata keeps the rules.
+
+    Raises BadRequest when kind or name are missing or no text, Unsupported for kinds that are not taken, and
+    InvalidResource with every problem in metadata.
+    """
+    return checked_key(document)[1]
+
+
+def checked_key(document: Document) -> tuple[KindSpec, ObjectKey]:
+    """The same, with the kind."""
+    spec = resolve(_needed_text(document, "apiVersion"), _needed_text(document, "kind"))
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict):
+        raise BadRequest(f"metadata: must be a mapping with the object's name, not {shown(metadata)}")
+    name = _needed_name(cast("Document", metadata))
+    notebook = Notebook()
+    place = Place(cast("Document", metadata), "metadata", notebook)
+    if problem := name_problem(spec.singular, name):
+        place.note("name", problem)
+    namespace = _namespace(place, spec)
+    check_labels(place, "labels")
+    _check_annotations(place)
+    _check_finalizers(place)
+    _check_owners(place)
+    for field in ("uid", "resourceVersion", "generateName", "creationTimestamp", "deletionTimestamp"):
+        place.text(field)
+    notebook.settle(f"{spec.kind} {name[:_LONGEST_SUBDOMAIN]}")
+    return spec, ObjectKey(spec.singular, namespace, name)
 
 
 def reference_of(document: Document) -> ObjectKey:
-    """The key that a delete request means: a manifest, or `{"kind", "namespace", "name"}`."""
-    return ObjectKey(document["kind"].lower(), document.get("namespace", ""), document["name"])
+    """The key that a request to delete means: a manifest, or `{"kind", "namespace", "name"}`.
+
+    Raises BadRequest, Unsupported or InvalidResource as `key_of` does.
+    """
+    if "metadata" in document:
+        return key_of(document)
+    spec = by_word(_needed_text(document, "kind"))
+    name = _needed_name(document, "name")
+    notebook = Notebook()
+    place = Place(document, "", notebook)
+    if problem := name_problem(spec.singular, name):
+        place.note("name", problem)
+    namespace = _namespace(place, spec)
+    notebook.settle(f"{spec.kind} {name[:_LONGEST_SUBDOMAIN]}")
+    return ObjectKey(spec.singular, namespace, name)
+
+
+def name_problem(kind: str, name: str) -> str:
+    """What is wrong with the name of an object of a kind (lower-case singular); "" when nothing is."""
+    return label_problem(name) if kind in LABEL_NAMES else subdomain_problem(name)
+
+
+def label_problem(name: str) -> str:
+    """What is wrong with an RFC 1123 label; "" when nothing is."""
+    if len(name) <= _LONGEST_LABEL and _LABEL.fullmatch(name):
+        return ""
+    return (
+        f"{shown(name)} is no name here: use a-z, 0-9 and '-', at most {_LONGEST_LABEL}, a letter or digit at both ends"
+    )
+
+
+def subdomain_problem(name: str) -> str:
+    """What is wrong with a DNS subdomain; "" when nothing is."""
+    if len(name) <= _LONGEST_SUBDOMAIN and _SUBDOMAIN.fullmatch(name):
+        return ""
+    return (
+        f"{shown(name)} is no name: use a-z, 0-9, '-' and '.', at most {_LONGEST_SUBDOMAIN}, "
+        "a letter or digit at both ends of each part"
+    )
+
+
+def qualified_name_problem(key: str) -> str:
+    """What is wrong with a key of labels, taints or annotations (`example.com/name`); "" when nothing is."""
+    prefix, slash, name = key.rpartition("/")
+    if not _QUALIFIED.fullmatch(name) or (slash and (not prefix or subdomain_problem(prefix.lower()))):
+        return f"{shown(key)} is no key: write name or example.com/name, the name with at most 63 of A-Z a-z 0-9 - _ ."
+    return ""
+
+
+def label_value_problem(value: str) -> str:
+    """What is wrong with the value of a label; "" when nothing is."""
+    if not value or _QUALIFIED.fullmatch(value):
+        return ""
+    return f"{shown(value)} is no label value: use at most 63 of A-Z a-z 0-9 - _ . with a letter or digit at both ends"
+
+
+def check_labels(place: Place, field: str) -> None:
+    """Note every label at a field that breaks the rules."""
+    path = place.at(field)
+    for key, value in place.text_map(field).items():
+        if problem := qualified_name_problem(key) or label_value_problem(value):
+            place.notebook.note(f"{path}[{key[:80]}]", problem)
+
+
+def _needed_text(document: Document, field: str) -> str:
+    value: Any = document.get(field)
+    if not isinstance(value, str) or not value:
+        missing = "is needed" if value in (None, "") else f"must be a string, not {shown(value)}"
+        raise BadRequest(f"{field}: {missing}: write for example apiVersion: core.gardener.cloud/v1beta1, kind: Shoot")
+    return value
+
+
+def _needed_name(holder: Document, path: str = "metadata.name") -> str:
+    name: Any = holder.get("name")
+    if isinstance(name, str) and name:
+        return name
+    if name in (None, ""):
+        if holder.get("generateName"):
+            raise BadRequest(f"{path}: is needed: names are not generated here")
+        raise BadRequest(f"{path}: is needed: give the object a name")
+    raise BadRequest(f"{path}: must be a string, not {shown(name)}: put it in quotes")
+
+
+def _namespace(place: Place, spec: KindSpec) -> str:
+    """The namespace, "" where there is none. A place without path is the short form of a delete request."""
+    namespace = place.text("namespace") or ""
+    if namespace and spec.namespaced is False:
+        place.note("namespace", f"a {spec.kind} belongs to no namespace: leave it out")
+        return ""
+    if not namespace and spec.namespaced and not place.has("namespace"):
+        place.note("namespace", f"a {spec.kind} belongs to a namespace: write namespace: garden-<project>")
+    elif not namespace and spec.namespaced:
+        place.note("namespace", "is empty: write namespace: garden-<project>")
+    elif namespace and (problem := label_problem(namespace)):
+        place.note("namespace", problem)
+    return namespace
+
+
+def _check_annotations(metadata: Place) -> None:
+    total = 0
+    for key, value in metadata.text_map("annotations").items():
+        total += len(key) + len(value)
+        if problem := qualified_name_problem(key):
+            metadata.notebook.note(f"metadata.annotations[{key[:80]}]", problem)
+    if total > _MOST_ANNOTATIONS:
+        metadata.note("annotations", f"have {total} characters together, {_MOST_ANNOTATIONS} are allowed")
+
+
+def _check_finalizers(metadata: Place) -> None:
+    for path, finalizer in metadata.unique_texts("finalizers"):
+        if problem := qualified_name_problem(finalizer):
+            metadata.notebook.note(path, problem)
+
+
+def _check_owners(metadata: Place) -> None:
+    controllers = 0
+    for owner in metadata.entries("ownerReferences"):
+        for field in ("apiVersion", "kind", "name", "uid"):
+            owner.text(field, required=True)
+        owner.boolean("blockOwnerDeletion")
+        controllers += bool(owner.boolean("controller"))
+    if controllers > 1:
+        metadata.note("ownerReferences", f"{controllers} of them are controllers: one at most may be")
