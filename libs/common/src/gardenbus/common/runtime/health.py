@@ -1,0 +1,128 @@
+"""Health over HTTP: `/livez`, `/readyz` and `/metrics` of one process.
+
+A service registers named checks. A check answers None when all is well, else why not in a few words. `/livez` says
+whether the process should be replaced, `/readyz` whether it can do its work now; both answer 200 or 503 with
+`{"ok": …, "checks": {"<name>": "ok" | "<why not>"}}`.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
+
+import msgspec
+import prometheus_client
+from aiohttp import web
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+Check = Callable[[], "str | Awaitable[str | None] | None"]
+"""None when all is well, else why not."""
+
+Page = Callable[[], "tuple[int, str] | Awaitable[tuple[int, str]]"]
+"""HTTP status and text of one more page."""
+
+CHECK_TIMEOUT_SECONDS = 2.0
+
+
+class HealthReport(NamedTuple):
+    """The answers of all checks: `checks` holds "ok" or why not."""
+
+    ok: bool
+    checks: Mapping[str, str]
+
+
+class Health:
+    """The health server of one process."""
+
+    def __init__(self, registry: prometheus_client.CollectorRegistry = prometheus_client.REGISTRY) -> None:
+        self._registry = registry
+        self._liveness: dict[str, Check] = {}
+        self._readiness: dict[str, Check] = {}
+        self._pages: dict[str, Page] = {}
+        self._runner: web.AppRunner | None = None
+
+    def add_liveness(self, name: str, check: Check) -> None:
+        """Register a check of `/livez` (replaces one of the same name)."""
+        self._liveness[name] = check
+
+    def add_readiness(self, name: str, check: Check) -> None:
+        """Register a check of `/readyz` (replaces one of the same name)."""
+        self._readiness[name] = check
+
+    def remove_readiness(self, name: str) -> None:
+        """Forget a check of `/readyz`."""
+        self._readiness.pop(name, None)
+
+    def add_page(self, path: str, page: Page) -> None:
+        """Serve one more path, before or after the start (the gardenlet's `/healthz`)."""
+        self._pages[path] = page
+
+    async def livez(self) -> HealthReport:
+        """Ask all liveness checks."""
+        return await _ask(self._liveness)
+
+    async def readyz(self) -> HealthReport:
+        """Ask all readiness checks."""
+        return await _ask(self._readiness)
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
+        """Listen (port 0: a free one) and answer the base URL. Raises OSError when the port is taken."""
+        application = web.Application()
+        application.router.add_get("/livez", self._serve_livez)
+        application.router.add_get("/readyz", self._serve_readyz)
+        application.router.add_get("/metrics", self._serve_metrics)
+        application.router.add_get("/{path:.*}", self._serve_page)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.2)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, host, port).start()
+        bound_port: int = self._runner.addresses[0][1]
+        shown_host = "127.0.0.1" if host in {"0.0.0.0", "::", ""} else host  # noqa: S104 - only compared
+        return f"http://{f'[{shown_host}]' if ':' in shown_host else shown_host}:{bound_port}"
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _serve_livez(self, _request: web.Request) -> web.Response:
+        return _response(await self.livez())
+
+    async def _serve_readyz(self, _request: web.Request) -> web.Response:
+        return _response(await self.readyz())
+
+    async def _serve_metrics(self, _request: web.Request) -> web.Response:
+        body = prometheus_client.generate_latest(self._registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def _serve_page(self, request: web.Request) -> web.Response:
+        page = self._pages.get(request.path)
+        if page is None:
+            return web.Response(status=404, text="not found\n")
+        answer = page()
+        status, text = await answer if inspect.isawaitable(answer) else answer
+        return web.Response(status=status, text=text)
+
+
+async def _ask(checks: Mapping[str, Check]) -> HealthReport:
+    answers = await asyncio.gather(*(_answer(check) for check in checks.values()))
+    shown = {name: answer or "ok" for name, answer in zip(checks, answers, strict=True)}
+    return HealthReport(ok=not any(answers), checks=shown)
+
+
+async def _answer(check: Check) -> str | None:
+    try:
+        answer = check()
+        if not inspect.isawaitable(answer):
+            return answer
+        async with asyncio.timeout(CHECK_TIMEOUT_SECONDS):
+            return await answer
+    except TimeoutError:
+        return f"no answer within {CHECK_TIMEOUT_SECONDS:g} s"
+    except Exception as error:  # noqa: BLE001 - a check that fails is an answer, not a crash
+        return f"{type(error).__name__}: {error}"
+
+
+def _response(report: HealthReport) -> web.Response:
+    body = msgspec.json.encode({"ok": report.ok, "checks": report.checks})
+    return web.Response(status=200 if report.ok else 503, body=body, content_type="application/json")

@@ -1,0 +1,77 @@
+"""Logs: structlog, one JSON object a line, or colours on a terminal.
+
+Each line has `timestamp` (RFC 3339, UTC), `level`, `event`, `service` and `instance`. What libraries log through the
+standard library joins the same stream from WARNING on.
+"""
+
+import logging
+import sys
+from typing import Any
+
+import msgspec
+import structlog
+
+from gardenbus.common.runtime.settings import LogFormat, LogLevel
+
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+
+
+def configure_logging(
+    service: str, *, instance: str = "", log_format: LogFormat = "auto", log_level: LogLevel = "info"
+) -> None:
+    """Set structlog up for this process. Call once, before the first line is written."""
+    as_json = log_format == "json" or (log_format == "auto" and not sys.stdout.isatty())
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _Identity(service, instance),
+    ]
+    renderers: list[structlog.typing.Processor] = [structlog.dev.ConsoleRenderer()]
+    factory: Any = structlog.WriteLoggerFactory()
+    if as_json:
+        renderers = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_as_bytes)]
+        factory = structlog.BytesLoggerFactory()
+    structlog.configure(
+        processors=[*shared, *renderers],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[log_level.upper()]),
+        logger_factory=factory,
+        cache_logger_on_first_use=True,
+    )
+    _join_standard_library(shared, as_json=as_json)
+
+
+class _Identity:
+    """Adds who speaks to each line."""
+
+    def __init__(self, service: str, instance: str) -> None:
+        self._members = {"service": service, "instance": instance} if instance else {"service": service}
+
+    def __call__(self, _logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+        for name, value in self._members.items():
+            event.setdefault(name, value)
+        return event
+
+
+def _as_bytes(event: Any, **_unused: object) -> bytes:
+    return _encode(event)
+
+
+def _as_text(event: Any, **_unused: object) -> str:
+    return _encode(event).decode()
+
+
+def _join_standard_library(shared: list[structlog.typing.Processor], *, as_json: bool) -> None:
+    handler = logging.StreamHandler(sys.stdout)
+    renderer: structlog.typing.Processor = structlog.dev.ConsoleRenderer()
+    if as_json:
+        renderer = structlog.processors.JSONRenderer(serializer=_as_text)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, structlog.processors.format_exc_info],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(logging.WARNING)

@@ -1,0 +1,230 @@
+"""The life of one service process: settings, logs, health, start, supervision, orderly stop.
+
+    run_service("relay", lambda: load(RelaySettings), build)
+
+`build(context)` connects, registers health checks and starts tasks; it may be a coroutine function or an async
+context manager (what comes after its `yield` then runs at the stop). Exit codes: 0 after SIGTERM or SIGINT, 1 when a
+task crashed or the start failed, 2 when the settings are invalid.
+
+The order of a stop: `/readyz` turns 503, `context.stopping` is set, the drains run (last registered first, all
+within `drain_seconds`), tasks are cancelled, `context.stack` unwinds. A process that is not gone after that and one
+second more ends itself the hard way.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Any, Generic, NoReturn, TypeVar
+
+import msgspec
+import structlog
+import uvloop
+
+from gardenbus.common.errors import SettingsInvalid, Transient
+from gardenbus.common.ports.clock import Clock
+from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.common.runtime.health import Health
+from gardenbus.common.runtime.logs import configure_logging
+from gardenbus.common.runtime.settings import CommonSettings
+
+HEALTH_FILE_VARIABLE = "GARDENBUS_HEALTH_FILE"
+UNWIND_SECONDS = 1.0
+AWAIT_REPEAT_SECONDS = 0.25
+AWAIT_LOG_SECONDS = 5.0
+
+SettingsT = TypeVar("SettingsT", bound=CommonSettings)
+Reached = TypeVar("Reached")
+Drain = Callable[[], Awaitable[None]]
+Build = Callable[
+    ["ServiceContext[SettingsT]"], "Awaitable[None] | contextlib.AbstractAsyncContextManager[None, bool | None]"
+]
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class ServiceContext(Generic[SettingsT]):
+    """What a service is given to build itself with."""
+
+    def __init__(self, name: str, settings: SettingsT, *, health: Health, clock: Clock) -> None:
+        self.name = name
+        self.settings = settings
+        self.health = health
+        self.clock = clock
+        self.stack = contextlib.AsyncExitStack()
+        """Enter clients here; they are closed last."""
+        self.stopping = asyncio.Event()
+        """Set when the process was asked to stop: take no new work."""
+        self._drains: list[tuple[str, Drain]] = []
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._crash: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    @property
+    def instance(self) -> str:
+        """Which replica this is."""
+        return self.settings.instance
+
+    def spawn(self, name: str, coroutine: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
+        """Run a background task. If it raises, the process ends with code 1; if it returns, all is well."""
+        task: asyncio.Task[object] = asyncio.create_task(coroutine, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._on_task_done)
+        return task
+
+    def on_stop(self, name: str, drain: Drain) -> None:
+        """Have something finished at the stop, while connections are still open."""
+        self._drains.append((name, drain))
+
+    async def wait_for(self, server: str, connect: Callable[[], Awaitable[Reached]]) -> Reached:
+        """Call `connect` until it raises no Transient error any more; say in the log what is waited for."""
+        began = last_said = self.clock.monotonic()
+        waited = False
+        while True:
+            try:
+                reached = await connect()
+            except Transient as error:
+                now = self.clock.monotonic()
+                if not waited or now - last_said >= AWAIT_LOG_SECONDS:
+                    log.warning("server.awaited", server=server, reason=error.message, waited_s=round(now - began, 1))
+                    waited, last_said = True, now
+                await self.clock.sleep(AWAIT_REPEAT_SECONDS)
+            else:
+                log.info("server.reached", server=server, waited_s=round(self.clock.monotonic() - began, 2))
+                return reached
+
+    async def crashed(self) -> str:
+        """Wait until a background task has crashed; answer its name."""
+        return await asyncio.shield(self._crash)
+
+    def _on_task_done(self, task: asyncio.Task[object]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is not None:
+            log.error("task.crashed", task=task.get_name(), exc_info=error)
+            if not self._crash.done():
+                self._crash.set_result(task.get_name())
+
+    async def close(self) -> None:
+        """Drain, cancel and close, in that order."""
+        self.stopping.set()
+        self.health.add_readiness("process", lambda: "stopping")
+        try:
+            async with asyncio.timeout(self.settings.drain_seconds):
+                for name, drain in reversed(self._drains):
+                    await _drained(name, drain)
+        except TimeoutError:
+            log.warning("service.drain_exceeded", drain_seconds=self.settings.drain_seconds)
+        for task in tuple(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks), timeout=UNWIND_SECONDS / 2)
+        await self.stack.aclose()
+
+
+async def _drained(name: str, drain: Drain) -> None:
+    try:
+        await drain()
+    except Exception:
+        log.exception("drain.failed", drain=name)
+
+
+def run_service(name: str, load_settings: Callable[[], SettingsT], build: "Build[SettingsT]") -> NoReturn:
+    """Run a service until it is told to stop; ends the process. See the module for the exit codes."""
+    try:
+        settings = load_settings()
+        configure_logging(
+            name, instance=settings.instance, log_format=settings.log_format, log_level=settings.log_level
+        )
+        code = uvloop.run(serve(name, settings, build))
+    except SettingsInvalid as error:
+        code = 2
+        for problem in error.problems:
+            sys.stderr.write(f"{name}: {problem}\n")
+    except KeyboardInterrupt:
+        code = 0
+    sys.stdout.flush()
+    sys.stderr.flush()
+    sys.exit(code)
+
+
+async def serve(name: str, settings: SettingsT, build: "Build[SettingsT]") -> int:
+    """The life of the service inside a running loop; answers the exit code. Raises SettingsInvalid."""
+    health = Health()
+    context = ServiceContext(name, settings, health=health, clock=SystemClock())
+    stop_asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop_asked.set)
+    health.add_readiness("process", lambda: "starting")
+    try:
+        url = await health.start(settings.health_host, settings.health_port)
+    except OSError as error:
+        address = f"{settings.health_host}:{settings.health_port}"
+        raise SettingsInvalid((f"health_port: cannot listen on {address}: {error.strerror}",)) from error
+    _tell_health_url(url)
+    log.info("service.starting", health_url=url, pid=os.getpid())
+    try:
+        return await _live(context, build, stop_asked)
+    finally:
+        hard_end = loop.call_later(settings.drain_seconds + UNWIND_SECONDS, _end_hard)
+        await context.close()
+        await health.stop()
+        hard_end.cancel()
+        log.info("service.stopped")
+
+
+async def _live(context: ServiceContext[SettingsT], build: "Build[SettingsT]", stop_asked: asyncio.Event) -> int:
+    started = asyncio.create_task(_start(context, build), name="start")
+    stop = asyncio.create_task(stop_asked.wait(), name="stop")
+    crash = asyncio.create_task(context.crashed(), name="crash")
+    waits = {started, stop, crash}
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        if started.done() and (failure := started.exception()) is not None:
+            if isinstance(failure, SettingsInvalid):
+                raise failure
+            log.error("service.start_failed", exc_info=failure)
+            return 1
+        if started.done():
+            context.health.remove_readiness("process")
+            log.info("service.started")
+            await asyncio.wait({stop, crash}, return_when=asyncio.FIRST_COMPLETED)
+        if crash.done():
+            return 1
+        log.info("service.stopping")
+        return 0
+    finally:
+        for task in waits:
+            task.cancel()
+        await asyncio.wait(waits, timeout=UNWIND_SECONDS / 2)
+
+
+async def _start(context: ServiceContext[SettingsT], build: "Build[SettingsT]") -> None:
+    built = build(context)
+    if isinstance(built, contextlib.AbstractAsyncContextManager):
+        await context.stack.enter_async_context(built)
+    else:
+        await built
+
+
+def _tell_health_url(url: str) -> None:
+    """Write pid and health URL where the one that started us looks for them (whole file at once)."""
+    path = os.environ.get(HEALTH_FILE_VARIABLE)
+    if not path:
+        return
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    draft.write_bytes(msgspec.json.encode({"pid": os.getpid(), "health_url": url}))
+    draft.replace(target)
+
+
+def _end_hard() -> None:
+    sys.stdout.write('{"event":"service.cut","level":"error","reason":"did not stop in time"}\n')
+    sys.stdout.flush()
+    os._exit(1)
