@@ -1,0 +1,324 @@
+"""Pending shoots: taken from the queue in batches, decided in memory, bound or parked, acknowledged.
+
+    work ──► read ──► decide all ──► bind (≤ 100 a call) ──► acknowledged
+               ▲          │  ▲            │ changed, full, seed-changed: look again
+               └──────────┼──┴────────────┘
+                          └─► refused: park ──► timer stored ──► acknowledged
+                                 │ again: something was gained since; look again when it has been seen
+
+A refusal may stand on placements of the same round. It is parked only in a round in which every placement was made.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import structlog
+
+from gardenbus.common.ports.bus import Work, WorkQueue
+from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.store import Binding, BindOutcome, Gains, Parking, Store
+from gardenbus.common.resources.document import Document, StoredObject
+from gardenbus.common.resources.keys import Header, ObjectKey
+from gardenbus.common.resources.shoots import Shoot
+from gardenbus.scheduler.decide.binding import spec_after_binding
+from gardenbus.scheduler.decide.landscape import Landscape, Snapshot
+from gardenbus.scheduler.decide.outcome import Placement, Refusal
+from gardenbus.scheduler.decide.placement import decide
+from gardenbus.scheduler.decide.request import (
+    SchedulingRequest,
+    descriptor,
+    request_of,
+    skipped_because,
+    waiting_class,
+)
+from gardenbus.scheduler.reconcilers.counters import Counters
+from gardenbus.scheduler.reconcilers.current import CurrentLandscape
+from gardenbus.scheduler.reconcilers.timers import Timers
+
+_log = structlog.stdlib.get_logger()
+
+CALL_SIZE = 100
+"""Items a call of bind or park: larger calls keep others waiting for the store."""
+
+CATCH_UP_SECONDS = 1.0
+"""How long to wait for news that is known to be on its way before deciding once more without it."""
+
+MOST_ROUNDS = 30
+"""Rounds a batch may take before what is left waits for a timer: nothing must keep a worker for ever."""
+
+HOLD_SECONDS = 3.0
+"""How often work in hand is told to be so; far below the queue's acknowledgement time of 10 s."""
+
+
+@dataclass(slots=True, eq=False)
+class PendingShoot:
+    """One shoot in hand. `stored` is None until it has been read (again)."""
+
+    work: Work
+    key: ObjectKey
+    stored: StoredObject | None = None
+    document: Document | None = None
+    shoot: Shoot | None = None
+    request: SchedulingRequest | None = None
+
+    @property
+    def failures(self) -> int:
+        """How often a decision on it has ended in an exception."""
+        text = self.work.message.headers.get(Header.ATTEMPT, "")
+        return int(text) if text.isdigit() else 0
+
+
+class _Placed(NamedTuple):
+    pending: PendingShoot
+    placement: Placement
+
+
+class _Refused(NamedTuple):
+    pending: PendingShoot
+    refusal: Refusal
+
+
+class ShootReconciler:
+    """Settles batches of work for one scheduler name. Batches may run side by side; the store decides between them."""
+
+    def __init__(  # noqa: PLR0913  the parts that a reconciler is put together from
+        self,
+        *,
+        store: Store,
+        queue: WorkQueue,
+        current: CurrentLandscape,
+        timers: Timers,
+        clock: Clock,
+        counters: Counters,
+        scheduler_name: str,
+    ) -> None:
+        self._store = store
+        self._queue = queue
+        self._current = current
+        self._timers = timers
+        self._clock = clock
+        self._counters = counters
+        self._scheduler_name = scheduler_name
+
+    async def settle(self, works: Sequence[Work]) -> None:
+        """Bring every shoot of a batch to an end: bound, parked, or none of this scheduler's business.
+
+        Raises Transient when a server is away: nothing is lost, the work is still in hand and may be settled again.
+        """
+        began = self._clock.monotonic()
+        left = [PendingShoot(work, _key_of(work)) for work in works]
+        held_at = began
+        for _round in range(MOST_ROUNDS):
+            left = await self._round(left)
+            if not left:
+                break
+            if self._clock.monotonic() - held_at > HOLD_SECONDS:
+                held_at = self._clock.monotonic()
+                await asyncio.gather(*(pending.work.in_progress() for pending in left))
+        await self._come_back(left, failures=1)
+        self._counters.batch_seconds.observe(self._clock.monotonic() - began)
+
+    async def _round(self, todo: Sequence[PendingShoot]) -> list[PendingShoot]:
+        """Decide on all; answer those that must be decided again."""
+        todo = await self._read(todo)
+        seen = self._current.seen
+        snapshot = self._current.snapshot()
+        placed: list[_Placed] = []
+        refused: list[_Refused] = []
+        failed: list[PendingShoot] = []
+        for pending in todo:
+            try:
+                outcome = self._decided(pending, snapshot)
+            except Exception:  # one shoot's decision must not stop the others'
+                _log.exception("decision.failed", shoot=str(pending.key), attempt=pending.failures + 1)
+                self._counters.exceptions.inc()
+                failed.append(pending)
+                continue
+            if isinstance(outcome, Placement):
+                placed.append(_Placed(pending, outcome))
+            elif isinstance(outcome, Refusal):
+                refused.append(_Refused(pending, outcome))
+        await self._come_back(failed, failures=None)
+        lost = await self._bind(placed, snapshot.landscape)
+        if lost:
+            return [*lost, *(pending for pending, _refusal in refused)]
+        return await self._park(refused, seen)
+
+    async def _read(self, todo: Sequence[PendingShoot]) -> list[PendingShoot]:
+        """Read the shoots that have not been read; those that are nobody's business any more are acknowledged."""
+        unread = [pending for pending in todo if pending.stored is None]
+        for pending, stored in zip(
+            unread, await self._store.get_many([pending.key for pending in unread]), strict=True
+        ):
+            pending.stored = stored
+            pending.document = pending.shoot = pending.request = None
+        gone = [pending for pending in unread if pending.stored is None or _is_placed_or_gone(pending.stored)]
+        await self._finish(gone, "done")
+        return [pending for pending in todo if pending not in gone]
+
+    def _decided(self, pending: PendingShoot, snapshot: Snapshot) -> Placement | Refusal:
+        assert pending.stored is not None, "what is decided on has been read"
+        if pending.request is None:
+            pending.document = pending.stored.document()
+            pending.shoot = Shoot.from_document(pending.document)
+            pending.request = request_of(pending.shoot, pending.document, self._current.filters)
+        assert pending.shoot is not None, "the request was made from it"
+        if reason := skipped_because(pending.shoot, self._scheduler_name):
+            return Refusal("skipped", f"not placed: {reason}")
+        outcome = decide(pending.request, snapshot)
+        if isinstance(outcome, Placement):
+            snapshot.place(outcome.seed)
+        return outcome
+
+    async def _bind(self, placed: Sequence[_Placed], landscape: Landscape) -> list[PendingShoot]:
+        """Bind; answer those that must be decided again, after the news that they lost against has come."""
+        chunks = [placed[start : start + CALL_SIZE] for start in range(0, len(placed), CALL_SIZE)]
+        since = self._current.usage_version
+        replies = await asyncio.gather(
+            *(self._store.bind([_binding(each, landscape) for each in chunk], since) for chunk in chunks)
+        )
+        lost: list[PendingShoot] = []
+        done: list[PendingShoot] = []
+        outrun: set[tuple[str, int | None]] = set()
+        for chunk, reply in zip(chunks, replies, strict=True):
+            self._current.usage_told(reply.usage)
+            for (pending, placement), outcome in zip(chunk, reply.outcomes, strict=True):
+                self._say_bound(pending, placement, outcome)
+                if outcome in ("bound", "gone", "scheduled", "deleting"):
+                    done.append(pending)
+                    continue
+                lost.append(pending)
+                if outcome == "changed":
+                    pending.stored = None
+                elif outcome != "full":
+                    outrun.add((placement.seed, placement.gate))
+        await self._queue.ack_many([pending.work for pending in done])
+        for seed, gate in outrun:
+            await self._current.wait_for_seed(seed, gate, CATCH_UP_SECONDS)
+        return lost
+
+    async def _park(self, refused: Sequence[_Refused], seen: Gains) -> list[PendingShoot]:
+        """Park; answer those for which something was gained meanwhile, after it has been seen."""
+        skipped = [pending for pending, refusal in refused if refusal.rule == "skipped"]
+        await self._finish(skipped, "done")
+        waiting = [each for each in refused if each.refusal.rule != "skipped"]
+        chunks = [waiting[start : start + CALL_SIZE] for start in range(0, len(waiting), CALL_SIZE)]
+        since = self._current.usage_version
+        replies = await asyncio.gather(
+            *(self._store.park([self._parking(each, seen) for each in chunk], since) for chunk in chunks)
+        )
+        again: list[PendingShoot] = []
+        done: list[PendingShoot] = []
+        parked: list[tuple[PendingShoot, int]] = []
+        gain = 0
+        for chunk, reply in zip(chunks, replies, strict=True):
+            self._current.usage_told(reply.usage)
+            gain = max(gain, reply.usage.gains.objects)
+            for (pending, refusal), answer in zip(chunk, reply.outcomes, strict=True):
+                self._say_refused(pending, refusal, answer.outcome, answer.attempts)
+                if answer.outcome == "again":
+                    again.append(pending)
+                elif answer.outcome == "parked":
+                    parked.append((pending, answer.attempts))
+                else:
+                    done.append(pending)
+        # First the timer, then the acknowledgement: a crash in between means one look too many, never one too few.
+        await self._timers.set_many((pending.work.message.subject, attempts) for pending, attempts in parked)
+        await self._queue.ack_many([*(pending.work for pending, _attempts in parked), *(each.work for each in done)])
+        if again:
+            await self._current.wait_for_objects(gain, CATCH_UP_SECONDS)
+        return again
+
+    def _parking(self, refused: _Refused, seen: Gains) -> Parking:
+        pending, refusal = refused
+        assert pending.stored is not None, "what is parked has been decided on"
+        assert pending.request is not None, "what is parked has been decided on"
+        return Parking(
+            namespace=pending.key.namespace,
+            name=pending.key.name,
+            uid=pending.stored.uid,
+            generation=pending.stored.generation,
+            scheduler_name=self._scheduler_name,
+            waiting_class=waiting_class(pending.request),
+            descriptor=descriptor(pending.request),
+            seen=seen,
+            message=f"Failed to schedule Shoot: {refusal.message}",
+        )
+
+    async def _come_back(self, left: Sequence[PendingShoot], *, failures: int | None) -> None:
+        """Leave shoots queued with backoff: after `failures`, or one more than each has had."""
+        if not left:
+            return
+        await self._timers.set_many(
+            (pending.work.message.subject, pending.failures + 1 if failures is None else failures) for pending in left
+        )
+        await self._finish(left, "failed" if failures is None else "conflict")
+
+    async def _finish(self, finished: Sequence[PendingShoot], outcome: str) -> None:
+        if finished:
+            self._counters.outcomes.labels(outcome).inc(len(finished))
+            await self._queue.ack_many([pending.work for pending in finished])
+
+    def _say_bound(self, pending: PendingShoot, placement: Placement, outcome: BindOutcome) -> None:
+        self._counters.outcomes.labels("bound" if outcome == "bound" else "conflict").inc()
+        _log.info(
+            "shoot.scheduled" if outcome == "bound" else "shoot.outrun",
+            shoot=str(pending.key),
+            uid=pending.stored.uid if pending.stored else "",
+            seed=placement.seed,
+            outcome=outcome,
+            strategy=placement.strategy,
+            distance=placement.distance,
+            usage=placement.usage,
+            eligible=placement.eligible,
+            deliveries=pending.work.deliveries,
+            queued_ms=round(pending.work.queued_ms),
+        )
+
+    def _say_refused(self, pending: PendingShoot, refusal: Refusal, outcome: str, attempts: int) -> None:
+        self._counters.outcomes.labels(outcome).inc()
+        if outcome == "parked":
+            self._counters.refusals.labels(refusal.rule).inc()
+        _log.info(
+            "shoot.refused",
+            shoot=str(pending.key),
+            uid=pending.stored.uid if pending.stored else "",
+            outcome=outcome,
+            rule=refusal.rule,
+            reason=refusal.message,
+            attempt=attempts,
+            deliveries=pending.work.deliveries,
+            queued_ms=round(pending.work.queued_ms),
+        )
+
+
+def _binding(placed: _Placed, landscape: Landscape) -> Binding:
+    pending, placement = placed
+    assert pending.stored is not None, "what is bound has been decided on"
+    assert pending.document is not None, "what is bound has been decided on"
+    return Binding(
+        namespace=pending.key.namespace,
+        name=pending.key.name,
+        uid=pending.stored.uid,
+        generation=pending.stored.generation,
+        seed=placement.seed,
+        gate=placement.gate,
+        spec=spec_after_binding(
+            pending.document,
+            landscape.seeds_by_name[placement.seed].seed,
+            landscape.project_of(pending.key.namespace),
+        ),
+    )
+
+
+def _is_placed_or_gone(stored: StoredObject) -> bool:
+    return bool(stored.parts.seed_name) or stored.is_deleting
+
+
+def _key_of(work: Work) -> ObjectKey:
+    """`<prefix>.queue.scheduling.<scheduler>.<ns>.<name>`; none of the parts before the name holds a dot."""
+    _before, _, tail = work.message.subject.partition(".queue.scheduling.")
+    _scheduler, namespace, name = tail.split(".", 2)
+    return ObjectKey("shoot", namespace, name)

@@ -1,0 +1,84 @@
+"""Waiting shoots: when something was gained, as many are queued again as may find room."""
+
+from collections.abc import Sequence
+
+import msgspec
+import structlog
+
+from gardenbus.common.ports.bus import Work, WorkQueue
+from gardenbus.common.ports.store import Store, WaitingClass
+from gardenbus.scheduler.decide.landscape import Snapshot
+from gardenbus.scheduler.decide.placement import free_places
+from gardenbus.scheduler.decide.request import request_from_descriptor
+from gardenbus.scheduler.reconcilers.counters import Counters
+from gardenbus.scheduler.reconcilers.current import CurrentLandscape
+from gardenbus.scheduler.reconcilers.timers import Timers
+
+_log = structlog.stdlib.get_logger()
+
+CATCH_UP_SECONDS = 1.0
+"""How long to wait for the gain itself to be seen here; if it takes longer, look again after the same time."""
+
+LOOK_AGAIN_SECONDS = 1.0
+"""When some that may fit are left: those woken first must have taken their places by then."""
+
+
+class WakingReconciler:
+    """Settles the messages that say: something was gained, look who waits."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        queue: WorkQueue,
+        current: CurrentLandscape,
+        timers: Timers,
+        counters: Counters,
+        scheduler_name: str,
+    ) -> None:
+        self._store = store
+        self._queue = queue
+        self._current = current
+        self._timers = timers
+        self._counters = counters
+        self._scheduler_name = scheduler_name
+
+    async def settle(self, works: Sequence[Work]) -> None:
+        """Wake by the current state; the messages all say the same. Raises Transient when a server is away."""
+        usage = await self._store.usage(self._current.usage_version)
+        self._current.usage_told(usage)
+        has_seen = await self._current.wait_for_objects(usage.gains.objects, CATCH_UP_SECONDS)
+        is_left = await self.wake()
+        if is_left or not has_seen:
+            for subject in {work.message.subject for work in works}:
+                await self._timers.set_in(subject, LOOK_AGAIN_SECONDS)
+        await self._queue.ack_many(works)
+
+    async def wake(self) -> bool:
+        """Queue again what may fit; answer whether to look again soon, because some were left that may fit too."""
+        snapshot = self._current.snapshot()
+        is_left = False
+        for waiting in await self._store.waiting(self._scheduler_name):
+            if not waiting.unseen:
+                continue
+            places = self._places(waiting, snapshot)
+            if not places:
+                continue
+            woken = await self._store.wake(self._scheduler_name, waiting.waiting_class, places)
+            is_left = is_left or woken < waiting.unseen
+            self._counters.woken.inc(woken)
+            _log.info(
+                "shoots.woken", waiting_class=waiting.waiting_class, woken=woken, unseen=waiting.unseen, places=places
+            )
+        return is_left
+
+    def _places(self, waiting: WaitingClass, snapshot: Snapshot) -> int:
+        """How many of a class to wake at most: a free place for each, all when there is no limit or no telling."""
+        try:
+            places = free_places(request_from_descriptor(waiting.descriptor), snapshot)
+        except Exception as error:  # noqa: BLE001  a user's filter, or a descriptor of another version
+            if not isinstance(error, msgspec.ValidationError):
+                _log.exception("decision.failed", waiting_class=waiting.waiting_class)
+                self._counters.exceptions.inc()
+            return waiting.unseen
+        return waiting.unseen if places is None else min(places, waiting.unseen)
