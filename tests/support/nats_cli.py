@@ -30,7 +30,11 @@ def _arguments() -> argparse.Namespace:
 
 def _show(message: Msg, *, raw: bool) -> None:
     if not raw:
-        print(f'[#1] Received on "{message.subject}"', *(f"{k}: {v}" for k, v in (message.headers or {}).items()), sep="\n")
+        print(
+            f'[#1] Received on "{message.subject}"',
+            *(f"{k}: {v}" for k, v in (message.headers or {}).items()),
+            sep="\n",
+        )
     print(message.data.decode(errors="replace"), flush=True)
 
 

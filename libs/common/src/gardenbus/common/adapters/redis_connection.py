@@ -15,7 +15,7 @@ from redis.exceptions import RedisError, ResponseError
 from gardenbus.common.errors import Unavailable
 
 LIBRARY_NAME = "gardenbus"
-SOURCE = resources.files(__package__).joinpath("functions.lua").read_text(encoding="utf-8")
+SOURCE = resources.files("gardenbus.common.adapters").joinpath("functions.lua").read_text(encoding="utf-8")
 
 _log = structlog.stdlib.get_logger()
 _pack = msgspec.msgpack.Encoder().encode

@@ -1,0 +1,130 @@
+"""A whole landscape of real processes, started by `gardenbus up` and spoken to through NATS only."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import nats
+import nats.errors
+import yaml
+from nats.aio.client import Client
+
+from tests.support.eventually import eventually
+
+GARDENBUS = Path(sys.executable).parent / "gardenbus"
+
+Document = dict[str, Any]
+
+
+class Refused(AssertionError):
+    """garden.api answered with an error."""
+
+
+class Landscape:
+    """A running landscape. `client` is connected to its NATS."""
+
+    def __init__(self, directory: Path, process: asyncio.subprocess.Process, client: Client) -> None:
+        self.directory = directory
+        self.process = process
+        self.client = client
+
+    def describe(self) -> Document:
+        """What landscape.json says now."""
+        return json.loads((self.directory / "landscape.json").read_text())
+
+    def pids(self, name: str) -> list[int]:
+        """Process ids of a service (all its replicas)."""
+        return [s["pid"] for s in self.describe()["services"] if s["pid"] and s["name"].split("-")[0] == name]
+
+    def kill(self, name: str) -> None:
+        """SIGKILL every process of a service; `gardenbus up` starts them again."""
+        for pid in self.pids(name):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    async def ask(self, tail: str, body: object = None, *, timeout: float = 15.0) -> Any:
+        """Ask garden.api and answer its result; raises Refused with the error."""
+        payload = b"" if body is None else json.dumps(body).encode()
+        message = await self.client.request(f"garden.api.{tail}", payload, timeout=timeout)
+        answer = json.loads(message.data)
+        if not answer["ok"]:
+            raise Refused(answer["error"]["message"], answer["error"])
+        return answer["result"]
+
+    async def list(self, kind: str) -> list[Document]:
+        """All objects of a kind."""
+        items: list[Document] = []
+        token: str | None = None
+        while True:
+            page = await self.ask(f"list.{kind}", {"limit": 500} | ({"continue": token} if token else {}))
+            items += page["items"]
+            token = page.get("continue")
+            if not token:
+                return items
+
+    async def publish(self, subject: str, documents: Sequence[Document]) -> None:
+        """Publish manifests durably and wait for JetStream's acknowledgement, through outages."""
+        body = yaml.safe_dump_all(documents).encode()
+
+        async def accepted() -> None:
+            try:
+                answer = await self.client.request(subject, body, timeout=5)
+            except (nats.errors.Error, OSError) as error:
+                raise AssertionError(str(error)) from error
+            assert "seq" in json.loads(answer.data), answer.data
+
+        await eventually(accepted, within=60, every=0.5)
+
+
+@contextlib.asynccontextmanager
+async def a_landscape(directory: Path, *arguments: str, ready_within: float = 60) -> AsyncIterator[Landscape]:
+    """Start `gardenbus up` in a directory, and stop it in the end."""
+    log = (directory.parent / f"{directory.name}-up.log").open("wb")
+    process = await asyncio.create_subprocess_exec(
+        str(GARDENBUS),
+        "up",
+        "--dir",
+        str(directory),
+        *arguments,
+        stdout=log,
+        stderr=log,
+        stdin=asyncio.subprocess.DEVNULL,
+    )
+    client: Client | None = None
+    try:
+
+        async def described() -> str:
+            assert process.returncode is None, f"gardenbus up ended with {process.returncode}: see {log.name}"
+            path = directory / "landscape.json"
+            assert path.exists()
+            return json.loads(path.read_text())["nats_url"]
+
+        url = await eventually(described, within=ready_within)
+        client = await nats.connect(url, max_reconnect_attempts=-1, reconnect_time_wait=0.2, connect_timeout=5)  # pyright: ignore[reportUnknownMemberType]
+        landscape = Landscape(directory, process, client)
+
+        async def answering() -> None:
+            try:
+                await landscape.ask("census", timeout=2)
+            except (nats.errors.Error, OSError) as error:
+                raise AssertionError(str(error)) from error
+
+        await eventually(answering, within=ready_within)
+        yield landscape
+    finally:
+        if client is not None:
+            await client.close()
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                await asyncio.wait_for(process.wait(), 30)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+        log.close()
