@@ -73,6 +73,7 @@ class PendingShoot:
 class _Placed(NamedTuple):
     pending: PendingShoot
     placement: Placement
+    binding: Binding
 
 
 class _Refused(NamedTuple):
@@ -127,22 +128,26 @@ class ShootReconciler:
         snapshot = self._current.snapshot()
         placed: list[_Placed] = []
         refused: list[_Refused] = []
+        skipped: list[PendingShoot] = []
         failed: list[PendingShoot] = []
         for pending in todo:
             try:
-                outcome = self._decided(pending, snapshot)
-            except Exception:  # one shoot's decision must not stop the others'
-                _log.exception("decision.failed", shoot=str(pending.key), attempt=pending.failures + 1)
+                decided = self._decided(pending, snapshot)
+            except Exception:  # noqa: BLE001  one shoot's decision must not stop the others'
+                _log.error("decision.failed", shoot=str(pending.key), attempt=pending.failures + 1, exc_info=True)
                 self._counters.exceptions.inc()
                 failed.append(pending)
                 continue
-            if isinstance(outcome, Placement):
-                placed.append(_Placed(pending, outcome))
-            elif isinstance(outcome, Refusal):
-                refused.append(_Refused(pending, outcome))
+            if isinstance(decided, _Placed):
+                placed.append(decided)
+            elif isinstance(decided, _Refused):
+                refused.append(decided)
+            else:
+                skipped.append(pending)
+        await self._finish(skipped, "done")
         await self._come_back(failed, failures=None)
-        lost = await self._bind(placed, snapshot.landscape)
-        if lost:
+        all_made, lost = await self._bind(placed)
+        if not all_made:
             return [*lost, *(pending for pending, _refusal in refused)]
         return await self._park(refused, seen)
 
@@ -154,38 +159,44 @@ class ShootReconciler:
         ):
             pending.stored = stored
             pending.document = pending.shoot = pending.request = None
-        gone = [pending for pending in unread if pending.stored is None or _is_placed_or_gone(pending.stored)]
-        await self._finish(gone, "done")
+        gone = {pending for pending in unread if pending.stored is None or _is_placed_or_leaving(pending.stored)}
+        await self._finish(tuple(gone), "done")
         return [pending for pending in todo if pending not in gone]
 
-    def _decided(self, pending: PendingShoot, snapshot: Snapshot) -> Placement | Refusal:
+    def _decided(self, pending: PendingShoot, snapshot: Snapshot) -> "_Placed | _Refused | None":
+        """Decide on one shoot, counting its placement; None when it is not this scheduler's business."""
         assert pending.stored is not None, "what is decided on has been read"
         if pending.request is None:
             pending.document = pending.stored.document()
             pending.shoot = Shoot.from_document(pending.document)
             pending.request = request_of(pending.shoot, pending.document, self._current.filters)
         assert pending.shoot is not None, "the request was made from it"
-        if reason := skipped_because(pending.shoot, self._scheduler_name):
-            return Refusal("skipped", f"not placed: {reason}")
+        if skipped_because(pending.shoot, self._scheduler_name):
+            return None
         outcome = decide(pending.request, snapshot)
-        if isinstance(outcome, Placement):
-            snapshot.place(outcome.seed)
-        return outcome
+        if isinstance(outcome, Refusal):
+            return _Refused(pending, outcome)
+        binding = _binding(pending, outcome, snapshot.landscape)
+        snapshot.place(outcome.seed)
+        return _Placed(pending, outcome, binding)
 
-    async def _bind(self, placed: Sequence[_Placed], landscape: Landscape) -> list[PendingShoot]:
-        """Bind; answer those that must be decided again, after the news that they lost against has come."""
+    async def _bind(self, placed: Sequence[_Placed]) -> tuple[bool, list[PendingShoot]]:
+        """Bind; answer whether every placement was made, and which shoots must be decided on again.
+
+        Returns after the news that they lost against has come.
+        """
         chunks = [placed[start : start + CALL_SIZE] for start in range(0, len(placed), CALL_SIZE)]
         since = self._current.usage_version
-        replies = await asyncio.gather(
-            *(self._store.bind([_binding(each, landscape) for each in chunk], since) for chunk in chunks)
-        )
+        replies = await asyncio.gather(*(self._store.bind([each.binding for each in chunk], since) for chunk in chunks))
+        all_made = True
         lost: list[PendingShoot] = []
         done: list[PendingShoot] = []
         outrun: set[tuple[str, int | None]] = set()
         for chunk, reply in zip(chunks, replies, strict=True):
             self._current.usage_told(reply.usage)
-            for (pending, placement), outcome in zip(chunk, reply.outcomes, strict=True):
+            for (pending, placement, _), outcome in zip(chunk, reply.outcomes, strict=True):
                 self._say_bound(pending, placement, outcome)
+                all_made = all_made and outcome == "bound"
                 if outcome in ("bound", "gone", "scheduled", "deleting"):
                     done.append(pending)
                     continue
@@ -197,14 +208,11 @@ class ShootReconciler:
         await self._queue.ack_many([pending.work for pending in done])
         for seed, gate in outrun:
             await self._current.wait_for_seed(seed, gate, CATCH_UP_SECONDS)
-        return lost
+        return all_made, lost
 
     async def _park(self, refused: Sequence[_Refused], seen: Gains) -> list[PendingShoot]:
         """Park; answer those for which something was gained meanwhile, after it has been seen."""
-        skipped = [pending for pending, refusal in refused if refusal.rule == "skipped"]
-        await self._finish(skipped, "done")
-        waiting = [each for each in refused if each.refusal.rule != "skipped"]
-        chunks = [waiting[start : start + CALL_SIZE] for start in range(0, len(waiting), CALL_SIZE)]
+        chunks = [refused[start : start + CALL_SIZE] for start in range(0, len(refused), CALL_SIZE)]
         since = self._current.usage_version
         replies = await asyncio.gather(
             *(self._store.park([self._parking(each, seen) for each in chunk], since) for chunk in chunks)
@@ -294,8 +302,7 @@ class ShootReconciler:
         )
 
 
-def _binding(placed: _Placed, landscape: Landscape) -> Binding:
-    pending, placement = placed
+def _binding(pending: PendingShoot, placement: Placement, landscape: Landscape) -> Binding:
     assert pending.stored is not None, "what is bound has been decided on"
     assert pending.document is not None, "what is bound has been decided on"
     return Binding(
@@ -313,7 +320,7 @@ def _binding(placed: _Placed, landscape: Landscape) -> Binding:
     )
 
 
-def _is_placed_or_gone(stored: StoredObject) -> bool:
+def _is_placed_or_leaving(stored: StoredObject) -> bool:
     return bool(stored.parts.seed_name) or stored.is_deleting
 
 

@@ -21,7 +21,7 @@ RETRY_SECONDS = 0.5
 """Pause after a server was away."""
 
 ALONE_AFTER = 3
-"""Work delivered more often than this is settled on its own, so that what kills a process is told from its neighbours."""
+"""Work delivered more often than this is settled on its own, to tell what kills a process from its neighbours."""
 
 MOST_DELIVERIES = 5
 """Work delivered more often than this has killed its handler too often, and is rejected."""
