@@ -174,15 +174,13 @@ class Place:
     def same_as(self, old: Mapping[str, Any] | None, field: str, why: str) -> None:
         """Note a field that differs from the old content though it may not, once it was set."""
         before = (old or {}).get(field)
-        if before is not None and self.content.get(field) != before:
+        if before not in (None, "") and self.content.get(field) != before:
             self.note(field, f"cannot be changed ({shown(before)} stays): {why}")
 
 
 def unique(places: Sequence[Place], field: str) -> None:
     """Note entries of a list whose `field` repeats that of an earlier one."""
-    named = [
-        (place.at(field), cast("str", value)) for place in places if isinstance(value := place.content.get(field), str)
-    ]
+    named = [(place.at(field), value) for place in places if isinstance(value := place.content.get(field), str)]
     for path, value in _repetitions(named):
         places[0].notebook.note(path, f"{shown(value)} is in the list already: name it once")
 

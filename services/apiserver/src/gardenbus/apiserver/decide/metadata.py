@@ -82,9 +82,7 @@ def label_problem(name: str) -> str:
     """What is wrong with an RFC 1123 label; "" when nothing is."""
     if len(name) <= _LONGEST_LABEL and _LABEL.fullmatch(name):
         return ""
-    return (
-        f"{shown(name)} is no name here: use a-z, 0-9 and '-', at most {_LONGEST_LABEL}, a letter or digit at both ends"
-    )
+    return f"{shown(name)} is no name here: use a-z, 0-9, '-', at most {_LONGEST_LABEL}, letters or digits at both ends"
 
 
 def subdomain_problem(name: str) -> str:

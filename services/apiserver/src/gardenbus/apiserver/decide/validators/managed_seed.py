@@ -1,0 +1,50 @@
+"""The rules of a ManagedSeed. Source: Gardener's `pkg/api/seedmanagement/validation/managedseed.go`."""
+
+from gardenbus.apiserver.decide.fields import Place
+from gardenbus.apiserver.decide.metadata import label_problem
+from gardenbus.apiserver.decide.validators.gardenlet_configuration import check_configuration
+from gardenbus.apiserver.decide.validators.status import check_status
+from gardenbus.common.resources.document import Document, section
+from gardenbus.common.resources.keys import GARDEN_NAMESPACE
+
+BOOTSTRAPS = ("BootstrapToken", "ServiceAccount", "None")
+
+
+def check(manifest: Place, old: Document | None) -> None:
+    """Note every problem of a ManagedSeed, immutable fields included."""
+    check_garden_namespace(manifest, "a ManagedSeed")
+    check_status(manifest)
+    spec = manifest.section("spec", required=True)
+    if spec is None:
+        return
+    shoot = spec.section("shoot", required=True)
+    if shoot is not None and (name := shoot.text("name", required=True)) and (problem := label_problem(name)):
+        shoot.note("name", problem)
+    gardenlet = spec.section("gardenlet")
+    if gardenlet is not None:
+        check_gardenlet(gardenlet)
+    if old is None:
+        return
+    if shoot is not None:
+        shoot.same_as(section(old, "spec", "shoot"), "name", "the seed runs on that shoot")
+    gardenlet = gardenlet or Place({}, spec.at("gardenlet"), spec.notebook)
+    for field in ("bootstrap", "mergeWithParent"):
+        gardenlet.same_as(section(old, "spec", "gardenlet"), field, "the gardenlet was set up with it")
+
+
+def check_gardenlet(gardenlet: Place) -> None:
+    """Note every problem of what the gardenlet shall be like."""
+    gardenlet.choice("bootstrap", BOOTSTRAPS)
+    gardenlet.boolean("mergeWithParent")
+    if deployment := gardenlet.section("deployment"):
+        deployment.integer("replicaCount", least=0)
+        deployment.integer("revisionHistoryLimit", least=0)
+    if configuration := gardenlet.section("config"):
+        check_configuration(configuration)
+
+
+def check_garden_namespace(manifest: Place, described: str) -> None:
+    """Note an object outside of the garden namespace."""
+    namespace = section(manifest.content, "metadata").get("namespace")
+    if namespace != GARDEN_NAMESPACE:
+        manifest.note("metadata.namespace", f"must be {GARDEN_NAMESPACE}: {described} belongs there")

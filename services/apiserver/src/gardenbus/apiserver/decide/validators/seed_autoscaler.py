@@ -1,0 +1,71 @@
+"""The rules of a SeedAutoscaler: what it scales, within which bounds, by which measurements.
+
+Source: Gardener's proposal 13 (automated seed management), which defines the kind after the HorizontalPodAutoscaler.
+"""
+
+from gardenbus.apiserver.decide.fields import Place, unique
+from gardenbus.apiserver.decide.metadata import label_problem
+from gardenbus.apiserver.decide.validators.managed_seed import check_garden_namespace
+from gardenbus.apiserver.decide.validators.scheduling import check_quantity
+from gardenbus.apiserver.decide.validators.status import check_status
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.kinds import SEED_MANAGEMENT
+
+TARGETS = ("Utilization", "AverageValue")
+_MOST_PERCENT = 100
+_LEAST_REPLICAS = 1
+
+
+def check(manifest: Place, old: Document | None) -> None:
+    """Note every problem of a SeedAutoscaler."""
+    _ = old
+    check_garden_namespace(manifest, "a SeedAutoscaler, as the set that it scales,")
+    check_status(manifest)
+    spec = manifest.section("spec", required=True)
+    if spec is None:
+        return
+    _check_target(spec)
+    least = spec.integer("minReplicas", least=0)
+    most = spec.integer("maxReplicas", least=1, required=True)
+    least = _LEAST_REPLICAS if least is None else least
+    if most is not None and most < least:
+        spec.note("maxReplicas", f"must not be below minReplicas ({least}), but is {most}")
+    _check_metrics(spec)
+
+
+def _check_target(spec: Place) -> None:
+    target = spec.section("scaleTargetRef", required=True)
+    if target is None:
+        return
+    target.choice("kind", ("ManagedSeedSet",), required=True)
+    if (name := target.text("name", required=True)) and (problem := label_problem(name)):
+        target.note("name", problem)
+    api_version = target.text("apiVersion")
+    if api_version and api_version.rpartition("/")[0] != SEED_MANAGEMENT:
+        target.note("apiVersion", f"must be {SEED_MANAGEMENT}/v1alpha1, not {api_version[:80]}")
+
+
+def _check_metrics(spec: Place) -> None:
+    resources: list[Place] = []
+    for metric in spec.entries("metrics"):
+        metric.choice("type", ("Resource",), required=True)
+        resource = metric.section("resource", required=True)
+        if resource is None:
+            continue
+        resources.append(resource)
+        resource.text("name", required=True)
+        if target := resource.section("target", required=True):
+            _check_measure(target)
+    unique(resources, "name")
+
+
+def _check_measure(target: Place) -> None:
+    match target.choice("type", TARGETS, required=True):
+        case "Utilization":
+            target.integer("averageUtilization", least=1, most=_MOST_PERCENT, required=True)
+        case "AverageValue":
+            number = check_quantity(target, "averageValue")
+            if number == 0:
+                target.note("averageValue", "must be above zero")
+        case _:
+            pass
