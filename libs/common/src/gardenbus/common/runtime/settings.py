@@ -103,9 +103,15 @@ def _take(  # noqa: PLR0913 - one place reads a value from either source
     problems: list[str],
 ) -> None:
     try:
-        given[name] = msgspec.convert(value, annotation, strict=strict)
+        given[name] = msgspec.convert(value, annotation, strict=strict, dec_hook=_from_text)
     except msgspec.ValidationError as error:
         problems.append(f"{path}: {error}")
+
+
+def _from_text(wanted: type, value: object) -> object:
+    if wanted is Path and isinstance(value, str):
+        return Path(value)
+    raise TypeError(f"a setting of type {wanted.__name__} cannot be read")
 
 
 def _file_content(file: Path | None, problems: list[str]) -> dict[str, Any]:

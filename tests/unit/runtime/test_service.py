@@ -1,0 +1,160 @@
+"""The life of a service, watched from outside: a real process, real signals."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import textwrap
+import time
+from asyncio.subprocess import Process
+from pathlib import Path
+
+PREAMBLE = """
+import asyncio
+from contextlib import asynccontextmanager
+from gardenbus.common.errors import Unavailable
+from gardenbus.common.runtime.service import ServiceContext, run_service
+from gardenbus.common.runtime.settings import CommonSettings, load
+
+def run(build):
+    run_service("sample", lambda: load(CommonSettings), build)
+"""
+
+
+async def start(source: str, **environ: str) -> Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        PREAMBLE + textwrap.dedent(source),
+        env={**os.environ, **environ},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+
+async def until(process: Process, event: str) -> list[dict[str, object]]:
+    assert process.stdout is not None
+    lines: list[dict[str, object]] = []
+    async with asyncio.timeout(20):
+        while line := await process.stdout.readline():
+            lines.append(json.loads(line))
+            if lines[-1]["event"] == event:
+                return lines
+    raise AssertionError(f"no {event} in {lines}")
+
+
+async def test_sigterm_drains_closes_and_ends_with_0():
+    process = await start("""
+        @asynccontextmanager
+        async def build(context):
+            context.spawn("forever", asyncio.Event().wait())
+            async def drain():
+                await asyncio.sleep(0.05)
+                print('{"event": "drained"}', flush=True)
+            context.on_stop("work", drain)
+            yield
+            print('{"event": "closed"}', flush=True)
+        run(build)
+    """)
+    await until(process, "service.started")
+    began = time.monotonic()
+
+    process.send_signal(signal.SIGTERM)
+
+    stopped = [line["event"] for line in await until(process, "service.stopped")]
+    assert await process.wait() == 0
+    assert time.monotonic() - began < 5
+    assert stopped == ["service.stopping", "drained", "closed", "service.stopped"]
+
+
+async def test_a_crashed_task_ends_the_process_with_1():
+    process = await start("""
+        async def build(context):
+            async def crash():
+                raise RuntimeError("boom")
+            context.spawn("worker", crash())
+        run(build)
+    """)
+    crashed = (await until(process, "task.crashed"))[-1]
+    assert crashed["task"] == "worker"
+    assert "boom" in str(crashed["exception"])
+    assert crashed["service"] == "sample"
+    assert await process.wait() == 1
+
+
+async def test_invalid_settings_end_with_2_and_list_all_problems():
+    process = await start(
+        "async def build(context): ...\nrun(build)", GARDENBUS_LOG_LEVEL="loud", GARDENBUS_PREFIX="a.b"
+    )
+    _, stderr = await process.communicate()
+
+    assert process.returncode == 2
+    assert [line.split(": ")[1] for line in stderr.decode().splitlines()] == [
+        "GARDENBUS_PREFIX",
+        "GARDENBUS_LOG_LEVEL",
+    ]
+
+
+async def test_a_server_that_is_away_is_waited_for_and_the_log_says_so():
+    process = await start("""
+        async def build(context):
+            tries = []
+            async def connect():
+                tries.append(1)
+                if len(tries) < 3:
+                    raise Unavailable("connection refused")
+                return "connection"
+            assert await context.wait_for("nats", connect) == "connection"
+        run(build)
+    """)
+    events = [line["event"] for line in await until(process, "service.started")]
+    process.terminate()
+    await process.communicate()
+
+    assert events == ["service.starting", "server.awaited", "server.reached", "service.started"]
+
+
+async def test_the_health_file_tells_pid_and_url(tmp_path: Path):
+    file = tmp_path / "health" / "sample.json"
+    process = await start("async def build(context): ...\nrun(build)", GARDENBUS_HEALTH_FILE=str(file))
+    started = await until(process, "service.started")
+    process.terminate()
+    await process.communicate()
+
+    told = json.loads(file.read_text())
+    assert told == {"pid": process.pid, "health_url": started[0]["health_url"]}
+
+
+async def test_a_stop_during_the_start_is_obeyed():
+    process = await start("""
+        async def build(context):
+            async def connect():
+                raise Unavailable("never")
+            await context.wait_for("redis", connect)
+        run(build)
+    """)
+    await until(process, "server.awaited")
+    process.send_signal(signal.SIGINT)
+    await process.communicate()
+
+    assert process.returncode == 0
+
+
+async def test_a_drain_that_hangs_is_cut_short():
+    process = await start(
+        """
+        async def build(context):
+            async def drain():
+                await asyncio.sleep(60)
+            context.on_stop("hanging", drain)
+        run(build)
+        """,
+        GARDENBUS_DRAIN_SECONDS="0.2",
+    )
+    await until(process, "service.started")
+    process.terminate()
+    await until(process, "service.drain_exceeded")
+    await process.communicate()
+
+    assert process.returncode == 0
