@@ -12,6 +12,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 
+from gardenbus.common.adapters.store_answers import fenced, outbox_is_full
 from gardenbus.common.errors import Unavailable
 
 LIBRARY_NAME = "gardenbus"
@@ -68,9 +69,9 @@ class RedisConnection:
             await self.ensure_library()
             reply = await self.command(*arguments)
         if reply and reply[0] == b"fenced":
-            raise Unavailable("the store is fenced until a relay has compared it with the bus and opened it")
+            raise fenced()
         if reply and reply[0] == b"full-outbox":
-            raise Unavailable("the outbox is full: the relay or JetStream does not keep up")
+            raise outbox_is_full()
         return reply
 
     async def ensure_library(self) -> None:

@@ -6,6 +6,7 @@ from typing import Any, cast
 from gardenbus.common.adapters.redis_connection import RedisConnection
 from gardenbus.common.adapters.redis_records import read_record, restored_fields
 from gardenbus.common.adapters.redis_store import origin_text
+from gardenbus.common.adapters.store_answers import VERSION_LEAP
 from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
@@ -13,9 +14,6 @@ from gardenbus.common.ports.outbox import EventNews, Leadership, News, ObjectNew
 from gardenbus.common.ports.store import EventRecord, RequestOrigin
 from gardenbus.common.resources.document import StoredObject
 from gardenbus.common.resources.keys import CLUSTER_SCOPE, ObjectKey
-
-VERSION_LEAP = 1_000_000
-"""How far versions jump when the store opens: more than a second of writes that a disk may have lost."""
 
 _PAGE = 500
 

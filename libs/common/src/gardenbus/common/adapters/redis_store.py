@@ -3,7 +3,6 @@
 Python works out what a write changes (resources/changes.py), the functions check and carry it out.
 """
 
-import base64
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -12,7 +11,23 @@ import msgspec
 
 from gardenbus.common.adapters.redis_connection import RedisConnection
 from gardenbus.common.adapters.redis_records import PARTS, PRIVATE, applied_reply, read_record, written_fields
-from gardenbus.common.errors import AlreadyExists, Conflict, Forbidden, NotFound, Unavailable
+from gardenbus.common.adapters.store_answers import (
+    BATCH,
+    OUTBOX_MAX,
+    PAGE_MAX,
+    Token,
+    claim_is_taken,
+    exists_already,
+    has_moved_on,
+    is_gone,
+    is_guarded,
+    key_of,
+    parked_operation,
+    read_token,
+    seed_refuses,
+    write_token,
+)
+from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import (
     Binding,
@@ -32,20 +47,8 @@ from gardenbus.common.ports.store import (
 )
 from gardenbus.common.resources.changes import Change, change_of, creation_of
 from gardenbus.common.resources.derived import meaning_of
-from gardenbus.common.resources.document import Document, Parts, StoredObject, encode, split
+from gardenbus.common.resources.document import Document, Parts, StoredObject, split
 from gardenbus.common.resources.keys import CLUSTER_SCOPE, ObjectKey
-
-OUTBOX_MAX = 500_000
-"""Writes are refused above so many entries that JetStream has not taken: each is about 200 bytes of Redis' memory."""
-
-BATCH = 100
-"""Items a call: Redis serves nobody else meanwhile (about 3 ms for 100 binds)."""
-
-REFUSALS: Mapping[str, str] = {
-    "seed-gone": "the seed is not there, is being deleted, or is marked for removal",
-    "seed-changed": "the seed changed meanwhile",
-    "full": "the seed already has the maximum number of shoots scheduled on it",
-}
 
 
 def origin_text(origin: RequestOrigin | None) -> str:
@@ -56,14 +59,6 @@ def origin_text(origin: RequestOrigin | None) -> str:
 def _origin_of(text: bytes) -> RequestOrigin:
     created, sequence, document = text.decode().split(".")
     return RequestOrigin(int(created), int(sequence), int(document))
-
-
-class _Token(msgspec.Struct, array_like=True):
-    """Where a list goes on, and what stood when it began."""
-
-    after: str
-    version: int
-    gain: int
 
 
 class RedisStore:
@@ -93,8 +88,8 @@ class RedisStore:
         self, kind: str, namespace: str | None = None, *, limit: int = 500, continue_token: str | None = None
     ) -> Page:
         """Read a page; at most 200 objects come in one call of the function, whatever `limit` says."""
-        token = _read_token(continue_token) if continue_token else None
-        limit = max(1, min(limit, 200))
+        token = read_token(continue_token) if continue_token else None
+        limit = max(1, min(limit, PAGE_MAX))
         reply = await self._connection.call(
             "list",
             {"kind": kind, "ns": namespace or "", "after": token.after if token else "", "limit": limit},
@@ -110,7 +105,7 @@ class RedisStore:
             if stored is not None:
                 objects.append(stored)
         more = (len(reply) - 2) // 2 == limit
-        return Page(objects, version, gain, _write_token(_Token(member, version, gain)) if more else None)
+        return Page(objects, version, gain, write_token(Token(member, version, gain)) if more else None)
 
     async def usage(self, since: int = 0) -> Usage:
         """Read the usage that changed after `since`."""
@@ -165,7 +160,7 @@ class RedisStore:
     ) -> StoredObject | Superseded:
         """Store a new object."""
         change = creation_of(document)
-        key = _key_of(document)
+        key = key_of(document)
         fields = {name: value for name, value in written_fields(change.parts, change.derived).items() if value}
         if last_applied:
             fields["last"] = last_applied.decode()
@@ -235,7 +230,7 @@ class RedisStore:
             return applied_reply(base, base.parts, reply[1])
         if reply[0] == b"guarded":
             guard, example = guards[int(reply[1]) - 1], reply[3].decode().replace(":", " ", 1).replace(":", "/")
-            raise Forbidden(f"{guard.message} ({int(reply[2])}, for example {example})")
+            raise is_guarded(guard.message, int(reply[2]), example)
         return self._refused(base.key, reply)
 
     async def bind(self, bindings: Sequence[Binding], usage_since: int = 0) -> BindReply:
@@ -335,13 +330,6 @@ class RedisStore:
         return item
 
     def _parking_item(self, parking: Parking) -> dict[str, Any]:
-        refusal = {
-            "type": "Create",
-            "state": "Pending",
-            "progress": 0,
-            "description": parking.message,
-            "lastUpdateTime": self._now(),
-        }
         return {
             "ns": parking.namespace,
             "name": parking.name,
@@ -353,7 +341,7 @@ class RedisStore:
             "seen_objects": parking.seen.objects,
             "seen_usage": parking.seen.usage,
             "message": parking.message,
-            "pending": encode(refusal)[1:-1].decode(),
+            "pending": parked_operation(parking.message, self._now()).decode(),
             "by": self._reporter,
             "now": self._now(),
         }
@@ -363,16 +351,15 @@ class RedisStore:
             case b"superseded":
                 return Superseded(_origin_of(reply[1]))
             case b"exists":
-                raise AlreadyExists(f"{key} exists already")
+                raise exists_already(key)
             case b"gone":
-                raise NotFound(f"{key} is not there")
+                raise is_gone(key)
             case b"conflict":
-                raise Conflict(f"{key} has version {reply[1].decode()} by now")
+                raise has_moved_on(key, int(reply[1]))
             case b"claimed":
-                claim, holder = reply[1].decode(), ObjectKey.from_stored(reply[2].decode())
-                raise Forbidden(f"{claim.replace('/', ' ', 1)} belongs to {holder} already")
+                raise claim_is_taken(reply[1].decode(), ObjectKey.from_stored(reply[2].decode()))
             case b"refused":
-                raise Forbidden(f"{key} cannot be placed: {REFUSALS[reply[1].decode()]}")
+                raise seed_refuses(key, reply[1].decode())
             case other:
                 raise Unavailable(f"the store answered {other!r}")
 
@@ -398,19 +385,6 @@ def _changed_fields(old: Parts, change: Change) -> dict[str, str]:
     return {name: value for name, value in fields.items() if name not in same}
 
 
-def _key_of(document: Document) -> ObjectKey:
-    metadata = document["metadata"]
-    return ObjectKey(document["kind"].lower(), metadata.get("namespace") or "", metadata["name"])
-
-
 def _usage(reply: Sequence[Any]) -> Usage:
     seeds = {name.decode(): int(used) for name, used in zip(reply[3::2], reply[4::2], strict=True)}
     return Usage(int(reply[0]), seeds, Gains(int(reply[1]), int(reply[2])))
-
-
-def _write_token(token: _Token) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(token)).decode()
-
-
-def _read_token(text: str) -> _Token:
-    return msgspec.json.decode(base64.urlsafe_b64decode(text), type=_Token)

@@ -1,0 +1,104 @@
+"""What both stores, on Redis and in memory, say in the same words: limits, refusals, list tokens."""
+
+import base64
+import binascii
+
+import msgspec
+
+from gardenbus.common.errors import AlreadyExists, BadRequest, Conflict, Forbidden, NotFound, Unavailable
+from gardenbus.common.resources.document import Document, encode
+from gardenbus.common.resources.keys import ObjectKey
+
+OUTBOX_MAX = 500_000
+"""Writes are refused above so many entries that JetStream has not taken: each is about 200 bytes of Redis' memory."""
+
+BATCH = 100
+"""Items a call: Redis serves nobody else meanwhile (about 3 ms for 100 binds)."""
+
+PAGE_MAX = 200
+"""Objects a page of a list, whatever was asked for."""
+
+VERSION_LEAP = 1_000_000
+"""How far versions jump when the store opens: more than a second of writes that a disk may have lost."""
+
+EVENT_SECONDS = 600
+"""How long the same Event raises a count instead of being new."""
+
+_REFUSALS = {
+    "seed-gone": "the seed is not there, is being deleted, or is marked for removal",
+    "seed-changed": "the seed changed meanwhile",
+    "full": "the seed already has the maximum number of shoots scheduled on it",
+}
+
+
+class Token(msgspec.Struct, array_like=True):
+    """Where a list goes on, and what stood when it began."""
+
+    after: str
+    version: int
+    gain: int
+
+
+def write_token(token: Token) -> str:
+    """A token as opaque text."""
+    return base64.urlsafe_b64encode(msgspec.json.encode(token)).decode()
+
+
+def read_token(text: str) -> Token:
+    """Read a token; raises BadRequest when it is none of ours."""
+    try:
+        return msgspec.json.decode(base64.urlsafe_b64decode(text), type=Token)
+    except (binascii.Error, ValueError, msgspec.MsgspecError) as error:
+        raise BadRequest("the continue token is not one of this store's: list from the start") from error
+
+
+def key_of(document: Document) -> ObjectKey:
+    """The key of a manifest that passed validation."""
+    metadata = document["metadata"]
+    return ObjectKey(document["kind"].lower(), metadata.get("namespace") or "", metadata["name"])
+
+
+def parked_operation(message: str, now: str) -> bytes:
+    """The inside of the status.lastOperation that a refused shoot shows."""
+    refusal = {"type": "Create", "state": "Pending", "progress": 0, "description": message, "lastUpdateTime": now}
+    return encode(refusal)[1:-1]
+
+
+def fenced() -> Unavailable:
+    """Nobody has opened the store since it started."""
+    return Unavailable("the store is fenced until a relay has compared it with the bus and opened it")
+
+
+def outbox_is_full() -> Unavailable:
+    """JetStream does not take the news."""
+    return Unavailable("the outbox is full: the relay or JetStream does not keep up")
+
+
+def exists_already(key: ObjectKey) -> AlreadyExists:
+    """A creation found the object."""
+    return AlreadyExists(f"{key} exists already")
+
+
+def is_gone(key: ObjectKey) -> NotFound:
+    """A write found no object."""
+    return NotFound(f"{key} is not there")
+
+
+def has_moved_on(key: ObjectKey, version: int) -> Conflict:
+    """A write was based on another version."""
+    return Conflict(f"{key} has version {version} by now")
+
+
+def claim_is_taken(claim: str, holder: ObjectKey) -> Forbidden:
+    """Somebody else has what only one object may have."""
+    return Forbidden(f"{claim.replace('/', ' ', 1)} belongs to {holder} already")
+
+
+def seed_refuses(key: ObjectKey, refusal: str) -> Forbidden:
+    """The seed that a shoot names takes it not."""
+    return Forbidden(f"{key} cannot be placed: {_REFUSALS[refusal]}")
+
+
+def is_guarded(message: str, holders: int, example: str) -> Forbidden:
+    """A deletion found a set that must be empty; `example` is one of its members."""
+    return Forbidden(f"{message} ({holders}, for example {example})")
