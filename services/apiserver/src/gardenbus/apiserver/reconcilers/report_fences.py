@@ -3,7 +3,8 @@
 With several apiservers two reports on one object can be taken in either order, and a redelivered one a second time.
 So beside each object stands, for every status field that was ever reported, the sequence (in REPORTS) of the report
 that set it. A report changes only what no newer one has set. The unit is a leaf: maps are merged key by key,
-conditions and constraints by type, and everything else (numbers, texts, lists, null, which removes) is set whole.
+conditions and constraints by type (one whose status is null goes), and everything else (numbers, texts, lists, null,
+which removes) is set whole.
 
 The fences are a tree beside the status. A place that was only ever set whole holds a number; any other place holds
 `[merged, set_whole, {key: place}]`: the newest report that had a map there, and the newest that set it whole (what is
@@ -133,7 +134,10 @@ def _by_type(value: Any) -> Any:
     if not isinstance(value, list):
         return value
     entries = [cast("dict[str, Any]", entry) for entry in cast("list[Any]", value) if isinstance(entry, dict)]
-    return {str(entry.get("type")): _Entry(entry) for entry in entries}
+    return {
+        str(entry.get("type")): None if "status" in entry and entry["status"] is None else _Entry(entry)
+        for entry in entries
+    }
 
 
 def _as_list(value: Any) -> Any:

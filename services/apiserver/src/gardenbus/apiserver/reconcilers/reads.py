@@ -1,0 +1,129 @@
+"""What a batch has read: every object once, in few round trips, decoded at most once a version."""
+
+from collections.abc import Iterable, Sequence
+
+from gardenbus.apiserver.decide.admission import FactQuery, Facts, ObjectQuery
+from gardenbus.common.ports.store import Store
+from gardenbus.common.resources.document import Document, StoredObject, section
+from gardenbus.common.resources.keys import ObjectKey
+
+DECODED_LIMIT = 500
+"""Decoded manifests kept between batches: profiles, seeds and projects are asked for by shoot after shoot."""
+
+
+class Library:
+    """What outlives a batch: decoded manifests by version, and which Project has which namespace.
+
+    Neither is believed: a manifest is used only at the version just read, a Project only if it still names the
+    namespace.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._decoded: dict[ObjectKey, tuple[int, Document]] = {}
+        self._project_of: dict[str, ObjectKey] = {}
+
+    def decoded(self, stored: StoredObject) -> Document:
+        """Decode a manifest, or hand out the one decoded before (not to be changed)."""
+        known = self._decoded.get(stored.key)
+        if known is not None and known[0] == stored.version:
+            return known[1]
+        document = stored.document()
+        while len(self._decoded) >= DECODED_LIMIT:
+            del self._decoded[next(iter(self._decoded))]
+        self._decoded[stored.key] = (stored.version, document)
+        return document
+
+    def project_of(self, namespace: str) -> ObjectKey | None:
+        """The Project that had this namespace when it was last looked up."""
+        return self._project_of.get(namespace)
+
+    async def find_projects(self) -> None:
+        """Read all Projects anew."""
+        found: dict[str, ObjectKey] = {}
+        token: str | None = None
+        while True:
+            page = await self._store.list_page("project", continue_token=token)
+            for stored in page.objects:
+                if namespace := project_namespace(self.decoded(stored)):
+                    found.setdefault(namespace, stored.key)
+            token = page.continue_token
+            if token is None:
+                self._project_of = found
+                return
+
+
+class Reads:
+    """What one batch (or one answered request) works on. Own writes are noted, so that later documents see them."""
+
+    def __init__(self, store: Store, library: Library) -> None:
+        self._store = store
+        self._library = library
+        self._known: dict[ObjectKey, StoredObject | None] = {}
+        self._has_listed_projects = False
+
+    async def fetch(self, keys: Iterable[ObjectKey]) -> None:
+        """Read what is not known yet, in one round trip."""
+        missing = [key for key in dict.fromkeys(keys) if key not in self._known]
+        if missing:
+            self._known.update(zip(missing, await self._store.get_many(missing), strict=True))
+
+    async def get(self, key: ObjectKey) -> StoredObject | None:
+        """One object, read now if it was not."""
+        await self.fetch((key,))
+        return self._known[key]
+
+    def note(self, key: ObjectKey, stored: StoredObject | None) -> None:
+        """Remember what a write left behind."""
+        self._known[key] = stored
+        if key.kind == "project":
+            self._has_listed_projects = False
+
+    def forget(self, key: ObjectKey) -> None:
+        """Read it anew the next time: somebody else has changed it."""
+        self._known.pop(key, None)
+
+    def forget_all(self) -> None:
+        """Read everything anew."""
+        self._known.clear()
+        self._has_listed_projects = False
+
+    async def fetch_facts(self, queries: Iterable[FactQuery]) -> None:
+        """Read ahead what `facts` will be asked for."""
+        keys = (
+            query.key if isinstance(query, ObjectQuery) else self._library.project_of(query.namespace)
+            for query in queries
+        )
+        await self.fetch(key for key in keys if key is not None)
+
+    async def facts(self, queries: Sequence[FactQuery]) -> Facts:
+        """What admission asked for, as it stands now."""
+        await self.fetch_facts(queries)
+        objects: dict[ObjectKey, Document] = {}
+        projects: dict[str, Document] = {}
+        for query in queries:
+            if isinstance(query, ObjectQuery):
+                if stored := self._known[query.key]:
+                    objects[query.key] = self._library.decoded(stored)
+            elif project := await self._project(query.namespace):
+                projects[query.namespace] = project
+        return Facts(objects=objects, projects=projects)
+
+    async def _project(self, namespace: str) -> Document | None:
+        key = self._library.project_of(namespace)
+        if key is not None:
+            stored = await self.get(key)
+            if stored is not None and project_namespace(document := self._library.decoded(stored)) == namespace:
+                return document
+        if self._has_listed_projects:
+            return None
+        self._has_listed_projects = True
+        await self._library.find_projects()
+        if key := self._library.project_of(namespace):
+            self.forget(key)
+        return await self._project(namespace)
+
+
+def project_namespace(project: Document) -> str:
+    """The namespace that a Project claims."""
+    return str(section(project, "spec").get("namespace") or "")
