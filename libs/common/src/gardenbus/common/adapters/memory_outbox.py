@@ -1,0 +1,163 @@
+"""The outbox in memory: `ports.outbox.Outbox` over the tables of a `MemoryStore`."""
+
+import asyncio
+from collections.abc import Mapping
+
+import msgspec
+
+from gardenbus.common.adapters.memory_state import Grave, MemoryState, Row
+from gardenbus.common.adapters.memory_store import MemoryStore, without_private
+from gardenbus.common.adapters.redis_records import PARTS, read_record, restored_fields
+from gardenbus.common.adapters.store_answers import VERSION_LEAP
+from gardenbus.common.errors import Conflict
+from gardenbus.common.ports.bus import StreamPosition
+from gardenbus.common.ports.outbox import Leadership, ObjectNews, OutboxPage, Restored
+from gardenbus.common.ports.store import RequestOrigin
+from gardenbus.common.resources.derived import Derived, derive
+from gardenbus.common.resources.document import Document, StoredObject
+from gardenbus.common.resources.keys import ObjectKey
+
+_BURIED_AT_ONCE = 500
+
+
+class MemoryOutbox:
+    """See `ports.outbox.Outbox`. `leader` names this relay; several outboxes of one store compete."""
+
+    def __init__(self, store: MemoryStore, *, leader: str = "relay") -> None:
+        self._state: MemoryState = store.state
+        self._leader = leader
+        self._last_seen = 0
+
+    async def lead(self, ttl_seconds: float) -> Leadership:
+        """Take or keep the lead."""
+        state, now = self._state, self._state.clock.monotonic()
+        if state.leader != self._leader and now < state.leading_until:
+            return Leadership(leading=False, is_open=False)
+        state.leader, state.leading_until = self._leader, now + ttl_seconds
+        return Leadership(leading=True, is_open=state.is_open)
+
+    async def resign(self) -> None:
+        """Give the lead back."""
+        if self._state.leader == self._leader:
+            self._state.leading_until = 0.0
+
+    async def head(self, limit: int) -> OutboxPage:
+        """Read the oldest entries with their objects."""
+        news = self._state.outbox[:limit]
+        objects: dict[ObjectKey, StoredObject | None] = {}
+        for entry in news:
+            if isinstance(entry, ObjectNews):
+                row = self._state.rows.get(entry.key)
+                objects[entry.key] = without_private(row.stored) if row else None
+        if news:
+            self._last_seen = _number(news[-1].entry)
+        return OutboxPage(news, objects)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until there is an entry that `head` has not shown."""
+        outbox = self._state.outbox
+        if outbox and _number(outbox[-1].entry) > self._last_seen:
+            return
+        try:
+            await asyncio.wait_for(self._state.news_came.wait(), seconds)
+        except TimeoutError:
+            return
+
+    async def trim(self, last: str | None, positions: Mapping[str, StreamPosition]) -> None:
+        """Trim, and remember the positions."""
+        self._check_lead()
+        if last:
+            upto = _number(last)
+            self._state.outbox = [entry for entry in self._state.outbox if _number(entry.entry) > upto]
+        self._state.positions |= positions
+
+    async def positions(self) -> Mapping[str, StreamPosition]:
+        """Read what was remembered."""
+        return dict(self._state.positions)
+
+    async def open(self, version: int, gain: int) -> None:
+        """Open the fence."""
+        self._check_lead()
+        state = self._state
+        if not state.is_open:
+            state.version = max(state.version, version) + VERSION_LEAP
+            state.gain_objects = max(state.gain_objects, gain)
+            state.is_open = True
+
+    async def restore(self, restored: Restored) -> bool:
+        """Put one document back."""
+        self._check_lead()
+        state, key = self._state, restored.key
+        row, grave = state.rows.get(key), state.graves.get(key)
+        if restored.version <= (row.stored.version if row else grave.version if grave else 0):
+            return False
+        if row:
+            state.stop_waiting(row)
+        stored = _restored(key, restored.version, restored.document) if restored.document else None
+        derived = derive(restored.document) if restored.document else Derived()
+        new = Row(stored, derived, row.origin if row else None) if stored else None
+        before = row.seeds if row else frozenset[str]()
+        if key.kind == "shoot":
+            state.move_usage(key, before, new.seeds if new else ())
+        state.reindex(key, row.derived if row else Derived(), derived)
+        if row:
+            del state.rows[key], state.uids[row.stored.uid]
+        if new:
+            if row:
+                _keep_what_the_bus_has_not(row, new)
+            state.place(new)
+        else:
+            left = tuple(sorted(before)) if key.kind == "shoot" else ()
+            state.graves[key] = Grave(restored.uid, restored.version, state.now(), left, row.origin if row else None)
+        return True
+
+    async def reannounce(self, above_version: int) -> None:
+        """Append all objects, then all graves, in the order of their versions."""
+        self._check_lead()
+        state = self._state
+        for row in sorted(state.rows.values(), key=lambda row: row.stored.version):
+            if row.stored.version > above_version:
+                state.announce(row)
+        for key, grave in sorted(state.graves.items(), key=lambda entry: entry[1].version):
+            if grave.version > above_version:
+                state.announce_key(key, grave.version, grave.uid, "deleted", left=grave.left)
+
+    async def requeue_pending(self) -> None:
+        """Queue every pending shoot again."""
+        self._check_lead()
+        for key, row in sorted(self._state.rows.items()):
+            if row.is_pending:
+                self._state.enqueue_shoot(row.derived.scheduler_name, key)
+
+    async def bury(self, before: str, floor: StreamPosition) -> int:
+        """Forget a page of graves."""
+        self._check_lead()
+        upto = RequestOrigin(floor.created, floor.sequence, 10**10 - 1)
+        graves = sorted(self._state.graves.items(), key=lambda entry: entry[1].version)[:_BURIED_AT_ONCE]
+        buried = [key for key, grave in graves if grave.at < before and (grave.origin is None or grave.origin <= upto)]
+        for key in buried:
+            del self._state.graves[key]
+        return len(buried)
+
+    def _check_lead(self) -> None:
+        if self._state.leader != self._leader or self._state.clock.monotonic() >= self._state.leading_until:
+            raise Conflict("another relay leads by now")
+
+
+def _number(entry: str) -> int:
+    return int(entry.partition("-")[0])
+
+
+def _restored(key: ObjectKey, version: int, document: Document) -> StoredObject:
+    fields = restored_fields(document, version) | {"ver": str(version)}
+    stored = read_record(key, [fields.get(name, "").encode() for name in PARTS])
+    assert stored is not None
+    return stored
+
+
+def _keep_what_the_bus_has_not(old: Row, new: Row) -> None:
+    """What stands only in the store outlives a restore."""
+    new.attempts, new.attempted_generation = old.attempts, old.attempted_generation
+    new.stored = msgspec.structs.replace(
+        new.stored, last_applied=old.stored.last_applied, report_fences=old.stored.report_fences
+    )

@@ -1,0 +1,283 @@
+"""What the memory store and its outbox share: the objects, their indexes and the news, as plain dicts.
+
+It says in Python what functions.lua says in Lua. Every method runs without awaiting, so it is as atomic as a function.
+"""
+
+import asyncio
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gardenbus.common.adapters.store_answers import EVENT_SECONDS, OUTBOX_MAX, fenced, outbox_is_full
+from gardenbus.common.ports.bus import StreamPosition
+from gardenbus.common.ports.clock import Clock, timestamp
+from gardenbus.common.ports.outbox import EventNews, News, ObjectNews, Verb, WorkNews
+from gardenbus.common.ports.store import EventRecord, RequestOrigin
+from gardenbus.common.resources.derived import Derived
+from gardenbus.common.resources.document import StoredObject
+from gardenbus.common.resources.keys import CLUSTER_SCOPE, ObjectKey
+
+
+@dataclass
+class Row:
+    """One object, what it is indexed by, and what only the store knows of it."""
+
+    stored: StoredObject
+    derived: Derived
+    origin: RequestOrigin | None = None  # the newest request that was taken
+    waiting_class: str = ""
+    refusal: str = ""  # the text that it was parked with last
+    attempts: int = 0  # refusals at `attempted_generation`
+    attempted_generation: int = 0
+
+    @property
+    def seeds(self) -> frozenset[str]:
+        """The seeds whose usage counts it."""
+        parts = self.stored.parts
+        return frozenset({parts.seed_name, parts.status_seed_name} - {""})
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it is a shoot that needs a seed."""
+        return bool(self.derived.scheduler_name) and not self.stored.parts.seed_name and not self.stored.is_deleting
+
+
+@dataclass(frozen=True)
+class Grave:
+    """What is remembered of a removed object."""
+
+    uid: str
+    version: int
+    at: str
+    left: tuple[str, ...]
+    origin: RequestOrigin | None
+
+
+@dataclass
+class Waiting:
+    """Shoots that ask for the same things, each with the total gain that stood when it was refused."""
+
+    descriptor: bytes
+    shoots: dict[ObjectKey, int] = field(default_factory=dict[ObjectKey, int])
+
+
+@dataclass
+class _Seen:
+    """An Event that was seen before."""
+
+    count: int
+    first_at: str
+    until: float
+
+
+def member_of(key: ObjectKey) -> str:
+    """`<ns>/<name>`, by which lists are ordered."""
+    return f"{key.namespace or CLUSTER_SCOPE}/{key.name}"
+
+
+def origin_of_grave(grave: Grave | None) -> RequestOrigin | None:
+    """The newest request that a removed object had taken."""
+    return grave.origin if grave else None
+
+
+class MemoryState:
+    """The tables. `clock` gives instants and ends leases and Events."""
+
+    def __init__(self, clock: Clock, *, is_open: bool, outbox_max: int = OUTBOX_MAX) -> None:
+        self.clock = clock
+        self.is_open = is_open
+        self.outbox_max = outbox_max
+        self.version = self.usage_version = self.gain_objects = self.gain_usage = 0
+        self.rows: dict[ObjectKey, Row] = {}
+        self.graves: dict[ObjectKey, Grave] = {}
+        self.uids: dict[str, ObjectKey] = {}
+        self.kinds: set[str] = set()
+        self.usage: defaultdict[str, set[ObjectKey]] = defaultdict(set)
+        self.references: defaultdict[str, set[ObjectKey]] = defaultdict(set)
+        self.owned: defaultdict[str, set[ObjectKey]] = defaultdict(set)
+        self.claims: dict[str, ObjectKey] = {}
+        self.usage_changed: dict[str, int] = {}
+        self.waiting: defaultdict[str, dict[str, Waiting]] = defaultdict(dict)
+        self.fences: dict[str, tuple[int, int]] = {}
+        self.outbox: list[News] = []
+        self.positions: dict[str, StreamPosition] = {}
+        self.leader = ""
+        self.leading_until = 0.0
+        self.news_came = asyncio.Event()
+        self._entries = 0
+        self._events: dict[str, _Seen] = {}
+
+    def now(self) -> str:
+        """The instant, as it is written into objects."""
+        return timestamp(self.clock.now())
+
+    @property
+    def total_gain(self) -> int:
+        """How often anything was gained."""
+        return self.gain_objects + self.gain_usage
+
+    def check_open(self, *, with_outbox: bool = True) -> None:
+        """Raise Unavailable when nobody has opened the store, or (`with_outbox`) when too much is unannounced."""
+        if not self.is_open:
+            raise fenced()
+        if with_outbox and len(self.outbox) >= self.outbox_max:
+            raise outbox_is_full()
+
+    # ------------------------------------------------------------------------------------------ news
+
+    def next_entry(self) -> str:
+        """The id of the next entry."""
+        self._entries += 1
+        return f"{self._entries}-0"
+
+    def append(self, news: News) -> None:
+        """Add an entry and wake who waits for one."""
+        self.outbox.append(news)
+        self.news_came.set()
+        self.news_came = asyncio.Event()
+
+    def announce(
+        self,
+        row: Row,
+        verb: Verb = "modified",
+        *,
+        with_binding: bool = True,
+        left: Iterable[str] = (),
+    ) -> None:
+        """Say that a stored object was written."""
+        self.announce_key(
+            row.stored.key, row.stored.version, row.stored.uid, verb, with_binding=with_binding, left=left
+        )
+
+    def announce_key(
+        self, key: ObjectKey, version: int, uid: str, verb: Verb, *, with_binding: bool = True, left: Iterable[str] = ()
+    ) -> None:
+        """Say that an object was written or removed."""
+        self.append(
+            ObjectNews(
+                entry=self.next_entry(),
+                key=key,
+                version=version,
+                uid=uid,
+                verb=verb,
+                with_binding=with_binding,
+                left=tuple(sorted(left)),
+                gain=self.gain_objects,
+            )
+        )
+
+    def enqueue(self, tail: str) -> None:
+        """Say that an object needs a look."""
+        self.append(WorkNews(self.next_entry(), tail))
+
+    def enqueue_shoot(self, scheduler_name: str, key: ObjectKey) -> None:
+        """Say that a shoot needs a seed."""
+        self.enqueue(f"scheduling.{scheduler_name}.{key.namespace}.{key.name}")
+
+    def record_event(self, event: EventRecord) -> None:
+        """Say an Event; the same within its time raises its count."""
+        text = f"{event.about.stored}\n{event.uid}\n{event.reason}\n{event.message}"
+        event_id = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+        monotonic, now = self.clock.monotonic(), self.now()
+        seen = self._events.get(event_id)
+        if seen is None or seen.until <= monotonic:
+            seen = self._events[event_id] = _Seen(0, now, monotonic + EVENT_SECONDS)
+        seen.count += 1
+        self.append(EventNews(self.next_entry(), event, event_id, seen.count, seen.first_at, now))
+
+    def gained(self, *, freed: bool = False, objects: bool = False) -> None:
+        """Tell the schedulers with waiting shoots that one may fit now."""
+        if freed or objects:
+            for scheduler_name in sorted(self.waiting):
+                self.enqueue(f"waking._.{scheduler_name}")
+
+    # ------------------------------------------------------------------------------------------ indexes
+
+    def next_version(self) -> int:
+        """The version of the next write."""
+        self.version += 1
+        return self.version
+
+    def move_usage(self, key: ObjectKey, before: Iterable[str], after: Iterable[str]) -> bool:
+        """Take a shoot on or off the seeds' usage; answer whether a place became free."""
+        left, entered = set(before) - set(after), set(after) - set(before)
+        for seed in left:
+            self.usage[seed].discard(key)
+        for seed in entered:
+            self.usage[seed].add(key)
+        for seed in sorted(left | entered):
+            self.usage_version += 1
+            self.usage_changed[seed] = self.usage_version
+        if left:
+            self.gain_usage += 1
+        return bool(left)
+
+    def stop_waiting(self, row: Row) -> None:
+        """Take a shoot out of its class, and the class away when it was the last."""
+        if not row.waiting_class:
+            return
+        scheduler_name = row.derived.scheduler_name
+        classes = self.waiting[scheduler_name]
+        waiting = classes[row.waiting_class]
+        del waiting.shoots[row.stored.key]
+        if not waiting.shoots:
+            del classes[row.waiting_class]
+        if not classes:
+            del self.waiting[scheduler_name]
+        row.waiting_class = ""
+
+    def reindex(self, key: ObjectKey, before: Derived, after: Derived) -> None:
+        """Move an object between the indexes of references, owners and claims."""
+        for index, old, new in (
+            (self.references, before.references, after.references),
+            (self.owned, before.owners, after.owners),
+        ):
+            for member in old:
+                index[member].discard(key)
+            for member in new:
+                index[member].add(key)
+        for claim in before.claims:
+            if self.claims.get(claim) == key:
+                del self.claims[claim]
+        for claim in after.claims:
+            self.claims[claim] = key
+
+    def refusal_of(self, seed_name: str, gate: int | None, key: ObjectKey) -> str:
+        """Why a seed does not take one more shoot; "" when it does."""
+        row = self.rows.get(ObjectKey("seed", "", seed_name))
+        if row is None or row.stored.is_deleting:
+            return "seed-gone"
+        if gate is not None and row.stored.gate != gate:
+            return "seed-changed"
+        used, capacity = self.usage[seed_name], row.derived.capacity
+        if capacity and len(used) >= int(capacity) and key not in used:
+            return "full"
+        return ""
+
+    def place(self, row: Row) -> None:
+        """Put a new object into the tables that every object is in."""
+        key = row.stored.key
+        self.rows[key] = row
+        self.uids[row.stored.uid] = key
+        self.kinds.add(key.kind)
+        self.graves.pop(key, None)
+
+    def remove(self, row: Row, origin: RequestOrigin | None, *, gain: bool) -> int:
+        """Take an object out of the store and say so; answer the version of the removal."""
+        key, is_shoot = row.stored.key, row.stored.key.kind == "shoot"
+        self.stop_waiting(row)
+        freed = is_shoot and self.move_usage(key, row.seeds, ())
+        del self.rows[key]
+        del self.uids[row.stored.uid]
+        self.reindex(key, row.derived, Derived())
+        left = tuple(sorted(row.seeds)) if is_shoot else (key.name,) if key.kind == "seed" else ()
+        version = self.next_version()
+        self.graves[key] = Grave(row.stored.uid, version, self.now(), left, origin or row.origin)
+        if gain:
+            self.gain_objects += 1
+        self.announce_key(key, version, row.stored.uid, "deleted", left=left)
+        if self.owned[row.stored.uid]:
+            self.enqueue(f"garbage._.{row.stored.uid}")
+        self.gained(freed=freed, objects=gain)
+        return version
