@@ -1,12 +1,36 @@
-"""Admission: what changes a manifest, who may not be admitted, and what guards a deletion."""
+"""Admission: what is filled into a manifest, what other objects forbid, and what guards a deletion.
+
+The caller asks `facts_needed`, fetches, and hands the facts to `mutate` (before validation) and `admit` (after it).
+"""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
+from gardenbus.apiserver.decide.binding import admit_binding, selector_problems, settled_with_seed
+from gardenbus.apiserver.decide.defaults import with_defaults
+from gardenbus.apiserver.decide.merging import CONFIRMED_BY, CREATED_BY
+from gardenbus.apiserver.decide.prescriptions import (
+    entries,
+    refused_tolerations,
+    with_exposure_class,
+    with_tolerations,
+)
+from gardenbus.apiserver.decide.profiles import merged_profile_spec, parent_key, profile_key, profile_spec_of
+from gardenbus.common.errors import FieldProblem, Forbidden, InvalidResource
 from gardenbus.common.ports.store import Guard
-from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.derived import FINALIZER
+from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.resources.projects import Project
+from gardenbus.common.resources.seeds import Seed
+from gardenbus.common.resources.shoots import Shoot
+
+CONFIRMATION = "confirmation.gardener.cloud/deletion"
+CONFIRMED_KINDS = frozenset({"Shoot", "Project", "ShootState"})
+LONGEST_NAMES = 21
+"""Characters that project and shoot name should have together; Gardener allows no more."""
 
 
 class ObjectQuery(msgspec.Struct, frozen=True, tag=True):
@@ -39,28 +63,270 @@ class Mutated(msgspec.Struct, frozen=True):
 
 
 def facts_needed(document: Document, old: Document | None) -> Sequence[FactQuery]:
-    """What `mutate` and `admit` must know about other objects."""
-    _ = document, old
-    return ()
+    """What `mutate` and `admit` must know about other objects; nothing for a change that touches no rule of theirs."""
+    match document.get("kind"):
+        case "Shoot":
+            return _facts_of_shoot(document, old)
+        case "NamespacedCloudProfile":
+            parent = parent_key(document)
+            return (ObjectQuery(parent),) if parent else ()
+        case _:
+            return ()
 
 
 def mutate(document: Document, old: Document | None, facts: Facts, *, user: str) -> Mutated:
-    """Fill in defaults and what other objects prescribe. Raises Forbidden on conflicts."""
-    _ = old, facts, user
-    return Mutated(document)
+    """Fill in defaults and what other objects prescribe, and record who made it.
+
+    Takes any manifest whose metadata is right, also one that validation will refuse. A Shoot that gets its seed now is
+    settled with it (domain, ranges). Raises Forbidden where what is prescribed contradicts the manifest, and
+    InvalidResource where an object that prescribes is not there.
+    """
+    warnings: list[str] = []
+    document = with_defaults(document)
+    document = _with_creator(document, old, user, warnings)
+    match document.get("kind"):
+        case "Shoot":
+            document = _with_confirmer(document, old, user)
+            document = _with_prescriptions(document, old, facts)
+            document = _with_seed(document, old, facts)
+            warnings += _shoot_warnings(document, old, facts)
+        case "NamespacedCloudProfile":
+            document = _with_parent(document, facts)
+        case _:
+            pass
+    return Mutated(document, tuple(warnings))
 
 
 def admit(document: Document, old: Document | None, facts: Facts) -> None:
     """Check a valid manifest against other objects. Raises Forbidden or InvalidResource."""
-    _ = document, old, facts
+    match document["kind"]:
+        case "Shoot":
+            _admit_shoot(document, old, facts)
+        case "NamespacedCloudProfile":
+            parent = parent_key(document)
+            if parent is not None and parent not in facts.objects:
+                _refuse_reference("spec.parent.name", parent)
+        case _:
+            pass
 
 
 def delete_guards(stored: Document) -> Sequence[Guard]:
     """The sets that must be empty for this object to be deleted."""
-    _ = stored
-    return ()
+    kind, metadata = str(stored["kind"]), section(stored, "metadata")
+    name, namespace = str(metadata.get("name")), str(metadata.get("namespace") or "")
+    key = ObjectKey(kind.lower(), namespace, name)
+    match kind:
+        case "Seed" | "ManagedSeed":
+            return (Guard("usage", name, f"{key}: shoots are scheduled on the seed"),)
+        case "Project":
+            owned = ObjectKey("namespace", "", Project.from_document(stored).namespace)
+            return (Guard("references", owned.stored, f"{key}: there are shoots in its namespace {owned.name}"),)
+        case "Namespace":
+            return (Guard("references", key.stored, f"{key}: there are shoots in it"),)
+        case "Shoot":
+            return (Guard("references", key.stored, f"{key}: a ManagedSeed stands on it"),)
+        case "CloudProfile" | "NamespacedCloudProfile" | "ExposureClass":
+            return (Guard("references", key.stored, f"{key}: it is in use"),)
+        case _:
+            return ()
 
 
 def confirm_deletion(document: Document) -> None:
-    """Raise Forbidden unless the object carries its confirmation, where its kind needs one."""
-    _ = document
+    """Raise Forbidden unless a Shoot, Project or ShootState carries its confirmation."""
+    if document["kind"] not in CONFIRMED_KINDS or _is_confirmed(document):
+        return
+    raise Forbidden(
+        f"metadata.annotations[{CONFIRMATION}]: a {document['kind']} is deleted only after this annotation was set to "
+        '"true"'
+    )
+
+
+def _facts_of_shoot(shoot: Document, old: Document | None) -> Sequence[FactQuery]:
+    spec, before = section(shoot, "spec"), section(old or {}, "spec")
+    namespace = str(section(shoot, "metadata").get("namespace") or "")
+    places = bool(spec.get("seedName")) and not before.get("seedName")
+    selects = spec.get("seedSelector") != before.get("seedSelector")
+    tolerates = spec.get("tolerations") != before.get("tolerations")
+    queries: list[FactQuery] = []
+    if old is None or places or tolerates:
+        queries.append(ProjectQuery(namespace))
+    if (old is None or selects or tolerates) and (name := _text(spec.get("exposureClassName"))):
+        queries.append(ObjectQuery(ObjectKey("exposureclass", "", name)))
+    if (places or selects) and (name := _text(spec.get("seedName"))):
+        queries.append(ObjectQuery(ObjectKey("seed", "", name)))
+    if places and (key := profile_key(shoot)):
+        queries.append(ObjectQuery(key))
+    return queries
+
+
+def _with_creator(document: Document, old: Document | None, user: str, warnings: list[str]) -> Document:
+    """Record who created an object; afterwards nobody changes that."""
+    annotations = section(document, "metadata", "annotations")
+    creator = user if old is None else section(old, "metadata", "annotations").get(CREATED_BY)
+    stated = annotations.get(CREATED_BY)
+    if stated == creator:
+        return document
+    if stated is not None:
+        warnings.append(f"metadata.annotations[{CREATED_BY}] is ignored: it says who created the object")
+    return _annotated(document, CREATED_BY, creator)
+
+
+def _with_confirmer(shoot: Document, old: Document | None, user: str) -> Document:
+    """Record who confirmed a deletion, for as long as it is confirmed."""
+    before = section(old or {}, "metadata", "annotations").get(CONFIRMED_BY)
+    confirmer = None
+    if _is_confirmed(shoot):
+        confirmer = before if before and _is_confirmed(old or {}) else user
+    if section(shoot, "metadata", "annotations").get(CONFIRMED_BY) == confirmer:
+        return shoot
+    return _annotated(shoot, CONFIRMED_BY, confirmer)
+
+
+def _annotated(document: Document, name: str, value: Any) -> Document:
+    metadata = section(document, "metadata")
+    annotations = {key: text for key, text in section(metadata, "annotations").items() if key != name}
+    if value is not None:
+        annotations[name] = value
+    return {**document, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _with_prescriptions(shoot: Document, old: Document | None, facts: Facts) -> Document:
+    spec = section(shoot, "spec")
+    before = None if old is None else section(old, "spec")
+    if not spec:
+        return shoot
+    namespace = str(section(shoot, "metadata").get("namespace") or "")
+    project = facts.projects.get(namespace)
+    if project is not None:
+        spec = with_tolerations(spec, before, entries(section(project, "spec", "tolerations").get("defaults")))
+    if name := _text(spec.get("exposureClassName")):
+        key = ObjectKey("exposureclass", "", name)
+        exposure_class = facts.objects.get(key)
+        if exposure_class is not None:
+            spec = with_exposure_class(spec, before, exposure_class)
+        elif old is None:
+            _refuse_reference("spec.exposureClassName", key)
+    return {**shoot, "spec": spec}
+
+
+def _with_seed(shoot: Document, old: Document | None, facts: Facts) -> Document:
+    """Settle what comes with the seed, when the shoot gets one now."""
+    name = _text(section(shoot, "spec").get("seedName"))
+    if not name or section(old or {}, "spec").get("seedName"):
+        return shoot
+    seed = facts.objects.get(ObjectKey("seed", "", name))
+    if seed is None:
+        return shoot
+    return settled_with_seed(shoot, seed, facts.projects.get(str(section(shoot, "metadata").get("namespace"))))
+
+
+def _with_parent(profile: Document, facts: Facts) -> Document:
+    """Merge a NamespacedCloudProfile with its parent, in its status, where schedulers read it."""
+    parent = parent_key(profile)
+    above = facts.objects.get(parent) if parent else None
+    if above is None:
+        return profile
+    merged = merged_profile_spec(section(profile, "spec"), section(above, "spec"))
+    return {**profile, "status": {**section(profile, "status"), "cloudProfileSpec": merged}}
+
+
+def _shoot_warnings(shoot: Document, old: Document | None, facts: Facts) -> Sequence[str]:
+    if old is not None:
+        return ()
+    metadata = section(shoot, "metadata")
+    name, namespace = str(metadata.get("name")), str(metadata.get("namespace"))
+    project = facts.projects.get(namespace)
+    if project is None:
+        return (f"metadata.namespace: {namespace} belongs to no Project: the shoot waits until one has it",)
+    owner = str(section(project, "metadata").get("name"))
+    if len(owner) + len(name) > LONGEST_NAMES:
+        together = f"{len(owner) + len(name)} characters together"
+        return (f"metadata.name: project and shoot name have {together}, Gardener allows {LONGEST_NAMES}",)
+    return ()
+
+
+def _admit_shoot(shoot: Document, old: Document | None, facts: Facts) -> None:
+    spec, before = section(shoot, "spec"), None if old is None else section(old, "spec")
+    project = facts.projects.get(str(section(shoot, "metadata").get("namespace")))
+    if old is None and project is not None and section(project, "metadata").get("deletionTimestamp"):
+        raise Forbidden(f"metadata.namespace: the project {section(project, 'metadata')['name']} is being deleted")
+    if old is not None:
+        _keep_finalizer(shoot, old)
+    if project is not None:
+        _admit_tolerations(spec, before, project, facts)
+    name = _text(spec.get("seedName"))
+    if not name:
+        return
+    seed = facts.objects.get(ObjectKey("seed", "", name))
+    if before is None or not before.get("seedName"):
+        key = profile_key(shoot)
+        profile = facts.objects.get(key) if key else None
+        admit_binding(shoot, seed, project=project, profile_spec=profile_spec_of(profile))
+    elif spec.get("seedSelector") != before.get("seedSelector") and seed is not None:
+        _admit_selector(shoot, seed)
+
+
+def _keep_finalizer(shoot: Document, old: Document) -> None:
+    """The finalizer goes when the control plane is gone, or never was. Source: Gardener's plugin FinalizerRemoval."""
+    had = FINALIZER in (section(old, "metadata").get("finalizers") or ())
+    if not had or FINALIZER in (section(shoot, "metadata").get("finalizers") or ()):
+        return
+    status = section(old, "status")
+    operation = section(status, "lastOperation")
+    done = (operation.get("type"), operation.get("state"), operation.get("progress")) == ("Delete", "Succeeded", 100)
+    if status.get("technicalID") and operation and not done:
+        raise Forbidden(f"metadata.finalizers: {FINALIZER} is taken off by the gardenlet once the deletion is done")
+
+
+def _admit_tolerations(spec: Document, old: Document | None, project: Document, facts: Facts) -> None:
+    tolerations = section(project, "spec", "tolerations")
+    allowed = [*entries(tolerations.get("whitelist")), *entries(tolerations.get("defaults"))]
+    if name := _text(spec.get("exposureClassName")):
+        exposure_class = facts.objects.get(ObjectKey("exposureclass", "", name), {})
+        allowed += entries(section(exposure_class, "scheduling").get("tolerations"))
+    refused = refused_tolerations(spec, old, allowed)
+    if refused:
+        owner = section(project, "metadata").get("name")
+        named = ", ".join(
+            f"{one.get('key')}={one['value']}" if one.get("value") is not None else str(one.get("key"))
+            for one in refused
+        )
+        raise Forbidden(f"spec.tolerations: {named}: not in spec.tolerations.whitelist of the project {owner}")
+
+
+def _admit_selector(shoot: Document, seed: Document) -> None:
+    """Once placed, a shoot's selector may change but must still take its seed."""
+    view, on = Shoot.from_document(shoot), Seed.from_document(seed)
+    problems = ["it cannot be taken away once the shoot is placed"] if view.spec.seed_selector is None else []
+    problems += [f"seed {on.name}: {problem}" for problem in selector_problems(view, on)]
+    if problems:
+        field_problems = tuple(FieldProblem("spec.seedSelector", problem) for problem in problems)
+        raise InvalidResource(f"spec.seedSelector: {'; '.join(problems)}", field_problems)
+
+
+def _refuse_reference(field: str, key: ObjectKey) -> None:
+    message = f"{key} is not there: apply it first"
+    raise InvalidResource(f"{field}: {message}", (FieldProblem(field, message),))
+
+
+def _is_confirmed(document: Document) -> bool:
+    return section(document, "metadata", "annotations").get(CONFIRMATION) == "true"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+__all__ = [
+    "FactQuery",
+    "Facts",
+    "Mutated",
+    "ObjectQuery",
+    "ProjectQuery",
+    "admit",
+    "admit_binding",
+    "confirm_deletion",
+    "delete_guards",
+    "facts_needed",
+    "mutate",
+]

@@ -1,0 +1,91 @@
+"""Defaults of each kind that follow from the manifest alone. Manifests are copied along the path that changes."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gardenbus.common.resources.derived import DEFAULT_SCHEDULER_NAME
+from gardenbus.common.resources.document import Document, section
+from gardenbus.common.resources.keys import GARDEN_NAMESPACE
+
+SHOOTS_OF_A_MANAGED_SEED = 250
+"""Capacity for shoots of a ManagedSeed that states none. Source: Gardener's `defaults_managedseed.go`."""
+REVISIONS_KEPT = 10
+"""Source: Gardener's `defaults_managedseedset.go`."""
+
+
+def with_defaults(document: Document) -> Document:
+    """The manifest with the defaults of its kind filled in; whatever is stated, of whatever type, stays."""
+    fill = _DEFAULTS.get(str(document.get("kind")))
+    return fill(document) if fill else document
+
+
+def with_default(document: Document, path: tuple[str, ...], value: Any) -> Document:
+    """The manifest with a value at a path, unless one is there already or the way is blocked by something else."""
+    field, below = path[0], path[1:]
+    here = document.get(field)
+    if not below:
+        return document if here not in (None, "") else {**document, field: value}
+    if here is not None and not isinstance(here, dict):
+        return document
+    old = section(document, field)
+    new = with_default(old, below, value)
+    return document if new is old else {**document, field: new}
+
+
+def _shoot(shoot: Document) -> Document:
+    if not isinstance(shoot.get("spec"), dict):
+        return shoot
+    shoot = with_default(shoot, ("spec", "schedulerName"), DEFAULT_SCHEDULER_NAME)
+    shoot = with_default(shoot, ("spec", "purpose"), "evaluation")
+    if isinstance(shoot["spec"].get("networking"), dict):
+        if shoot["spec"]["networking"].get("ipFamilies") == []:
+            return _replaced(shoot, ("spec", "networking", "ipFamilies"), ["IPv4"])
+        return with_default(shoot, ("spec", "networking", "ipFamilies"), ["IPv4"])
+    return shoot
+
+
+def _seed(seed: Document) -> Document:
+    return with_default(seed, ("spec", "settings", "scheduling", "visible"), value=True)
+
+
+def _project(project: Document) -> Document:
+    name = str(section(project, "metadata").get("name"))
+    namespace = name if name == GARDEN_NAMESPACE else f"{GARDEN_NAMESPACE}-{name}"
+    return with_default(project, ("spec", "namespace"), namespace)
+
+
+def _managed_seed(managed_seed: Document) -> Document:
+    managed_seed = with_default(managed_seed, ("spec", "gardenlet", "bootstrap"), "BootstrapToken")
+    managed_seed = with_default(managed_seed, ("spec", "gardenlet", "mergeWithParent"), value=True)
+    if not section(managed_seed, "spec", "gardenlet", "config"):
+        return managed_seed
+    capacity = ("spec", "gardenlet", "config", "resources", "capacity", "shoots")
+    return with_default(managed_seed, capacity, SHOOTS_OF_A_MANAGED_SEED)
+
+
+def _managed_seed_set(managed_seed_set: Document) -> Document:
+    managed_seed_set = with_default(managed_seed_set, ("spec", "replicas"), 1)
+    managed_seed_set = with_default(managed_seed_set, ("spec", "revisionHistoryLimit"), REVISIONS_KEPT)
+    managed_seed_set = with_default(managed_seed_set, ("spec", "updateStrategy", "type"), "RollingUpdate")
+    if isinstance(section(managed_seed_set, "spec", "updateStrategy").get("rollingUpdate"), dict):
+        return with_default(managed_seed_set, ("spec", "updateStrategy", "rollingUpdate", "partition"), 0)
+    return managed_seed_set
+
+
+def _seed_autoscaler(autoscaler: Document) -> Document:
+    return with_default(autoscaler, ("spec", "minReplicas"), 1)
+
+
+def _replaced(document: Document, path: tuple[str, ...], value: Any) -> Document:
+    field, below = path[0], path[1:]
+    return {**document, field: _replaced(section(document, field), below, value) if below else value}
+
+
+_DEFAULTS: Mapping[str, Callable[[Document], Document]] = {
+    "Shoot": _shoot,
+    "Seed": _seed,
+    "Project": _project,
+    "ManagedSeed": _managed_seed,
+    "ManagedSeedSet": _managed_seed_set,
+    "SeedAutoscaler": _seed_autoscaler,
+}

@@ -1,0 +1,82 @@
+"""Which profile a shoot names, and a NamespacedCloudProfile merged with its parent."""
+
+import copy
+from typing import Any, cast
+
+from gardenbus.common.resources.document import Document, section
+from gardenbus.common.resources.keys import ObjectKey
+
+
+def profile_key(shoot: Document) -> ObjectKey | None:
+    """The profile that a shoot names; None when it names none."""
+    spec = section(shoot, "spec")
+    reference = section(spec, "cloudProfile")
+    name = reference.get("name") or spec.get("cloudProfileName")
+    if not isinstance(name, str) or not name:
+        return None
+    if reference.get("name") and reference.get("kind") == "NamespacedCloudProfile":
+        return ObjectKey("namespacedcloudprofile", str(section(shoot, "metadata").get("namespace") or ""), name)
+    return ObjectKey("cloudprofile", "", name)
+
+
+def profile_spec_of(profile: Document | None) -> Document | None:
+    """What counts of a profile: its spec, or the merged spec in the status of a namespaced one; None where none is."""
+    if profile is None:
+        return None
+    if profile.get("kind") == "NamespacedCloudProfile":
+        return section(profile, "status").get("cloudProfileSpec")
+    return section(profile, "spec")
+
+
+def parent_key(profile: Document) -> ObjectKey | None:
+    """The CloudProfile above a NamespacedCloudProfile; None when it names none."""
+    name = section(profile, "spec", "parent").get("name")
+    return ObjectKey("cloudprofile", "", name) if isinstance(name, str) and name else None
+
+
+def merged_profile_spec(own: Document, parent: Document) -> Document:
+    """The parent's spec with what a NamespacedCloudProfile adds.
+
+    Versions and images of the parent's are overridden field by field, machine and volume types are added, limits
+    replace. Source: Gardener's `controllermanager/controller/namespacedcloudprofile`.
+    """
+    merged: Document = copy.deepcopy(parent)
+    versions = section(own, "kubernetes").get("versions")
+    if isinstance(versions, list):
+        kubernetes = section(merged, "kubernetes")
+        known = _merge_named(kubernetes.get("versions"), versions, "version", adds=False)
+        merged["kubernetes"] = {**kubernetes, "versions": known}
+    if isinstance(own.get("machineImages"), list):
+        merged["machineImages"] = _merge_images(merged.get("machineImages"), own["machineImages"])
+    for field in ("machineTypes", "volumeTypes"):
+        if isinstance(own.get(field), list):
+            merged[field] = _merge_named(own[field], merged.get(field) or [], "name", adds=True)
+    if isinstance(own.get("limits"), dict):
+        merged["limits"] = {**section(merged, "limits"), **own["limits"]}
+    bundles = [bundle for bundle in (parent.get("caBundle"), own.get("caBundle")) if isinstance(bundle, str)]
+    if bundles:
+        merged["caBundle"] = "\n".join(bundles)
+    return merged
+
+
+def _merge_images(parent: Any, own: Any) -> list[Document]:
+    images = {image.get("name"): image for image in _entries(parent)}
+    for image in _entries(own):
+        above = images.get(image.get("name"), {})
+        versions = _merge_named(above.get("versions"), image.get("versions") or [], "version", adds=True)
+        images[image.get("name")] = {**above, **image, "versions": versions}
+    return list(images.values())
+
+
+def _merge_named(base: Any, over: Any, key: str, *, adds: bool) -> list[Document]:
+    """Entries of `base` overridden by those of the same key; the others added at the end, if so wanted."""
+    merged = {entry.get(key): entry for entry in _entries(base)}
+    for entry in _entries(over):
+        if adds or entry.get(key) in merged:
+            merged[entry.get(key)] = {**merged.get(entry.get(key), {}), **entry}
+    return list(merged.values())
+
+
+def _entries(value: Any) -> list[Document]:
+    listed = cast("list[Any]", value) if isinstance(value, list) else []
+    return [cast("Document", entry) for entry in listed if isinstance(entry, dict)]
