@@ -1,0 +1,67 @@
+"""A scheduler of a user's own, on nothing but the bus's contracts."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from nats.aio.client import Client
+
+from tests.support.builders import a_cloudprofile, a_project, a_shoot
+from tests.support.eventually import eventually
+from tests.support.landscape import a_landscape
+
+ROOT = Path(__file__).parents[2]
+
+
+async def own_scheduler(client: Client) -> None:
+    """Bind every Shoot with `schedulerName: mine` to the last seed by name that takes it."""
+    jetstream = client.jetstream()  # pyright: ignore[reportUnknownMemberType]
+    work = await jetstream.pull_subscribe("garden.queue.scheduling.mine.>", durable="scheduling-mine", stream="QUEUES")
+
+    async def ask(tail: str, body: object = None) -> dict[str, object]:
+        payload = json.dumps(body).encode() if body else b""
+        return json.loads((await client.request(f"garden.api.{tail}", payload, timeout=5)).data)
+
+    while True:
+        try:
+            messages = await work.fetch(10, timeout=1)
+        except TimeoutError:
+            continue
+        for message in messages:
+            namespace, name = message.subject.split(".", 5)[4:]
+            seeds = (await ask("list.seed"))["result"]["items"]  # pyright: ignore[reportIndexIssue, reportUnknownVariableType]
+            for seed in sorted(seeds, key=lambda seed: seed["metadata"]["name"], reverse=True):  # pyright: ignore
+                answer = await ask("bind", {"namespace": namespace, "name": name, "seed": seed["metadata"]["name"]})
+                if answer["ok"]:
+                    break
+            await message.ack()
+
+
+@pytest.mark.slow
+async def test_a_shoot_with_another_scheduler_name_is_bound_by_that_scheduler_alone(tmp_path: Path) -> None:
+    gardenlet = yaml.safe_load((ROOT / "examples/session/gardenlet.yaml").read_text())
+    other = json.loads(json.dumps(gardenlet).replace("earth-1", "earth-2"))
+    files = tmp_path / "files.yaml"
+    files.write_text(yaml.safe_dump_all([gardenlet, other, a_project(), a_cloudprofile()]))
+    async with a_landscape(tmp_path / "state", "-f", str(files)) as landscape:
+        mine = a_shoot("mine", spec={"schedulerName": "mine", "region": "mars", "provider": {"type": "local"}})
+        await landscape.publish("garden.apply", [mine])
+
+        async def stored() -> None:
+            shoot = await landscape.ask("get.shoot.garden-dev.mine")
+            assert "seedName" not in shoot["spec"]
+
+        await eventually(stored, within=10)
+        await asyncio.sleep(1)
+        await stored()  # ours leaves it alone, though the queue has long had it
+        scheduler = asyncio.create_task(own_scheduler(landscape.client))
+
+        async def bound() -> None:
+            shoot = await landscape.ask("get.shoot.garden-dev.mine")
+            assert shoot["spec"].get("seedName") == "earth-2"
+            assert shoot["status"]["lastOperation"]["state"] == "Succeeded"
+
+        await eventually(bound, within=20)
+        scheduler.cancel()
