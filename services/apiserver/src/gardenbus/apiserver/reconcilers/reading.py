@@ -10,6 +10,7 @@ from gardenbus.apiserver.reconcilers.speaking import Wanted, key_in, list_in
 from gardenbus.common.errors import BadRequest, GardenbusError, NotFound, Unsupported
 from gardenbus.common.ports.bus import Bus, Delivered, ReplayDone
 from gardenbus.common.ports.store import Page, Store
+from gardenbus.common.resources.document import section
 from gardenbus.common.resources.keys import CLUSTER_SCOPE, LEASE_NAMESPACE, ObjectKey, Subjects
 from gardenbus.common.resources.kinds import KINDS, understood_kinds
 
@@ -231,7 +232,7 @@ def _event_name(body: bytes) -> str:
         document = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ""
-    return str((document.get("metadata") or {}).get("name") or "")
+    return str(section(document, "metadata").get("name") or "")
 
 
 def _raw(body: bytes) -> Any:

@@ -1,0 +1,238 @@
+"""Answered requests: everything below `garden.api.` and `garden.as.<user>.api.`.
+
+| subject behind `api.` | body | result |
+|---|---|---|
+| `apply` | manifests | the object; several: a list, ok only if all are |
+| `patch.<kind>.<ns>.<name>`, `patch` | a JSON merge patch; `{"kind", "namespace", "name", "patch"}` | the object |
+| `delete.<kind>.<ns>.<name>`, `delete` | nothing; manifests or `{"kind", "namespace", "name"}` | what is left of it |
+| `get.<kind>.<ns>.<name>` | | the object |
+| `list.<kind>[.<ns>]` | `{"limit", "continue", "labelSelector", "fieldSelector"}` | items and where to go on |
+| `bind` | `{"namespace", "name", "seed", "resourceVersion"?}` | the shoot |
+| `explain.shoot.<ns>.<name>` | | where it stands and why it waits |
+| `kinds`, `census`, `waiting.<schedulerName>` | | |
+
+A request that writes stands, in the order of the bus, behind all durable requests that were stored before it came.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, cast
+
+import msgspec
+import structlog
+from prometheus_client import Histogram
+
+from gardenbus.apiserver.answers import Answer, answered, answered_together, refused
+from gardenbus.apiserver.decide.manifests import parse, read_values
+from gardenbus.apiserver.decide.metadata import reference_of
+from gardenbus.apiserver.reconcilers.reading import Reader
+from gardenbus.apiserver.reconcilers.reads import Library, Reads
+from gardenbus.apiserver.reconcilers.speaking import no_such_verb, spoken
+from gardenbus.apiserver.reconcilers.writing import ANSWERED, Contingent, Writer, Written
+from gardenbus.common.errors import BadRequest, GardenbusError, Unavailable
+from gardenbus.common.ports.bus import Bus, Request, StreamPosition
+from gardenbus.common.ports.store import RequestOrigin, Store
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.common.resources.shoots import DEFAULT_SCHEDULER
+
+_log = structlog.stdlib.get_logger()
+
+ANSWER_SECONDS = Histogram(
+    "gardenbus_apiserver_request_duration_seconds", "Time to answer a request.", ["verb", "code"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)  # fmt: skip
+
+VERBS = frozenset({"apply", "patch", "delete", "get", "list", "bind", "explain", "kinds", "census", "waiting"})
+
+
+class BindBody(msgspec.Struct, frozen=True, rename="camel"):
+    """What `bind` is sent."""
+
+    namespace: str
+    name: str
+    seed: str
+    resource_version: str = ""
+
+
+class PatchBody(msgspec.Struct, frozen=True):
+    """What `patch` is sent when its subject names no object."""
+
+    kind: str
+    name: str
+    patch: dict[str, Any]
+    namespace: str = ""
+
+
+class LatestPosition:
+    """Where REQUESTS stands, asked for once for all who ask meanwhile; never older than the question."""
+
+    def __init__(self, bus: Bus, stream: str) -> None:
+        self._bus = bus
+        self._stream = stream
+        self._running: asyncio.Task[StreamPosition] | None = None
+        self._next: asyncio.Task[StreamPosition] | None = None
+
+    async def get(self) -> StreamPosition:
+        """The position, as of now or later. Raises Unavailable."""
+        if self._next is None:
+            self._next = asyncio.create_task(self._after(self._running))
+        return await asyncio.shield(self._next)
+
+    async def _after(self, running: "asyncio.Task[StreamPosition] | None") -> StreamPosition:
+        if running is not None:
+            await asyncio.wait({running})
+        self._running, self._next = self._next, None
+        return await self._bus.position(self._stream)
+
+
+class Api:
+    """Answers requests; any number at a time."""
+
+    def __init__(
+        self,
+        *,
+        bus: Bus,
+        store: Store,
+        subjects: Subjects,
+        writer: Writer,
+        library: Library,
+        concurrency: int,
+    ) -> None:
+        self._store = store
+        self._subjects = subjects
+        self._writer = writer
+        self._library = library
+        self._reader = Reader(store, bus, subjects)
+        self._position = LatestPosition(bus, subjects.stream("REQUESTS"))
+        self._slots = asyncio.Semaphore(concurrency)
+
+    async def handle(self, request: Request) -> bytes:
+        """Answer one request, whatever it is; never raises."""
+        user, tail = spoken(request.subject, self._subjects)
+        verb, _, rest = tail.removeprefix("api.").partition(".")
+        began = asyncio.get_running_loop().time()
+        try:
+            async with self._slots:
+                answer = await self._answer(verb, rest, request.body, user)
+        except Contingent as contingent:
+            answer = refused(contingent.error)
+        except GardenbusError as error:
+            answer = refused(error)
+        except Exception as error:  # noqa: BLE001 - who asks must be answered, and the service goes on
+            _log.exception("request.failed", verb=verb, subject=request.subject)
+            answer = refused(Unavailable(f"an unexpected error: {type(error).__name__}; see the apiserver's log"))
+        code = 200 if answer.ok else answer.error["code"]
+        ANSWER_SECONDS.labels(verb if verb in VERBS else "other", code).observe(
+            asyncio.get_running_loop().time() - began
+        )
+        return answer.encoded()
+
+    async def _answer(self, verb: str, rest: str, body: bytes, user: str) -> Answer:
+        match verb:
+            case "apply":
+                return await self._apply(body, user)
+            case "patch":
+                return await self._patch(rest, body, user)
+            case "delete":
+                return await self._delete(rest, body)
+            case "bind":
+                return await self._bind(body, user)
+            case _:
+                return answered(await self._read(verb, rest, body))
+
+    async def _read(self, verb: str, rest: str, body: bytes) -> Any:
+        match verb:
+            case "get":
+                return await self._reader.get(rest)
+            case "list":
+                return await self._reader.list_objects(rest, body)
+            case "explain":
+                return await self._reader.explain(rest)
+            case "kinds":
+                return self._reader.kinds()
+            case "census":
+                return await self._reader.census()
+            case "waiting":
+                return await self._reader.waiting(rest or DEFAULT_SCHEDULER)
+            case _:
+                raise no_such_verb(verb)
+
+    async def _apply(self, body: bytes, user: str) -> Answer:
+        documents = parse(body)
+        origin = await self._origin()
+        reads = self._reads()
+        answers = [await self._apply_one(document, reads, user, origin) for document in documents]
+        return answered_together(answers)
+
+    async def _apply_one(self, document: Document, reads: Reads, user: str, origin: RequestOrigin) -> Answer:
+        try:
+            return _written(await self._writer.apply(document, reads, user=user, origin=origin))
+        except Contingent as contingent:
+            return refused(contingent.error)
+        except GardenbusError as error:
+            return refused(error)
+
+    async def _patch(self, tail: str, body: bytes, user: str) -> Answer:
+        if tail:
+            key, patch = await self._reader.key(tail), _mapping(body, "a JSON merge patch")
+        else:
+            asked = _read(body, PatchBody)
+            key = reference_of({"kind": asked.kind, "namespace": asked.namespace, "name": asked.name})
+            patch = asked.patch
+        origin = await self._origin()
+        return _written(await self._writer.patch(key, patch, self._reads(), user=user, origin=origin))
+
+    async def _delete(self, tail: str, body: bytes) -> Answer:
+        keys = [await self._reader.key(tail)] if tail else [reference_of(document) for document in parse(body)]
+        origin = await self._origin()
+        reads = self._reads()
+        return answered_together([await self._delete_one(key, reads, origin) for key in keys])
+
+    async def _delete_one(self, key: ObjectKey, reads: Reads, origin: RequestOrigin) -> Answer:
+        try:
+            return _written(await self._writer.delete(key, reads, origin=origin))
+        except Contingent as contingent:
+            return refused(contingent.error)
+        except GardenbusError as error:
+            return refused(error)
+
+    async def _bind(self, body: bytes, user: str) -> Answer:
+        asked = _read(body, BindBody)
+        shoot = ObjectKey("shoot", asked.namespace, asked.name)
+        return _written(
+            await self._writer.bind(
+                shoot, asked.seed, self._reads(), user=user, resource_version=asked.resource_version
+            )
+        )
+
+    def _reads(self) -> Reads:
+        return Reads(self._store, self._library)
+
+    async def _origin(self) -> RequestOrigin:
+        position = await self._position.get()
+        return RequestOrigin(position.created, position.sequence, ANSWERED)
+
+
+def _written(written: Written) -> Answer:
+    if written.stored is not None:
+        return answered(msgspec.Raw(written.stored.encoded()), written.warnings, outcome=written.outcome)
+    key = written.key
+    left: dict[str, Any] = {"kind": key.kind, "namespace": key.namespace, "name": key.name, "deleted": True}
+    return answered(left, written.warnings, outcome=written.outcome)
+
+
+def _mapping(body: bytes, what: str) -> Document:
+    values: Sequence[Any] = read_values(body)
+    if len(values) != 1 or not isinstance(values[0], dict):
+        raise BadRequest(f"send {what}: one JSON object")
+    return cast("Document", values[0])
+
+
+def _read(body: bytes, wanted: type[Any]) -> Any:
+    fields = ", ".join(field.encode_name for field in msgspec.structs.fields(wanted))
+    document = _mapping(body, f"an object with {fields}")
+    try:
+        return msgspec.convert(document, wanted)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"send an object with {fields}: {error}") from error

@@ -1,0 +1,69 @@
+"""Garbage collection: an owner is gone, so its dependents go, or forget it where other owners are left.
+
+Work comes as `garden.queue.garbage._.<uid of the owner>`, from the same write that removed the owner (or that created
+a dependent of an owner that was gone already).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from gardenbus.apiserver.decide import admission
+from gardenbus.apiserver.reconcilers.writing import Contingent, Writer
+from gardenbus.common.errors import Conflict, Forbidden, NotFound
+from gardenbus.common.ports.store import Store
+from gardenbus.common.resources.document import Document, StoredObject
+from gardenbus.common.resources.keys import ObjectKey
+
+_log = structlog.stdlib.get_logger()
+
+QUEUE = "garbage"
+
+
+class Garbage:
+    """Collects what the removal of one owner left behind."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def collect(self, uid: str) -> int:
+        """Treat every dependent of an owner that is gone; answer how many could not be yet. Raises Conflict, Unavailable.
+
+        Where a dependent may not be deleted now (it is in use), it is tried again later.
+        """
+        if await self._store.exists_uid(uid):
+            return 0
+        left = 0
+        for key in await self._store.dependents(uid):
+            try:
+                await self._treat(key, uid)
+            except Forbidden as error:
+                left += 1
+                _log.warning("dependent.kept", object=str(key), owner=uid, reason=error.message)
+        return left
+
+    async def _treat(self, key: ObjectKey, uid: str) -> None:
+        stored = await self._store.get(key)
+        if stored is None:
+            return
+        document = stored.document()
+        others = [owner for owner in _owners(document) if owner.get("uid") != uid]
+        living = [owner for owner in others if await self._store.exists_uid(str(owner.get("uid")))]
+        try:
+            if living:
+                await self._store.update(stored, _owned_by(document, others))
+            else:
+                await self._store.delete(stored, guards=admission.delete_guards(document))
+        except NotFound:
+            return
+        _log.info("dependent.collected", object=str(key), owner=uid, deleted=not living)
+
+
+def _owners(document: Document) -> Sequence[Mapping[str, Any]]:
+    return [owner for owner in document["metadata"].get("ownerReferences") or [] if isinstance(owner, dict)]
+
+
+def _owned_by(document: Document, owners: Sequence[Mapping[str, Any]]) -> Document:
+    metadata = {name: value for name, value in document["metadata"].items() if name != "ownerReferences"}
+    return {**document, "metadata": {**metadata, "ownerReferences": list(owners)}}

@@ -1,0 +1,332 @@
+"""What gardenlets observed, taken from REPORTS: statuses, their own Seed, ShootStates and Events.
+
+Reports of one object are taken in order and merged into one write. What a gardenlet may not say is put on
+`garden.rejected`. Which of two reports is the newer is told by the stream, never by the order of taking
+(report_fences.py).
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, cast
+
+import msgspec
+import structlog
+
+from gardenbus.apiserver.decide.manifests import read_values
+from gardenbus.apiserver.decide.metadata import key_of
+from gardenbus.apiserver.reconcilers import report_rules
+from gardenbus.apiserver.reconcilers.reads import Library, Reads
+from gardenbus.apiserver.reconcilers.rejecting import Rejections
+from gardenbus.apiserver.reconcilers.report_fences import take_report
+from gardenbus.apiserver.reconcilers.speaking import reporter_and_key
+from gardenbus.apiserver.reconcilers.writing import Contingent, Writer
+from gardenbus.common.errors import (
+    BadRequest,
+    Conflict,
+    Forbidden,
+    GardenbusError,
+    NotFound,
+    Terminal,
+    Unavailable,
+    Unsupported,
+)
+from gardenbus.common.ports.bus import Bus, Work, WorkQueue
+from gardenbus.common.ports.clock import timestamp
+from gardenbus.common.ports.store import EventRecord, Store
+from gardenbus.common.resources.document import Document, StoredObject, section
+from gardenbus.common.resources.keys import GARDEN_NAMESPACE, Header, ObjectKey, Subjects
+from gardenbus.common.resources.shoot_status import with_status_label
+
+_log = structlog.stdlib.get_logger()
+
+QUESTION = "Gardenbus-Question"
+"""Header of a report that asks (`exists`) whether a shoot is still there and this seed's: its binding is sent again."""
+
+ATTEMPTS = 25
+GARDENLET_USER = "gardener.cloud:system:seed:"
+
+
+class Report(msgspec.Struct, frozen=True):
+    """One report, read."""
+
+    work: Work
+    seed: str
+    key: ObjectKey
+    verb: str
+    uid: str
+    at: str
+    sequence: int
+    body: Document
+
+
+class Refused(Exception):
+    """A report that is not taken."""
+
+    def __init__(self, work: Work, error: GardenbusError, about: ObjectKey | None = None) -> None:
+        super().__init__(error.message)
+        self.work = work
+        self.error = error
+        self.about = about
+
+
+class Reports:
+    """Takes batches of reports."""
+
+    def __init__(  # noqa: PLR0913
+        self,
+        *,
+        bus: Bus,
+        store: Store,
+        subjects: Subjects,
+        queue: WorkQueue,
+        writer: Writer,
+        library: Library,
+        rejections: Rejections,
+        concurrency: int,
+    ) -> None:
+        self._bus = bus
+        self._store = store
+        self._subjects = subjects
+        self._queue = queue
+        self._writer = writer
+        self._library = library
+        self._rejections = rejections
+        self._slots = asyncio.Semaphore(concurrency)
+        self._created = 0
+
+    async def refresh(self) -> None:
+        """Read which incarnation of REPORTS this is: at the start and after every reconnect."""
+        self._created = (await self._bus.position(self._subjects.stream("REPORTS"))).created
+
+    async def handle(self, works: Sequence[Work]) -> None:
+        """Take a batch and acknowledge it. Raises Unavailable; taken again it ends the same."""
+        if not self._created:
+            await self.refresh()
+        reports, refused = await self._read(works)
+        reads = Reads(self._store, self._library)
+        await reads.fetch(report.key for report in reports)
+        by_key: dict[ObjectKey, list[Report]] = {}
+        for report in reports:
+            by_key.setdefault(report.key, []).append(report)
+        results = await asyncio.gather(
+            *(self._take_in_order(of_one, reads) for of_one in by_key.values()), return_exceptions=True
+        )
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+            refused += result
+        for refusal in refused:
+            await self._reject(refusal, reads)
+        await self._queue.ack_many(works)
+
+    # ------------------------------------------------------------------------------------------ reading
+
+    async def _read(self, works: Sequence[Work]) -> tuple[list[Report], list[Refused]]:
+        reports: list[Report] = []
+        refused: list[Refused] = []
+        fences: dict[tuple[str, str], bool] = {}
+        for work in works:
+            try:
+                seed, key = reporter_and_key(work.message.subject, self._subjects)
+                fence = (seed, work.message.headers.get(Header.FENCE, ""))
+                if fence not in fences:
+                    fences[fence] = await self._is_current(*fence)
+                if not fences[fence]:
+                    raise Forbidden(f"another gardenlet of seed {seed} is active by now: fence {fence[1]} is too old")
+                reports.append(_read_report(work, seed, key))
+            except Terminal as error:
+                refused.append(Refused(work, error))
+        return reports, refused
+
+    async def _is_current(self, seed: str, fence: str) -> bool:
+        """Whether the gardenlet that sent this fencing number is not known to be replaced; none is none to compare."""
+        if not fence:
+            return True
+        created, _, number = fence.partition(".")
+        if not (created.isdecimal() and number.isdecimal() and len(fence) <= 40):  # noqa: PLR2004 - two 64-bit numbers
+            raise BadRequest(f"{Header.FENCE}: must be <created>.<sequence> of the Lease")
+        return await self._store.accept_fence(seed, int(created), int(number))
+
+    # ------------------------------------------------------------------------------------------ taking
+
+    async def _take_in_order(self, reports: Sequence[Report], reads: Reads) -> list[Refused]:
+        async with self._slots:
+            refused: list[Refused] = []
+            statuses: list[Report] = []
+            for report in reports:
+                if report.verb == "status":
+                    statuses.append(report)
+                    continue
+                refused += await self._take_statuses(statuses, reads)
+                statuses = []
+                try:
+                    await self._take_other(report, reads)
+                except Contingent as contingent:
+                    refused.append(Refused(report.work, contingent.error, report.key))
+                except Conflict as error:
+                    raise Unavailable(error.message) from error
+                except (Terminal, NotFound) as error:
+                    refused.append(Refused(report.work, error, report.key))
+            return refused + await self._take_statuses(statuses, reads)
+
+    async def _take_statuses(self, reports: Sequence[Report], reads: Reads) -> list[Refused]:
+        """Merge the statuses reported of one object, and write once."""
+        if not reports:
+            return []
+        key = reports[0].key
+        for _ in range(ATTEMPTS):
+            stored = await reads.get(key)
+            document = stored.document() if stored is not None else None
+            fences = stored.report_fences if stored is not None else b""
+            refused: list[Refused] = []
+            for report in reports:
+                try:
+                    document, fences = await self._merge(report, stored, document, fences, reads)
+                except Terminal as error:
+                    if not (stored is None and report.work.deliveries > 1):  # it is what removed the object
+                        refused.append(Refused(report.work, error, key))
+            if stored is None or document is None or fences == stored.report_fences:
+                return refused
+            try:
+                reads.note(key, await self._write(stored, document, fences))
+            except (Conflict, NotFound):
+                reads.forget(key)
+            else:
+                return refused
+        raise Unavailable(f"{key} is changed by others all the time")
+
+    async def _merge(
+        self, report: Report, stored: StoredObject | None, document: Document | None, fences: bytes, reads: Reads
+    ) -> tuple[Document, bytes]:
+        """The object and its fences after one report. Raises Terminal."""
+        what = str(report.key)
+        report_rules.check_object(stored, uid=report.uid, reported_at=report.at, what=what)
+        assert document is not None
+        await self._check_reporter(report, document, reads)
+        status = report_rules.reported_status(report.body)
+        if report.key.kind == "shoot":
+            report_rules.check_seed_claim(document, status)
+        taken = take_report(
+            section(document, "status"), fences, report=status, incarnation=self._created, sequence=report.sequence
+        )
+        if not taken.taken:
+            return document, fences
+        merged = report_rules.finish_deletion({**document, "status": taken.status})
+        return with_status_label(merged) if report.key.kind == "shoot" else merged, taken.fences
+
+    async def _write(self, stored: StoredObject, document: Document, fences: bytes) -> StoredObject | None:
+        bumps = stored.key.kind == "shoot" and report_rules.bumps_generation(stored.document(), document)
+        written = await self._store.update(stored, document, report_fences=fences, bump_generation=bumps)
+        assert isinstance(written, StoredObject)
+        is_removed = stored.is_deleting and not written.parts.finalizers
+        _log.debug("report.taken", object=str(stored.key), version=written.version, removed=is_removed)
+        return None if is_removed else written
+
+    async def _take_other(self, report: Report, reads: Reads) -> None:
+        match report.verb:
+            case "exists":
+                if report.key.kind != "shoot":
+                    raise Unsupported(f"{QUESTION}: only shoots are asked for")
+                await self._store.announce_again(report.key, report.seed)
+            case "apply":
+                await self._apply(report, reads)
+            case "delete":
+                await self._delete(report, reads)
+            case _:
+                await self._record_event(report, reads)
+
+    async def _apply(self, report: Report, reads: Reads) -> None:
+        if key_of(report.body) != report.key:
+            raise Forbidden(f"the manifest is not of {report.key}, which the subject names")
+        if report.key.kind == "shootstate":
+            await self._check_shoot_of_state(report, reads)
+        elif report.key != _own_seed(report):
+            raise Forbidden(f"the gardenlet of seed {report.seed} may apply its Seed and the ShootStates of its shoots")
+        await self._writer.apply(report.body, reads, user=GARDENLET_USER + report.seed)
+
+    async def _delete(self, report: Report, reads: Reads) -> None:
+        """Delete the Seed of a ManagedSeed that is deleting and whose shoot stands here."""
+        refusal = f"the gardenlet of seed {report.seed} may delete no {report.key}"
+        managed_seed = await reads.get(ObjectKey("managedseed", GARDEN_NAMESPACE, report.key.name))
+        if report.key.kind != "seed" or managed_seed is None or not managed_seed.is_deleting:
+            raise Forbidden(f"{refusal}: only the Seed of a ManagedSeed that is being deleted")
+        if not await self._hosts(managed_seed.document(), report.seed, reads):
+            raise Forbidden(f"{refusal}: the shoot of the ManagedSeed is not here")
+        await self._writer.delete(report.key, reads)
+
+    async def _record_event(self, report: Report, reads: Reads) -> None:
+        stored = report_rules.check_object(
+            await reads.get(report.key), uid=report.uid, reported_at=report.at, what=str(report.key)
+        )
+        document = stored.document()
+        if report.key.kind != "shoot" or not report_rules.concerns(document, report.seed):
+            await self._check_reporter(report, document, reads)
+        kind, reason, message, action = report_rules.reported_event(report.body)
+        await self._store.record_event(
+            EventRecord(
+                about=report.key,
+                uid=stored.uid,
+                type=kind,
+                reason=reason,
+                message=message,
+                reporter=f"gardenlet-{report.seed}",
+                action=action,
+            )
+        )
+
+    # ------------------------------------------------------------------------------------------ who may
+
+    async def _check_reporter(self, report: Report, document: Document, reads: Reads) -> None:
+        """Raise Forbidden unless the object is one that this seed's gardenlet observes."""
+        match report.key.kind:
+            case "shoot":
+                report_rules.check_shoot(document, report.seed, str(report.key))
+            case "seed" if report.key == _own_seed(report):
+                return
+            case "managedseed" if await self._hosts(document, report.seed, reads):
+                return
+            case _:
+                raise Forbidden(f"{report.key} is not of seed {report.seed}")
+
+    async def _hosts(self, managed_seed: Document, seed: str, reads: Reads) -> bool:
+        """Whether the shoot of a ManagedSeed stands on a seed."""
+        name = str(section(managed_seed, "spec", "shoot").get("name") or "")
+        shoot = await reads.get(ObjectKey("shoot", managed_seed["metadata"]["namespace"], name))
+        return shoot is not None and report_rules.concerns(shoot.document(), seed)
+
+    async def _check_shoot_of_state(self, report: Report, reads: Reads) -> None:
+        shoot = await reads.get(ObjectKey("shoot", report.key.namespace, report.key.name))
+        if shoot is None or not report_rules.concerns(shoot.document(), report.seed):
+            raise Forbidden(f"{report.key}: its shoot is not on seed {report.seed}")
+
+    async def _reject(self, refusal: Refused, reads: Reads) -> None:
+        about = await reads.get(refusal.about) if refusal.about is not None else None
+        await self._rejections.reject(refusal.work.message, refusal.error, about=about, action="Report")
+
+
+def _own_seed(report: Report) -> ObjectKey:
+    return ObjectKey("seed", "", report.seed)
+
+
+def _read_report(work: Work, seed: str, key: ObjectKey) -> Report:
+    """Read a report's headers and body. Raises Terminal."""
+    message = work.message
+    verb = "exists" if message.headers.get(QUESTION) == "exists" else message.headers.get(Header.VERB, "status")
+    if verb not in (*report_rules.VERBS, "exists"):
+        raise Unsupported(f"{Header.VERB}: {verb[:40]!r} is none of {', '.join(report_rules.VERBS)}")
+    body: Any = {}
+    if verb not in ("exists", "delete"):
+        values: Sequence[Any] = read_values(message.body)
+        if len(values) != 1 or not isinstance(values[0], dict):
+            raise BadRequest("a report is one JSON object")
+        body = values[0]
+    return Report(
+        work=work,
+        seed=seed,
+        key=key,
+        verb=verb,
+        uid=message.headers.get(Header.UID, ""),
+        at=timestamp(message.at),
+        sequence=message.sequence,
+        body=cast("Document", body),
+    )
