@@ -132,7 +132,7 @@ def test_taints_are_tolerated_by_key_and_value(tolerations: list[Any], taints: l
 
 
 def test_a_preferring_seed_steps_back_for_any_other_that_survives() -> None:
-    prefers = {"spec": {**TWO_ZONES, "settings": {"zoneSelection": {"mode": "Prefer"}}}}
+    prefers: Document = {"spec": {**TWO_ZONES, "settings": {"zoneSelection": {"mode": "Prefer"}}}}
     assert seed_of(decided(a_shoot(), a_seed("a", **prefers), a_seed("b", spec=TWO_ZONES))) == "b"
 
 

@@ -1,0 +1,124 @@
+"""Puts a scheduler together: informer, queues, reconcilers."""
+
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+from typing import Any
+
+import structlog
+
+from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.machinery.informer import Informer
+from gardenbus.common.ports.bus import Bus
+from gardenbus.common.ports.store import Store
+from gardenbus.common.resources.keys import Subjects
+from gardenbus.common.runtime.service import ServiceContext
+from gardenbus.scheduler.decide.user_filters import ENTRY_POINT_GROUP, SeedFilter
+from gardenbus.scheduler.reconcilers.counters import Counters
+from gardenbus.scheduler.reconcilers.current import KINDS, CurrentLandscape
+from gardenbus.scheduler.reconcilers.explaining import Explainer, explain_subject
+from gardenbus.scheduler.reconcilers.shoots import ShootReconciler
+from gardenbus.scheduler.reconcilers.timers import Backoff, Timers
+from gardenbus.scheduler.reconcilers.upkeep import Upkeep
+from gardenbus.scheduler.reconcilers.waking import WakingReconciler
+from gardenbus.scheduler.reconcilers.worker import Rejection, Worker
+from gardenbus.scheduler.settings import SchedulerSettings
+
+_log = structlog.stdlib.get_logger()
+
+WAKING_BATCH = 100
+
+
+def load_filters() -> Sequence[SeedFilter]:
+    """Find users' own filters: each entry point is a `SeedFilter`, or what makes one when called without arguments.
+
+    Raises SettingsInvalid naming the entry points that cannot be loaded: a rule that silently does not hold is worse
+    than a scheduler that does not start.
+    """
+    filters: list[SeedFilter] = []
+    problems: list[str] = []
+    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
+        try:
+            loaded: Any = entry_point.load()
+            filters.append(loaded() if isinstance(loaded, type) else loaded)
+        except Exception as error:  # noqa: BLE001  somebody else's code may fail in any way
+            problems.append(f"entry point {entry_point.name} = {entry_point.value}: {type(error).__name__}: {error}")
+    if problems:
+        raise SettingsInvalid(tuple(problems))
+    return filters
+
+
+async def start_scheduler(  # noqa: PLR0913  the ports that a scheduler runs on
+    context: ServiceContext[SchedulerSettings],
+    *,
+    store: Store,
+    bus: Bus,
+    subjects: Subjects,
+    backoff: Backoff,
+    filters: Sequence[SeedFilter] = (),
+    counters: Counters | None = None,
+) -> CurrentLandscape:
+    """Start all loops on the context's tasks; returns once the landscape is known and work is taken."""
+    settings, clock, stopping = context.settings, context.clock, context.stopping
+    scheduler_name = settings.configuration.scheduler_name
+    if settings.configuration.ignored:
+        _log.info("configuration.ignored", fields=settings.configuration.ignored)
+    counters = counters or Counters()
+    informer = Informer(store, bus, subjects, KINDS)
+    current = CurrentLandscape(informer, settings.configuration.strategy, filters)
+    informer.subscribe(current.changed)
+    await informer.start()
+    context.stack.push_async_callback(informer.stop)
+    upkeep = Upkeep(store=store, current=current, clock=clock, stopping=stopping)
+    await context.wait_for("store", upkeep.ask_usage)
+    timers = Timers(bus, subjects, backoff)
+    stream = subjects.stream("QUEUES")
+    pending = await bus.work_queue(
+        stream, f"scheduling-{scheduler_name}", subjects.queue_of(f"scheduling.{scheduler_name}")
+    )
+    gains = await bus.work_queue(stream, f"waking-{scheduler_name}", subjects.queue("waking", "", scheduler_name))
+    shoots = ShootReconciler(
+        store=store,
+        queue=pending,
+        current=current,
+        timers=timers,
+        clock=clock,
+        counters=counters,
+        scheduler_name=scheduler_name,
+    )
+    waking = WakingReconciler(
+        store=store, queue=gains, current=current, timers=timers, counters=counters, scheduler_name=scheduler_name
+    )
+    rejection = Rejection(bus=bus, store=store, subjects=subjects, queue=pending)
+    workers = {
+        "shoots": Worker(
+            queue=pending,
+            settle=shoots.settle,
+            reject=rejection,
+            clock=clock,
+            stopping=stopping,
+            batch_size=settings.batch_size,
+        ),
+        "waking": Worker(
+            queue=gains,
+            settle=waking.settle,
+            reject=lambda work: gains.ack_many([work]),
+            clock=clock,
+            stopping=stopping,
+            batch_size=WAKING_BATCH,
+        ),
+    }
+    for name, worker in workers.items():
+        task = context.spawn(name, worker.run())
+        context.on_stop(name, lambda task=task: _ended(task))
+    context.spawn("upkeep", upkeep.run(settings.usage_poll_seconds))
+    await bus.serve(
+        f"scheduler-{scheduler_name}",
+        "1.0.0",
+        {explain_subject(subjects, scheduler_name): Explainer(store=store, current=current)},
+    )
+    context.health.add_readiness("informer", lambda: None if informer.synced else "the landscape is not known yet")
+    return current
+
+
+async def _ended(task: Any) -> None:
+    await task

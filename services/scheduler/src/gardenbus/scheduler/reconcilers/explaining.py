@@ -1,0 +1,64 @@
+"""Answers why a shoot is, would be or would not be placed: every seed with its rank or the rule against it."""
+
+import msgspec
+
+from gardenbus.common.errors import GardenbusError
+from gardenbus.common.ports.bus import Request
+from gardenbus.common.ports.store import Store
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.common.resources.shoots import Shoot
+from gardenbus.scheduler.decide.outcome import Placement
+from gardenbus.scheduler.decide.placement import explain
+from gardenbus.scheduler.decide.request import request_of
+from gardenbus.scheduler.reconcilers.current import CurrentLandscape
+
+_encode = msgspec.json.Encoder().encode
+
+
+def explain_subject(subjects: Subjects, scheduler_name: str) -> str:
+    """Where a scheduler answers: `<prefix>.scheduler.<schedulerName>.explain.<ns>.<name>`."""
+    return f"{subjects.prefix}.scheduler.{scheduler_name}.explain.>"
+
+
+class Explainer:
+    """Handles requests on `explain_subject`; the answer has the form of all answers of the API."""
+
+    def __init__(self, *, store: Store, current: CurrentLandscape) -> None:
+        self._store = store
+        self._current = current
+
+    async def __call__(self, request: Request) -> bytes:
+        """Explain one shoot as if it were to be placed now."""
+        namespace, _, name = request.subject.split(".explain.", 1)[-1].partition(".")
+        key = ObjectKey("shoot", namespace, name)
+        try:
+            stored = await self._store.get(key)
+            if stored is None:
+                return _failure(404, "NotFound", f"{key} is not there")
+            return _encode(
+                {
+                    "ok": True,
+                    "result": self._explained(Shoot.from_document(stored.document()), stored.document()),
+                    "warnings": [],
+                }
+            )
+        except GardenbusError as error:
+            return _failure(error.code, error.reason, error.message)
+
+    def _explained(self, document: Document) -> object:
+        shoot = Shoot.from_document(document)
+        explanation = explain(request_of(shoot, document, self._current.filters), self._current.snapshot())
+        outcome = explanation.outcome
+        return {
+            "placed": shoot.spec.seed_name or None,
+            "wouldChoose": outcome.seed if isinstance(outcome, Placement) else None,
+            "message": None if isinstance(outcome, Placement) else outcome.message,
+            "strategy": explanation.strategy,
+            "ranking": explanation.ranking,
+            "rejections": explanation.rejections,
+        }
+
+
+def _failure(code: int, reason: str, message: str) -> bytes:
+    return _encode({"ok": False, "error": {"code": code, "reason": reason, "message": message, "details": []}})
