@@ -128,11 +128,12 @@ class ShootReconciler:
         snapshot = self._current.snapshot()
         placed: list[_Placed] = []
         refused: list[_Refused] = []
+        refusals: dict[SchedulingRequest, Refusal] = {}
         skipped: list[PendingShoot] = []
         failed: list[PendingShoot] = []
         for pending in todo:
             try:
-                decided = self._decided(pending, snapshot)
+                decided = self._decided(pending, snapshot, refusals)
             except Exception:  # noqa: BLE001  one shoot's decision must not stop the others'
                 _log.error("decision.failed", shoot=str(pending.key), attempt=pending.failures + 1, exc_info=True)
                 self._counters.exceptions.inc()
@@ -163,8 +164,13 @@ class ShootReconciler:
         await self._finish(tuple(gone), "done")
         return [pending for pending in todo if pending not in gone]
 
-    def _decided(self, pending: PendingShoot, snapshot: Snapshot) -> "_Placed | _Refused | None":
-        """Decide on one shoot, counting its placement; None when it is not this scheduler's business."""
+    def _decided(
+        self, pending: PendingShoot, snapshot: Snapshot, refusals: dict[SchedulingRequest, Refusal]
+    ) -> "_Placed | _Refused | None":
+        """Decide on one shoot, counting its placement; None when it is not this scheduler's business.
+
+        What was refused stays so for the rest of a round, as usage only grows in it: `refusals` remembers.
+        """
         assert pending.stored is not None, "what is decided on has been read"
         if pending.request is None:
             pending.document = pending.stored.document()
@@ -173,8 +179,9 @@ class ShootReconciler:
         assert pending.shoot is not None, "the request was made from it"
         if skipped_because(pending.shoot, self._scheduler_name):
             return None
-        outcome = decide(pending.request, snapshot)
+        outcome = refusals.get(pending.request) or decide(pending.request, snapshot)
         if isinstance(outcome, Refusal):
+            refusals[pending.request] = outcome
             return _Refused(pending, outcome)
         binding = _binding(pending, outcome, snapshot.landscape)
         snapshot.place(outcome.seed)
