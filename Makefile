@@ -1,0 +1,74 @@
+# Gardenbus. `make run` is all that a fresh machine needs (Python ≥ 3.11, make, git).
+
+PYTHON ?= python3
+DIR    ?= .gardenbus
+ARGS   ?=
+TESTS  ?= tests
+
+UV        := $(or $(shell command -v uv 2>/dev/null),.tools/bin/uv)
+BIN       := .venv/bin
+MEMBERS   := $(wildcard pyproject.toml libs/*/pyproject.toml services/*/pyproject.toml cli/pyproject.toml)
+INSTALLED := .venv/.installed
+WITH_DEV  := .venv/.installed-dev
+
+export UV_PYTHON_DOWNLOADS := never
+
+.DEFAULT_GOAL := help
+.PHONY: help run up down setup test test-contract test-e2e check format
+
+help: ## what there is
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(INSTALLED) ## install, start everything with the example landscape, show it (ARGS=--exit-when-settled)
+	@exec $(BIN)/gardenbus up --dir $(DIR) -f examples/landscape $(ARGS)
+
+up: $(INSTALLED) ## start an empty landscape in the background (ARGS="-f my.yaml")
+	@exec $(BIN)/gardenbus up --dir $(DIR) --detach $(ARGS)
+
+down: $(INSTALLED) ## stop what `make up` started
+	@exec $(BIN)/gardenbus down --dir $(DIR)
+
+setup: $(INSTALLED) ## install only; leaves .venv/bin/gardenbus
+
+test: $(WITH_DEV) ## all tests that need no Docker, on NATS and Redis of their own (TESTS=tests/unit)
+	@exec $(BIN)/pytest -m "not docker" $(TESTS) $(ARGS)
+
+test-contract: $(WITH_DEV) ## the adapters against real servers
+	@exec $(BIN)/pytest -m "not docker" tests/contract $(ARGS)
+
+test-e2e: $(WITH_DEV) ## whole landscapes of real processes
+	@exec $(BIN)/pytest -m "not docker" tests/e2e $(ARGS)
+
+check: $(WITH_DEV) ## ruff, pyright (strict) and the layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(WITH_DEV) ## format and sort imports
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix-only --quiet .
+
+# --inexact: `make run` after `make test` takes nothing away.
+$(INSTALLED): $(UV) uv.lock $(MEMBERS)
+	$(UV) sync --frozen --no-dev --inexact --python $(PYTHON)
+	@touch $@
+
+$(WITH_DEV): $(UV) uv.lock $(MEMBERS)
+	$(UV) sync --frozen --python $(PYTHON)
+	@touch $(INSTALLED) $@
+
+.tools/bin/uv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Gardenbus needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.11"; exit 1; }
+	@mkdir -p .tools/bin
+	@if $(PYTHON) -m venv .tools/uv >/dev/null 2>&1; then \
+	  .tools/uv/bin/python -m pip install --quiet --disable-pip-version-check uv && ln -sf ../uv/bin/uv $@; \
+	elif $(PYTHON) -m pip --version >/dev/null 2>&1; then \
+	  rm -rf .tools/uv; \
+	  $(PYTHON) -m pip install --quiet --disable-pip-version-check --target .tools/uv uv && ln -sf ../uv/bin/uv $@; \
+	else \
+	  rm -rf .tools/uv; \
+	  echo "Neither uv nor pip nor venv is here. Install one of them (Debian: apt-get install python3-venv) and try again."; \
+	  exit 1; \
+	fi
