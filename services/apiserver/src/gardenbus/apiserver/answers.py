@@ -2,6 +2,7 @@
 
 An answer is `{"ok": true, "result": …, "warnings": […]}` or
 `{"ok": false, "error": {"code", "reason", "message", "details": [{"field", "message"}]}, "warnings": […]}`.
+Answers to writes also have `outcome`: `created`, `configured`, `unchanged`, `deleting`, `deleted` or `superseded`.
 """
 
 import hashlib
@@ -26,6 +27,7 @@ class Answer(msgspec.Struct, omit_defaults=True):
     """One answer; `result` may hold manifests as `msgspec.Raw`, so that they are not parsed to be sent."""
 
     ok: bool
+    outcome: Any = msgspec.UNSET
     result: Any = msgspec.UNSET
     error: Any = msgspec.UNSET
     warnings: tuple[str, ...] = ()
@@ -35,9 +37,9 @@ class Answer(msgspec.Struct, omit_defaults=True):
         return encode(self)
 
 
-def answered(result: Any, warnings: Sequence[str] = ()) -> Answer:
+def answered(result: Any, warnings: Sequence[str] = (), *, outcome: str | None = None) -> Answer:
     """The answer to a request that was carried out."""
-    return Answer(ok=True, result=result, warnings=tuple(warnings))
+    return Answer(ok=True, outcome=outcome or msgspec.UNSET, result=result, warnings=tuple(warnings))
 
 
 def refused(error: GardenbusError, warnings: Sequence[str] = ()) -> Answer:
@@ -68,6 +70,7 @@ def answered_together(answers: Sequence[Answer]) -> Answer:
     if not bad:
         return Answer(
             ok=True,
+            outcome=[answer.outcome for answer in answers],
             result=[answer.result for answer in answers],
             warnings=tuple(warning for answer in answers for warning in answer.warnings),
         )

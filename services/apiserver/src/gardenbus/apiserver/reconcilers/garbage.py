@@ -5,15 +5,14 @@ a dependent of an owner that was gone already).
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import structlog
 
 from gardenbus.apiserver.decide import admission
-from gardenbus.apiserver.reconcilers.writing import Contingent, Writer
-from gardenbus.common.errors import Conflict, Forbidden, NotFound
+from gardenbus.common.errors import Forbidden, NotFound
 from gardenbus.common.ports.store import Store
-from gardenbus.common.resources.document import Document, StoredObject
+from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey
 
 _log = structlog.stdlib.get_logger()
@@ -28,9 +27,9 @@ class Garbage:
         self._store = store
 
     async def collect(self, uid: str) -> int:
-        """Treat every dependent of an owner that is gone; answer how many could not be yet. Raises Conflict, Unavailable.
+        """Treat every dependent of an owner that is gone; answer how many may not be deleted yet.
 
-        Where a dependent may not be deleted now (it is in use), it is tried again later.
+        Those are in use, or need a confirmation that nobody has given. Raises Conflict, Unavailable.
         """
         if await self._store.exists_uid(uid):
             return 0
@@ -54,6 +53,7 @@ class Garbage:
             if living:
                 await self._store.update(stored, _owned_by(document, others))
             else:
+                admission.confirm_deletion(document)
                 await self._store.delete(stored, guards=admission.delete_guards(document))
         except NotFound:
             return
@@ -61,7 +61,8 @@ class Garbage:
 
 
 def _owners(document: Document) -> Sequence[Mapping[str, Any]]:
-    return [owner for owner in document["metadata"].get("ownerReferences") or [] if isinstance(owner, dict)]
+    owners = cast("list[Any]", document["metadata"].get("ownerReferences") or [])
+    return [cast("Document", owner) for owner in owners if isinstance(owner, dict)]
 
 
 def _owned_by(document: Document, owners: Sequence[Mapping[str, Any]]) -> Document:

@@ -314,12 +314,12 @@ def _read_report(work: Work, seed: str, key: ObjectKey) -> Report:
     verb = "exists" if message.headers.get(QUESTION) == "exists" else message.headers.get(Header.VERB, "status")
     if verb not in (*report_rules.VERBS, "exists"):
         raise Unsupported(f"{Header.VERB}: {verb[:40]!r} is none of {', '.join(report_rules.VERBS)}")
-    body: Any = {}
+    body: Document = {}
     if verb not in ("exists", "delete"):
         values: Sequence[Any] = read_values(message.body)
         if len(values) != 1 or not isinstance(values[0], dict):
             raise BadRequest("a report is one JSON object")
-        body = values[0]
+        body = cast("Document", values[0])
     return Report(
         work=work,
         seed=seed,
@@ -328,5 +328,5 @@ def _read_report(work: Work, seed: str, key: ObjectKey) -> Report:
         uid=message.headers.get(Header.UID, ""),
         at=timestamp(message.at),
         sequence=message.sequence,
-        body=cast("Document", body),
+        body=body,
     )

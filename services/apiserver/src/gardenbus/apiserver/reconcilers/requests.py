@@ -29,8 +29,9 @@ from gardenbus.common.resources.keys import ObjectKey, Subjects
 
 _log = structlog.stdlib.get_logger()
 
-EARLIER_SECONDS = 3.0
-"""How long a refused request waits for the earlier ones that other replicas have in hand."""
+EARLIER_SECONDS = 12.0
+"""How long a refused request waits for the earlier ones that other replicas have in hand: a little longer than the
+requests of a replica that has died take to be delivered to another one (10 s)."""
 
 EARLIER_POLL_SECONDS = 0.02
 
@@ -166,8 +167,8 @@ class Requests:
                 written = await self._writer.delete(wish.key, reads, origin=wish.origin)
         except Contingent as contingent:
             return await self._refusal(wish, contingent.error, reads, contingent=True)
-        except NotFound:
-            return None
+        except NotFound as error:  # a deletion; an earlier request may still be about to create the object
+            return Refused(wish.work, error, wish, contingent=True, document=wish.document)
         except (Terminal, StaleVersion) as error:
             return await self._refusal(wish, error, reads)
         except Conflict as error:
@@ -203,7 +204,7 @@ class Requests:
                     await self._wait_for_earlier(refusal.work.message, deadline)
                     reads.forget_all()
                     final = await self._fulfil(refusal.wish, reads)
-                if final is not None:
+                if final is not None and not _is_done(final):
                     await self._reject(final, reads)
             await refusals[0].work.ack()
 
@@ -228,3 +229,8 @@ def _queries_of(document: Mapping[str, object]) -> Sequence[admission.FactQuery]
         return admission.facts_needed(dict(document), None)
     except (Terminal, AttributeError, TypeError, KeyError):
         return ()  # it is not valid; validation says so when its turn comes
+
+
+def _is_done(refusal: Refused) -> bool:
+    """Whether there is nothing left to do: what shall be deleted is not there."""
+    return isinstance(refusal.error, NotFound) and refusal.wish is not None and refusal.wish.verb == "delete"

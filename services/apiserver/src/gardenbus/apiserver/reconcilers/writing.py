@@ -19,7 +19,7 @@ from gardenbus.apiserver.reconcilers.reads import Reads
 from gardenbus.common.errors import BadRequest, Conflict, Forbidden, GardenbusError, InvalidResource, NotFound
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Binding, BindOutcome, RequestOrigin, Store, Superseded
-from gardenbus.common.resources.document import Document, Parts, StoredObject, encode, section
+from gardenbus.common.resources.document import Document, StoredObject, encode, section
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.shoot_status import with_status_label
 
@@ -67,13 +67,29 @@ Attempt = Callable[[], Awaitable[Written]]
 Merge = Callable[[StoredObject | None, Document | None], Document]
 
 
+class _Turn:
+    """A request's place in the order of the bus. Answered requests at one place follow each other as they are taken."""
+
+    def __init__(self, origin: RequestOrigin | None) -> None:
+        self.origin = origin
+
+    def check(self, superseded: Superseded) -> None:
+        """Raise Conflict, to write again, when only an answered request at the same place stood before this one."""
+        origin, by = self.origin, superseded.by
+        if origin is None or origin.document < ANSWERED or by.document < ANSWERED:
+            return
+        if (origin.created, origin.sequence) == (by.created, by.sequence) and origin.document <= by.document:
+            self.origin = RequestOrigin(by.created, by.sequence, by.document + 1)
+            raise Conflict("another answered request stood at the same place of the order")
+
+
 class _Intent(NamedTuple):
     """What a request wants of one object."""
 
     key: ObjectKey
     merge: Merge
     user: str
-    origin: RequestOrigin | None
+    turn: "_Turn"
     last_applied: bytes | None
     warnings: tuple[str, ...]
 
@@ -97,7 +113,7 @@ class Writer:
             return merging.apply_three_way(current, last, given)
 
         last_applied = merging.last_applied_of(given)
-        return await self._write(_Intent(key, merge, user, origin, last_applied, warnings), reads)
+        return await self._write(_Intent(key, merge, user, _Turn(origin), last_applied, warnings), reads)
 
     async def patch(
         self, key: ObjectKey, patch: Document, reads: Reads, *, user: str, origin: RequestOrigin | None = None
@@ -115,27 +131,21 @@ class Writer:
             _check_identity(current, patched)
             return patched
 
-        return await self._write(_Intent(key, merge, user, origin, None, warnings), reads)
+        return await self._write(_Intent(key, merge, user, _Turn(origin), None, warnings), reads)
 
     async def delete(self, key: ObjectKey, reads: Reads, *, origin: RequestOrigin | None = None) -> Written:
-        """Delete an object, or mark it for deletion where finalizers hold it. Raises NotFound, Contingent, Unavailable.
-
-        A durable request is noted even where there is nothing to delete, so that an older apply that another replica
-        still has in hand does not bring the object about.
-        """
+        """Delete an object, or mark it for deletion. Raises Missing, Contingent, Conflict, Unavailable."""
+        turn = _Turn(origin)
 
         async def attempt() -> Written:
             base = await reads.get(key)
             if base is None:
-                if origin is None or origin.document >= ANSWERED:
-                    raise Missing(f"{key} is not there")
-                base = absent(key)
-                left = await self._store.delete(base, origin=origin)
-            else:
-                left = await self._guarded_delete(base, origin)
+                raise Missing(f"{key} is not there")
+            left = await self._guarded_delete(base, turn.origin)
             if isinstance(left, Superseded):
                 reads.forget(key)
-                return Written(key, "superseded", base if base.version else None, (SUPERSEDED,))
+                turn.check(left)
+                return Written(key, "superseded", base, (SUPERSEDED,))
             reads.note(key, left)
             return Written(key, "deleting" if left else "deleted", left)
 
@@ -213,7 +223,7 @@ class Writer:
         try:
             stored = await self._store.create(
                 document,
-                origin=intent.origin,
+                origin=intent.turn.origin,
                 last_applied=intent.last_applied or b"",
                 gate=seed.gate if seed is not None else None,
             )
@@ -223,6 +233,7 @@ class Writer:
             raise Contingent(error) from error
         warnings = (*intent.warnings, *warnings)
         if isinstance(stored, Superseded):
+            intent.turn.check(stored)
             return Written(intent.key, "superseded", None, (*warnings, SUPERSEDED))
         reads.note(intent.key, stored)
         return Written(intent.key, "created", stored, warnings)
@@ -240,13 +251,14 @@ class Writer:
         news = intent.last_applied if intent.last_applied != base.last_applied else None
         try:
             stored = await self._store.update(
-                base, document, origin=intent.origin, last_applied=news, bump_generation=bumps
+                base, document, origin=intent.turn.origin, last_applied=news, bump_generation=bumps
             )
         except Forbidden as error:
             raise Contingent(error) from error
         warnings = (*intent.warnings, *warnings)
         if isinstance(stored, Superseded):
             reads.forget(intent.key)
+            intent.turn.check(stored)
             return Written(intent.key, "superseded", base, (*warnings, SUPERSEDED))
         if base.is_deleting and not stored.parts.finalizers:
             reads.note(intent.key, None)
@@ -305,12 +317,6 @@ class Writer:
             if count >= ATTEMPTS_AT_ONCE:
                 await self._clock.sleep(random.uniform(0, LONGEST_PAUSE_SECONDS))
         raise AssertionError("the last attempt returns or raises")
-
-
-def absent(key: ObjectKey) -> StoredObject:
-    """An object that is not there, as the base of a deletion that must be remembered all the same."""
-    parts = Parts("v1", key.kind.capitalize(), b"", b"", (), b"", b"", b"", "", "")
-    return StoredObject(key=key, parts=parts, uid="", version=0, generation=0, created_at="")
 
 
 def _resource_version(document: Document) -> str:

@@ -1,0 +1,34 @@
+"""Settings of the apiserver."""
+
+from typing import Annotated
+
+import msgspec
+
+from gardenbus.common.runtime.settings import CommonSettings
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class ApiserverSettings(CommonSettings, frozen=True, kw_only=True):
+    """What the apiserver needs to know beyond the common settings."""
+
+    request_batch: Count = 200
+    """Durable requests fetched at once. Large enough that reads and acknowledgements are shared by many, small enough
+    that a batch is through long before the 10 s after which the bus delivers it to somebody else."""
+
+    report_batch: Count = 300
+    """Reports fetched at once; they are smaller than requests, and those of one object become one write."""
+
+    write_concurrency: Annotated[int, msgspec.Meta(ge=1, le=48)] = 24
+    """Objects written at the same time by each intake. Redis takes writes one by one: this hides the round trips, and
+    both intakes together stay below the 64 connections of the store's pool."""
+
+    answer_concurrency: Annotated[int, msgspec.Meta(ge=1, le=64)] = 12
+    """Answered requests worked on at the same time; further ones wait their turn. Counts against the same pool."""
+
+    fetch_wait_seconds: Annotated[float, msgspec.Meta(gt=0, le=30)] = 1.0
+    """How long a fetch waits for a first message; also how long a stop may wait for an idle intake."""
+
+    deliveries_max: Count = 5
+    """How often a message may come before it is put on `garden.rejected`: enough for a replica to be killed a few times
+    for other reasons, few enough that a message that kills its handler does not take all replicas down for long."""
