@@ -36,13 +36,7 @@ class Explainer:
             stored = await self._store.get(key)
             if stored is None:
                 return _failure(404, "NotFound", f"{key} is not there")
-            return _encode(
-                {
-                    "ok": True,
-                    "result": self._explained(Shoot.from_document(stored.document()), stored.document()),
-                    "warnings": [],
-                }
-            )
+            return _encode({"ok": True, "result": self._explained(stored.document()), "warnings": []})
         except GardenbusError as error:
             return _failure(error.code, error.reason, error.message)
 

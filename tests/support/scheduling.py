@@ -1,0 +1,166 @@
+"""A scheduler's reconcilers on a store in memory, with the queue in the test's hands."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from prometheus_client import CollectorRegistry
+
+from gardenbus.common.adapters.memory_store import MemoryStore
+from gardenbus.common.ports.bus import Bus, Delivered, Message
+from gardenbus.common.resources.document import Document, StoredObject
+from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.scheduler.decide.user_filters import SeedFilter
+from gardenbus.scheduler.reconcilers.counters import Counters
+from gardenbus.scheduler.reconcilers.current import KINDS, CurrentLandscape
+from gardenbus.scheduler.reconcilers.shoots import ShootReconciler
+from gardenbus.scheduler.reconcilers.timers import Timers
+from gardenbus.scheduler.reconcilers.waking import WakingReconciler
+from tests.support.clocks import FakeClock
+
+SERVER_TIME = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+SCHEDULER = "default-scheduler"
+
+
+class HandedWork:
+    """A message in hand, as a queue hands it out."""
+
+    def __init__(self, subject: str, *, deliveries: int = 1, headers: Mapping[str, str] | None = None) -> None:
+        self.message = Delivered(subject, b"", headers or {}, 1, SERVER_TIME)
+        self.deliveries = deliveries
+        self.queued_ms = 1.0
+        self.held = 0
+
+    async def ack(self) -> None:
+        raise AssertionError("batches are acknowledged together")
+
+    async def release(self) -> None:
+        raise AssertionError("work is never released: it comes back by a timer")
+
+    async def in_progress(self) -> None:
+        self.held += 1
+
+
+class Ledger:
+    """What was published and acknowledged, in order; it stands in for queue and bus."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[str, str]] = []
+        self.timers: list[Message] = []
+
+    async def fetch(self, limit: int, wait_seconds: float) -> Sequence[HandedWork]:
+        raise AssertionError("the test hands the work out")
+
+    async def ack_many(self, works: Sequence[Any]) -> None:
+        self.entries += [("ack", work.message.subject) for work in works]
+
+    async def server_now(self, stream: str) -> datetime:
+        return SERVER_TIME
+
+    async def publish_many(self, messages: Sequence[Message]) -> None:
+        self.timers += messages
+        self.entries += [("timer", message.headers["Nats-Schedule-Target"]) for message in messages]
+
+    @property
+    def acknowledged(self) -> list[str]:
+        return [subject for what, subject in self.entries if what == "ack"]
+
+
+class InstantInformer:
+    """Sees what the store holds whenever it is told to look."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self._known: dict[ObjectKey, StoredObject] = {}
+        self.gain = 0
+        self.callback: Callable[[ObjectKey, StoredObject | None, StoredObject | None], None] | None = None
+
+    def objects(self, kind: str) -> Mapping[ObjectKey, StoredObject]:
+        return {key: stored for key, stored in self._known.items() if key.kind == kind}
+
+    async def wait_for_gain(self, gain: int, timeout_seconds: float) -> bool:
+        await self.look()
+        return self.gain >= gain
+
+    async def look(self) -> None:
+        assert self.callback is not None
+        found: dict[ObjectKey, StoredObject] = {}
+        gain = 0
+        for kind in KINDS:
+            page = await self._store.list_page(kind, limit=10_000)
+            gain = page.gain
+            found |= {stored.key: stored for stored in page.objects}
+        for key in self._known.keys() | found.keys():
+            old, new = self._known.get(key), found.get(key)
+            if old != new:
+                self.callback(key, old, new)
+        self._known, self.gain = found, gain
+
+
+class SchedulerInHand:
+    """One scheduler replica."""
+
+    def __init__(self, store: MemoryStore, *, strategy: str = "SameRegion", filters: Sequence[SeedFilter] = ()) -> None:
+        self.store = store
+        self.clock = FakeClock()
+        self.ledger = Ledger()
+        self.informer = InstantInformer(store)
+        self.current = CurrentLandscape(self.informer, strategy, filters)
+        self.informer.callback = self.current.changed
+        self.subjects = Subjects()
+        self.registry = CollectorRegistry()
+        counters = Counters(self.registry)
+        timers = Timers(cast("Bus", self.ledger), self.subjects, lambda failures: 2.0**failures)
+        self.shoots = ShootReconciler(
+            store=store,
+            queue=self.ledger,
+            current=self.current,
+            timers=timers,
+            clock=self.clock,
+            counters=counters,
+            scheduler_name=SCHEDULER,
+        )
+        self.waking = WakingReconciler(
+            store=store,
+            queue=self.ledger,
+            current=self.current,
+            timers=timers,
+            counters=counters,
+            scheduler_name=SCHEDULER,
+        )
+
+    async def settle(self, *names: str, **options: Any) -> None:
+        """Look at the landscape, then settle these shoots of `garden-dev` as one batch."""
+        await self.informer.look()
+        await self.settle_blindly(*names, **options)
+
+    async def settle_blindly(self, *names: str, **options: Any) -> None:
+        """Settle on what was seen last."""
+        works = [HandedWork(self.subject(name), **options) for name in names]
+        await self.shoots.settle(works)
+
+    def subject(self, name: str) -> str:
+        return self.subjects.scheduling(SCHEDULER, ObjectKey("shoot", "garden-dev", name))
+
+    async def wake(self) -> None:
+        """Look at the landscape, then settle a message that something was gained."""
+        await self.informer.look()
+        await self.waking.settle([HandedWork(self.subjects.queue("waking", "", SCHEDULER))])
+
+    def counted(self, metric: str, **labels: str) -> float:
+        return self.registry.get_sample_value(f"gardenbus_scheduler_{metric}_total", labels) or 0.0
+
+
+async def stocked(*documents: Document) -> MemoryStore:
+    """A store that holds these objects."""
+    store = MemoryStore(FakeClock())
+    for document in documents:
+        await store.create(document)
+    return store
+
+
+async def shoot_in(store: MemoryStore, name: str) -> StoredObject:
+    """A shoot of `garden-dev` as it stands."""
+    stored = await store.get(ObjectKey("shoot", "garden-dev", name))
+    assert stored is not None
+    return stored

@@ -1,0 +1,265 @@
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from gardenbus.common.adapters.memory_store import MemoryStore
+from gardenbus.common.ports.store import BindReply, Parking, ParkReply
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.keys import ObjectKey
+from tests.support.builders import a_cloudprofile, a_project, a_region_configmap, a_seed, a_shoot, merged
+from tests.support.scheduling import SCHEDULER, SchedulerInHand, shoot_in, stocked
+
+BASE = (a_cloudprofile(), a_project())
+
+
+async def changed(store: MemoryStore, key: ObjectKey, changes: Document) -> None:
+    stored = await store.get(key)
+    assert stored is not None
+    await store.update(stored, merged(stored.document(), changes))
+
+
+async def test_a_batch_is_placed_each_placement_counting_for_the_next() -> None:
+    names = [f"s{number:03}" for number in range(250)]
+    store = await stocked(*BASE, a_seed("a"), a_seed("b"), *(a_shoot(name) for name in names))
+    scheduler = SchedulerInHand(store)
+    await scheduler.settle(*names)
+    seeds = Counter([(await shoot_in(store, name)).parts.seed_name for name in names])
+    assert seeds == {"a": 125, "b": 125}
+    assert sorted(scheduler.ledger.acknowledged) == sorted(scheduler.subject(name) for name in names)
+    assert scheduler.counted("outcomes", outcome="bound") == 250
+
+
+async def test_binding_fills_in_what_the_seed_gives() -> None:
+    seed = a_seed(
+        spec={
+            "dns": {"defaults": [{"domain": "example.com"}]},
+            "networks": {"shootDefaults": {"pods": "100.96.0.0/11"}},
+        }
+    )
+    store = await stocked(*BASE, seed, a_shoot(spec={"networking": {"pods": None}}))
+    await SchedulerInHand(store).settle("apollo")
+    spec = (await shoot_in(store, "apollo")).document()["spec"]
+    assert (spec["seedName"], spec["dns"]["domain"], spec["networking"]["pods"]) == (
+        "aws-eu1",
+        "apollo.dev.example.com",
+        "100.96.0.0/11",
+    )
+
+
+async def test_a_refused_shoot_is_parked_and_its_timer_stored_before_the_acknowledgement() -> None:
+    store = await stocked(*BASE, a_seed(shoots="0"), a_shoot())
+    scheduler = SchedulerInHand(store)
+    await scheduler.settle("apollo")
+    operation = (await shoot_in(store, "apollo")).document()["status"]["lastOperation"]
+    assert (operation["type"], operation["state"]) == ("Create", "Pending")
+    assert operation["description"].startswith("Failed to schedule Shoot: 0/1 seeds are eligible: {aws-eu1 => ")
+    subject = scheduler.subject("apollo")
+    assert scheduler.ledger.entries == [("timer", subject), ("ack", subject)]
+    (timer,) = scheduler.ledger.timers
+    assert timer.subject == "garden.later.scheduling.default-scheduler.garden-dev.apollo"
+    assert timer.headers["Nats-Schedule"] == "@at 2026-01-02T03:04:07.000Z"
+    assert scheduler.counted("refusals", rule="capacity") == 1
+
+
+async def test_the_wait_grows_with_each_refusal() -> None:
+    store = await stocked(*BASE, a_seed(shoots="0"), a_shoot())
+    scheduler = SchedulerInHand(store)
+    for _attempt in range(3):
+        await scheduler.settle("apollo")
+    assert [timer.headers["Nats-Schedule"][-10:] for timer in scheduler.ledger.timers] == [
+        "04:07.000Z",
+        "04:09.000Z",
+        "04:13.000Z",
+    ]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"spec": {"seedName": "aws-eu1"}},
+        {"spec": {"schedulerName": "mine"}},
+        {"spec": {"provider": {"workers": [{"controlPlane": {}}]}}},
+    ],
+)
+async def test_what_is_not_its_business_is_acknowledged_and_left_alone(changes: Document) -> None:
+    store = await stocked(*BASE, a_seed(), a_shoot(**changes))
+    before = await shoot_in(store, "apollo")
+    scheduler = SchedulerInHand(store)
+    await scheduler.settle("apollo", "not-there")
+    assert len(scheduler.ledger.acknowledged) == 2
+    assert await shoot_in(store, "apollo") == before
+
+
+async def test_one_that_lost_against_another_scheduler_is_decided_again() -> None:
+    store = await stocked(*BASE, a_seed("a", shoots="1"), a_seed("b"), a_shoot("one"), a_shoot("two"))
+    quick, slow = SchedulerInHand(store), SchedulerInHand(store)
+    await slow.informer.look()
+    await quick.settle("one")
+    await slow.settle_blindly("two")
+    assert (await shoot_in(store, "two")).parts.seed_name == "b"
+
+
+async def test_a_seed_that_changed_since_is_not_bound_to() -> None:
+    store = await stocked(*BASE, a_seed("a"), a_seed("b"), a_shoot())
+    scheduler = SchedulerInHand(store)
+    await scheduler.informer.look()
+    await changed(store, ObjectKey("seed", "", "a"), {"spec": {"taints": [{"key": "new"}]}})
+    settled = asyncio.create_task(scheduler.settle_blindly("apollo"))
+    await asyncio.sleep(0.01)
+    assert (await shoot_in(store, "apollo")).parts.seed_name == ""
+    await scheduler.informer.look()
+    await settled
+    assert (await shoot_in(store, "apollo")).parts.seed_name == "b"
+
+
+class ShootsThatChange(MemoryStore):
+    """Somebody changes the shoot just before it is bound, once."""
+
+    is_changed = False
+
+    async def bind(self, bindings: Any, usage_since: int = 0) -> BindReply:
+        if not self.is_changed:
+            self.is_changed = True
+            await changed(self, ObjectKey("shoot", "garden-dev", "apollo"), {"spec": {"region": "eu-central-1"}})
+        return await super().bind(bindings, usage_since)
+
+
+async def test_a_shoot_that_changed_since_is_read_and_decided_again() -> None:
+    plain = await stocked(*BASE, a_seed("a"), a_seed("b", spec={"provider": {"region": "eu-central-1"}}), a_shoot())
+    plain.__class__ = ShootsThatChange
+    await SchedulerInHand(plain).settle("apollo")
+    assert (await shoot_in(plain, "apollo")).parts.seed_name == "b"
+
+
+class GainsWhileParking(MemoryStore):
+    """A seed is given room just before the refusal is written down, once."""
+
+    is_gained = False
+
+    async def park(self, parkings: Any, usage_since: int = 0) -> ParkReply:
+        if not self.is_gained:
+            self.is_gained = True
+            await changed(self, ObjectKey("seed", "", "aws-eu1"), {"status": {"allocatable": {"shoots": "1"}}})
+        return await super().park(parkings, usage_since)
+
+
+async def test_no_gain_falls_between_deciding_and_parking() -> None:
+    store = await stocked(*BASE, a_seed(shoots="0"), a_shoot())
+    store.__class__ = GainsWhileParking
+    scheduler = SchedulerInHand(store)
+    await scheduler.settle("apollo")
+    assert (await shoot_in(store, "apollo")).parts.seed_name == "aws-eu1"
+    assert scheduler.ledger.timers == []
+
+
+class LosesPlacements(MemoryStore):
+    """The first shoot of a batch is deleted just before it is bound: its place stays free."""
+
+    async def bind(self, bindings: Any, usage_since: int = 0) -> BindReply:
+        gone = await self.get(ObjectKey("shoot", "garden-dev", "one"))
+        if gone is not None:
+            await self.delete(gone)
+        return await super().bind(bindings, usage_since)
+
+
+async def test_a_refusal_never_stands_on_a_placement_that_was_not_made() -> None:
+    store = await stocked(*BASE, a_seed(shoots="1"), a_shoot("one"), a_shoot("two"))
+    store.__class__ = LosesPlacements
+    await SchedulerInHand(store).settle("one", "two")
+    assert (await shoot_in(store, "two")).parts.seed_name == "aws-eu1"
+
+
+class Explodes:
+    """A user's filter with a mistake."""
+
+    name = "explodes"
+
+    def wish(self, shoot: Document) -> Any:
+        return shoot["metadata"]["name"]
+
+    def refuse(self, wish: Any, seed: Document) -> str | None:
+        if wish == "bad":
+            raise ZeroDivisionError
+        return None
+
+
+async def test_an_exception_leaves_its_shoot_queued_with_backoff_and_hurts_no_other() -> None:
+    store = await stocked(*BASE, a_seed(), a_shoot("bad"), a_shoot("good"))
+    scheduler = SchedulerInHand(store, filters=[Explodes()])
+    await scheduler.settle("bad", "good", headers={"Gardenbus-Attempt": "2"})
+    assert (await shoot_in(store, "good")).parts.seed_name == "aws-eu1"
+    assert (await shoot_in(store, "bad")).parts.seed_name == ""
+    (timer,) = scheduler.ledger.timers
+    assert timer.headers["Nats-Schedule-Target"] == scheduler.subject("bad")
+    assert timer.headers["Gardenbus-Attempt"] == "3"
+    assert scheduler.counted("exceptions") == 1
+
+
+async def test_two_schedulers_never_overfill_a_seed() -> None:
+    names = [f"s{number:02}" for number in range(40)]
+    store = await stocked(*BASE, a_seed("a", shoots="7"), a_seed("b", shoots="5"), *(a_shoot(name) for name in names))
+    schedulers = [SchedulerInHand(store) for _replica in range(2)]
+    await asyncio.gather(*(scheduler.settle(*names) for scheduler in schedulers))
+    seeds = Counter([(await shoot_in(store, name)).parts.seed_name for name in names])
+    assert seeds == {"a": 7, "b": 5, "": 28}
+
+
+class TestWaking:
+    async def waiting(self, *documents: Document, shoots: int = 3) -> SchedulerInHand:
+        names = [f"s{number}" for number in range(shoots)]
+        store = await stocked(*BASE, *documents, *(a_shoot(name) for name in names))
+        scheduler = SchedulerInHand(store)
+        await scheduler.settle(*names)
+        scheduler.ledger.entries.clear()
+        return scheduler
+
+    async def unseen(self, scheduler: SchedulerInHand) -> int:
+        return sum(waiting.unseen for waiting in await scheduler.store.waiting(SCHEDULER))
+
+    async def give(self, scheduler: SchedulerInHand, changes: Document) -> None:
+        await changed(scheduler.store, ObjectKey("seed", "", "aws-eu1"), changes)
+
+    async def test_as_many_are_woken_as_there_are_places(self) -> None:
+        scheduler = await self.waiting(a_seed(shoots="0"))
+        await self.give(scheduler, {"status": {"allocatable": {"shoots": "2"}}})
+        await scheduler.wake()
+        assert scheduler.counted("woken") == 2
+        assert await self.unseen(scheduler) == 1
+        assert [what for what, _subject in scheduler.ledger.entries] == ["timer", "ack"]
+
+    async def test_all_are_woken_where_there_is_no_limit(self) -> None:
+        scheduler = await self.waiting(a_seed(shoots="0"))
+        await self.give(scheduler, {"status": {"allocatable": None}})
+        await scheduler.wake()
+        assert scheduler.counted("woken") == 3
+        assert [what for what, _subject in scheduler.ledger.entries] == ["ack"]
+
+    async def test_nobody_is_woken_by_a_gain_that_is_not_for_them(self) -> None:
+        scheduler = await self.waiting(a_seed(shoots="0"))
+        await scheduler.store.create(a_seed("elsewhere", spec={"provider": {"region": "us-east-1"}}))
+        await scheduler.wake()
+        assert scheduler.counted("woken") == 0
+        assert [what for what, _subject in scheduler.ledger.entries] == ["ack"]
+
+    async def test_a_class_that_cannot_be_read_is_woken_whole(self) -> None:
+        scheduler = await self.waiting(a_seed(shoots="0"), shoots=1)
+        stored = await shoot_in(scheduler.store, "s0")
+        seen, uid, generation = scheduler.current.seen, stored.uid, stored.generation
+        parking = Parking("garden-dev", "s0", uid, generation, SCHEDULER, "old", b"{}", seen, "no")
+        await scheduler.store.park([parking])
+        await self.give(scheduler, {"status": {"allocatable": {"shoots": "1"}}})
+        await scheduler.wake()
+        assert scheduler.counted("woken") == 1
+
+
+async def test_region_configmaps_without_effect_outdate_nothing_else() -> None:
+    store = await stocked(*BASE, a_seed(), a_region_configmap("a"), a_region_configmap("b"))
+    scheduler = SchedulerInHand(store, strategy="MinimalDistance")
+    await scheduler.informer.look()
+    landscape = scheduler.current.snapshot().landscape
+    assert list(landscape.duplicate_region_configmaps()) == ["b"]
+    await changed(store, ObjectKey("seed", "", "aws-eu1"), {"status": {"observedGeneration": 5}})
+    await scheduler.informer.look()
+    assert scheduler.current.snapshot().landscape is landscape
