@@ -6,13 +6,14 @@ objects are the reason of comes as `Contingent`, since an earlier request may st
 
 import random
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from gardenbus.apiserver.decide import admission, binding, merging
 from gardenbus.apiserver.decide.manifests import LARGEST_OBJECT
 from gardenbus.apiserver.decide.metadata import key_of
+from gardenbus.apiserver.decide.profiles import profile_key, profile_spec_of
 from gardenbus.apiserver.decide.validation import validate
 from gardenbus.apiserver.reconcilers.operations import operate
 from gardenbus.apiserver.reconcilers.reads import Reads
@@ -282,8 +283,8 @@ class Writer:
         wanted = {**current, "spec": {**current["spec"], "seedName": seed.key.name}}
         facts = await reads.facts(admission.facts_needed(wanted, current))
         project = facts.projects.get(shoot.key.namespace)
-        profile_spec = _profile_spec(current, facts)
-        binding.admit_binding(current, seed.document(), project=project, profile_spec=profile_spec)
+        profile = facts.objects.get(key) if (key := profile_key(current)) else None
+        binding.admit_binding(current, seed.document(), project=project, profile_spec=profile_spec_of(profile))
         spec = admission.mutate(wanted, current, facts, user=user).document["spec"]
         return Binding(
             namespace=shoot.key.namespace,
@@ -357,17 +358,6 @@ def _check_size(document: Document) -> None:
     size = len(encode({name: value for name, value in document.items() if name != "status"}))
     if size > LARGEST_OBJECT:
         raise BadRequest(f"the object would have {size} bytes as JSON, {LARGEST_OBJECT} are allowed: make it smaller")
-
-
-def _profile_spec(shoot: Document, facts: admission.Facts) -> Document | None:
-    """The profile of a shoot, among the facts."""
-    spec: dict[str, Any] = shoot["spec"]
-    reference: dict[str, Any] = spec.get("cloudProfile") or {}
-    name = str(reference.get("name") or spec.get("cloudProfileName") or "")
-    if reference.get("name") and reference.get("kind") == "NamespacedCloudProfile":
-        namespaced = facts.objects.get(ObjectKey("namespacedcloudprofile", shoot["metadata"]["namespace"], name), {})
-        return section(namespaced, "status", "cloudProfileSpec") or None
-    return facts.objects.get(ObjectKey("cloudprofile", "", name), {}).get("spec")
 
 
 def _binding_refusal(outcome: BindOutcome, shoot: ObjectKey, seed: ObjectKey) -> GardenbusError:
