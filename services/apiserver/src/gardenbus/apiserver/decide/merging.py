@@ -90,13 +90,17 @@ def merge_status(current_status: Document, given_status: Document) -> Document:
     """A report merged into a status: mappings key by key, conditions and constraints by type; null takes away.
 
     A condition given as `{"type": T, "status": null}` is taken away; any other replaces the one of its type whole.
+    What is no list of conditions is taken as it is, for validation to refuse.
     """
     merged = _patched(
         current_status, {name: value for name, value in given_status.items() if name not in _BY_TYPE or value is None}
     )
     for name in _BY_TYPE:
-        if (given := given_status.get(name)) is not None:
-            merged[name] = _merge_by_type(_entries(current_status.get(name)), _entries(given))
+        if (given := given_status.get(name)) is None:
+            continue
+        reported = _entries(given)
+        is_readable = isinstance(given, list) and len(reported) == len(_listed(given))
+        merged[name] = _merge_by_type(_entries(current_status.get(name)), reported) if is_readable else given
     return merged
 
 

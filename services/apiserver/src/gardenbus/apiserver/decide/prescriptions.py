@@ -1,4 +1,4 @@
-"""What other objects prescribe to a new shoot: selector and tolerations by its exposure class, tolerations by its project.
+"""What other objects prescribe to a new shoot: its exposure class a selector and tolerations, its project tolerations.
 
 Prescribed parts are added on creation. Afterwards they only come back when a manifest that never had them is applied
 again; changes of the class or the project do not reach existing shoots. Source: Gardener's admission plugins

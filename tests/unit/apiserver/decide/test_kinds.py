@@ -1,0 +1,80 @@
+"""Words, groups and scopes of kinds."""
+
+import pytest
+
+from gardenbus.common.errors import Unsupported
+from gardenbus.common.resources.kinds import KINDS, by_word, resolve, understood_kinds
+
+
+def test_the_kinds_of_the_contract_are_understood() -> None:
+    assert {spec.kind for spec in understood_kinds()} == {
+        "Shoot",
+        "Seed",
+        "CloudProfile",
+        "NamespacedCloudProfile",
+        "Project",
+        "Namespace",
+        "ConfigMap",
+        "Secret",
+        "Lease",
+        "ExposureClass",
+        "ShootState",
+        "Event",
+        "ManagedSeed",
+        "ManagedSeedSet",
+        "SeedAutoscaler",
+    }
+
+
+@pytest.mark.parametrize("word", ["shoot", "shoots", "Shoot", "SHOOTS"])
+def test_a_kind_is_found_by_any_of_its_words(word: str) -> None:
+    assert by_word(word).kind == "Shoot"
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [("cp", "CloudProfile"), ("mss", "ManagedSeedSet"), ("cm", "ConfigMap"), ("exposureclasses", "ExposureClass")],
+)
+def test_short_names_and_plurals_are_found(word: str, kind: str) -> None:
+    assert by_word(word).kind == kind
+
+
+def test_a_mistyped_word_is_answered_with_what_may_have_been_meant() -> None:
+    with pytest.raises(Unsupported, match="did you mean shoots"):
+        by_word("shoosts")
+
+
+def test_a_stored_kind_that_nobody_knows_is_found_by_its_words() -> None:
+    with pytest.raises(Unsupported):
+        by_word("etcds")
+    assert by_word("etcds", ["etcd"]).singular == "etcd"
+
+
+def test_a_kind_that_is_not_understood_is_taken_from_a_known_group() -> None:
+    quota = resolve("core.gardener.cloud/v1beta1", "Quota")
+    assert (quota.understood, quota.namespaced) == (False, True)
+    assert resolve("druid.gardener.cloud/v1alpha1", "Etcd").namespaced is None
+    assert resolve("v1", "Node").namespaced is False
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "field"),
+    [
+        ("apps/v1", "Deployment", "apiVersion"),
+        ("example.com/v1", "Shoot", "apiVersion"),
+        ("nonsense.gardener.cloud/v1", "Thing", "apiVersion"),
+        ("core.gardener.cloud/v1alpha1", "Shoot", "apiVersion"),
+        ("extensions.gardener.cloud/v1alpha1", "Shoot", "apiVersion"),
+        ("core.gardener.cloud/v1beta1", "shoot", "kind"),
+        ("core.gardener.cloud", "Shoot", "apiVersion"),
+        ("v1", "a.b*>", "kind"),
+        ("gardenlet.config.gardener.cloud/v1alpha1", "GardenletConfiguration", "apiVersion"),
+    ],
+)
+def test_what_is_not_served_is_refused_naming_the_field(api_version: str, kind: str, field: str) -> None:
+    with pytest.raises(Unsupported, match=f"^{field}: "):
+        resolve(api_version, kind)
+
+
+def test_each_singular_is_the_lower_case_kind() -> None:
+    assert all(singular == spec.kind.lower() for singular, spec in KINDS.items())
