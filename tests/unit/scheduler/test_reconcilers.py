@@ -75,14 +75,14 @@ async def test_the_wait_grows_with_each_refusal() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"spec": {"seedName": "aws-eu1"}},
-        {"spec": {"schedulerName": "mine"}},
-        {"spec": {"provider": {"workers": [{"controlPlane": {}}]}}},
-    ],
-)
+NOT_MINE: list[Document] = [
+    {"spec": {"seedName": "aws-eu1"}},
+    {"spec": {"schedulerName": "mine"}},
+    {"spec": {"provider": {"workers": [{"name": "cp", "controlPlane": {}}]}}},
+]
+
+
+@pytest.mark.parametrize("changes", NOT_MINE)
 async def test_what_is_not_its_business_is_acknowledged_and_left_alone(changes: Document) -> None:
     store = await stocked(*BASE, a_seed(), a_shoot(**changes))
     before = await shoot_in(store, "apollo")

@@ -29,7 +29,7 @@ def test_the_file_is_mandatory_and_the_only_option(arguments: list[str]) -> None
 
 
 def test_a_file_that_is_not_there_or_wrong_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SettingsInvalid, match="nowhere.yaml"):
+    with pytest.raises(SettingsInvalid, match=r"nowhere\.yaml"):
         load_settings(["--config", str(tmp_path / "nowhere.yaml")], {})
     with pytest.raises(SettingsInvalid, match="strategies: no such field"):
         load_settings(["--config", written(tmp_path, HEAD + "strategies: []\n")], {})

@@ -26,7 +26,6 @@ class SchedulerConfiguration(msgspec.Struct, frozen=True, kw_only=True):
 
     strategy: str = SAME_REGION
     scheduler_name: str = DEFAULT_SCHEDULER
-    concurrent_syncs: int = 5
     log_level: str = "info"
     log_format: str = "json"
     ignored: tuple[str, ...] = ()
@@ -55,7 +54,6 @@ def parse_configuration(text: str | bytes) -> SchedulerConfiguration:
     return SchedulerConfiguration(
         strategy=found.get("schedulers.shoot.candidateDeterminationStrategy") or SAME_REGION,
         scheduler_name=found.get("schedulers.shoot.schedulerName") or DEFAULT_SCHEDULER,
-        concurrent_syncs=found.get("schedulers.shoot.concurrentSyncs", 5),
         log_level=found.get("logLevel") or "info",
         log_format=found.get("logFormat") or "json",
         ignored=tuple(ignored),
@@ -146,7 +144,7 @@ _FIELDS: Mapping[str, Any] = {
     "schedulers": {
         "backupBucket": {"concurrentSyncs": _Ignored(_count)},
         "shoot": {
-            "concurrentSyncs": _count,
+            "concurrentSyncs": _Ignored(_count),  # shoots are taken in batches instead
             "candidateDeterminationStrategy": _one_of(*STRATEGIES),
             "schedulerName": _label,
         },

@@ -213,8 +213,7 @@ class ShootReconciler:
                 elif outcome != "full":
                     outrun.add((placement.seed, placement.gate))
         await self._queue.ack_many([pending.work for pending in done])
-        for seed, gate in outrun:
-            await self._current.wait_for_seed(seed, gate, CATCH_UP_SECONDS)
+        await asyncio.gather(*(self._current.wait_for_seed(seed, gate, CATCH_UP_SECONDS) for seed, gate in outrun))
         return all_made, lost
 
     async def _park(self, refused: Sequence[_Refused], seen: Gains) -> list[PendingShoot]:
