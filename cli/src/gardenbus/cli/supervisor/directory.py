@@ -1,0 +1,109 @@
+"""The state directory of a landscape: what is where, landscape.json, and the lock against a second `up`."""
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+
+class ServiceEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One process as landscape.json tells it; `pid` is None while it is down or is not ours."""
+
+    name: str
+    pid: int | None = None
+    health_url: str | None = None
+
+
+class LandscapeFile(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of landscape.json: where everything is, and who looks after it."""
+
+    nats_url: str
+    redis_url: str
+    prefix: str = "garden"
+    services: tuple[ServiceEntry, ...] = ()
+    state: Literal["starting", "ready", "stopping", "stopped"] = "starting"
+    supervisor_pid: int | None = None
+    ports: dict[str, int] = {}
+    """Ports of last time: nats, nats-monitor, redis."""
+
+
+class LandscapeInUse(Exception):
+    """Another `up` looks after this directory; `pid` is its process."""
+
+    def __init__(self, directory: Path, pid: int | None) -> None:
+        super().__init__(f"{directory} is in use by another `gardenbus up` (pid {pid}); stop it: gardenbus down")
+        self.pid = pid
+
+
+class LandscapeDirectory:
+    """Paths below the state directory D, and what is kept in them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self.landscape_file = self.path / "landscape.json"
+        self.lock_file = self.path / "up.lock"
+        self.logs = self.path / "logs"
+        self.config = self.path / "config"
+        self.health = self.path / "health"
+        self.gardenlets = self.path / "gardenlets"
+        self.nats = self.path / "nats"
+        self.redis = self.path / "redis"
+
+    def prepare(self) -> None:
+        """Create what is missing."""
+        for directory in (self.logs, self.config, self.health, self.gardenlets, self.nats, self.redis):
+            directory.mkdir(parents=True, exist_ok=True)
+
+    def read(self) -> LandscapeFile | None:
+        """What landscape.json says, or None when there is none that can be read."""
+        try:
+            return msgspec.json.decode(self.landscape_file.read_bytes(), type=LandscapeFile)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def write(self, landscape: LandscapeFile) -> None:
+        """Replace landscape.json, whole or not at all."""
+        write_whole(self.landscape_file, msgspec.json.format(msgspec.json.encode(landscape), indent=2))
+
+    def lock(self) -> int:
+        """Take the lock, for as long as this process lives. Raises LandscapeInUse."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.lock_file, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            raise LandscapeInUse(self.path, self._pid_in_lock()) from error
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()}\n".encode())
+        return descriptor
+
+    def supervisor(self) -> int | None:
+        """The process that holds the lock now, or None."""
+        try:
+            descriptor = os.open(self.lock_file, os.O_RDWR)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return self._pid_in_lock()
+        finally:
+            os.close(descriptor)
+        return None
+
+    def _pid_in_lock(self) -> int | None:
+        try:
+            return int(self.lock_file.read_text().strip())
+        except (OSError, ValueError):
+            return None
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write a file so that a reader sees the old content or the new, never a part."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    draft.write_bytes(content)
+    draft.replace(file)
