@@ -296,6 +296,7 @@ local function put(keys, args)
     freed = move_usage(P, member, before, after)
     left = seeds_left(before, after)
     local scheduler = set.sched or object.sched
+    if seed ~= '' and object.seed == '' then set.pend, set.pmsg, set.tries, set.tried = '', '', '', '' end
     if created or changed_spec or set.sched then
       if object.sched ~= '' then
         stop_waiting(P, object_key, object.sched, member)
@@ -591,7 +592,10 @@ local function restore(keys, args)
   end
   local before = shoot and seeds_of(object.seed, object.sseed) or {}
   if shoot then move_usage(P, member, before, seeds_of(set.seed or '', set.sseed or '')) end
-  if object.ver ~= '' and object.uid ~= op.uid then redis.call('HDEL', P .. ':uids', object.uid) end
+  if object.ver ~= '' and object.uid ~= op.uid then
+    redis.call('HDEL', P .. ':uids', object.uid)
+    redis.call('HDEL', object_key, 'last', 'rf', 'tries', 'tried') -- they belong to another object of this name
+  end
   reindex_set(P, ':refs:', object.refs, set.refs or '', op.key)
   reindex_set(P, ':owned:', object.own, set.own or '', op.key)
   reindex_claims(P, object.claims, set.claims or '', op.key)

@@ -103,7 +103,7 @@ class MemoryOutbox:
         if row:
             del state.rows[key], state.uids[row.stored.uid]
         if new:
-            if row:
+            if row and row.stored.uid == restored.uid:
                 _keep_what_the_bus_has_not(row, new)
             state.place(new)
         else:

@@ -27,16 +27,16 @@ class Change(NamedTuple):
 
 def creation_of(document: Document) -> Change:
     """Work out the creation of an object. A shoot that comes with a seed is held by the gardenlet's finalizer."""
-    parts = split(document)
-    if parts.seed_name and FINALIZER not in parts.finalizers:
-        parts = parts._replace(finalizers=(*parts.finalizers, FINALIZER))
+    parts = _held(split(document))
     meaning = meaning_of(parts.kind.lower(), None, document)
     return Change(parts, derive(document), meaning, differs=True, spec=True, beyond_status=True)
 
 
 def change_of(base: StoredObject, document: Document) -> Change:
-    """Work out the replacement of `base` by a document."""
+    """Work out the replacement of `base` by a document. One that places a shoot adds the gardenlet's finalizer."""
     parts = split(_without_refusal(base, document))
+    if not base.parts.seed_name:
+        parts = _held(parts)
     parts = parts._replace(
         **{name: getattr(base.parts, name) for name in _TEXTS if _same(getattr(parts, name), getattr(base.parts, name))}
     )
@@ -54,6 +54,13 @@ def change_of(base: StoredObject, document: Document) -> Change:
         spec=spec,
         beyond_status=parts._replace(status=base.parts.status) != base.parts,
     )
+
+
+def _held(parts: Parts) -> Parts:
+    """The same with the gardenlet's finalizer when a seed is named."""
+    if not parts.seed_name or FINALIZER in parts.finalizers:
+        return parts
+    return parts._replace(finalizers=(*parts.finalizers, FINALIZER))
 
 
 _TEXTS = ("meta", "labels", "spec", "status", "rest")

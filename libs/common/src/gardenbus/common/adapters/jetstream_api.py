@@ -1,0 +1,88 @@
+"""JetStream's JSON API: one function that asks, and one that turns its errors into ours."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from gardenbus.common.adapters.jetstream_connection import Connection
+from gardenbus.common.errors import BadRequest, Conflict, GardenbusError, NotFound, Unavailable
+
+API_TIMEOUT_SECONDS = 5.0
+
+WRONG_LAST_SEQUENCE = frozenset({10071, 10164})
+BATCH_INCOMPLETE = 10176
+STREAM_NOT_FOUND = 10059
+STREAM_NAME_IN_USE = 10058
+CONSUMER_NOT_FOUND = 10014
+NO_MESSAGE = 10037
+_NOT_FOUND = frozenset({STREAM_NOT_FOUND, CONSUMER_NOT_FOUND, NO_MESSAGE})
+_SERVER_ERROR = 500
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+class Refused(Exception):
+    """JetStream answered with an error: `number` is its err_code, `code` the HTTP-like class."""
+
+    def __init__(self, number: int, code: int, description: str) -> None:
+        super().__init__(f"JetStream: {description} ({number})")
+        self.number = number
+        self.code = code
+
+    def translated(self) -> GardenbusError:
+        """The error of ours that says what the caller should do."""
+        text = str(self)
+        if self.number in WRONG_LAST_SEQUENCE:
+            return Conflict(text)
+        if self.number in _NOT_FOUND:
+            return NotFound(text)
+        return Unavailable(text) if self.code >= _SERVER_ERROR else BadRequest(text)
+
+
+def decode_answer(body: bytes) -> dict[str, Any]:
+    """Read an answer of the API or an acknowledgement of a publish; raises Refused when it is an error."""
+    try:
+        answer: Any = _decode(body)
+    except msgspec.DecodeError as error:
+        raise Unavailable(f"JetStream's answer cannot be read: {body[:100]!r}") from error
+    if not isinstance(answer, dict):
+        raise Unavailable(f"JetStream's answer cannot be read: {body[:100]!r}")
+    found: dict[str, Any] = answer
+    if error := found.get("error"):
+        raise Refused(int(error.get("err_code", 0)), int(error.get("code", 500)), str(error.get("description", "")))
+    return found
+
+
+async def call(
+    connection: Connection, endpoint: str, payload: Any = None, *, timeout_seconds: float = API_TIMEOUT_SECONDS
+) -> dict[str, Any]:
+    """Ask `$JS.API.<endpoint>`. Raises Refused, or Unavailable when there is no answer."""
+    body = b"" if payload is None else _encode(payload)
+    answer = await connection.ask(f"$JS.API.{endpoint}", body, timeout_seconds=timeout_seconds)
+    return decode_answer(answer.body)
+
+
+def instant(text: str) -> datetime:
+    """Read a server's timestamp (nanoseconds are cut to microseconds)."""
+    return from_nanoseconds(nanoseconds(text))
+
+
+def nanoseconds(text: str) -> int:
+    """Read a server's timestamp as nanoseconds since the epoch; any UTC offset."""
+    whole, _, fraction = text.removesuffix("Z").partition(".")
+    digits, offset = fraction, ""
+    for sign in "+-":
+        position = digits.find(sign)
+        if position >= 0:
+            digits, offset = digits[:position], digits[position:]
+    moment = datetime.fromisoformat(whole + offset)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp()) * 1_000_000_000 + int(digits.ljust(9, "0") or "0")
+
+
+def from_nanoseconds(value: int) -> datetime:
+    """Nanoseconds since the epoch as an instant in UTC."""
+    return datetime.fromtimestamp(value / 1_000_000_000, UTC)

@@ -1,0 +1,245 @@
+"""One connection to NATS that never gives up, with replies and messages handed over without a task in between.
+
+What it adds to nats-py's client:
+
+- A `-ERR` of the server leads to a reconnect, not to a closed client, and the client reconnects for ever.
+- `listen` hands messages to a plain function as they are parsed (no queue, no task, no header decoding): a pull of
+  500 messages or 1,000 publish acknowledgements cost the parser and one call each.
+- When the connection is lost, who waits for a reply is told at once (`Unavailable`), and what had not left yet is
+  dropped: nothing appears on the bus long after its caller gave up.
+
+The client's protected members used here are those that its own subclasses would use; the contract suite shows on a
+new version whether they still mean the same.
+"""
+
+import asyncio
+import re
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+import structlog
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+
+from gardenbus.common.errors import BadRequest, Unavailable
+
+RECONNECT_SECONDS = 0.25
+"""Pause between two attempts to connect: a restarted server is found again within a heartbeat."""
+
+PING_SECONDS = 5
+"""A peer that hangs without closing is noticed after three of these."""
+
+MAX_BUFFERED_BYTES = 4 * 1024 * 1024
+"""Above this a publisher waits for the socket."""
+
+AWAIT_LOG_SECONDS = 3.0
+"""How often a wait for the server is logged."""
+
+_ILLEGAL = re.compile(r"[\x00-\x20\x7f]|^\.|\.\.|\.$|^$")
+_LINE_BREAKS = str.maketrans({"\r": " ", "\n": " ", "\0": " "})
+_HEADER_NAME = re.compile(r"[!-9;-~]+")
+_HEADER_LINE = b"NATS/1.0\r\n"
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class RawMessage(NamedTuple):
+    """A message as it came off the wire; `header` is the undecoded block, empty without headers."""
+
+    subject: str
+    reply: str
+    body: bytes
+    header: bytes
+
+    @property
+    def status(self) -> int:
+        """The inline status of a control message (404, 408, 409, 503, 100); 0 for an ordinary message."""
+        digits = self.header[9:12]
+        return int(digits) if self.header[8:9] == b" " and digits.isdigit() else 0
+
+    @property
+    def description(self) -> str:
+        """The text beside the status."""
+        return self.header[13 : self.header.find(b"\r\n")].decode("utf-8", "replace").strip()
+
+
+Sink = Callable[[RawMessage], None]
+Lost = Callable[[], None]
+
+
+def decode_headers(block: bytes) -> dict[str, str]:
+    """Read a header block; of a repeated name the last value counts."""
+    headers: dict[str, str] = {}
+    if block:
+        for line in block.decode("utf-8", "replace").split("\r\n")[1:]:
+            name, separator, value = line.partition(":")
+            if separator:
+                headers[name] = value.strip()
+    return headers
+
+
+def encode_headers(headers: Mapping[str, str]) -> bytes:
+    """Write a header block; line breaks in values become spaces. Raises BadRequest for an impossible name."""
+    if not headers:
+        return b""
+    lines: list[str] = []
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise BadRequest(f"{name!r} is no name for a header")
+        lines.append(f"{name}: {value.translate(_LINE_BREAKS)}\r\n")
+    return _HEADER_LINE + "".join(lines).encode() + b"\r\n"
+
+
+def publish_command(subject: str, body: bytes, header: bytes = b"", reply: str = "") -> bytes:
+    """The protocol's command for one message. Raises BadRequest for a subject that cannot be published on."""
+    if _ILLEGAL.search(subject):
+        raise BadRequest(f"{subject[:200]!r} is no subject to publish on")
+    if header:
+        start = f"HPUB {subject} {reply} {len(header)} {len(header) + len(body)}\r\n".encode()
+        return b"".join((start, header, body, b"\r\n"))
+    return b"".join((f"PUB {subject} {reply} {len(body)}\r\n".encode(), body, b"\r\n"))
+
+
+class Connection(Client):
+    """See the module. Open it with `open`; end it with `close`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sinks: dict[int, Sink] = {}
+        self._on_lost: list[Lost] = []
+        self._awaited: dict[str, asyncio.Future[RawMessage]] = {}
+        self._reply_prefix = ""
+        self._last_logged = 0.0
+        self._where = ""
+        self.losses = 0
+        """How often the connection was lost."""
+
+    async def open(self, url: str, name: str, *, inbox_prefix: str, on_reconnect: Callable[[], None]) -> None:
+        """Connect, waiting for the server as long as it takes (and saying so)."""
+        self._where = url.rsplit("@", 1)[-1]
+
+        async def reconnected() -> None:
+            log.info("server.reached", server="nats", url=self._where)
+            on_reconnect()
+
+        await self.connect(
+            url.split(","),
+            name=name,
+            inbox_prefix=inbox_prefix,
+            error_cb=self._complain,
+            disconnected_cb=self._lose,
+            reconnected_cb=reconnected,
+            max_reconnect_attempts=-1,
+            reconnect_time_wait=RECONNECT_SECONDS,  # pyright: ignore[reportArgumentType] (a float does as well)
+            ping_interval=PING_SECONDS,
+            connect_timeout=3,
+            pending_size=MAX_BUFFERED_BYTES,
+        )
+        self._reply_prefix = f"{self.new_inbox()}."
+        await self.listen(f"{self._reply_prefix}*", self._take_reply)
+
+    def when_lost(self, callback: Lost) -> None:
+        """Call back, synchronously, whenever the connection is lost."""
+        self._on_lost.append(callback)
+
+    async def listen(self, subject: str, sink: Sink) -> int:
+        """Hand every message on a subject to `sink`; answers the number to `forget` it by. Survives reconnects."""
+        number = self._sid + 1
+        self._sinks[number] = sink
+        unused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        await self.subscribe(subject, future=unused)  # pyright: ignore[reportUnknownMemberType]
+        return number
+
+    async def forget(self, number: int) -> None:
+        """End a `listen`."""
+        self._sinks.pop(number, None)
+        self._remove_sub(number)
+        if self.is_connected and not self.is_closed:
+            await self._send_unsubscribe(number)
+
+    def require(self) -> None:
+        """Raise Unavailable unless the connection is up."""
+        if not self.is_connected:
+            raise Unavailable(f"NATS at {self._where} is out of reach")
+
+    async def send(self, commands: Iterable[bytes]) -> None:
+        """Write commands; waits only when the socket does not keep up. Raises Unavailable when not connected."""
+        self.require()
+        before = len(self._pending)
+        self._pending.extend(commands)
+        self._pending_data_size += sum(map(len, self._pending[before:]))
+        if self._pending_data_size > MAX_BUFFERED_BYTES:
+            await self._flush_pending(force_flush=True)
+        elif self._flush_queue is not None and self._flush_queue.empty():
+            await self._flush_pending()
+
+    def awaited_reply(self) -> tuple[str, "asyncio.Future[RawMessage]"]:
+        """A subject for one reply and the future that gets it (or Unavailable, when the connection is lost)."""
+        token = secrets.token_hex(8)
+        future: asyncio.Future[RawMessage] = asyncio.get_running_loop().create_future()
+        self._awaited[token] = future
+        future.add_done_callback(lambda _: self._awaited.pop(token, None))
+        return self._reply_prefix + token, future
+
+    async def ask(self, subject: str, body: bytes, *, header: bytes = b"", timeout_seconds: float) -> RawMessage:
+        """Publish and wait for the reply. Raises Unavailable when nobody listens or answers in time."""
+        reply, future = self.awaited_reply()
+        try:
+            await self.send((publish_command(subject, body, header, reply),))
+            async with asyncio.timeout(timeout_seconds):
+                answer = await future
+        except TimeoutError as error:
+            raise Unavailable(f"no answer on {subject} within {timeout_seconds:g} s") from error
+        finally:
+            future.cancel()
+        if answer.status == 503:  # noqa: PLR2004
+            raise Unavailable(f"nobody answers on {subject}")
+        return answer
+
+    def _take_reply(self, message: RawMessage) -> None:
+        future = self._awaited.get(message.subject[len(self._reply_prefix) :])
+        if future is not None and not future.done():
+            future.set_result(message)
+
+    async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:
+        sink = self._sinks.get(sid)
+        if sink is None:
+            await super()._process_msg(sid, subject, reply, data, headers)  # pyright: ignore[reportArgumentType]
+        else:
+            sink(RawMessage(subject.decode(), reply.decode(), data, headers or b""))
+
+    async def _process_err(self, err_msg: str) -> None:
+        """Reconnect on whatever the server complains about, but for a permission, which concerns one subject only."""
+        if "permissions violation" in err_msg:
+            await super()._process_err(err_msg)
+            return
+        log.warning("server.complained", server="nats", url=self._where, error=err_msg)
+        await self._process_op_err(NatsError(f"nats: {err_msg}"))
+
+    async def _process_op_err(self, e: Exception) -> None:
+        """Let go of the socket first: closing one whose peer hangs would wait for it to take what is buffered."""
+        writer = getattr(self._transport, "_io_writer", None)
+        if writer is not None and self.is_connected:
+            writer.transport.abort()
+        await super()._process_op_err(e)
+
+    async def _lose(self) -> None:
+        self.losses += 1
+        self._pending.clear()
+        self._pending_data_size = 0
+        lost = Unavailable(f"the connection to NATS at {self._where} was lost")
+        for future in list(self._awaited.values()):
+            if not future.done():
+                future.set_exception(lost)
+                future.exception()  # whoever waits gets it; nobody is blamed for not waiting
+        for callback in self._on_lost:
+            callback()
+
+    async def _complain(self, error: Exception) -> None:
+        now = asyncio.get_running_loop().time()
+        if self.is_connected:
+            log.warning("server.complained", server="nats", url=self._where, error=str(error) or repr(error))
+        elif not self.is_closed and now - self._last_logged >= AWAIT_LOG_SECONDS:
+            self._last_logged = now
+            log.warning("server.awaited", server="nats", url=self._where, error=str(error) or repr(error))

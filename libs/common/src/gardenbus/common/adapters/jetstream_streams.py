@@ -1,0 +1,161 @@
+"""The streams of a landscape: how each is configured and why, and keeping the server's configuration equal to that.
+
+| stream   | keeps            | what its settings are for                                              |
+|----------|------------------|------------------------------------------------------------------------|
+| REQUESTS | until acked      | durable apply and delete, in the order of the bus                      |
+| OBJECTS  | last per subject | the state of every object; only the relay publishes, in atomic         |
+|          |                  | batches; tombstones end by a TTL of their own; no markers of the       |
+|          |                  | server's, which would move the last sequence                           |
+| QUEUES   | until acked      | one message per object; timers below `later`; without any limit, for   |
+|          |                  | a limit would drop work                                                |
+| BINDINGS | last per subject | what gardenlets see; 20,000 consumers (the server's default is 1,000)  |
+| LEASES   | last per subject | the server ends what is not renewed (max_age) and says so in a marker  |
+| REPORTS  | until acked      | what gardenlets observed                                               |
+| EVENTS   | 24 hours         | at most 100 an object                                                  |
+| REJECTED | 7 days, 1 GB     | what could not be taken                                                |
+
+Only what is written here is compared and changed; what an operator added (replicas, placement, a mirror) stays.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import structlog
+
+from gardenbus.common.adapters.jetstream_api import STREAM_NAME_IN_USE, STREAM_NOT_FOUND, Refused, call
+from gardenbus.common.adapters.jetstream_connection import Connection
+from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.resources.keys import Subjects
+
+_SECOND = 1_000_000_000
+_HOUR = 3600 * _SECOND
+_SERVER_ERROR = 500
+
+MONITOR_PERIOD_SECONDS = 40.0
+"""How long a Lease lives without renewal (Gardener's shoot monitor period), where nobody says otherwise."""
+
+REJECTED_MAX_BYTES = 1024**3
+MAX_CONSUMERS = 20_000
+EVENTS_PER_OBJECT = 100
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+Configuration = dict[str, Any]
+
+
+class StreamSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a deployment decides about its streams. None: use the default when creating, else leave what is there.
+
+    Only one service should state a value, or two with different values would change it to and fro.
+    """
+
+    lease_seconds: float | None = None
+    """Life of a Lease without renewal: lifecycle's monitor period."""
+
+    replicas: int | None = None
+    """Copies of each stream in a NATS cluster."""
+
+
+def _last_per_subject(subjects: list[str]) -> Configuration:
+    return {"subjects": subjects, "retention": "limits", "max_msgs_per_subject": 1, "allow_direct": True}
+
+
+def _work_queue(subjects: list[str]) -> Configuration:
+    return {"subjects": subjects, "retention": "workqueue"}
+
+
+def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configuration]:
+    """Every stream's configuration, by JetStream name."""
+    prefix = subjects.prefix
+    lease = int(lease_seconds * _SECOND)
+    plain: dict[str, Configuration] = {
+        "REQUESTS": _work_queue(
+            [subjects.apply, subjects.delete, subjects.spoken_by("*", "apply"), subjects.spoken_by("*", "delete")]
+        ),
+        "OBJECTS": _last_per_subject([f"{prefix}.changed.>"]) | {"allow_atomic": True, "allow_msg_ttl": True},
+        "QUEUES": _work_queue([f"{prefix}.queue.>", f"{prefix}.later.>"])
+        | {"max_msgs_per_subject": 1, "allow_msg_schedules": True},
+        "BINDINGS": _last_per_subject([f"{prefix}.binding.>", f"{prefix}.view.>"])
+        | {"allow_atomic": True, "max_consumers": MAX_CONSUMERS},
+        "LEASES": _last_per_subject([f"{prefix}.lease.>"])
+        | {
+            "max_age": lease,
+            "duplicate_window": min(lease, 120 * _SECOND),
+            "subject_delete_marker_ttl": max(_SECOND, lease // _SECOND * _SECOND),
+        },
+        "REPORTS": _work_queue([f"{prefix}.report.>"]),
+        "EVENTS": {
+            "subjects": [f"{prefix}.event.>"],
+            "retention": "limits",
+            "max_age": 24 * _HOUR,
+            "max_msgs_per_subject": EVENTS_PER_OBJECT,
+        },
+        "REJECTED": {
+            "subjects": [subjects.rejected],
+            "retention": "limits",
+            "max_age": 7 * 24 * _HOUR,
+            "max_bytes": REJECTED_MAX_BYTES,
+        },
+    }
+    always: Configuration = {"storage": "file", "discard": "old"}
+    return {subjects.stream(name): {"name": subjects.stream(name), **always, **own} for name, own in plain.items()}
+
+
+async def ensure_streams(connection: Connection, subjects: Subjects, settings: StreamSettings) -> None:
+    """Create what is missing and update what differs; does nothing when all is well.
+
+    Raises SettingsInvalid with every change that JetStream refuses for good, Unavailable when it does not answer.
+    """
+    problems: list[str] = []
+    for name, wanted in streams(subjects, settings.lease_seconds or MONITOR_PERIOD_SECONDS).items():
+        try:
+            await _ensure(connection, name, wanted, settings)
+        except Refused as refused:
+            if refused.code >= _SERVER_ERROR:
+                raise refused.translated() from refused
+            log.error("stream.refused", stream=name, reason=str(refused))  # noqa: TRY400  (its own words say it all)
+            problems.append(f"stream {name}: {refused}")
+    if problems:
+        raise SettingsInvalid(tuple(problems))
+
+
+async def _ensure(connection: Connection, name: str, wanted: Configuration, settings: StreamSettings) -> None:
+    actual = await _configuration(connection, name)
+    if actual is None:
+        try:
+            await call(connection, f"STREAM.CREATE.{name}", {**wanted, "num_replicas": settings.replicas or 1})
+        except Refused as refused:
+            if refused.number != STREAM_NAME_IN_USE:
+                raise
+            actual = await _configuration(connection, name)  # somebody was faster, with other settings
+        else:
+            log.info("stream.created", stream=name)
+            return
+    if actual is None:
+        return
+    stated = dict(wanted)
+    if settings.lease_seconds is None and "subject_delete_marker_ttl" in wanted:
+        for setting in ("max_age", "duplicate_window", "subject_delete_marker_ttl"):
+            stated.pop(setting)
+    if settings.replicas is not None:
+        stated["num_replicas"] = settings.replicas
+    changes = {key: value for key, value in stated.items() if actual.get(key, _absent(value)) != value}
+    if changes:
+        await call(connection, f"STREAM.UPDATE.{name}", {**actual, **changes})
+        log.info("stream.updated", stream=name, changed=sorted(changes))
+
+
+def _absent(value: Any) -> Any:
+    """What a setting means that the server leaves out of its answer: false, 0."""
+    return type(value)()
+
+
+async def _configuration(connection: Connection, name: str) -> Configuration | None:
+    try:
+        answer = await call(connection, f"STREAM.INFO.{name}")
+    except Refused as refused:
+        if refused.number == STREAM_NOT_FOUND:
+            return None
+        raise
+    return answer["config"]

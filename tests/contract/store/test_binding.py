@@ -1,0 +1,257 @@
+"""Placement: each outcome of a bind, usage, capacity and the gate."""
+
+import pytest
+
+from gardenbus.common.errors import Forbidden
+from gardenbus.common.ports.outbox import EventNews, ObjectNews
+from gardenbus.common.ports.store import Binding, EventRecord
+from gardenbus.common.resources.document import StoredObject
+from gardenbus.common.resources.keys import ObjectKey
+from tests.support.builders import NOW, a_seed, a_shoot, merged
+from tests.support.stores import REPORTER, StoreUnderTest, a_binding, stored
+
+APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
+SEED = "aws-eu1"
+
+
+async def shoots(kit: StoreUnderTest, count: int) -> list[StoredObject]:
+    return [await kit.created(a_shoot(f"shoot-{number}")) for number in range(count)]
+
+
+async def test_a_bound_shoot_has_its_seed_the_gardenlets_finalizer_and_a_new_generation(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed())
+    shoot = await kit.created(a_shoot())
+    assert await kit.bound(shoot, SEED) == "bound"
+    bound = await kit.now(APOLLO)
+    document = bound.document()
+    assert document["spec"]["seedName"] == SEED
+    assert document["metadata"]["finalizers"] == ["gardener"]
+    assert document["metadata"]["labels"] == {f"name.seed.gardener.cloud/{SEED}": "true"}
+    assert bound.generation == 2
+    assert bound.version > shoot.version
+    assert await kit.store.shoots_on(SEED) == [APOLLO]
+
+
+async def test_a_bind_keeps_other_finalizers_and_adds_its_own_once(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed())
+    first = await kit.created(a_shoot("first", metadata={"finalizers": ["mine"]}))
+    second = await kit.created(a_shoot("second", metadata={"finalizers": ["gardener", "mine"]}))
+    await kit.store.bind([a_binding(first, SEED), a_binding(second, SEED)])
+    assert (await kit.now(first.key)).parts.finalizers == ("mine", "gardener")
+    assert (await kit.now(second.key)).parts.finalizers == ("gardener", "mine")
+
+
+async def test_a_bind_is_announced_with_an_event(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed())
+    shoot = await kit.created(a_shoot())
+    await kit.fresh_news()
+    await kit.bound(shoot, SEED)
+    changed, told = await kit.fresh_news()
+    assert isinstance(changed, ObjectNews)
+    assert (changed.verb, changed.with_binding, changed.left) == ("modified", True, ())
+    assert isinstance(told, EventNews)
+    assert told.event == EventRecord(
+        about=APOLLO,
+        uid=shoot.uid,
+        type="Normal",
+        reason="SchedulingSuccessful",
+        message='Scheduled to seed "aws-eu1"',
+        reporter=REPORTER,
+        action="Reconcile",
+    )
+    assert (told.count, told.first_at, told.at) == (1, NOW, NOW)
+
+
+async def test_a_bind_can_fill_in_the_spec(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed())
+    shoot = await kit.created(a_shoot())
+    spec = merged(shoot.document()["spec"], {"dns": {"domain": "apollo.dev.example.org"}})
+    assert await kit.bound(shoot, SEED, spec=spec) == "bound"
+    assert (await kit.now(APOLLO)).document()["spec"] == {**spec, "seedName": SEED}
+
+
+async def test_every_item_is_answered_for_itself_in_order(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed())
+    await kit.created(a_seed("full", shoots=0))
+    leaving = await kit.created(a_seed("leaving", metadata={"finalizers": ["gardener"]}))
+    await kit.store.delete(leaving)
+    scheduled = await kit.created(a_shoot("scheduled", spec={"seedName": SEED}))
+    deleting = await kit.created(a_shoot("deleting", metadata={"finalizers": ["mine"]}))
+    deleting = stored(await kit.store.delete(deleting))
+    one, two = await kit.created(a_shoot("one")), await kit.created(a_shoot("two"))
+    items = [
+        Binding("garden-dev", "missing", "uid", 1, SEED, None),
+        Binding("garden-dev", "one", "another uid", 1, SEED, None),
+        Binding("garden-dev", "one", one.uid, 7, SEED, None),
+        a_binding(scheduled, SEED),
+        a_binding(deleting, SEED),
+        a_binding(one, "missing"),
+        a_binding(one, "leaving"),
+        a_binding(one, SEED, gate=1_000_000_000),
+        a_binding(one, "full"),
+        a_binding(one, SEED),
+        a_binding(one, SEED),
+        a_binding(two, SEED),
+    ]
+    reply = await kit.store.bind(items)
+    assert reply.outcomes == [
+        "gone",
+        "gone",
+        "changed",
+        "scheduled",
+        "deleting",
+        "seed-gone",
+        "seed-gone",
+        "seed-changed",
+        "full",
+        "bound",
+        "scheduled",
+        "bound",
+    ]
+    assert reply.usage == await kit.store.usage()
+    assert reply.usage.seeds == {SEED: 3}
+
+
+@pytest.mark.parametrize(
+    ("allocatable", "places"), [("2", 2), (2, 2), ("1500m", 2), ("0", 0), ("100m", 1), ("1e0", 1), (2.5, 3)]
+)
+async def test_a_seed_takes_shoots_while_its_usage_is_below_its_allocatable(
+    kit: StoreUnderTest, allocatable: str | float, places: int
+) -> None:
+    await kit.created(a_seed(shoots=allocatable))
+    reply = await kit.store.bind([a_binding(shoot, SEED) for shoot in await shoots(kit, 4)])
+    assert reply.outcomes == ["bound"] * places + ["full"] * (4 - places)
+
+
+async def test_a_seed_without_the_key_has_no_limit(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed(shoots=None))
+    reply = await kit.store.bind([a_binding(shoot, SEED) for shoot in await shoots(kit, 5)])
+    assert reply.outcomes == ["bound"] * 5
+
+
+async def test_lowering_the_capacity_evicts_nobody_and_admits_nobody(kit: StoreUnderTest) -> None:
+    seed = await kit.created(a_seed(shoots=3))
+    first, second, third = await shoots(kit, 3)
+    await kit.store.bind([a_binding(first, SEED), a_binding(second, SEED)])
+    await kit.changed(seed, merged(seed.document(), {"status": {"allocatable": {"shoots": "1"}}}))
+    assert await kit.bound(third, SEED) == "full"
+    assert len(await kit.store.shoots_on(SEED)) == 2
+    placed = await kit.now(first.key)
+    assert stored(await kit.store.update(placed, merged(placed.document(), {"status": {"seedName": SEED}})))
+
+
+async def test_the_gate_opens_to_what_was_decided_on_the_seed_as_it_is(kit: StoreUnderTest) -> None:
+    seed = await kit.created(a_seed())
+    first, second = await shoots(kit, 2)
+    assert seed.gate
+    assert await kit.bound(first, SEED, gate=seed.gate) == "bound"
+    tainted = await kit.changed(seed, merged(seed.document(), {"spec": {"taints": [{"key": "a"}]}}))
+    assert await kit.bound(second, SEED, gate=seed.gate) == "seed-changed"
+    assert await kit.bound(second, SEED, gate=tainted.gate) == "bound"
+
+
+async def test_heartbeats_and_usage_leave_the_gate_alone(kit: StoreUnderTest) -> None:
+    seed = await kit.created(a_seed())
+    shoot = await kit.created(a_shoot(spec={"seedName": SEED}))
+    beat = merged(seed.document(), {"status": {"lastOperation": {"lastUpdateTime": "2026-01-02T03:05:05Z"}}})
+    beaten = await kit.changed(seed, beat)
+    assert beaten.gate == seed.gate
+    smaller = await kit.changed(beaten, merged(beaten.document(), {"status": {"allocatable": {"shoots": "7"}}}))
+    assert smaller.gate == seed.gate
+    unready = await kit.changed(smaller, merged(smaller.document(), {"status": {"conditions": []}}))
+    assert unready.gate > seed.gate
+    assert (await kit.now(shoot.key)).gate == 0
+
+
+async def test_a_deletion_of_a_seed_closes_its_gate(kit: StoreUnderTest) -> None:
+    seed = await kit.created(a_seed(metadata={"finalizers": ["gardener"]}))
+    marked = stored(await kit.store.delete(seed))
+    assert marked.gate > seed.gate
+
+
+async def test_a_shoot_that_comes_with_its_seed_passes_the_checks_of_a_bind(kit: StoreUnderTest) -> None:
+    seed = await kit.created(a_seed(shoots=1))
+    with pytest.raises(Forbidden, match="is not there"):
+        await kit.store.create(a_shoot(spec={"seedName": "nowhere"}))
+    with pytest.raises(Forbidden, match="changed"):
+        await kit.store.create(a_shoot(spec={"seedName": SEED}), gate=seed.gate + 1)
+    await kit.fresh_news()
+    shoot = await kit.created(a_shoot(spec={"seedName": SEED}), gate=seed.gate)
+    assert shoot.parts.finalizers == ("gardener",)
+    assert not await kit.work(), "it is not pending"
+    with pytest.raises(Forbidden, match="maximum number of shoots"):
+        await kit.store.create(a_shoot("second", spec={"seedName": SEED}))
+    assert (await kit.store.usage()).seeds == {SEED: 1}
+
+
+async def test_an_update_that_names_a_seed_passes_the_checks_and_ends_the_waiting(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed())
+    await kit.created(a_seed("full", shoots=0))
+    shoot = await kit.created(a_shoot())
+    await kit.parked(shoot)
+    waiting = await kit.now(APOLLO)
+    with pytest.raises(Forbidden):
+        await kit.store.update(waiting, merged(waiting.document(), {"spec": {"seedName": "full"}}))
+    placed = await kit.changed(waiting, merged(waiting.document(), {"spec": {"seedName": SEED}}))
+    assert placed == await kit.now(APOLLO)
+    assert placed.pending == b""
+    assert "lastOperation" not in placed.document().get("status", {})
+    assert placed.parts.finalizers == ("gardener",)
+    assert (await kit.store.census())["shoots.waiting"] == 0
+
+
+async def test_a_shoot_counts_on_both_seeds_while_it_moves(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed("old"))
+    await kit.created(a_seed("new", shoots=1))
+    shoot = await kit.created(a_shoot(spec={"seedName": "old"}))
+    claimed = await kit.changed(shoot, merged(shoot.document(), {"status": {"seedName": "old"}}))
+    assert (await kit.store.usage()).seeds == {"old": 1}
+    before = await kit.store.usage()
+    moving = await kit.changed(claimed, merged(claimed.document(), {"spec": {"seedName": "new"}}))
+    usage = await kit.store.usage(before.version)
+    assert usage.seeds == {"new": 1}
+    assert usage.gains == before.gains, "nothing became free"
+    assert await kit.store.shoots_on("old") == await kit.store.shoots_on("new") == [APOLLO]
+    other = await kit.created(a_shoot("other"))
+    assert await kit.bound(other, "new") == "full"
+    await kit.fresh_news()
+    moved = await kit.changed(moving, merged(moving.document(), {"status": {"seedName": "new"}}))
+    assert [entry.left for entry in await kit.changes()] == [("old",)]
+    usage = await kit.store.usage(usage.version)
+    assert usage.seeds == {"old": 0}
+    assert usage.gains.usage == before.gains.usage + 1
+    assert moved.document()["metadata"]["labels"] == {"name.seed.gardener.cloud/new": "true"}
+
+
+async def test_a_shoot_leaves_its_seeds_when_it_is_gone_and_not_before(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed())
+    shoot = await kit.created(a_shoot(spec={"seedName": SEED}))
+    marked = stored(await kit.store.delete(shoot))
+    assert (await kit.store.usage()).seeds == {SEED: 1}
+    await kit.fresh_news()
+    await kit.changed(marked, merged(marked.document(), {"metadata": {"finalizers": []}}))
+    assert (await kit.store.usage()).seeds == {SEED: 0}
+    assert not await kit.store.shoots_on(SEED)
+    assert [(entry.verb, entry.left) for entry in await kit.changes()] == [("deleted", (SEED,))]
+
+
+async def test_usage_tells_only_what_changed_since(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed("one"))
+    await kit.created(a_seed("two"))
+    first, second = await shoots(kit, 2)
+    reply = await kit.store.bind([a_binding(first, "one")])
+    reply = await kit.store.bind([a_binding(second, "two")], reply.usage.version)
+    assert reply.usage.seeds == {"two": 1}
+    assert (await kit.store.usage(reply.usage.version)).seeds == {}
+    assert (await kit.store.usage()).seeds == {"one": 1, "two": 1}
+
+
+async def test_an_unbound_shoot_is_pending_again_and_frees_its_place(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed(shoots=1))
+    shoot = await kit.created(a_shoot(spec={"seedName": SEED}))
+    await kit.fresh_news()
+    unbound = merged(shoot.document(), {"spec": {"seedName": None}})
+    shoot = await kit.changed(shoot, unbound)
+    assert (await kit.changes())[0].left == (SEED,)
+    assert (await kit.store.usage()).seeds == {SEED: 0}
+    assert await kit.bound(shoot, SEED) == "bound"

@@ -1,0 +1,99 @@
+"""Lists in pages."""
+
+import pytest
+
+from gardenbus.common.errors import BadRequest
+from gardenbus.common.ports.store import Page
+from gardenbus.common.resources.keys import ObjectKey
+from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot, merged
+from tests.support.stores import StoreUnderTest
+
+
+async def names_of(kit: StoreUnderTest, kind: str, namespace: str | None = None, limit: int = 2) -> list[str]:
+    found: list[str] = []
+    token: str | None = None
+    while True:
+        page = await kit.store.list_page(kind, namespace, limit=limit, continue_token=token)
+        assert len(page.objects) <= limit
+        found += [f"{entry.key.namespace}/{entry.key.name}" for entry in page.objects]
+        token = page.continue_token
+        if token is None:
+            return found
+
+
+async def test_a_list_holds_every_object_of_its_kind_once_in_order(kit: StoreUnderTest) -> None:
+    for namespace, name in (("garden-b", "x"), ("garden-a", "z"), ("garden-a", "a.b"), ("garden", "m")):
+        await kit.created(a_shoot(name, namespace))
+    await kit.created(a_seed())
+    assert await names_of(kit, "shoot") == ["garden-a/a.b", "garden-a/z", "garden-b/x", "garden/m"]
+    assert await names_of(kit, "shoot", limit=1) == await names_of(kit, "shoot", limit=100)
+    assert await names_of(kit, "seed") == ["/aws-eu1"]
+    assert await names_of(kit, "project") == []
+
+
+async def test_a_list_of_one_namespace_leaves_out_its_neighbours(kit: StoreUnderTest) -> None:
+    for namespace in ("garden", "garden-a", "garden-a1", "garden0"):
+        for name in ("one", "two", "three"):
+            await kit.created(a_shoot(name, namespace))
+    assert await names_of(kit, "shoot", "garden") == ["garden/one", "garden/three", "garden/two"]
+    assert await names_of(kit, "shoot", "garden-a") == ["garden-a/one", "garden-a/three", "garden-a/two"]
+    assert await names_of(kit, "shoot", "nowhere") == []
+
+
+async def test_later_pages_carry_what_stood_when_the_first_was_read(kit: StoreUnderTest) -> None:
+    for name in ("a", "b", "c"):
+        await kit.created(a_project(name))
+    first = await kit.store.list_page("project", limit=2)
+    assert first.continue_token is not None
+    await kit.created(a_cloudprofile())
+    await kit.created(a_project("d"))
+    second = await kit.store.list_page("project", limit=2, continue_token=first.continue_token)
+    assert (second.version, second.gain) == (first.version, first.gain)
+    assert [entry.key.name for entry in second.objects] == ["c", "d"]
+    fresh = await kit.store.list_page("project", limit=2)
+    assert fresh.version > first.version
+    assert fresh.gain > first.gain
+
+
+async def test_a_list_shows_each_object_as_it_is_now(kit: StoreUnderTest) -> None:
+    seed = await kit.created(a_seed(), last_applied=b"{}")
+    changed = await kit.changed(seed, merged(seed.document(), {"metadata": {"labels": {"a": "b"}}}))
+    page = await kit.store.list_page("seed")
+    assert [entry.encoded() for entry in page.objects] == [changed.encoded()]
+    assert page.objects[0].last_applied == b"", "only the apiserver needs it, and it reads single objects"
+    assert page.version == changed.version
+
+
+async def test_a_page_has_at_most_200_objects(kit: StoreUnderTest) -> None:
+    for number in range(201):
+        await kit.created(a_project(f"p{number:03}"))
+    page: Page = await kit.store.list_page("project", limit=10_000)
+    assert len(page.objects) == 200
+    rest = await kit.store.list_page("project", limit=10_000, continue_token=page.continue_token)
+    assert [entry.key for entry in rest.objects] == [ObjectKey("project", "", "p200")]
+    assert rest.continue_token is None
+
+
+async def test_a_token_of_somebody_elses_is_a_bad_request(kit: StoreUnderTest) -> None:
+    for token in ("x", "bm8=", "ÄÖ", "W10="):
+        with pytest.raises(BadRequest):
+            await kit.store.list_page("seed", continue_token=token)
+
+
+async def test_the_census_counts_objects_by_kind_and_the_outbox(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed())
+    await kit.created(a_seed("second"))
+    shoot = await kit.created(a_shoot())
+    await kit.parked(shoot)
+    project = await kit.created(a_project())
+    await kit.store.delete(project)
+    census = await kit.store.census()
+    assert census == {
+        "objects.seed": 2,
+        "objects.shoot": 1,
+        "objects.project": 0,
+        "outbox": len(await kit.news()),
+        "shoots.pending": 1,
+        "shoots.waiting": 1,
+        "shoots.waiting_unseen": 1,
+    }

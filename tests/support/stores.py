@@ -1,0 +1,145 @@
+"""The store under test, on Redis or in memory, with what a test needs around it."""
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gardenbus.common.adapters.memory_outbox import MemoryOutbox
+from gardenbus.common.adapters.memory_store import MemoryStore
+from gardenbus.common.adapters.redis_connection import RedisConnection
+from gardenbus.common.adapters.redis_outbox import RedisOutbox
+from gardenbus.common.adapters.redis_store import RedisStore
+from gardenbus.common.ports.outbox import EventNews, News, ObjectNews, Outbox, WorkNews
+from gardenbus.common.ports.store import Binding, BindOutcome, Gains, Parked, Parking, Store, Superseded
+from gardenbus.common.resources.document import Document, StoredObject
+from gardenbus.common.resources.keys import ObjectKey
+from tests.support.clocks import FakeClock
+
+REPORTER = "tester"
+_prefixes = (f"test{number}" for number in itertools.count())
+
+
+@dataclass
+class StoreUnderTest:
+    """A store, its relay's side, and short cuts that every test of it takes."""
+
+    name: str
+    store: Store
+    outbox: Outbox
+    clock: FakeClock
+    connection: RedisConnection | None = None
+
+    def another_relay(self, leader: str = "another") -> Outbox:
+        """A second relay on the same store."""
+        if isinstance(self.store, MemoryStore):
+            return MemoryOutbox(self.store, leader=leader)
+        assert self.connection is not None
+        return RedisOutbox(self.connection, self.clock, leader=leader)
+
+    async def open(self, version: int = 0, gain: int = 0) -> None:
+        """Open it as a relay does."""
+        await self.outbox.lead(86_400)
+        await self.outbox.open(version, gain)
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let time go by, for the store too."""
+        self.clock.advance(seconds)
+        if self.connection is not None:
+            await asyncio.sleep(seconds)
+
+    async def created(self, document: Document, **options: Any) -> StoredObject:
+        """Create an object that nothing speaks against."""
+        return stored(await self.store.create(document, **options))
+
+    async def changed(self, base: StoredObject, document: Document, **options: Any) -> StoredObject:
+        """Update an object that nothing speaks against."""
+        return stored(await self.store.update(base, document, **options))
+
+    async def now(self, key: ObjectKey) -> StoredObject:
+        """An object that must be there."""
+        return stored(await self.store.get(key))
+
+    async def bound(self, shoot: StoredObject, seed: str, **changes: Any) -> BindOutcome:
+        """Bind one shoot as it was read."""
+        reply = await self.store.bind([a_binding(shoot, seed, **changes)])
+        return reply.outcomes[0]
+
+    async def parked(self, shoot: StoredObject, **changes: Any) -> Parked:
+        """Park one shoot as it was read, on what is gained by now."""
+        gains = (await self.store.usage()).gains
+        reply = await self.store.park([a_parking(shoot, **{"seen": gains, **changes})])
+        return reply.outcomes[0]
+
+    async def news(self) -> Sequence[News]:
+        """The whole outbox."""
+        return (await self.outbox.head(100_000)).news
+
+    async def fresh_news(self) -> Sequence[News]:
+        """What came since this was called last."""
+        news = await self.news()
+        if news:
+            await self.outbox.trim(news[-1].entry, {})
+        return news
+
+    async def work(self) -> list[str]:
+        """The queue entries that came since."""
+        return [entry.tail for entry in await self.fresh_news() if isinstance(entry, WorkNews)]
+
+    async def changes(self) -> list[ObjectNews]:
+        """The announcements of objects that came since."""
+        return [entry for entry in await self.fresh_news() if isinstance(entry, ObjectNews)]
+
+    async def events(self) -> list[EventNews]:
+        """The Events that came since."""
+        return [entry for entry in await self.fresh_news() if isinstance(entry, EventNews)]
+
+
+def in_memory(*, is_open: bool = True) -> StoreUnderTest:
+    """A store in memory; open unless said otherwise."""
+    clock = FakeClock()
+    store = MemoryStore(clock, reporter=REPORTER, is_open=is_open)
+    return StoreUnderTest("memory", store, MemoryOutbox(store), clock)
+
+
+def on_redis(url: str, prefix: str | None = None) -> StoreUnderTest:
+    """A store on Redis below a prefix of its own; closed. Close its connection at the end."""
+    clock = FakeClock()
+    connection = RedisConnection(url, prefix or next(_prefixes), timeout_seconds=5)
+    store = RedisStore(connection, clock, reporter=REPORTER)
+    return StoreUnderTest("redis", store, RedisOutbox(connection, clock, leader="relay"), clock, connection)
+
+
+def stored(answer: StoredObject | Superseded | None) -> StoredObject:
+    """An answer that must be an object."""
+    assert isinstance(answer, StoredObject), answer
+    return answer
+
+
+def a_binding(shoot: StoredObject, seed: str, *, gate: int | None = None, spec: Document | None = None) -> Binding:
+    """The placement of a shoot as it was read."""
+    return Binding(shoot.key.namespace, shoot.key.name, shoot.uid, shoot.generation, seed, gate, spec)
+
+
+def a_parking(
+    shoot: StoredObject,
+    *,
+    seen: Gains,
+    message: str = "no seed fits",
+    waiting_class: str = "small",
+    descriptor: bytes = b'{"size":1}',
+    scheduler_name: str = "default-scheduler",
+) -> Parking:
+    """The refusal of a shoot as it was read."""
+    return Parking(
+        namespace=shoot.key.namespace,
+        name=shoot.key.name,
+        uid=shoot.uid,
+        generation=shoot.generation,
+        scheduler_name=scheduler_name,
+        waiting_class=waiting_class,
+        descriptor=descriptor,
+        seen=seen,
+        message=message,
+    )
