@@ -6,13 +6,14 @@ from typing import Any
 import msgspec
 
 from gardenbus.apiserver.reconcilers.selection import Chooses, selection
-from gardenbus.apiserver.reconcilers.speaking import Wanted, key_in, list_in
-from gardenbus.common.errors import BadRequest, GardenbusError, NotFound, Unsupported
+from gardenbus.apiserver.reconcilers.speaking import Wanted, key_in, list_in, scheduler_explains
+from gardenbus.common.errors import BadRequest, GardenbusError, NotFound, Unavailable, Unsupported
 from gardenbus.common.ports.bus import Bus, Delivered, ReplayDone
 from gardenbus.common.ports.store import Page, Store
 from gardenbus.common.resources.document import section
 from gardenbus.common.resources.keys import CLUSTER_SCOPE, LEASE_NAMESPACE, ObjectKey, Subjects
 from gardenbus.common.resources.kinds import KINDS, understood_kinds
+from gardenbus.common.resources.shoots import DEFAULT_SCHEDULER
 
 DEFAULT_LIMIT = 500
 """Objects of a list that asks for no limit; the rest comes with `continue`."""
@@ -22,6 +23,9 @@ ANSWER_LIMIT = 6 * 1024 * 1024
 
 SCAN_LIMIT = 5_000
 """Objects that one request looks through for a selector before it answers with `continue`."""
+
+SCHEDULER_SECONDS = 3.0
+"""How long a scheduler is waited for to explain a shoot."""
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -133,7 +137,10 @@ class Reader:
         ]
 
     async def explain(self, tail: str) -> Any:
-        """Where a shoot stands and, while it waits, why: what is stored of it."""
+        """Where a shoot stands and, while it waits, why: what is stored of it, and what its scheduler says now.
+
+        `considered` is null when its scheduler does not answer (or is somebody's own).
+        """
         key = await self.key(tail)
         if key.kind != "shoot":
             raise Unsupported(f"explain.{tail}: only shoots are explained")
@@ -141,13 +148,24 @@ class Reader:
         if stored is None:
             raise NotFound(f"{key} is not there")
         refusal = _decode(b"{" + stored.pending + b"}")
+        scheduler_name = str(section(stored.document(), "spec").get("schedulerName") or DEFAULT_SCHEDULER)
         return {
             "shoot": f"{key.namespace}/{key.name}",
             "seed": stored.parts.seed_name or None,
+            "schedulerName": scheduler_name,
             "generation": stored.generation,
             "message": refusal.get("description"),
             "since": refusal.get("lastUpdateTime"),
+            "considered": await self._considered(key, scheduler_name),
         }
+
+    async def _considered(self, key: ObjectKey, scheduler_name: str) -> Any:
+        subject = scheduler_explains(self._subjects, scheduler_name, key)
+        try:
+            answer = _decode(await self._bus.request(subject, b"", timeout_seconds=SCHEDULER_SECONDS))
+        except (Unavailable, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        return answer.get("result")
 
     # ------------------------------------------------------------------------------------------ lists
 
