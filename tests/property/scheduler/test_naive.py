@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.seeds import may_gain
 from gardenbus.common.resources.shoots import Shoot
-from gardenbus.scheduler.decide.outcome import Placement
+from gardenbus.scheduler.decide.outcome import Placement, Refusal
 from gardenbus.scheduler.decide.placement import decide, explain, free_places
 from gardenbus.scheduler.decide.request import descriptor, request_from_descriptor, request_of, waiting_class
 from gardenbus.scheduler.simulate import simulate, snapshot_of
@@ -274,6 +275,22 @@ def test_a_class_is_what_a_decision_reads_and_survives_the_store(one: Document, 
     request, another = (request_of(Shoot.from_document(document)) for document in (one, other))
     assert request_from_descriptor(descriptor(request)) == request
     assert (waiting_class(request) == waiting_class(another)) == (request == another)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(landscapes(), st.data(), strategy_names)
+def test_no_change_of_a_seed_makes_a_shoot_fit_without_being_a_gain(
+    documents: list[Document], data: st.DataObject, strategy: str
+) -> None:
+    name = data.draw(st.sampled_from(NAMES))
+    others = [document for document in documents if (document["kind"], document["metadata"]["name"]) != ("Seed", name)]
+    old, new = (data.draw(st.one_of(st.none(), seeds(name))) for _ in range(2))
+    before, after = (snapshot_of([*others, *([seed] if seed else [])], strategy) for seed in (old, new))
+    for document in others:
+        if document["kind"] == "Shoot":
+            request = request_of(Shoot.from_document(document))
+            if isinstance(decide(request, before), Refusal) and isinstance(decide(request, after), Placement):
+                assert may_gain(old, new)
 
 
 GOLDEN = Path(os.environ.get("GARDENBUS_SHARED", Path(__file__).resolve().parents[4] / "shared")) / "golden"

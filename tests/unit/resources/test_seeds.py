@@ -64,7 +64,9 @@ OLD = a_seed(shoots="2")
     [
         (None, OLD, True),
         (None, a_seed(ready=False), False),
-        (OLD, None, False),
+        (OLD, None, True),
+        (a_seed(ready=False), None, False),
+        (a_seed(ready=False), a_seed(ready=False, metadata={"labels": {"a": "b"}}), False),
         (OLD, OLD, False),
         (OLD, a_seed(shoots="3"), True),
         (OLD, a_seed(shoots="1"), False),
@@ -72,8 +74,8 @@ OLD = a_seed(shoots="2")
         (a_seed(ready=False), OLD, True),
         (OLD, merged(OLD, {"spec": {"taints": []}}), True),
         (OLD, merged(OLD, {"metadata": {"labels": {"x": "y"}}}), True),
-        (OLD, merged(OLD, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}), False),
-        (OLD, merged(OLD, {"spec": {"settings": {"scheduling": {"visible": False}}}}), False),
+        (OLD, merged(OLD, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}), True),
+        (OLD, merged(OLD, {"spec": {"settings": {"scheduling": {"visible": False}}}}), True),
     ],
 )
 def test_a_gain_is_what_may_make_something_fit(old: Document | None, new: Document | None, gained: bool) -> None:

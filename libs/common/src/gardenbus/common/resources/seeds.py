@@ -174,12 +174,17 @@ def gate_content(document: Document) -> bytes:
 
 
 def may_gain(old: Document | None, new: Document | None) -> bool:
-    """Whether a shoot may fit on the new Seed that did not fit on the old one."""
-    if new is None or not _is_open(new):
+    """Whether a shoot may fit somewhere after the change that fitted nowhere before.
+
+    The loss of a seed counts too: while it stood, seeds that only prefer zones in common may have been pushed aside,
+    and its default domains may have bound shoots to it.
+    """
+    was_open, is_open = old is not None and _is_open(old), new is not None and _is_open(new)
+    if old is None or new is None or was_open != is_open:
+        return was_open or is_open
+    if not is_open:
         return False
-    if old is None or gate_content(old) != gate_content(new):
-        return True
-    return _capacity_or_none_left(new) > _capacity_or_none_left(old)
+    return gate_content(old) != gate_content(new) or _capacity_or_none_left(new) > _capacity_or_none_left(old)
 
 
 def document_is_ready(document: Document) -> bool:
