@@ -1,0 +1,99 @@
+"""What a gardenlet may report."""
+
+from typing import Any
+
+import pytest
+
+from gardenbus.apiserver.reconcilers.report_rules import (
+    bumps_generation,
+    check_seed_claim,
+    check_shoot,
+    finish_deletion,
+    reported_event,
+    reported_status,
+)
+from gardenbus.common.errors import BadRequest, Forbidden
+from tests.support.builders import NOW, a_shoot
+
+
+def on(seed: str, actual: str = "", **status: Any) -> dict[str, Any]:
+    return a_shoot(spec={"seedName": seed}, status={**({"seedName": actual} if actual else {}), **status})
+
+
+@pytest.mark.parametrize(("shoot", "seed"), [(on("a"), "a"), (on("a", "a"), "a"), (on("new", "old"), "old")])
+def test_the_gardenlet_where_the_shoot_stands_is_responsible(shoot: dict[str, Any], seed: str) -> None:
+    check_shoot(shoot, seed, "it")
+    with pytest.raises(Forbidden, match=f"belongs to seed {seed}"):
+        check_shoot(shoot, "other", "it")
+
+
+def test_nobody_is_responsible_for_a_shoot_without_seed() -> None:
+    with pytest.raises(Forbidden, match="no seed yet"):
+        check_shoot(a_shoot(), "a", "it")
+
+
+def test_the_claim_is_the_only_move_of_status_seed_name() -> None:
+    check_seed_claim(on("a"), {"seedName": "a"})
+    check_seed_claim(on("a", "a"), {"seedName": "a"})
+    check_seed_claim(on("a", "a"), {})
+    for shoot, wanted in [(on("a"), "b"), (on("a", "a"), "b"), (on("a", "a"), None), (on("new", "old"), "new")]:
+        with pytest.raises(Forbidden, match=r"status\.seedName"):
+            check_seed_claim(shoot, {"seedName": wanted})
+
+
+def test_a_prepared_migration_hands_the_shoot_over() -> None:
+    migrated = {"type": "Migrate", "state": "Succeeded"}
+    check_seed_claim(on("new", "old"), {"seedName": "new", "lastOperation": migrated})
+    check_seed_claim(on("new", "old", lastOperation=migrated), {"seedName": "new"})
+    with pytest.raises(Forbidden):
+        check_seed_claim(on("new", "old", lastOperation=migrated), {"seedName": "third"})
+
+    assert bumps_generation(on("new", "old"), on("new", "new", lastOperation=migrated))
+    assert not bumps_generation(on("new", "new", lastOperation=migrated), on("new", "new", lastOperation=migrated))
+
+
+def test_a_complete_deletion_takes_the_finalizer_off() -> None:
+    deleted = {"lastOperation": {"type": "Delete", "state": "Succeeded", "progress": 100}}
+    held = {"deletionTimestamp": NOW, "finalizers": ["gardener", "mine"]}
+
+    assert finish_deletion(a_shoot(metadata=held, status=deleted))["metadata"]["finalizers"] == ["mine"]
+    alone = finish_deletion(a_shoot(metadata={**held, "finalizers": ["gardener"]}, status=deleted))
+    assert "finalizers" not in alone["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "operation"),
+    [
+        ({"deletionTimestamp": NOW}, {"type": "Delete", "state": "Processing", "progress": 100}),
+        ({"deletionTimestamp": NOW}, {"type": "Delete", "state": "Succeeded", "progress": 90}),
+        ({"deletionTimestamp": NOW}, {"type": "Reconcile", "state": "Succeeded", "progress": 100}),
+        ({}, {"type": "Delete", "state": "Succeeded", "progress": 100}),
+    ],
+)
+def test_the_finalizer_stays_until_then(metadata: dict[str, Any], operation: dict[str, Any]) -> None:
+    shoot = a_shoot(metadata={"finalizers": ["gardener"], **metadata}, status={"lastOperation": operation})
+
+    assert finish_deletion(shoot) is shoot
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "status"),
+        ({"status": []}, "status"),
+        ({"status": {"conditions": {}}}, r"status\.conditions"),
+        ({"status": {"conditions": [{"status": "True"}]}}, r"status\.conditions\[0\]\.type"),
+        ({"status": {"constraints": ["x"]}}, r"status\.constraints\[0\]\.type"),
+        ({"status": {"lastOperation": "done"}}, r"status\.lastOperation"),
+    ],
+)
+def test_a_malformed_status_is_named(body: dict[str, Any], field: str) -> None:
+    with pytest.raises(BadRequest, match=field):
+        reported_status(body)
+
+
+def test_an_event_needs_a_type_and_a_reason() -> None:
+    assert reported_event({"type": "Normal", "reason": "Started", "message": "go"}) == ("Normal", "Started", "go", "")
+    for body in ({"reason": "x"}, {"type": "Error", "reason": "x"}, {"type": "Normal"}, {"type": 1, "reason": "x"}):
+        with pytest.raises(BadRequest):
+            reported_event(body)
