@@ -1,0 +1,78 @@
+"""What a gardenlet remembers of one shoot: the run of its flow and the status that it reported.
+
+The backend keeps it together with what the steps made, so that a step and its completion are one write.
+"""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from gardenbus.common.resources.document import Document
+from gardenbus.gardenlet.decide.flows import OperationType
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a flow: `number` counts the runs of this shoot, `done` are the steps completed."""
+
+    operation: OperationType
+    generation: int
+    number: int
+    done: tuple[str, ...] = ()
+
+
+class ShootRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is kept of a shoot.
+
+    `resources` are what the steps made (step → what and when), `applied` counts how often each step took effect,
+    `failed` how often each requested failure occurred. `retry_at` is when a failed run may go on, `attempts` how
+    often it failed.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    has_workers: bool = True
+    run: Run | None = None
+    status: Document = {}
+    attempts: int = 0
+    retry_at: datetime | None = None
+    resources: dict[str, dict[str, Any]] = {}
+    applied: dict[str, int] = {}
+    failed: dict[str, int] = {}
+
+    @property
+    def last_operation(self) -> Document:
+        """status.lastOperation as last reported; empty before the first."""
+        operation: Document = self.status.get("lastOperation") or {}
+        return operation
+
+    @property
+    def is_torn_down(self) -> bool:
+        """Whether nothing of the shoot is left but this record."""
+        return self.last_operation.get("type") == "Delete" and self.last_operation.get("state") == "Succeeded"
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the last operation built the shoot and succeeded."""
+        return self.last_operation.get("type") != "Delete" and self.last_operation.get("state") == "Succeeded"
+
+    @property
+    def was_created(self) -> bool:
+        """Whether the creation succeeded once."""
+        return bool(self.last_operation) and (
+            self.last_operation.get("type") != "Create" or self.last_operation.get("state") == "Succeeded"
+        )
+
+
+def with_status(record: ShootRecord, patch: Document) -> ShootRecord:
+    """The record with a status patch taken in: fields set whole, None takes one away."""
+    status = {name: value for name, value in (record.status | patch).items() if value is not None}
+    return msgspec.structs.replace(record, status=status)
+
+
+def with_step_done(record: ShootRecord, step: str) -> ShootRecord:
+    """The record with a step of the current run completed."""
+    assert record.run is not None
+    run = msgspec.structs.replace(record.run, done=(*record.run.done, step))
+    return msgspec.structs.replace(record, run=run, applied={**record.applied, step: record.applied.get(step, 0) + 1})

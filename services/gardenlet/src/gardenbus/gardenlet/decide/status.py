@@ -1,0 +1,187 @@
+"""What is reported of a shoot: patches of its status, with Gardener's texts.
+
+A patch holds whole fields; None takes a field away.
+Source: Gardener's `gardenlet/controller/shoot/shoot/reconciler.go` and `gardenlet/controller/shoot/care`.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from gardenbus.common.ports.clock import timestamp
+from gardenbus.common.resources.conditions import FALSE, TRUE, build_condition, get_or_init
+from gardenbus.common.resources.document import Document
+from gardenbus.gardenlet.decide.failures import StepFailure, is_final
+from gardenbus.gardenlet.decide.flows import OperationType, shoot_flow
+from gardenbus.gardenlet.decide.operations import ShootTold
+from gardenbus.gardenlet.decide.record import Run, ShootRecord
+
+WILL_BE_RETRIED = " Operation will be retried."
+
+_STARTED: Mapping[OperationType, str] = {
+    "Create": "Reconciliation of Shoot cluster initialized.",
+    "Reconcile": "Reconciliation of Shoot cluster initialized.",
+    "Delete": "Deletion of Shoot cluster in progress.",
+}
+_SUCCEEDED: Mapping[OperationType, str] = {
+    "Create": "Shoot cluster has been successfully reconciled.",
+    "Reconcile": "Shoot cluster has been successfully reconciled.",
+    "Delete": "Shoot cluster has been successfully deleted.",
+}
+
+CONDITIONS: Mapping[str, tuple[str, str, str]] = {
+    "APIServerAvailable": (
+        "HealthzRequestSucceeded",
+        "API server /healthz endpoint responded with success status code.",
+        "HealthzRequestFailed",
+    ),
+    "ControlPlaneHealthy": (
+        "ControlPlaneRunning",
+        "All control plane components are healthy.",
+        "ControlPlaneUnhealthy",
+    ),
+    "ObservabilityComponentsHealthy": (
+        "ObservabilityComponentsRunning",
+        "All observability components are healthy.",
+        "ObservabilityComponentsUnhealthy",
+    ),
+    "EveryNodeReady": ("EveryNodeReady", "All nodes are ready.", "NodesUnhealthy"),
+    "SystemComponentsHealthy": (
+        "SystemComponentsRunning",
+        "All system components are healthy.",
+        "SystemComponentsUnhealthy",
+    ),
+}
+"""The conditions of a shoot: reason and message when True, reason when False."""
+
+CONSTRAINTS: Mapping[str, tuple[str, str, str]] = {
+    "HibernationPossible": ("NoProblematicWebhooks", "All webhooks are properly configured.", "ProblematicWebhooks"),
+    "MaintenancePreconditionsSatisfied": (
+        "NoProblematicWebhooks",
+        "All webhooks are properly configured.",
+        "ProblematicWebhooks",
+    ),
+}
+"""The constraints of a shoot, in the same form."""
+
+
+def technical_id(namespace: str, name: str) -> str:
+    """The shoot's namespace on its seed: `shoot--<project>--<name>`; the project's `garden-` prefix is left out."""
+    return f"shoot--{namespace.removeprefix('garden-')}--{name}"
+
+
+def last_operation(operation: OperationType, state: str, progress: int, description: str, *, now: datetime) -> Document:
+    """A status.lastOperation."""
+    return {
+        "type": operation,
+        "state": state,
+        "progress": progress,
+        "description": description,
+        "lastUpdateTime": timestamp(now),
+    }
+
+
+def started(
+    told: ShootTold, record: ShootRecord, run: Run, *, seed_name: str, gardener: Document, now: datetime
+) -> Document:
+    """What is reported when a run begins or goes on."""
+    old = record.last_operation
+    progress = shoot_flow(run.operation, has_workers=record.has_workers).progress(run.done)
+    fresh_cycle = (
+        record.status.get("retryCycleStartTime") is None
+        or record.status.get("observedGeneration") != told.generation
+        or (run.operation == "Delete" and old.get("type") != "Delete")
+    )
+    return {
+        "lastOperation": last_operation(run.operation, "Processing", progress, _STARTED[run.operation], now=now),
+        "observedGeneration": told.generation,
+        "retryCycleStartTime": timestamp(now) if fresh_cycle else record.status["retryCycleStartTime"],
+        "technicalID": record.status.get("technicalID")
+        or told.status.get("technicalID")
+        or technical_id(told.namespace, told.name),
+        "uid": told.uid,
+        "seedName": seed_name,
+        "gardener": gardener,
+    }
+
+
+def progressed(record: ShootRecord, running: Sequence[str], *, now: datetime) -> Document:
+    """What is reported when a step has ended: `running` are the steps in work, by their tasks."""
+    assert record.run is not None
+    run = record.run
+    flow = shoot_flow(run.operation, has_workers=record.has_workers)
+    description = ", ".join(running) or (
+        f"{flow.name} finished" if flow.is_complete(run.done) else f"Starting {flow.name}"
+    )
+    return {"lastOperation": last_operation(run.operation, "Processing", flow.progress(run.done), description, now=now)}
+
+
+def succeeded(operation: OperationType, *, now: datetime) -> Document:
+    """What is reported when a run is complete."""
+    return {
+        "lastOperation": last_operation(operation, "Succeeded", 100, _SUCCEEDED[operation], now=now),
+        "lastErrors": None,
+        "retryCycleStartTime": None,
+    }
+
+
+def failed(
+    record: ShootRecord, failures: Sequence[StepFailure], *, retry_duration: timedelta, now: datetime
+) -> Document:
+    """What is reported when steps of a run failed.
+
+    Failed, for good, after a code that is not tried again or when `retry_duration` is over; else Error.
+    """
+    assert record.run is not None
+    run = record.run
+    flow = shoot_flow(run.operation, has_workers=record.has_workers)
+    descriptions = [f'task "{failure.task}" failed: {failure.message}' for failure in failures]
+    text = f'Flow "{flow.name}" encountered task errors: [{", ".join(descriptions)}]'
+    began = record.status.get("retryCycleStartTime")
+    exhausted = began is not None and now - datetime.fromisoformat(began) > retry_duration
+    is_last = exhausted or is_final(failures)
+    state, description = ("Failed", text) if is_last else ("Error", text + WILL_BE_RETRIED)
+    patch: Document = {
+        "lastOperation": last_operation(run.operation, state, flow.progress(run.done), description, now=now),
+        "lastErrors": [
+            {
+                "taskID": failure.task,
+                "description": text,
+                **({"codes": list(failure.codes)} if failure.codes else {}),
+                "lastUpdateTime": timestamp(now),
+            }
+            for failure, text in zip(failures, descriptions, strict=True)
+        ],
+    }
+    return patch | ({"retryCycleStartTime": None} if is_last else {})
+
+
+def seed_unfit(operation: OperationType, old: Document, problem: str, *, now: datetime) -> Document | None:
+    """What is reported when the seed cannot be worked on; None when that was said already. Never Failed."""
+    text = f"Shoot cannot be reconciled on seed: {problem}{WILL_BE_RETRIED}"
+    if old.get("state") == "Error" and old.get("description") == text:
+        return None
+    return {"lastOperation": last_operation(operation, "Error", int(old.get("progress") or 0), text, now=now)}
+
+
+def cared(status: Document, problems: Mapping[str, str], *, has_workers: bool, now: datetime) -> Document:
+    """Conditions and constraints by what the backend found: `problems` maps a type to what is wrong.
+
+    Only fields in which something differs are in the patch. A check says True or False, never Progressing.
+    """
+    patch: Document = {}
+    for field, checks in (("conditions", CONDITIONS), ("constraints", CONSTRAINTS)):
+        old: list[Document] = status.get(field) or []
+        checked = [
+            _checked(get_or_init(old, kind, timestamp(now)), texts, problems.get(kind), now=now)
+            for kind, texts in checks.items()
+            if has_workers or kind != "EveryNodeReady"
+        ]
+        if any(condition not in old for condition in checked):
+            patch[field] = checked
+    return patch
+
+
+def _checked(old: Document, texts: tuple[str, str, str], problem: str | None, *, now: datetime) -> Document:
+    reason_true, message, reason_false = texts
+    status, reason, text = (TRUE, reason_true, message) if problem is None else (FALSE, reason_false, problem)
+    return build_condition(old, now=timestamp(now), status=status, reason=reason, message=text)[0]
