@@ -1,0 +1,169 @@
+"""One embedded landscape: servers first, then services; kept running, told in landscape.json, stopped in order."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from gardenbus.cli.documents import Sorted
+from gardenbus.cli.supervisor.configurations import write_configurations
+from gardenbus.cli.supervisor.directory import LandscapeDirectory, LandscapeFile, ServiceEntry, write_whole
+from gardenbus.cli.supervisor.plan import STOP_ORDER, Addresses, ChildSpec, service_specs
+from gardenbus.cli.supervisor.ports import LOOPBACK, choose_port
+from gardenbus.cli.supervisor.processes import ManagedProcess
+from gardenbus.cli.supervisor.servers import NATS, REDIS, find_server, nats_configuration, redis_configuration
+
+START_SECONDS = 60.0
+INVALID_SETTINGS = 2
+
+
+class StartFailed(Exception):
+    """The landscape did not come up; the message says which process and why."""
+
+
+class UpOptions(NamedTuple):
+    """What the user asked for."""
+
+    directory: Path
+    given: Sorted
+    replicas: Mapping[str, int]
+    nats_url: str | None = None
+    redis_url: str | None = None
+    nats_port: int | None = None
+    redis_port: int | None = None
+    prefix: str = "garden"
+    log_level: str | None = None
+
+
+class EmbeddedLandscape:
+    """All processes of one landscape. Needs the directory's lock to be held."""
+
+    def __init__(self, options: UpOptions, *, say: Callable[[str], None]) -> None:
+        self._options = options
+        self._say = say
+        self.directory = LandscapeDirectory(options.directory)
+        self.processes: list[ManagedProcess] = []
+        self.seeds: Sequence[str] = ()
+        """Seeds whose gardenlets are started here."""
+        self._ports: dict[str, int] = {}
+        self._addresses = Addresses("", "", options.prefix)
+        self._file_state = LandscapeFile(nats_url="", redis_url="")
+        self._supervisor_pid: int | None = None
+
+    @property
+    def addresses(self) -> Addresses:
+        """How to reach it."""
+        return self._addresses
+
+    async def start(self, supervisor_pid: int) -> None:
+        """Bring everything up until it is ready. Raises StartFailed, PortTaken, ServerMissing."""
+        self.directory.prepare()
+        self._supervisor_pid = supervisor_pid
+        servers = self._server_specs()
+        self._write("starting")
+        await self._start_all(servers)
+        configurations, self.seeds = write_configurations(self.directory, self._options.given)
+        await self._start_all(
+            service_specs(
+                self.directory,
+                addresses=self._addresses,
+                configurations=configurations,
+                replicas=self._options.replicas,
+                log_level=self._options.log_level,
+            )
+        )
+        self._write("ready")
+
+    async def stop(self) -> None:
+        """Stop everything, those first whom nobody waits for."""
+        self._write("stopping")
+        for roles in STOP_ORDER:
+            group = [process for process in self.processes if process.spec.role in roles]
+            await asyncio.gather(*(process.stop() for process in group))
+        self._supervisor_pid = None
+        self._write("stopped")
+
+    def _server_specs(self) -> list[ChildSpec]:
+        before = self.directory.read()
+        previous = before.ports if before else {}
+        taken: set[int] = set()
+        specs: list[ChildSpec] = []
+        nats_url, redis_url = self._options.nats_url, self._options.redis_url
+        if nats_url is None:
+            port = choose_port(self._options.nats_port, previous.get("nats"), taken)
+            monitor = choose_port(None, previous.get("nats-monitor"), taken)
+            self._ports |= {"nats": port, "nats-monitor": monitor}
+            specs.append(self._nats_spec(port, monitor))
+            nats_url = f"nats://{LOOPBACK}:{port}"
+        if redis_url is None:
+            port = choose_port(self._options.redis_port, previous.get("redis"), taken)
+            self._ports["redis"] = port
+            specs.append(self._redis_spec(port))
+            redis_url = f"redis://{LOOPBACK}:{port}/0"
+        self._addresses = Addresses(nats_url, redis_url, self._options.prefix)
+        return specs
+
+    def _nats_spec(self, port: int, monitor_port: int) -> ChildSpec:
+        program = find_server(NATS)
+        file = self.directory.config / "nats.conf"
+        text = nats_configuration(port=port, monitor_port=monitor_port, store=self.directory.nats)
+        write_whole(file, text.encode())
+        return ChildSpec(
+            name="nats",
+            role="nats",
+            command=[str(program), "-c", str(file)],
+            environ={},
+            kind="nats",
+            port=monitor_port,
+        )
+
+    def _redis_spec(self, port: int) -> ChildSpec:
+        program = find_server(REDIS)
+        file = self.directory.config / "redis.conf"
+        write_whole(file, redis_configuration(port=port, store=self.directory.redis).encode())
+        return ChildSpec(
+            name="redis", role="redis", command=[str(program), str(file)], environ={}, kind="redis", port=port
+        )
+
+    async def _start_all(self, specs: Sequence[ChildSpec]) -> None:
+        started = [
+            ManagedProcess(spec, self.directory, say=self._say, changed=lambda: self._write(None)) for spec in specs
+        ]
+        self.processes += started
+        for process in started:
+            process.start()
+        deadline = asyncio.get_running_loop().time() + START_SECONDS
+        while waiting := [process for process in started if process.state != "ready"]:
+            for process in waiting:
+                if process.last_exit == INVALID_SETTINGS:
+                    raise StartFailed(f"{process.spec.name} refuses its settings: {_tail(process.log_file)}")
+            if asyncio.get_running_loop().time() > deadline:
+                troubles = "; ".join(f"{process.spec.name}: {process.trouble}" for process in waiting)
+                raise StartFailed(f"not ready within {START_SECONDS:g} s: {troubles} (logs: {self.directory.logs})")
+            await asyncio.sleep(0.05)
+
+    def _write(self, state: str | None) -> None:
+        """Keep landscape.json current; None keeps the state that it tells."""
+        entries = [process.entry() for process in self.processes]
+        external = {"nats": self._options.nats_url, "redis": self._options.redis_url}
+        entries = [ServiceEntry(name=name) for name, url in external.items() if url] + entries
+        landscape = LandscapeFile(
+            nats_url=self._addresses.nats_url,
+            redis_url=self._addresses.redis_url,
+            prefix=self._addresses.prefix,
+            services=tuple(entries),
+            state=state or self._file_state.state,  # pyright: ignore[reportArgumentType]
+            supervisor_pid=self._supervisor_pid,
+            ports=self._ports,
+        )
+        if landscape != self._file_state:
+            self._file_state = landscape
+            self.directory.write(landscape)
+
+
+def _tail(file: Path, lines: int = 5) -> str:
+    try:
+        text = file.read_text(errors="replace")
+    except OSError:
+        return "no log"
+    return " | ".join(text.splitlines()[-lines:])

@@ -1,0 +1,119 @@
+"""Which processes make a landscape, and how each is started. Pure."""
+
+import itertools
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from gardenbus.cli.supervisor.directory import LandscapeDirectory
+
+GARDENLETS_PER_PROCESS = 50
+SCALABLE = ("relay", "apiserver", "scheduler", "lifecycle", "gardenlet")
+STOP_ORDER: Sequence[frozenset[str]] = (
+    frozenset({"gardenlet", "lifecycle", "scheduler"}),
+    frozenset({"apiserver"}),
+    frozenset({"relay"}),
+    frozenset({"nats", "redis"}),
+)
+"""Who goes first: nobody is stopped before those whose news it still has to carry."""
+
+
+class ChildSpec(NamedTuple):
+    """One process. `kind` tells how its health is asked for: over HTTP as told in a file, NATS', or Redis'."""
+
+    name: str
+    role: str
+    command: Sequence[str]
+    environ: Mapping[str, str]
+    kind: Literal["service", "nats", "redis"] = "service"
+    port: int | None = None
+    """Where Redis listens, or NATS' monitoring."""
+
+
+class Addresses(NamedTuple):
+    """How the services find their servers."""
+
+    nats_url: str
+    redis_url: str
+    prefix: str
+
+    def environ(self) -> dict[str, str]:
+        """The same as environment variables."""
+        return {
+            "GARDENBUS_NATS_URL": self.nats_url,
+            "GARDENBUS_REDIS_URL": self.redis_url,
+            "GARDENBUS_PREFIX": self.prefix,
+        }
+
+
+class Configurations(NamedTuple):
+    """Configuration files that were written for the services."""
+
+    scheduler: Path
+    lifecycle: Path | None
+    gardenlets: Sequence[Path]
+
+
+def service_specs(
+    directory: LandscapeDirectory,
+    *,
+    addresses: Addresses,
+    configurations: Configurations,
+    replicas: Mapping[str, int],
+    log_level: str | None = None,
+) -> list[ChildSpec]:
+    """All services, in the order of their start. Without gardenlet configurations there is no gardenlet."""
+    arguments: dict[str, Sequence[Sequence[str]]] = {
+        "relay": [[]],
+        "apiserver": [[]],
+        "scheduler": [["--config", str(configurations.scheduler)]],
+        "lifecycle": [["--config", str(configurations.lifecycle)] if configurations.lifecycle else []],
+        "gardenlet": [
+            ["--config", str(file), "--state-dir", str(directory.gardenlets)] for file in configurations.gardenlets
+        ],
+    }
+    specs: list[ChildSpec] = []
+    for role, variants in arguments.items():
+        runs = [variant for variant in variants for _ in range(replicas.get(role, 1))]
+        for number, variant in enumerate(runs, 1):
+            name = role if len(runs) == 1 else f"{role}-{number}"
+            specs.append(
+                ChildSpec(
+                    name=name,
+                    role=role,
+                    command=[sys.executable, "-m", f"gardenbus.{role}", *variant],
+                    environ=addresses.environ() | _own_environ(directory, name, log_level),
+                )
+            )
+    return specs
+
+
+def _own_environ(directory: LandscapeDirectory, name: str, log_level: str | None) -> dict[str, str]:
+    return {
+        "GARDENBUS_HEALTH_FILE": str(directory.health / f"{name}.json"),
+        "GARDENBUS_HEALTH_PORT": "0",
+        "GARDENBUS_HEALTH_HOST": "127.0.0.1",
+        "GARDENBUS_LOG_FORMAT": "json",
+        **({"GARDENBUS_LOG_LEVEL": log_level} if log_level else {}),
+    }
+
+
+def parse_replicas(values: Sequence[str]) -> dict[str, int]:
+    """Read `scheduler=2` …; raises ValueError, saying what is wrong."""
+    replicas: dict[str, int] = {}
+    for value in values:
+        role, _, count = value.partition("=")
+        if role not in SCALABLE:
+            raise ValueError(f"{value!r}: {role!r} is no service; there are {', '.join(SCALABLE)}")
+        if not count.isdecimal():
+            raise ValueError(f"{value!r}: write it as {role}=2")
+        replicas[role] = int(count)
+    return replicas
+
+
+def in_groups(count: int, largest: int = GARDENLETS_PER_PROCESS) -> list[slice]:
+    """How many gardenlets go into which process: as few processes as possible, evenly filled."""
+    groups = -(-count // largest)
+    bounds = [count * number // groups for number in range(groups + 1)] if groups else []
+    return [slice(start, end) for start, end in itertools.pairwise(bounds)]
