@@ -56,32 +56,37 @@ class Intake:
         self._clock = clock
         self._batch = batch
         self._stopping = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._ended = asyncio.Event()
+        self._ended.set()
 
     async def run(self, *, deliveries_max: int, wait_seconds: float) -> None:
         """Take batches until `stop`."""
-        pause = FIRST_PAUSE_SECONDS
-        while not self._stopping.is_set():
-            try:
-                works = await self._queue.fetch(self._batch, wait_seconds)
-            except Transient as error:
-                _log.warning("intake.interrupted", intake=self._name, reason=error.message)
-                await self._clock.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
-                continue
-            pause = FIRST_PAUSE_SECONDS
-            if works:
-                self._idle.clear()
-                try:
+        self._ended.clear()
+        try:
+            while not self._stopping.is_set():
+                works = await self._fetch(wait_seconds)
+                if self._stopping.is_set():
+                    await self._release(works)
+                elif works:
                     await self.take(works, deliveries_max=deliveries_max)
-                finally:
-                    self._idle.set()
+        finally:
+            self._ended.set()
 
     async def stop(self) -> None:
         """Take no more, and wait for what is in hand."""
         self._stopping.set()
-        await self._idle.wait()
+        await self._ended.wait()
+
+    async def _fetch(self, wait_seconds: float) -> Sequence[Work]:
+        pause = FIRST_PAUSE_SECONDS
+        while not self._stopping.is_set():
+            try:
+                return await self._queue.fetch(self._batch, wait_seconds)
+            except Transient as error:
+                _log.warning("intake.interrupted", intake=self._name, reason=error.message)
+                await self._clock.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+        return ()
 
     async def take(self, works: Sequence[Work], *, deliveries_max: int) -> None:
         """Carry out what was fetched: new messages together, those that came back one by one."""
