@@ -10,6 +10,8 @@ from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey
 from tests.support.builders import a_cloudprofile, a_seed, a_shoot
 
+EMPTY: Document = {}
+
 
 def fields_of(document: Document) -> set[str]:
     with pytest.raises(InvalidResource) as caught:
@@ -92,7 +94,7 @@ def test_a_kind_that_nobody_knows_may_have_a_namespace_or_not() -> None:
         ({"finalizers": [1]}, "metadata.finalizers[0]"),
         ({"finalizers": ["a", "a"]}, "metadata.finalizers[1]"),
         ({"finalizers": ["a b"]}, "metadata.finalizers[0]"),
-        ({"ownerReferences": [{}]}, "metadata.ownerReferences[0].uid"),
+        ({"ownerReferences": [EMPTY]}, "metadata.ownerReferences[0].uid"),
         ({"ownerReferences": ["a"]}, "metadata.ownerReferences[0]"),
         ({"resourceVersion": 5}, "metadata.resourceVersion"),
     ],

@@ -21,6 +21,9 @@ from tests.support.builders import (
 SEED_MANAGEMENT = "seedmanagement.gardener.cloud/v1alpha1"
 
 
+EMPTY: Document = {}
+
+
 def problems_of(document: Document, old: Document | None = None) -> dict[str, str]:
     with pytest.raises(InvalidResource) as caught:
         validate(document, old)
@@ -183,7 +186,7 @@ def test_a_namespaced_profile_needs_its_parent_and_keeps_it() -> None:
     [
         ({"namespace": "a.b"}, "spec.namespace"),
         ({"tolerations": {"defaults": [{"key": "a"}, {"key": "a"}]}}, "spec.tolerations.defaults[1].key"),
-        ({"tolerations": {"whitelist": [{}]}}, "spec.tolerations.whitelist[0].key"),
+        ({"tolerations": {"whitelist": [EMPTY]}}, "spec.tolerations.whitelist[0].key"),
         ({"tolerations": []}, "spec.tolerations"),
         ({"members": {}}, "spec.members"),
     ],

@@ -9,6 +9,8 @@ from gardenbus.common.errors import InvalidResource
 from gardenbus.common.resources.document import Document
 from tests.support.builders import a_shoot, merged
 
+EMPTY: Document = {}
+
 
 def problems_of(document: Document, old: Document | None = None) -> dict[str, str]:
     with pytest.raises(InvalidResource) as caught:
@@ -45,7 +47,7 @@ WORKER: Document = {"name": "a", "minimum": 1, "maximum": 2}
         ({"provider": {"type": ["aws"]}}, "spec.provider.type"),
         ({"provider": {"workers": {}}}, "spec.provider.workers"),
         ({"provider": {"workers": ["a"]}}, "spec.provider.workers[0]"),
-        ({"provider": {"workers": [{}]}}, "spec.provider.workers[0].name"),
+        ({"provider": {"workers": [EMPTY]}}, "spec.provider.workers[0].name"),
         ({"provider": {"workers": [{"name": "A"}]}}, "spec.provider.workers[0].name"),
         ({"provider": {"workers": [{"name": "a"}, {"name": "a"}]}}, "spec.provider.workers[1].name"),
         ({"provider": {"workers": [WORKER | {"minimum": 3}]}}, "spec.provider.workers[0].maximum"),
@@ -101,7 +103,7 @@ WORKER: Document = {"name": "a", "minimum": 1, "maximum": 2}
         ({"tolerations": [{"key": "a", "value": 1}]}, "spec.tolerations[0].value"),
         ({"tolerations": [{"key": "a"}, {"key": "a"}]}, "spec.tolerations[1].key"),
         ({"tolerations": [{"key": "a"}, {"key": "a", "value": "b"}]}, "spec.tolerations[1].key"),
-        ({"accessRestrictions": [{}]}, "spec.accessRestrictions[0].name"),
+        ({"accessRestrictions": [EMPTY]}, "spec.accessRestrictions[0].name"),
         ({"accessRestrictions": [{"name": "a"}, {"name": "a"}]}, "spec.accessRestrictions[1].name"),
         ({"accessRestrictions": [{"name": "a", "options": {"x": False}}]}, "spec.accessRestrictions[0].options[x]"),
         ({"dns": {"domain": "a..b"}}, "spec.dns.domain"),

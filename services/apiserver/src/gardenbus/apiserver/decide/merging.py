@@ -99,7 +99,7 @@ def merge_status(current_status: Document, given_status: Document) -> Document:
         if (given := given_status.get(name)) is None:
             continue
         reported = _entries(given)
-        is_readable = isinstance(given, list) and len(reported) == len(_listed(given))
+        is_readable = isinstance(given, list) and len(reported) == len(_listed(given)) and _have_types(reported)
         merged[name] = _merge_by_type(_entries(current_status.get(name)), reported) if is_readable else given
     return merged
 
@@ -155,6 +155,10 @@ def _merge_by_type(current: Sequence[Document], given: Sequence[Document]) -> li
     old = {entry.get("type"): entry for entry in current}
     chosen = [new.get(kind, old.get(kind, {})) for kind in order]
     return [entry for entry in chosen if not ("status" in entry and entry["status"] is None)]
+
+
+def _have_types(conditions: Sequence[Document]) -> bool:
+    return all(isinstance(condition.get("type"), str) for condition in conditions)
 
 
 def _patched(current: Mapping[str, Any], patch: Mapping[str, Any]) -> Document:

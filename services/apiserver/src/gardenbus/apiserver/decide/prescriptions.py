@@ -38,7 +38,7 @@ def with_tolerations(spec: Document, old: Document | None, prescribed: Sequence[
     if own is not None and not isinstance(own, list):
         return spec
     had = entries((old or {}).get("tolerations"))
-    keys = {toleration.get("key") for toleration in entries(own)}
+    keys = [toleration.get("key") for toleration in entries(own)]
     added = [
         toleration
         for toleration in prescribed
@@ -53,8 +53,8 @@ def refused_tolerations(spec: Document, old: Document | None, allowed: Sequence[
     An entry without value allows its key with any value, one with a value exactly that.
     """
     had = entries((old or {}).get("tolerations"))
-    whole_keys = {entry.get("key") for entry in allowed if entry.get("value") is None}
-    pairs = {(entry.get("key"), entry.get("value")) for entry in allowed}
+    whole_keys = [entry.get("key") for entry in allowed if entry.get("value") is None]
+    pairs = [(entry.get("key"), entry.get("value")) for entry in allowed]
     return [
         toleration
         for toleration in entries(spec.get("tolerations"))
@@ -93,7 +93,7 @@ def _with_selector(own: Document, old: Document | None, prescribed: Document, cl
 
 
 def _refuse_same_keys(own: Sequence[Document], added: Sequence[Document], class_name: str) -> None:
-    keys = {toleration.get("key") for toleration in own}
+    keys = [toleration.get("key") for toleration in own]
     for toleration in added:
         if toleration.get("key") in keys:
             raise Forbidden(

@@ -60,23 +60,25 @@ def merged_profile_spec(own: Document, parent: Document) -> Document:
 
 
 def _merge_images(parent: Any, own: Any) -> list[Document]:
-    images = {image.get("name"): image for image in _entries(parent)}
-    for image in _entries(own):
-        above = images.get(image.get("name"), {})
+    images = {image["name"]: image for image in _named(parent, "name")}
+    for image in _named(own, "name"):
+        above = images.get(image["name"], {})
         versions = _merge_named(above.get("versions"), image.get("versions") or [], "version", adds=True)
-        images[image.get("name")] = {**above, **image, "versions": versions}
+        images[image["name"]] = {**above, **image, "versions": versions}
     return list(images.values())
 
 
 def _merge_named(base: Any, over: Any, key: str, *, adds: bool) -> list[Document]:
     """Entries of `base` overridden by those of the same key; the others added at the end, if so wanted."""
-    merged = {entry.get(key): entry for entry in _entries(base)}
-    for entry in _entries(over):
-        if adds or entry.get(key) in merged:
-            merged[entry.get(key)] = {**merged.get(entry.get(key), {}), **entry}
+    merged = {entry[key]: entry for entry in _named(base, key)}
+    for entry in _named(over, key):
+        if adds or entry[key] in merged:
+            merged[entry[key]] = {**merged.get(entry[key], {}), **entry}
     return list(merged.values())
 
 
-def _entries(value: Any) -> list[Document]:
+def _named(value: Any, key: str) -> list[Document]:
+    """The entries of what should be a list that have a name; what has none is refused by validation."""
     listed = cast("list[Any]", value) if isinstance(value, list) else []
-    return [cast("Document", entry) for entry in listed if isinstance(entry, dict)]
+    entries = [cast("Document", entry) for entry in listed if isinstance(entry, dict)]
+    return [entry for entry in entries if isinstance(entry.get(key), str)]

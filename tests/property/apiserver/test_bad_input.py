@@ -1,0 +1,309 @@
+"""Whatever is sent: it is refused with a reason, or it can be read by everything that reads it."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gardenbus.apiserver.decide.admission import Facts, admit, delete_guards, facts_needed, mutate
+from gardenbus.apiserver.decide.binding import admit_binding
+from gardenbus.apiserver.decide.manifests import parse
+from gardenbus.apiserver.decide.merging import apply_three_way, last_applied_of, merge_status
+from gardenbus.apiserver.decide.metadata import key_of, reference_of
+from gardenbus.apiserver.decide.validation import validate
+from gardenbus.common.errors import Terminal
+from gardenbus.common.resources.changes import creation_of
+from gardenbus.common.resources.cloudprofiles import CloudProfile, NamespacedCloudProfile, RegionConfigMap
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.resources.projects import Project
+from gardenbus.common.resources.seeds import Seed, gate_content, shoot_capacity
+from gardenbus.common.resources.shoots import Shoot
+from tests.support.builders import (
+    CORE,
+    a_cloudprofile,
+    a_condition,
+    a_namespaced_cloudprofile,
+    a_project,
+    a_region_configmap,
+    a_seed,
+    a_shoot,
+)
+
+PLAIN = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**63), 2**63 - 1),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(),
+    ),
+    lambda below: st.one_of(st.lists(below, max_size=3), st.dictionaries(st.text(), below, max_size=3)),
+    max_leaves=10,
+)
+JUNK: st.SearchStrategy[Any] = st.one_of(
+    st.sampled_from(
+        [
+            None,
+            True,
+            0,
+            -1,
+            1.5,
+            2**63 - 1,
+            "",
+            "x",
+            "a.b*>",
+            "10.0.0.0/8",
+            "1Ki",
+            [],
+            {},
+            [None],
+            [[]],
+            [{}],
+            ["x"],
+            {"a": 1},
+        ]
+    ),
+    PLAIN,
+)
+
+FULL_SHOOT = a_shoot(
+    metadata={
+        "labels": {"a": "b"},
+        "annotations": {"a": "b"},
+        "finalizers": ["gardener"],
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Secret", "name": "a", "uid": "u"}],
+    },
+    spec={
+        "schedulerName": "default-scheduler",
+        "exposureClassName": "internet",
+        "seedName": "aws-eu1",
+        "seedSelector": {
+            "matchLabels": {"a": "b"},
+            "matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}],
+            "providerTypes": ["aws"],
+        },
+        "tolerations": [{"key": "a", "value": "b"}],
+        "accessRestrictions": [{"name": "a"}],
+        "dns": {"domain": "a.b", "providers": [{"type": "aws", "primary": True}]},
+        "controlPlane": {"zones": ["eu-west-1a"], "highAvailability": {"failureTolerance": {"type": "zone"}}},
+        "networking": {"ipFamilies": ["IPv4"]},
+    },
+    status={
+        "conditions": [a_condition("A")],
+        "constraints": [a_condition("B")],
+        "lastOperation": {"type": "Create", "state": "Succeeded", "progress": 100},
+        "lastErrors": [{"description": "x", "codes": ["ERR"]}],
+        "seedName": "aws-eu1",
+        "networking": {"nodes": ["10.0.0.0/16"], "pods": [], "services": []},
+    },
+)
+FULL_SEED = a_seed(
+    metadata={"labels": {"a": "b"}},
+    spec={
+        "taints": [{"key": "a", "value": "b"}],
+        "accessRestrictions": [{"name": "a"}],
+        "dns": {"defaults": [{"domain": "a.b"}]},
+        "backup": {"provider": "aws"},
+        "networks": {"shootDefaults": {"pods": "100.96.0.0/11", "services": "100.64.0.0/13"}},
+        "settings": {"zoneSelection": {"mode": "Prefer"}},
+    },
+)
+FULL_PROFILE = a_cloudprofile(spec={"seedSelector": {"matchLabels": {"a": "b"}, "providerTypes": ["aws"]}})
+FULL_PROJECT = a_project(spec={"tolerations": {"defaults": [{"key": "a"}], "whitelist": [{"key": "b", "value": "c"}]}})
+FULL_CLASS: Document = {
+    "apiVersion": CORE,
+    "kind": "ExposureClass",
+    "metadata": {"name": "internet"},
+    "handler": "h",
+    "scheduling": {
+        "seedSelector": {
+            "matchLabels": {"x": "y"},
+            "matchExpressions": [{"key": "a", "operator": "Exists"}],
+            "providerTypes": ["aws"],
+        },
+        "tolerations": [{"key": "edge"}],
+    },
+}
+FULL_NAMESPACED_PROFILE = a_namespaced_cloudprofile(
+    spec={
+        "kubernetes": {"versions": [{"version": "1.34.1", "expirationDate": "2027-01-01T00:00:00Z"}]},
+        "machineTypes": [{"name": "own"}],
+        "machineImages": [{"name": "gardenlinux", "versions": [{"version": "9"}]}],
+        "limits": {"maxNodesTotal": 5},
+    }
+)
+TEMPLATES = (
+    FULL_SHOOT,
+    FULL_SEED,
+    FULL_PROFILE,
+    FULL_PROJECT,
+    FULL_CLASS,
+    FULL_NAMESPACED_PROFILE,
+    a_region_configmap(),
+)
+
+
+def parts_of(value: Any) -> list[tuple[str | int, Any]]:
+    if isinstance(value, dict):
+        return list(cast("dict[str | int, Any]", value).items())
+    return list(enumerate(cast("list[Any]", value))) if isinstance(value, list) else []
+
+
+def places_in(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    below = [place for name, part in parts_of(value) for place in places_in(part, (*path, name))]
+    return [path, *below] if path else below
+
+
+def replaced(value: Any, path: tuple[str | int, ...], junk: Any) -> Any:
+    if not path:
+        return junk
+    parts = [(name, replaced(part, path[1:], junk) if name == path[0] else part) for name, part in parts_of(value)]
+    return dict(parts) if isinstance(value, dict) else [part for _, part in parts]
+
+
+@st.composite
+def spoiled(draw: st.DrawFn) -> Document:
+    document = draw(st.sampled_from(TEMPLATES))
+    for _ in range(draw(st.integers(1, 2))):
+        path = draw(st.sampled_from(places_in(document)))
+        document = replaced(document, path, draw(JUNK))
+    return document
+
+
+def read_by_everybody(document: Document) -> None:
+    """What the store, the scheduler and the gardenlets do with a stored manifest."""
+    creation_of(document)
+    delete_guards(document)
+    match document["kind"]:
+        case "Shoot":
+            Shoot.from_document(document)
+        case "Seed":
+            Seed.from_document(document)
+            shoot_capacity(document)
+            gate_content(document)
+        case "CloudProfile":
+            CloudProfile.from_document(document)
+        case "NamespacedCloudProfile":
+            NamespacedCloudProfile.from_document(document)
+        case "Project":
+            Project.from_document(document)
+        case "ConfigMap":
+            RegionConfigMap.from_document(document)
+        case _:
+            pass
+
+
+FACTS = Facts(
+    objects={
+        ObjectKey("seed", "", "aws-eu1"): FULL_SEED,
+        ObjectKey("cloudprofile", "", "aws"): FULL_PROFILE,
+        ObjectKey("exposureclass", "", "internet"): FULL_CLASS,
+    },
+    projects={"garden-dev": FULL_PROJECT},
+)
+
+
+def refusal_of(work: Callable[[], object]) -> str | None:
+    """The sentence that something was refused with; any other exception than a refusal is a failure of the test."""
+    try:
+        work()
+    except Terminal as refused:
+        return refused.message
+    return None
+
+
+def taken(document: Document, old: Document | None) -> Document:
+    key_of(document)
+    merged = apply_three_way(old, old, document)
+    facts_needed(merged, old)
+    mutated = mutate(merged, old, FACTS, user="ann").document
+    validate(mutated, old)
+    last_applied_of(document)
+    read_by_everybody(mutated)
+    admit(mutated, old, FACTS)
+    return mutated
+
+
+@pytest.mark.parametrize("document", TEMPLATES, ids=lambda document: document["kind"])
+def test_what_is_spoiled_below_is_taken_as_it_is(document: Document) -> None:
+    stored = taken(document, None)
+    assert taken(document, document) is not None
+    read_by_everybody(stored)
+
+
+@given(spoiled())
+def test_a_manifest_with_anything_in_it_is_refused_or_can_be_read_by_everybody(document: Document) -> None:
+    assert refusal_of(lambda: taken(document, None)) != ""
+
+
+@given(spoiled())
+def test_a_change_to_anything_is_refused_or_can_be_read_by_everybody(document: Document) -> None:
+    old = next((one for one in TEMPLATES if one["kind"] == document.get("kind")), None)
+    assert refusal_of(lambda: taken(document, old)) != ""
+
+
+@given(st.sampled_from([FULL_SHOOT, FULL_SEED]), st.data())
+def test_a_report_of_anything_is_refused_or_can_be_read_by_everybody(old: Document, data: st.DataObject) -> None:
+    path = data.draw(st.sampled_from(places_in(old["status"])))
+    reported = replaced(old["status"], path, data.draw(JUNK))
+    document = {**old, "status": merge_status(old["status"], reported)}
+    if refusal_of(lambda: validate(document, old)) is None:
+        read_by_everybody(document)
+
+
+@given(spoiled())
+def test_a_binding_of_anything_that_was_taken_is_admitted_or_refused(document: Document) -> None:
+    if refusal_of(lambda: taken(document, None)) is not None:
+        return
+    shoot, seed, profile_spec = FULL_SHOOT, FULL_SEED, FULL_PROFILE["spec"]
+    match document["kind"]:
+        case "Shoot":
+            shoot = document
+        case "Seed":
+            seed = document
+        case "CloudProfile":
+            profile_spec = document["spec"]
+        case _:
+            return
+    work = partial(admit_binding, shoot, seed, project=FULL_PROJECT, profile_spec=profile_spec)
+    assert refusal_of(work) != ""
+
+
+@given(st.dictionaries(st.text(), PLAIN, max_size=2), PLAIN)
+def test_a_delete_request_of_anything_names_an_object_or_is_refused(request: Document, value: Any) -> None:
+    for one in (request, {"kind": value, "name": "a"}, {"kind": "seed", "name": value}, {"metadata": value}):
+        assert refusal_of(partial(reference_of, one)) != ""
+
+
+@given(st.one_of(st.binary(), st.text().map(str.encode)))
+@example(b"{")
+@example(b"&a *a")
+@example(b"? ? ?")
+@example(b"%TAG ! !!\n---\n!a b")
+@example(b"'\x00'")
+@example(b'{"a": "\\u0000"}')
+def test_any_bytes_are_manifests_or_refused(body: bytes) -> None:
+    assert refusal_of(lambda: json.dumps(parse(body))) != ""
+
+
+def is_all_encodable(value: Any) -> bool:
+    return is_encodable(value) and all(is_encodable(name) and is_all_encodable(part) for name, part in parts_of(value))
+
+
+def is_encodable(value: Any) -> bool:
+    return not isinstance(value, str) or value.encode(errors="replace").decode() == value
+
+
+@given(st.dictionaries(st.text(), PLAIN, max_size=4).filter(is_all_encodable))
+def test_json_and_yaml_of_the_same_values_are_read_alike(document: Document) -> None:
+    as_json = json.dumps(document).encode()
+    if not (str(document.get("kind")).endswith("List") and isinstance(document.get("items"), list)):
+        assert parse(as_json) == [document]
+    as_yaml = yaml.safe_dump(document, default_style='"').encode()
+    assert parse(as_yaml) == [document]

@@ -1,0 +1,71 @@
+"""Gardener's own example manifests go through the whole of admission."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gardenbus.apiserver.decide.admission import Facts, admit, mutate
+from gardenbus.apiserver.decide.manifests import parse
+from gardenbus.apiserver.decide.merging import apply_three_way
+from gardenbus.apiserver.decide.metadata import key_of
+from gardenbus.apiserver.decide.validation import validate
+from gardenbus.common.errors import InvalidResource, Unsupported
+from gardenbus.common.resources.document import Document, split
+
+EXAMPLES = Path(os.environ.get("GARDENBUS_EXAMPLES") or Path(__file__).parents[5] / "shared" / "examples")
+CONFIGURATIONS = ("admissionconfig.yaml", "componentconfig-")
+SKELETONS = ("managedseedset.yaml",)
+"""Shows the frame of a set and leaves its shoots' spec to another file."""
+
+
+@pytest.fixture
+def examples() -> Path:
+    if not EXAMPLES.is_dir():
+        if os.environ.get("CI"):
+            pytest.fail(f"Gardener's example manifests are not at {EXAMPLES}")
+        pytest.skip(f"Gardener's example manifests are not at {EXAMPLES}")
+    return EXAMPLES
+
+
+def objects_in(examples: Path) -> Iterator[tuple[str, Document]]:
+    for path in sorted(examples.glob("*.yaml")):
+        if not path.name.startswith(CONFIGURATIONS):
+            for document in parse(path.read_bytes()):
+                yield path.name, document
+
+
+def admitted(document: Document) -> Document:
+    key_of(document)
+    given = apply_three_way(None, None, document)
+    result = mutate(given, None, Facts(), user="ann").document
+    validate(result, None)
+    if result["kind"] != "NamespacedCloudProfile":
+        admit(result, None, Facts())
+    return result
+
+
+def test_every_object_is_taken_and_none_of_its_fields_is_lost(examples: Path) -> None:
+    kinds: set[str] = set()
+    for name, document in objects_in(examples):
+        if name in SKELETONS:
+            continue
+        result = admitted(document)
+        assert apply_three_way(result, document, document) == result, name
+        split(result)
+        kinds.add(document["kind"])
+    assert {"Shoot", "Seed", "CloudProfile", "ManagedSeed", "ManagedSeedSet", "ConfigMap", "Quota", "Bastion"} <= kinds
+
+
+def test_a_skeleton_is_told_what_it_lacks(examples: Path) -> None:
+    for name, document in objects_in(examples):
+        if name in SKELETONS:
+            with pytest.raises(InvalidResource, match=r"spec\.shootTemplate\.spec\.provider"):
+                admitted(document)
+
+
+def test_component_configurations_are_no_objects(examples: Path) -> None:
+    for path in sorted(examples.glob("componentconfig-*.yaml")):
+        with pytest.raises(Unsupported, match="configuration file"):
+            key_of(parse(path.read_bytes())[0])
