@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 
+LandscapeState = Literal["starting", "ready", "stopping", "stopped"]
+
 
 class ServiceEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One process as landscape.json tells it; `pid` is None while it is down or is not ours."""
@@ -23,7 +25,7 @@ class LandscapeFile(msgspec.Struct, frozen=True, kw_only=True):
     redis_url: str
     prefix: str = "garden"
     services: tuple[ServiceEntry, ...] = ()
-    state: Literal["starting", "ready", "stopping", "stopped"] = "starting"
+    state: LandscapeState = "starting"
     supervisor_pid: int | None = None
     ports: dict[str, int] = {}
     """Ports of last time: nats, nats-monitor, redis."""

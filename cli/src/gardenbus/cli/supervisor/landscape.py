@@ -7,7 +7,13 @@ from typing import NamedTuple
 
 from gardenbus.cli.documents import Sorted
 from gardenbus.cli.supervisor.configurations import write_configurations
-from gardenbus.cli.supervisor.directory import LandscapeDirectory, LandscapeFile, ServiceEntry, write_whole
+from gardenbus.cli.supervisor.directory import (
+    LandscapeDirectory,
+    LandscapeFile,
+    LandscapeState,
+    ServiceEntry,
+    write_whole,
+)
 from gardenbus.cli.supervisor.plan import STOP_ORDER, Addresses, ChildSpec, service_specs
 from gardenbus.cli.supervisor.ports import LOOPBACK, choose_port
 from gardenbus.cli.supervisor.processes import ManagedProcess
@@ -86,6 +92,7 @@ class EmbeddedLandscape:
     def _server_specs(self) -> list[ChildSpec]:
         before = self.directory.read()
         previous = before.ports if before else {}
+        self._ports = dict(previous)
         taken: set[int] = set()
         specs: list[ChildSpec] = []
         nats_url, redis_url = self._options.nats_url, self._options.redis_url
@@ -142,7 +149,7 @@ class EmbeddedLandscape:
                 raise StartFailed(f"not ready within {START_SECONDS:g} s: {troubles} (logs: {self.directory.logs})")
             await asyncio.sleep(0.05)
 
-    def _write(self, state: str | None) -> None:
+    def _write(self, state: LandscapeState | None) -> None:
         """Keep landscape.json current; None keeps the state that it tells."""
         entries = [process.entry() for process in self.processes]
         external = {"nats": self._options.nats_url, "redis": self._options.redis_url}
@@ -152,7 +159,7 @@ class EmbeddedLandscape:
             redis_url=self._addresses.redis_url,
             prefix=self._addresses.prefix,
             services=tuple(entries),
-            state=state or self._file_state.state,  # pyright: ignore[reportArgumentType]
+            state=state or self._file_state.state,
             supervisor_pid=self._supervisor_pid,
             ports=self._ports,
         )

@@ -1,0 +1,157 @@
+"""Speaks to a landscape over its bus, as anybody may: `garden.api.>` for answers, the streams for news."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import structlog
+
+from gardenbus.cli.documents import as_list
+from gardenbus.cli.output import RefusedByApi
+from gardenbus.cli.supervisor.directory import LandscapeDirectory
+from gardenbus.common.adapters.jetstream_bus import JetStreamBus
+from gardenbus.common.errors import Unavailable
+from gardenbus.common.ports.bus import Bus
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.keys import Subjects
+
+DEFAULT_DIRECTORY = Path(".gardenbus")
+CONNECT_SECONDS = 3.0
+ANSWER_SECONDS = 10.0
+PAGE = 500
+
+
+class Where(NamedTuple):
+    """Which landscape is meant."""
+
+    nats_url: str
+    prefix: str
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """One answer of the API."""
+
+    ok: bool
+    result: Any = None
+    error: dict[str, Any] = {}
+    warnings: tuple[str, ...] = ()
+    outcome: str = ""
+
+
+def find_landscape(
+    directory: Path | None, nats_url: str | None, prefix: str | None, environ: Mapping[str, str] | None = None
+) -> Where:
+    """What the options mean, else the environment, else landscape.json of the directory. Raises Unavailable."""
+    environment = os.environ if environ is None else environ
+    url = nats_url or (environment.get("GARDENBUS_NATS_URL") if directory is None else None)
+    prefix = prefix or environment.get("GARDENBUS_PREFIX")
+    if url:
+        return Where(url, prefix or "garden")
+    chosen = directory or DEFAULT_DIRECTORY
+    landscape = LandscapeDirectory(chosen).read()
+    if landscape is None:
+        raise Unavailable(f"no landscape in {chosen}: start one with `gardenbus up`, or name one with --nats-url")
+    return Where(landscape.nats_url, prefix or landscape.prefix)
+
+
+class ApiClient:
+    """Requests on `<prefix>.api.`, answered."""
+
+    def __init__(self, bus: Bus, subjects: Subjects) -> None:
+        self.bus = bus
+        self.subjects = subjects
+
+    async def answer(self, tail: str, body: bytes = b"", *, timeout_seconds: float = ANSWER_SECONDS) -> Answer:
+        """Ask and return whatever is answered. Raises Unavailable when nobody answers."""
+        answer = await self.bus.request(self.subjects.api(tail), body, timeout_seconds=timeout_seconds)
+        try:
+            return msgspec.json.decode(answer, type=Answer)
+        except msgspec.MsgspecError as error:
+            raise Unavailable(f"{tail}: the answer cannot be read: {error}") from error
+
+    async def ask(self, tail: str, value: object = None, *, timeout_seconds: float = ANSWER_SECONDS) -> Any:
+        """Ask and return the result. Raises RefusedByApi, or Unavailable (also when the answer says so)."""
+        body = b"" if value is None else msgspec.json.encode(value)
+        answer = await self.answer(tail, body, timeout_seconds=timeout_seconds)
+        if answer.ok:
+            return answer.result
+        raise refusal_of(answer.error)
+
+    async def apply(self, documents: Sequence[Document]) -> list[Answer]:
+        """Apply manifests in one request; one answer for each, in order."""
+        return each_of(await self.answer("apply", as_list(documents), timeout_seconds=60.0), len(documents))
+
+    async def delete(self, documents: Sequence[Document]) -> list[Answer]:
+        """Delete what the manifests name; one answer for each, in order."""
+        return each_of(await self.answer("delete", as_list(documents), timeout_seconds=60.0), len(documents))
+
+    async def items(self, tail: str, query: Mapping[str, Any] | None = None) -> list[Document]:
+        """A whole list, page by page."""
+        found: list[Document] = []
+        token: str | None = None
+        while True:
+            page = await self.ask(
+                f"list.{tail}", {"limit": PAGE, **(query or {}), **({"continue": token} if token else {})}
+            )
+            found += page["items"]
+            token = page.get("continue")
+            if not token:
+                return found
+
+    async def census(self, *, timeout_seconds: float = ANSWER_SECONDS) -> dict[str, int]:
+        """Counts of everything."""
+        return await self.ask("census", timeout_seconds=timeout_seconds)
+
+
+def refusal_of(error: dict[str, Any]) -> RefusedByApi | Unavailable:
+    """The exception for an error in an answer."""
+    if error.get("code") == Unavailable.code:
+        return Unavailable(str(error.get("message")))
+    return RefusedByApi(error)
+
+
+def each_of(answer: Answer, count: int) -> list[Answer]:
+    """One answer for each document, from the answer to all of them.
+
+    A refusal as a whole (the message cannot be read) counts for each.
+    """
+    if count == 1:
+        return [answer]
+    if not isinstance(answer.result, list):
+        return [answer] * count
+    results: list[Any] = answer.result  # pyright: ignore[reportUnknownVariableType]
+    if answer.ok:
+        return [Answer(ok=True, result=result) for result in results]
+    return [msgspec.convert(result, Answer) for result in results]
+
+
+@contextlib.asynccontextmanager
+async def connected(where: Where, *, patience_seconds: float = CONNECT_SECONDS) -> AsyncIterator[ApiClient]:
+    """A connection. Raises Unavailable when the bus is not reached in time."""
+    quiet_logs()
+    subjects = Subjects(where.prefix)
+    try:
+        async with asyncio.timeout(patience_seconds):
+            bus = await JetStreamBus.connect(where.nats_url, subjects, name="gardenbus-cli")
+    except TimeoutError as error:
+        raise Unavailable(
+            f"no NATS at {where.nats_url} (waited {patience_seconds:g} s): is the landscape up?"
+        ) from error
+    try:
+        yield ApiClient(bus, subjects)
+    finally:
+        await bus.close()
+
+
+def quiet_logs() -> None:
+    """Only errors, and to stderr: a command's stdout is its result."""
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

@@ -1,0 +1,35 @@
+"""When a landscape has nothing left to do. Pure.
+
+A shoot is done when its gardenlet has reconciled it at its generation, or when it was refused and nothing that might
+let it fit has happened since. The landscape is settled when every shoot is done, every gardenlet that belongs to it
+has reported its seed, and no change waits to be announced.
+"""
+
+from collections.abc import Collection, Mapping
+
+from gardenbus.cli.rows import SeedRow, ShootRow
+
+
+def unsettled_because(
+    *,
+    census: Mapping[str, int],
+    shoots: Collection[ShootRow],
+    seeds: Collection[SeedRow],
+    expected_seeds: Collection[str],
+) -> str:
+    """Why the landscape is not settled, or "" when it is. `census` is what `garden.api.census` answers."""
+    reported = {seed.name for seed in seeds if seed.ready}
+    if missing := sorted(set(expected_seeds) - reported):
+        return f"{len(missing)} seeds have not reported yet ({missing[0]}, …)"
+    if (stored := census.get("objects.shoot", 0)) != len(shoots):
+        return f"{stored} shoots are stored, {len(shoots)} have been announced"
+    undone = [shoot for shoot in shoots if not (shoot.is_reconciled or (shoot.is_refused and not shoot.is_deleting))]
+    if undone:
+        return f"{len(undone)} shoots are not done ({undone[0].namespace}/{undone[0].name}, …)"
+    if waiting := census.get("shoots.pending", 0) - census.get("shoots.waiting", 0):
+        return f"{waiting} shoots are being decided"
+    if unseen := census.get("shoots.waiting_unseen", 0):
+        return f"{unseen} shoots were refused before the landscape changed"
+    if outbox := census.get("outbox", 0):
+        return f"{outbox} changes are not announced yet"
+    return ""
