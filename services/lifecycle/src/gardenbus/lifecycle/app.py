@@ -1,0 +1,70 @@
+"""Puts lifecycle together: an informer on Seeds, the watch on their Leases, and the reconciler that judges both."""
+
+import structlog
+
+from gardenbus.common.errors import Transient
+from gardenbus.common.machinery.informer import Informer
+from gardenbus.common.ports.bus import Bus
+from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.store import Store
+from gardenbus.common.resources.keys import Subjects
+from gardenbus.common.runtime.service import ServiceContext
+from gardenbus.lifecycle.decide.outage import is_deaf
+from gardenbus.lifecycle.reconcilers.alarm import Alarm
+from gardenbus.lifecycle.reconcilers.leases import LeaseWatch
+from gardenbus.lifecycle.reconcilers.seeds import SeedReconciler
+from gardenbus.lifecycle.settings import LifecycleSettings
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+KINDS = ("seed",)
+
+
+async def start_lifecycle(
+    context: ServiceContext[LifecycleSettings], *, store: Store, bus: Bus, subjects: Subjects
+) -> SeedReconciler:
+    """Start all loops on the context's tasks; returns once the Seeds are known."""
+    configuration, clock = context.settings.configuration, context.clock
+    if configuration.ignored:
+        log.info("configuration.ignored", fields=configuration.ignored)
+    alarm, comparison = Alarm(clock), Alarm(clock)
+    leases = LeaseWatch(bus, subjects, clock, configuration, holder=context.instance, nudge=alarm.ring)
+    seeds = SeedReconciler(store, leases, clock, configuration)
+    informer = Informer(store, bus, subjects, KINDS)
+    informer.subscribe(seeds.watch)
+    await informer.start()
+    context.stack.push_async_callback(informer.stop)
+
+    async def on_reconnect() -> None:
+        leases.on_cut()
+        comparison.ring()
+
+    bus.on_reconnect(on_reconnect)
+    context.spawn("leases", leases.follow())
+    context.spawn("canary", leases.sing())
+    context.spawn("seeds", seeds.run(alarm))
+    context.spawn(
+        "comparison",
+        _compare_for_ever(leases, seeds, comparison, configuration.monitor_period.total_seconds()),
+    )
+    health = context.health
+    health.add_readiness("informer", lambda: None if informer.synced else "the Seeds are not known yet")
+    health.add_readiness("leases", lambda: None if leases.caught_up.is_set() else "the Leases are not known yet")
+    health.add_readiness("canary", lambda: _hears(leases, clock, configuration.monitor_period.total_seconds()))
+    return seeds
+
+
+async def _compare_for_ever(leases: LeaseWatch, seeds: SeedReconciler, alarm: Alarm, period_seconds: float) -> None:
+    """Compare the Seeds with the living Leases at the start, after each reconnect and once a period."""
+    await leases.caught_up.wait()
+    while True:
+        try:
+            await leases.compare(frozenset(seeds.seeds))
+        except Transient as error:
+            log.warning("comparison.interrupted", reason=error.message)
+        await alarm.pause(period_seconds)
+
+
+def _hears(leases: LeaseWatch, clock: Clock, period_seconds: float) -> str | None:
+    deaf = is_deaf(leases.hearing, clock.monotonic(), period_seconds)
+    return "the canary is not heard: no silence is believed" if deaf else None

@@ -1,0 +1,63 @@
+"""Lifecycle's settings: what every service has, and Gardener's configuration file."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.runtime.settings import CommonSettings, LogFormat, LogLevel, load
+from gardenbus.lifecycle.decide.configuration import LifecycleConfiguration, parse_configuration
+
+USAGE = "usage: python -m gardenbus.lifecycle [--config FILE] (a ControllerManagerConfiguration)"
+
+
+class LifecycleSettings(CommonSettings, frozen=True, kw_only=True):
+    """What a lifecycle process needs to know."""
+
+    configuration: LifecycleConfiguration = LifecycleConfiguration()
+    """The configuration file's content; Gardener's defaults (10 s, 40 s, 200 s) without one."""
+
+
+def load_settings(
+    arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None
+) -> LifecycleSettings:
+    """Read `--config FILE` (if given) and the environment; raises SettingsInvalid with all problems.
+
+    logLevel and logFormat of the file count where the environment says nothing.
+    """
+    file = _file(sys.argv[1:] if arguments is None else arguments)
+    configuration = LifecycleConfiguration() if file is None else parse_configuration(_content(file))
+    settings = load(LifecycleSettings, environ=environ)
+    given = os.environ if environ is None else environ
+    if configuration.log_level and "GARDENBUS_LOG_LEVEL" not in given:
+        settings = msgspec.structs.replace(settings, log_level=cast("LogLevel", configuration.log_level))
+    if configuration.log_format and "GARDENBUS_LOG_FORMAT" not in given:
+        settings = msgspec.structs.replace(settings, log_format=_format(configuration.log_format))
+    return msgspec.structs.replace(settings, configuration=configuration)
+
+
+def _file(arguments: Sequence[str]) -> Path | None:
+    match list(arguments):
+        case []:
+            return None
+        case ["--config", file]:
+            return Path(file)
+        case [argument] if argument.startswith("--config="):
+            return Path(argument.removeprefix("--config="))
+        case _:
+            raise SettingsInvalid((USAGE,))
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise SettingsInvalid((f"--config {file}: {error.strerror or error}",)) from error
+
+
+def _format(configured: str) -> LogFormat:
+    return "console" if configured == "text" else "json"
