@@ -1,6 +1,5 @@
 """The connection to Redis and its function library: calls in, answers or our errors out."""
 
-import asyncio
 from collections.abc import Awaitable, Mapping
 from importlib import resources
 from typing import Any, cast
@@ -84,20 +83,10 @@ class RedisConnection:
         await self.command("FUNCTION", "LOAD", "REPLACE", SOURCE)
         _log.info("functions.loaded", library=LIBRARY_NAME)
 
-    async def wait_until_up(self) -> None:
-        """Wait for the server and load the library, saying every few seconds what is awaited."""
-        attempt = 0
-        while True:
-            try:
-                await self.command("PING")
-                await self.ensure_library()
-            except Unavailable as error:
-                if attempt % 20 == 0:
-                    _log.info("server.awaited", server="redis", reason=error.message)
-                attempt += 1
-                await asyncio.sleep(0.25)
-            else:
-                return
+    async def reach(self) -> None:
+        """Make sure that the server answers and has our functions. Raises Unavailable."""
+        await self.command("PING")
+        await self.ensure_library()
 
     async def close(self) -> None:
         """Close all connections."""

@@ -59,9 +59,13 @@ def derive(document: Document) -> Derived:
             references = (ObjectKey("cloudprofile", "", parent).stored,) if parent else ()
             return Derived(references=references, owners=owners)
         case "ManagedSeed":
-            shoot = section(spec, "shoot").get("name")
+            namespace, shoot = metadata["namespace"], section(spec, "shoot").get("name")
+            if not shoot:
+                return Derived(owners=owners)
             return Derived(
-                claims=(f"managedseed-shoot/{metadata['namespace']}/{shoot}",) if shoot else (), owners=owners
+                references=(ObjectKey("shoot", namespace, shoot).stored,),
+                owners=owners,
+                claims=(f"managedseed-shoot/{namespace}/{shoot}",),
             )
         case _:
             return Derived(owners=owners)
