@@ -69,7 +69,7 @@ class StoreUnderTest:
     async def parked(self, shoot: StoredObject, **changes: Any) -> Parked:
         """Park one shoot as it was read, on what is gained by now."""
         gains = (await self.store.usage()).gains
-        reply = await self.store.park([a_parking(shoot, **{"seen": gains, **changes})])
+        reply = await self.store.park([a_parking(shoot, seen=changes.pop("seen", gains), **changes)])
         return reply.outcomes[0]
 
     async def news(self) -> Sequence[News]:

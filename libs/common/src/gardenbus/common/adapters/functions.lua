@@ -347,8 +347,12 @@ local function delete(keys, args)
     end
     local version = next_version(P, op.key)
     redis.call('HSET', object_key, 'ver', version, 'del', op.now, 'gen', tonumber(object.gen) + 1)
+    -- A seed takes nobody from here on: for the others it is lost now, not when its last finalizer goes.
+    local lost = op.kind == 'seed' and op.gain
     if op.kind == 'seed' then redis.call('HSET', object_key, 'gate', version) end
+    if lost then redis.call('INCR', P .. ':gain_objects') end
     announce(P, op.key, version, object.uid, 'modified', true, '')
+    if lost then wake_schedulers(P) end
   end
   return reply_with('ok', object_key)
 end

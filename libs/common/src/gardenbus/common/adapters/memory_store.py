@@ -291,23 +291,29 @@ class MemoryStore:
                 raise is_guarded(
                     guard.message, len(holders), member_of(example) if guard.kind == "usage" else str(example)
                 )
-        row = state.rows[base.key]
+        row, gain = state.rows[base.key], meaning_of(base.key.kind, base.document(), None).gain
         if not row.stored.parts.finalizers:
-            state.remove(row, origin, gain=meaning_of(base.key.kind, base.document(), None).gain)
+            state.remove(row, origin, gain=gain)
             return None
         row.origin = origin or row.origin
         if not row.stored.is_deleting:
-            state.stop_waiting(row)
-            version = state.next_version()
-            row.stored = msgspec.structs.replace(
-                row.stored,
-                version=version,
-                deleting_at=state.now(),
-                generation=row.stored.generation + 1,
-                gate=version if base.key.kind == "seed" else row.stored.gate,
-            )
-            state.announce(row)
+            self._mark(row, gain=gain and base.key.kind == "seed")
         return row.stored
+
+    def _mark(self, row: Row, *, gain: bool) -> None:
+        """Mark for deletion. A seed takes nobody from here on: for the others it is lost now, not when it is gone."""
+        state, version = self.state, self.state.next_version()
+        state.stop_waiting(row)
+        row.stored = msgspec.structs.replace(
+            row.stored,
+            version=version,
+            deleting_at=state.now(),
+            generation=row.stored.generation + 1,
+            gate=version if row.stored.key.kind == "seed" else row.stored.gate,
+        )
+        state.gain_objects += gain
+        state.announce(row)
+        state.gained(objects=gain)
 
     async def bind(self, bindings: Sequence[Binding], usage_since: int = 0) -> BindReply:
         """Place shoots."""

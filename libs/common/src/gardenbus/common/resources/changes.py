@@ -46,10 +46,11 @@ def change_of(base: StoredObject, document: Document) -> Change:
             parts, derive(document), Meaning(gate=False, gain=False), differs=False, spec=False, beyond_status=False
         )
     spec = (parts.spec, parts.seed_name) != (base.parts.spec, base.parts.seed_name)
+    removes = base.is_deleting and not parts.finalizers
     return Change(
         parts=parts,
         derived=derive(document),
-        meaning=meaning_of(base.key.kind, base.document(), document),
+        meaning=meaning_of(base.key.kind, base.document(), None if removes else document),
         differs=True,
         spec=spec,
         beyond_status=parts._replace(status=base.parts.status) != base.parts,

@@ -1,0 +1,337 @@
+"""The relay's side: the fence, leadership, pages, trimming, and repair after one side went back."""
+
+import asyncio
+import time
+
+import pytest
+
+from gardenbus.common.adapters import memory_state, redis_store, store_answers
+from gardenbus.common.errors import Conflict, Unavailable
+from gardenbus.common.ports.bus import StreamPosition
+from gardenbus.common.ports.outbox import EventNews, Leadership, ObjectNews, Restored
+from gardenbus.common.ports.store import EventRecord, Gains
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.keys import ObjectKey
+from tests.support.builders import NOW, a_project, a_seed, a_shoot, merged
+from tests.support.stores import StoreUnderTest, a_binding, a_parking, stored
+
+APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
+SCHEDULER = "default-scheduler"
+
+
+def told(message: str = "hello") -> EventRecord:
+    return EventRecord(APOLLO, "uid", "Warning", "Tested", message, "tester")
+
+
+async def test_a_store_that_nobody_opened_reads_and_refuses_every_write(closed: StoreUnderTest) -> None:
+    await closed.open()
+    seed = await closed.created(a_seed())
+    shoot = await closed.created(a_shoot())
+    await fence(closed)
+    seen = (await closed.store.usage()).gains
+    store = closed.store
+    for write in (
+        store.create(a_project()),
+        store.update(seed, merged(seed.document(), {"status": {"a": 1}})),
+        store.update(seed, seed.document(), last_applied=b"{}"),
+        store.delete(seed),
+        store.bind([a_binding(shoot, "aws-eu1")]),
+        store.park([a_parking(shoot, seen=seen)]),
+        store.wake(SCHEDULER, "small", 1),
+        store.record_event(told()),
+        store.accept_fence("aws-eu1", 1, 1),
+        store.announce_again(seed.key, "aws-eu1"),
+    ):
+        with pytest.raises(Unavailable, match="fenced"):
+            await write
+    assert await store.get(seed.key) == seed
+    assert len((await store.list_page("seed")).objects) == 1
+    await closed.open()
+    assert await store.delete(seed) is None
+
+
+async def fence(kit: StoreUnderTest) -> None:
+    """Close it as a restart does: on Redis, by loading the library anew."""
+    if kit.connection is None:
+        getattr(kit.store, "fence")()  # noqa: B009  only the store in memory can
+    else:
+        await kit.connection.command("FUNCTION", "DELETE", "gardenbus")
+        await kit.connection.ensure_library()
+    assert not (await kit.outbox.lead(86_400)).is_open
+
+
+async def test_versions_leap_when_the_store_opens_above_what_either_side_knows(closed: StoreUnderTest) -> None:
+    await closed.open(version=5000, gain=7)
+    seed = await closed.created(a_seed())
+    assert seed.version > 5000 + store_answers.VERSION_LEAP
+    assert (await closed.store.usage()).gains == Gains(8, 0)
+    await closed.open(version=9_000_000, gain=99)
+    next_one = await closed.created(a_seed("next"))
+    assert next_one.version == seed.version + 1, "it was open already"
+    await fence(closed)
+    await closed.open()
+    assert (await closed.created(a_seed("last"))).version > next_one.version + store_answers.VERSION_LEAP
+
+
+async def test_an_outbox_that_is_full_refuses_writes(kit: StoreUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    seed = await kit.created(a_seed())
+    monkeypatch.setattr(redis_store, "OUTBOX_MAX", 1)
+    state = getattr(kit.store, "state", None)
+    if isinstance(state, memory_state.MemoryState):
+        state.outbox_max = 1
+    for write in (kit.store.create(a_project()), kit.store.delete(seed), kit.store.record_event(told())):
+        with pytest.raises(Unavailable, match="outbox is full"):
+            await write
+    await kit.fresh_news()
+    assert await kit.store.delete(seed) is None
+
+
+async def test_one_relay_leads_until_it_resigns_or_its_time_is_over(kit: StoreUnderTest) -> None:
+    other = kit.another_relay()
+    assert await other.lead(60) == Leadership(leading=False, is_open=False)
+    await other.resign()
+    assert await kit.outbox.lead(0.05) == Leadership(leading=True, is_open=True)
+    await kit.pass_time(0.06)
+    assert await other.lead(60) == Leadership(leading=True, is_open=True)
+    assert not (await kit.outbox.lead(60)).leading
+    await other.resign()
+    assert (await kit.outbox.lead(60)).leading
+
+
+async def test_who_does_not_lead_changes_nothing(kit: StoreUnderTest) -> None:
+    await kit.created(a_shoot())
+    news = await kit.news()
+    other = kit.another_relay()
+    for call in (
+        other.trim(news[-1].entry, {"OBJECTS": StreamPosition(1, 1)}),
+        other.open(1, 1),
+        other.restore(Restored(APOLLO, "uid", 10**9, None)),
+        other.reannounce(0),
+        other.requeue_pending(),
+        other.bury(NOW, StreamPosition(1, 1)),
+    ):
+        with pytest.raises(Conflict, match="leads"):
+            await call
+    assert await kit.news() == news
+    assert await kit.outbox.positions() == {}
+
+
+async def test_a_page_holds_the_oldest_news_in_order_and_the_objects_as_they_are_now(kit: StoreUnderTest) -> None:
+    seed = await kit.created(a_seed(), last_applied=b"{}")
+    changed = await kit.changed(seed, merged(seed.document(), {"status": {"a": 1}}))
+    project = await kit.created(a_project())
+    await kit.store.delete(project)
+    page = await kit.outbox.head(2)
+    assert [(entry.version, entry.verb) for entry in page.news if isinstance(entry, ObjectNews)] == [
+        (seed.version, "added"),
+        (changed.version, "modified"),
+    ]
+    current = page.objects[seed.key]
+    assert current is not None
+    assert current.encoded() == changed.encoded()
+    page = await kit.outbox.head(100)
+    assert len(page.news) == 4
+    assert page.objects.keys() == {seed.key, project.key}
+    assert page.objects[project.key] is None
+
+
+async def test_a_trim_forgets_up_to_an_entry_and_remembers_the_positions(kit: StoreUnderTest) -> None:
+    for name in ("a", "b", "c"):
+        await kit.created(a_project(name))
+    news = await kit.news()
+    assert len({entry.entry for entry in news}) == 3
+    place = StreamPosition(1_767_323_045_123_456_789, 42)
+    await kit.outbox.trim(news[1].entry, {"OBJECTS": place})
+    assert await kit.news() == [news[2]]
+    assert await kit.outbox.positions() == {"OBJECTS": place}
+    await kit.outbox.trim(None, {"BINDINGS": StreamPosition(1, 2)})
+    assert await kit.news() == [news[2]]
+    assert await kit.outbox.positions() == {"OBJECTS": place, "BINDINGS": StreamPosition(1, 2)}
+    await kit.outbox.trim(news[2].entry, {"OBJECTS": StreamPosition(2, 1)})
+    assert not await kit.news()
+    assert (await kit.outbox.positions())["OBJECTS"] == StreamPosition(2, 1)
+
+
+async def test_waiting_for_news_ends_when_some_come_and_after_a_while(kit: StoreUnderTest) -> None:
+    await kit.outbox.wait(0.01)
+    waiting = asyncio.create_task(kit.outbox.wait(5))
+    await asyncio.sleep(0.02)
+    assert not waiting.done()
+    started = time.monotonic()
+    await kit.created(a_project())
+    await waiting
+    await kit.outbox.wait(5)
+    assert time.monotonic() - started < 2
+    await kit.news()
+    await kit.outbox.wait(0.01)
+
+
+async def test_the_same_event_again_raises_its_count_and_keeps_its_first_time(kit: StoreUnderTest) -> None:
+    await kit.store.record_event(told())
+    kit.clock.advance(60)
+    await kit.store.record_event(told())
+    await kit.store.record_event(told("another"))
+    first, second, other = await kit.events()
+    assert (first.count, second.count, other.count) == (1, 2, 1)
+    assert first.event == second.event == told()
+    assert first.event_id == second.event_id != other.event_id
+    assert (first.first_at, first.at) == (NOW, NOW)
+    assert (second.first_at, second.at) == (NOW, "2026-01-02T03:05:05Z")
+    assert isinstance(other, EventNews)
+
+
+async def test_a_gardenlets_fencing_number_never_goes_back(kit: StoreUnderTest) -> None:
+    accept = kit.store.accept_fence
+    assert await accept("one", 5, 10)
+    assert await accept("one", 5, 10), "the same gardenlet again"
+    assert not await accept("one", 5, 9)
+    assert await accept("one", 5, 100)
+    assert not await accept("one", 5, 10)
+    assert await accept("two", 5, 1), "each seed has its own"
+    assert await accept("one", 6, 1), "another incarnation of the stream"
+    assert not await accept("one", 5, 10**12)
+
+
+async def test_an_object_is_announced_again_with_who_must_forget_it(kit: StoreUnderTest) -> None:
+    shoot = await kit.created(a_shoot())
+    gone = await kit.created(a_project())
+    await kit.store.delete(gone)
+    removal = (await kit.changes())[-1]
+    await kit.store.announce_again(APOLLO, "aws-eu1")
+    await kit.store.announce_again(gone.key, "aws-eu1")
+    await kit.store.announce_again(ObjectKey("shoot", "garden-dev", "never"), "aws-eu1")
+    there, grave, never = await kit.changes()
+    assert (there.verb, there.version, there.uid) == ("modified", shoot.version, shoot.uid)
+    assert (grave.verb, grave.version, grave.uid) == ("deleted", removal.version, gone.uid)
+    assert (never.verb, never.version, never.uid) == ("deleted", removal.version, "")
+    assert all(entry.with_binding and entry.left == ("aws-eu1",) for entry in (there, grave, never))
+
+
+def from_the_bus(document: Document, version: int, uid: str = "from-the-bus") -> Restored:
+    metadata = {"uid": uid, "resourceVersion": str(version), "generation": 3, "creationTimestamp": NOW}
+    whole = merged(document, {"metadata": metadata})
+    key = ObjectKey(document["kind"].lower(), whole["metadata"].get("namespace", ""), whole["metadata"]["name"])
+    return Restored(key, uid, version, whole)
+
+
+async def test_what_the_bus_knows_better_comes_back_with_all_its_indexes(closed: StoreUnderTest) -> None:
+    await closed.outbox.lead(86_400)
+    restore = closed.outbox.restore
+    assert await restore(from_the_bus(a_seed(shoots=1), 10, "seed"))
+    placed = a_shoot(
+        "placed",
+        spec={"seedName": "aws-eu1"},
+        status={"seedName": "old"},
+        metadata={"finalizers": ["gardener"], "labels": {"name.seed.gardener.cloud/aws-eu1": "true"}},
+    )
+    assert await restore(from_the_bus(placed, 11, "placed"))
+    refused = {"type": "Create", "state": "Pending", "description": "no seed fits", "lastUpdateTime": NOW}
+    assert await restore(from_the_bus(a_shoot(status={"lastOperation": refused}), 12, "apollo"))
+    assert await restore(from_the_bus(a_project(), 13, "project"))
+    assert not await restore(from_the_bus(a_project(spec={"x": 1}), 13, "project"))
+    await closed.open(version=13, gain=4)
+    assert not await closed.news(), "restoring is no news"
+    assert await closed.store.shoots_on("aws-eu1") == await closed.store.shoots_on("old")
+    assert (await closed.store.usage()).seeds == {"aws-eu1": 1, "old": 1}
+    apollo = await closed.now(APOLLO)
+    assert (apollo.uid, apollo.version, apollo.generation, apollo.created_at) == ("apollo", 12, 3, NOW)
+    assert apollo.document()["status"]["lastOperation"] == refused
+    assert await closed.bound(apollo, "aws-eu1") == "full"
+    assert await closed.store.exists_uid("seed")
+    with pytest.raises(Exception, match="garden-dev"):
+        await closed.store.create(a_project("thief", "garden-dev"))
+    assert (await closed.store.census())["shoots.pending"] == 1
+    seed = await closed.now(ObjectKey("seed", "", "aws-eu1"))
+    await closed.changed(seed, merged(seed.document(), {"status": {"allocatable": {"shoots": "2"}}}))
+    assert await closed.bound(apollo, "aws-eu1") == "bound"
+    assert "status" not in (await closed.now(APOLLO)).document()
+
+
+async def test_a_restored_object_replaces_the_older_one_that_stood_there(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed())
+    shoot = await kit.created(a_shoot(spec={"seedName": "aws-eu1"}), last_applied=b"{}")
+    other = await kit.created(a_shoot("other"))
+    await kit.parked(other)
+    later = shoot.version + 1000
+    assert not await kit.outbox.restore(from_the_bus(a_shoot(), shoot.version, shoot.uid))
+    assert await kit.outbox.restore(from_the_bus(a_shoot(), later, "new"))
+    assert await kit.outbox.restore(from_the_bus(a_shoot("other"), later + 1, other.uid))
+    assert not await kit.store.shoots_on("aws-eu1")
+    assert not await kit.store.exists_uid(shoot.uid)
+    assert await kit.store.exists_uid("new")
+    restored = await kit.now(APOLLO)
+    assert (restored.parts.seed_name, restored.last_applied) == ("", b"")
+    assert not await kit.store.waiting(SCHEDULER)
+    await kit.fresh_news()
+    await kit.outbox.requeue_pending()
+    assert sorted(await kit.work()) == [f"scheduling.{SCHEDULER}.garden-dev.{name}" for name in ("apollo", "other")]
+
+
+async def test_a_removal_that_only_the_bus_knows_of_is_carried_out(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed())
+    shoot = await kit.created(a_shoot(spec={"seedName": "aws-eu1"}))
+    later = shoot.version + 1000
+    assert await kit.outbox.restore(Restored(APOLLO, shoot.uid, later, None))
+    assert await kit.store.get(APOLLO) is None
+    assert not (await kit.store.list_page("shoot")).objects
+    assert not await kit.store.shoots_on("aws-eu1")
+    assert not await kit.store.exists_uid(shoot.uid)
+    assert not await kit.outbox.restore(from_the_bus(a_shoot(), later)), "it is older than the removal"
+    never = ObjectKey("project", "", "never")
+    assert await kit.outbox.restore(Restored(never, "gone", later + 1, None))
+    assert not await kit.outbox.restore(Restored(never, "gone", later + 1, None))
+    await kit.fresh_news()
+    await kit.outbox.reannounce(later - 1)
+    assert [(entry.key, entry.verb, entry.left) for entry in await kit.changes()] == [
+        (APOLLO, "deleted", ("aws-eu1",)),
+        (never, "deleted", ()),
+    ]
+
+
+async def test_everything_above_a_version_can_be_announced_again(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed())
+    first = await kit.created(a_project("first"))
+    gone = await kit.created(a_project("gone"))
+    shoot = await kit.created(a_shoot(spec={"seedName": "aws-eu1"}))
+    await kit.store.delete(gone)
+    second = await kit.created(a_project("second"))
+    first = await kit.changed(first, merged(first.document(), {"status": {"a": 1}}))
+    await kit.fresh_news()
+    await kit.outbox.reannounce(shoot.version - 1)
+    changes = await kit.changes()
+    assert [(entry.key, entry.verb) for entry in changes] == [
+        (shoot.key, "modified"),
+        (second.key, "modified"),
+        (first.key, "modified"),
+        (gone.key, "deleted"),
+    ]
+    assert [entry.version for entry in changes[:3]] == [shoot.version, second.version, first.version]
+    assert all(entry.with_binding for entry in changes)
+    assert changes[0].uid == shoot.uid
+
+
+async def test_a_long_repeat_goes_through_page_by_page(kit: StoreUnderTest) -> None:
+    keys = [(await kit.created(a_project(f"p{number:04}"))).key for number in range(1001)]
+    await kit.fresh_news()
+    await kit.outbox.reannounce(0)
+    assert [entry.key for entry in await kit.changes()] == keys
+
+
+async def test_all_pending_shoots_of_all_schedulers_can_be_queued_again(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed())
+    await kit.created(a_shoot("placed", spec={"seedName": "aws-eu1"}))
+    deleting = await kit.created(a_shoot("deleting", metadata={"finalizers": ["a"]}))
+    stored(await kit.store.delete(deleting))
+    waiting = await kit.created(a_shoot("waiting"))
+    await kit.parked(waiting)
+    await kit.created(a_shoot("mine", spec={"schedulerName": "mine"}))
+    for number in range(600):
+        await kit.created(a_shoot(f"shoot-{number}"))
+    await kit.fresh_news()
+    await kit.outbox.requeue_pending()
+    work = await kit.work()
+    assert set(work) == {
+        f"scheduling.{SCHEDULER}.garden-dev.waiting",
+        "scheduling.mine.garden-dev.mine",
+        *(f"scheduling.{SCHEDULER}.garden-dev.shoot-{number}" for number in range(600)),
+    }
