@@ -5,9 +5,9 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import structlog
@@ -125,14 +125,14 @@ def each_of(answer: Answer, count: int) -> list[Answer]:
         return [answer]
     if not isinstance(answer.result, list):
         return [answer] * count
-    results: list[Any] = answer.result  # pyright: ignore[reportUnknownVariableType]
+    results = cast("list[Any]", answer.result)
     if answer.ok:
         return [Answer(ok=True, result=result) for result in results]
     return [msgspec.convert(result, Answer) for result in results]
 
 
 @contextlib.asynccontextmanager
-async def connected(where: Where, *, patience_seconds: float = CONNECT_SECONDS) -> AsyncIterator[ApiClient]:
+async def connected(where: Where, *, patience_seconds: float = CONNECT_SECONDS) -> AsyncGenerator[ApiClient]:
     """A connection. Raises Unavailable when the bus is not reached in time."""
     quiet_logs()
     subjects = Subjects(where.prefix)

@@ -5,8 +5,8 @@ Exit codes: 0 done, 1 refused, 2 usage, 3 landscape out of reach.
 
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence
-from enum import Enum, IntEnum
+from collections.abc import Generator, Sequence
+from enum import IntEnum, StrEnum
 from typing import Any
 
 import msgspec
@@ -31,7 +31,7 @@ class Exit(IntEnum):
     OUT_OF_REACH = 3
 
 
-class Format(str, Enum):
+class Format(StrEnum):
     """What `-o` takes."""
 
     TABLE = "table"
@@ -84,7 +84,7 @@ def say_refusal(error: dict[str, Any], about: str = "") -> None:
 
 
 @contextlib.contextmanager
-def exit_codes() -> Iterator[None]:
+def exit_codes() -> Generator[None]:
     """Turn errors into messages and exit codes."""
     try:
         yield

@@ -49,6 +49,7 @@ class Scene(NamedTuple):
     seeds: Sequence[SeedRow]
     shoots: Sequence[ShootRow]
     news: Sequence[str] = ()
+    is_settled: bool = False
     footer: str = ""
 
 
@@ -61,6 +62,8 @@ def picture(scene: Scene) -> RenderableType:
     ]
     if any(shoot.state in ("processing", "error", "deleting") for shoot in scene.shoots):
         parts.append(progress_table(scene.shoots))
+    if scene.is_settled and (unplaced := unplaced_table(scene.shoots)):
+        parts.append(unplaced)
     parts += [Text(line, style="yellow") for line in scene.news]
     return Panel(Group(*parts), title=scene.title, subtitle=scene.footer or None, box=box.ROUNDED, padding=(0, 1))
 

@@ -45,6 +45,17 @@ class _HealthFile(msgspec.Struct, frozen=True):
     health_url: str
 
 
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def backoff_seconds(failures: int) -> float:
     """How long to wait before the start after so many short lives in a row (1 the first time)."""
     return min(BACKOFF_CAP_SECONDS, BACKOFF_BASE_SECONDS * 2.0 ** (failures - 1))

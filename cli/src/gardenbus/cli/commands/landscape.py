@@ -1,0 +1,177 @@
+"""`up`, `down`, `status`: the embedded landscape."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import aiohttp
+import msgspec
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from gardenbus.cli.client import DEFAULT_DIRECTORY
+from gardenbus.cli.commands.options import Directory, Output
+from gardenbus.cli.documents import read_files, sort_out
+from gardenbus.cli.output import Exit, Format, exit_codes, say_error, show, show_document, show_lines
+from gardenbus.cli.supervisor.detached import DetachFailed, start_detached, stop_supervisor
+from gardenbus.cli.supervisor.directory import LandscapeDirectory, LandscapeFile, LandscapeInUse
+from gardenbus.cli.supervisor.landscape import UpOptions
+from gardenbus.cli.supervisor.picture import SERVICE_STYLES, ServiceRow
+from gardenbus.cli.supervisor.plan import parse_replicas
+from gardenbus.cli.supervisor.processes import is_alive
+from gardenbus.cli.supervisor.up import run_up
+
+
+def up(  # noqa: PLR0913 - one parameter an option
+    *,
+    directory: Directory = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option("-f", "--filename", help="Manifests of any kind, and configurations of the services."),
+    ] = None,
+    replicas: Annotated[list[str] | None, typer.Option(help="How many of a service, as scheduler=2.")] = None,
+    detach: Annotated[bool, typer.Option("--detach", help="Return when it is ready; stop it with `down`.")] = False,
+    exit_when_settled: Annotated[
+        bool, typer.Option("--exit-when-settled", help="End with 0 when there is nothing left to do, 1 after 120 s.")
+    ] = False,
+    nats_port: Annotated[int | None, typer.Option(min=1, max=65535, help="NATS' port (default: a free one).")] = None,
+    redis_port: Annotated[int | None, typer.Option(min=1, max=65535, help="Redis' port (default: a free one).")] = None,
+    nats_url: Annotated[str | None, typer.Option(help="Use a running NATS with JetStream.")] = None,
+    redis_url: Annotated[str | None, typer.Option(help="Use a running Redis.")] = None,
+    prefix: Annotated[str, typer.Option(help="First token of all subjects and keys.")] = "garden",
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
+) -> None:
+    """Start a landscape: NATS, Redis and all services as child processes, state below --dir."""
+    try:
+        counts = parse_replicas(replicas or [])
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--replicas") from error
+    with exit_codes():
+        given = sort_out(read_files(files or []))
+    options = UpOptions(
+        directory=directory or DEFAULT_DIRECTORY,
+        given=given,
+        replicas=counts,
+        nats_url=nats_url,
+        redis_url=redis_url,
+        nats_port=nats_port,
+        redis_port=redis_port,
+        prefix=prefix,
+        log_level=log_level,
+    )
+    if detach:
+        _detached(options, files or [])
+        return
+    raise typer.Exit(run_up(options, exit_when_settled=exit_when_settled))
+
+
+def _detached(options: UpOptions, files: list[Path]) -> None:
+    directory = LandscapeDirectory(options.directory)
+    if (pid := directory.supervisor()) is not None:
+        say_error(str(LandscapeInUse(directory.path, pid)))
+        raise typer.Exit(Exit.REFUSED)
+    try:
+        landscape = start_detached(directory, up_arguments(options, files))
+    except DetachFailed as error:
+        say_error(str(error))
+        raise typer.Exit(Exit.REFUSED) from error
+    show_lines([f"{len(landscape.services)} processes are up; NATS {landscape.nats_url}, stop with: gardenbus down"])
+
+
+def up_arguments(options: UpOptions, files: list[Path]) -> list[str]:
+    """The command line of the same `up`, not detached."""
+    valued = {
+        "--nats-url": options.nats_url,
+        "--redis-url": options.redis_url,
+        "--nats-port": options.nats_port,
+        "--redis-port": options.redis_port,
+        "--prefix": options.prefix,
+        "--log-level": options.log_level,
+    }
+    return [
+        "up",
+        "--dir",
+        str(options.directory),
+        *(word for file in files for word in ("-f", str(file))),
+        *(word for role, count in options.replicas.items() for word in ("--replicas", f"{role}={count}")),
+        *(word for option, value in valued.items() if value is not None for word in (option, str(value))),
+    ]
+
+
+def down(*, directory: Directory = None) -> None:
+    """Stop the landscape of a directory; its state stays."""
+    place = LandscapeDirectory(directory or DEFAULT_DIRECTORY)
+    try:
+        was_running = stop_supervisor(place)
+    except TimeoutError as error:
+        say_error(str(error))
+        raise typer.Exit(Exit.REFUSED) from error
+    show_lines([f"{place.path}: {'stopped' if was_running else 'nothing was running'}"])
+
+
+def status(*, directory: Directory = None, output: Output = Format.TABLE) -> None:
+    """Show the processes of a landscape and their health; exit code 3 when it is not up."""
+    place = LandscapeDirectory(directory or DEFAULT_DIRECTORY)
+    landscape = place.read()
+    if landscape is None:
+        say_error(f"no landscape in {place.path}: start one with `gardenbus up`")
+        raise typer.Exit(Exit.OUT_OF_REACH)
+    is_supervised = place.supervisor() is not None
+    rows = asyncio.run(_service_rows(landscape))
+    _print_status(landscape, rows, output, is_supervised=is_supervised)
+    if not is_supervised:
+        say_error(f"nobody looks after {place.path} (state: {landscape.state})")
+        raise typer.Exit(Exit.OUT_OF_REACH)
+    if any(row.state != "ready" for row in rows if row.pid is not None or row.state == "down"):
+        raise typer.Exit(Exit.REFUSED)
+
+
+async def _service_rows(landscape: LandscapeFile) -> list[ServiceRow]:
+    timeout = aiohttp.ClientTimeout(total=2.0)
+    rows: list[ServiceRow] = []
+    async with aiohttp.ClientSession(timeout=timeout) as session:
+        for entry in landscape.services:
+            state, trouble = "external", ""
+            if entry.pid is None and entry.health_url is None and landscape.supervisor_pid is None:
+                state = "down"
+            elif entry.pid is not None and not is_alive(entry.pid):
+                state = "down"
+            elif entry.health_url is not None:
+                state, trouble = await _health(session, entry.name, entry.health_url)
+            elif entry.pid is not None:
+                state = "ready"
+            rows.append(ServiceRow(entry.name, state, entry.pid, 0, trouble))
+    return rows
+
+
+async def _health(session: aiohttp.ClientSession, name: str, url: str) -> tuple[str, str]:
+    try:
+        async with session.get(url + ("/healthz" if name == "nats" else "/readyz")) as response:
+            if response.ok:
+                return "ready", ""
+            return "not ready", (await response.text())[:200]
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        return "down", type(error).__name__
+
+
+def _print_status(landscape: LandscapeFile, rows: list[ServiceRow], output: Format, *, is_supervised: bool) -> None:
+    if output in (Format.JSON, Format.YAML):
+        document = msgspec.to_builtins(landscape)
+        document["state"] = landscape.state if is_supervised else "stopped"
+        for entry, row in zip(document["services"], rows, strict=True):
+            entry |= {"state": row.state, "trouble": row.trouble}
+        show_document(document, output)
+        return
+    if output is Format.NAME:
+        show_lines([row.name for row in rows])
+        return
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for column in ("SERVICE", "STATE", "PID", "HEALTH"):
+        table.add_column(column, no_wrap=True)
+    for entry, row in zip(landscape.services, rows, strict=True):
+        state = Text(row.state, style=SERVICE_STYLES.get(row.state, "red"))
+        table.add_row(row.name, state, str(row.pid or ""), row.trouble or entry.health_url or "")
+    show(table)
+    show_lines([f"NATS {landscape.nats_url}   Redis {landscape.redis_url}   prefix {landscape.prefix}"])

@@ -1,0 +1,35 @@
+"""Options that several commands share."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from gardenbus.cli.client import ApiClient, connected, find_landscape
+from gardenbus.cli.output import Format, exit_codes
+
+Result = TypeVar("Result")
+
+Directory = Annotated[
+    Path | None, typer.Option("--dir", help="State directory of the landscape (default: ./.gardenbus).")
+]
+NatsUrl = Annotated[str | None, typer.Option("--nats-url", help="Where NATS is, instead of a state directory.")]
+Prefix = Annotated[str | None, typer.Option("--prefix", help="First token of all subjects (default: garden).")]
+Output = Annotated[Format, typer.Option("-o", "--output", help="How objects are printed.")]
+Namespace = Annotated[str | None, typer.Option("-n", "--namespace", help="Namespace (default: all).")]
+Files = Annotated[list[Path], typer.Option("-f", "--filename", help="File or folder of manifests, `-` for stdin.")]
+
+
+def asked(
+    work: Callable[[ApiClient], Awaitable[Result]], directory: Path | None, nats_url: str | None, prefix: str | None
+) -> Result:
+    """Connect to the landscape that is meant, do the work, and end with the exit code for what went wrong."""
+
+    async def run() -> Result:
+        async with connected(find_landscape(directory, nats_url, prefix)) as api:
+            return await work(api)
+
+    with exit_codes():
+        return asyncio.run(run())

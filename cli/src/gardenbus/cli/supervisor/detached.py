@@ -1,0 +1,66 @@
+"""`up --detach` and `down`: a supervisor in the background, started and ended by its directory."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from gardenbus.cli.supervisor.directory import LandscapeDirectory, LandscapeFile
+from gardenbus.cli.supervisor.leftovers import end_leftovers
+
+READY_SECONDS = 90.0
+DOWN_SECONDS = 30.0
+LOOK_SECONDS = 0.05
+
+
+class DetachFailed(Exception):
+    """The supervisor ended, or was not ready in time; the message has its last words."""
+
+
+def start_detached(directory: LandscapeDirectory, arguments: Sequence[str]) -> LandscapeFile:
+    """Run `gardenbus <arguments>` in a session of its own until its landscape is ready. Raises DetachFailed."""
+    directory.prepare()
+    log = directory.logs / "up.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-m", "gardenbus.cli.main", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + READY_SECONDS
+    while True:
+        landscape = directory.read()
+        if landscape and landscape.state == "ready" and landscape.supervisor_pid == process.pid:
+            return landscape
+        if process.poll() is not None:
+            raise DetachFailed(_last_words(log))
+        if time.monotonic() > deadline:
+            process.terminate()
+            raise DetachFailed(f"not ready within {READY_SECONDS:g} s: {_last_words(log)}")
+        time.sleep(LOOK_SECONDS)
+
+
+def stop_supervisor(directory: LandscapeDirectory) -> bool:
+    """Stop the landscape of a directory and wait until it is; False when none was running.
+
+    Raises TimeoutError when it does not stop.
+    """
+    pid = directory.supervisor()
+    if pid is None:
+        return bool(end_leftovers(directory))
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + DOWN_SECONDS
+    while directory.supervisor() == pid:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the supervisor (pid {pid}) did not stop within {DOWN_SECONDS:g} s")
+        time.sleep(LOOK_SECONDS)
+    return True
+
+
+def _last_words(log: Path, lines: int = 10) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])

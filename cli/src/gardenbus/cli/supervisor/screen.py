@@ -1,0 +1,67 @@
+"""Where `up` shows itself: a live picture on a terminal, else one line every two seconds while something changes."""
+
+import sys
+import time
+from collections import deque
+
+from rich.console import RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from gardenbus.cli.output import console, show
+from gardenbus.cli.supervisor.picture import Scene, picture, plain_line
+
+PLAIN_SECONDS = 2.0
+NEWS_LINES = 4
+
+
+class Screen:
+    """Shows scenes and news. Close it before printing anything else."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.news: deque[str] = deque(maxlen=NEWS_LINES)
+        self._live: Live | None = None
+        self._last_line = ""
+        self._drawn_at = 0.0
+        if console.is_terminal:
+            self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
+            self._live.start()
+
+    @property
+    def age(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.began
+
+    def say(self, text: str) -> None:
+        """Tell something that happened."""
+        self.news.append(f"{self.age:6.1f} s  {text}")
+        if self._live is None:
+            self._print(text)
+
+    def draw(self, scene: Scene) -> None:
+        """Show how things stand."""
+        if self._live is not None:
+            self._live.update(picture(scene._replace(news=list(self.news))), refresh=True)
+            return
+        line = plain_line(scene)
+        if line != self._last_line and time.monotonic() - self._drawn_at >= PLAIN_SECONDS:
+            self._last_line, self._drawn_at = line, time.monotonic()
+            self._print(line)
+
+    def show_if_plain(self, table: RenderableType | None) -> None:
+        """Print what the live picture would show anyway."""
+        if self._live is None and table is not None:
+            show(table)
+
+    def close(self) -> None:
+        """Leave the last picture as it is; what is said later is printed below."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _print(self, text: str) -> None:
+        line = Text(f"{self.age:6.1f} s  ", style="dim")
+        line.append(text, style="not dim")
+        console.print(line, soft_wrap=True)
+        sys.stdout.flush()
