@@ -8,16 +8,23 @@ from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.keys import Subjects
+from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.lifecycle.decide.outage import is_deaf
 from gardenbus.lifecycle.reconcilers.alarm import Alarm
 from gardenbus.lifecycle.reconcilers.leases import LeaseWatch
-from gardenbus.lifecycle.reconcilers.seeds import SeedReconciler
+from gardenbus.lifecycle.reconcilers.seeds import REPORTER, SeedReconciler
 from gardenbus.lifecycle.settings import LifecycleSettings
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 KINDS = ("seed",)
+
+
+async def build(context: ServiceContext[LifecycleSettings]) -> None:
+    """Connect and start watching."""
+    connections = await connect_all(context, reporter=REPORTER)
+    await start_lifecycle(context, store=connections.store, bus=connections.bus, subjects=connections.subjects)
 
 
 async def start_lifecycle(
