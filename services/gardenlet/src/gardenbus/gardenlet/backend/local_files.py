@@ -13,7 +13,7 @@ a loss of power may take the last moments with it.
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -114,7 +114,7 @@ class LocalFiles:
                 buckets.rmdir()
 
     @contextmanager
-    def _owned(self) -> Iterator[None]:
+    def _owned(self) -> Generator[None]:
         fcntl.flock(self._descriptor, fcntl.LOCK_SH)
         try:
             owner = self._owner()

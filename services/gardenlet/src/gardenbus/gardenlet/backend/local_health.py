@@ -1,6 +1,7 @@
 """The `/healthz` of a local seed: real HTTP on the loopback, and a switch that makes it fail.
 
-It fails while the file `healthz-fails` is in the seed's directory. `POST /fail` makes that file, `DELETE /fail` removes it.
+It fails while the file `healthz-fails` is in the seed's directory. `POST /fail` makes that file, `DELETE /fail`
+removes it.
 """
 
 from pathlib import Path

@@ -12,7 +12,7 @@ _LONGEST = 64
 
 def parse_duration(value: Any) -> timedelta:
     """The duration that a text such as `1h30m` stands for; `0` is zero. Raises ValueError when it is none."""
-    if value == "0" or (value == 0 and not isinstance(value, bool)):
+    if not isinstance(value, bool) and value in ("0", 0):
         return timedelta(0)
     if not isinstance(value, str) or len(value) > _LONGEST or _WHOLE.fullmatch(value) is None:
         raise ValueError(f"must be a duration such as 30s, 5m or 1h30m, is {value!r}")

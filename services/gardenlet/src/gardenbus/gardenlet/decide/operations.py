@@ -203,3 +203,29 @@ def _instant(text: object, default: datetime) -> datetime:
         return datetime.fromisoformat(str(text))
     except ValueError:
         return default
+
+
+_KEPT_STATUS = frozenset(
+    {
+        "conditions",
+        "constraints",
+        "gardener",
+        "lastErrors",
+        "lastOperation",
+        "observedGeneration",
+        "retryCycleStartTime",
+        "seedName",
+        "technicalID",
+        "uid",
+    }
+)
+
+
+def adopted(told: ShootTold) -> ShootRecord:
+    """A new record of a shoot, with what its status already says of it (a refused scheduling says nothing)."""
+    status = {name: value for name, value in told.status.items() if name in _KEPT_STATUS}
+    if told.last_operation.get("state") == "Pending":
+        del status["lastOperation"]
+    return ShootRecord(
+        namespace=told.namespace, name=told.name, uid=told.uid, has_workers=told.has_workers, status=status
+    )

@@ -53,12 +53,12 @@ def gardener_identity(seed_name: str, version: str) -> Document:
     return {"id": f"gardenlet-{seed_name}", "name": "gardenlet", "version": version}
 
 
-def seed_manifest(configuration: GardenletConfiguration, *, with_finalizer: bool = True) -> Document:
-    """The Seed as it is registered; without the finalizer it lets a deleting Seed go."""
+def seed_manifest(configuration: GardenletConfiguration) -> Document:
+    """The Seed as it is registered."""
     metadata: Document = {
         "name": configuration.seed_name,
         "labels": {"gardener.cloud/role": "seed", **configuration.labels},
-        "finalizers": [FINALIZER] if with_finalizer else [],
+        "finalizers": [FINALIZER],
     }
     if configuration.annotations:
         metadata["annotations"] = dict(configuration.annotations)
@@ -114,6 +114,13 @@ def seed_status_patch(
         condition for condition in _conditions(seed, findings, now=now) if condition not in conditions_of(seed)
     ]
     return patch | ({"conditions": conditions} if conditions else {})
+
+
+def seed_gone_patch(now: datetime) -> Document:
+    """What is reported of a deleting Seed when nothing of it is left: its finalizer goes with it."""
+    operation = {"type": "Delete", "state": "Succeeded", "progress": 100}
+    description = "Seed cluster has been successfully deleted."
+    return {"lastOperation": {**operation, "description": description, "lastUpdateTime": timestamp(now)}}
 
 
 def _last_operation(seed: Document, findings: SeedFindings, *, now: datetime) -> Document:

@@ -6,6 +6,7 @@ Source: Gardener's `gardenlet/controller/shoot/shoot/reconciler.go` and `gardenl
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any, cast
 
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.common.resources.conditions import FALSE, TRUE, build_condition, get_or_init
@@ -62,6 +63,19 @@ CONSTRAINTS: Mapping[str, tuple[str, str, str]] = {
     ),
 }
 """The constraints of a shoot, in the same form."""
+
+
+_TIMES = frozenset({"lastUpdateTime", "lastTransitionTime"})
+
+
+def without_times(value: Any) -> Any:
+    """The same document without the times in it: what is said, whenever it is said."""
+    if isinstance(value, dict):
+        fields = cast("Document", value)
+        return {name: without_times(part) for name, part in fields.items() if name not in _TIMES}
+    if isinstance(value, list):
+        return [without_times(part) for part in cast("list[Any]", value)]
+    return value
 
 
 def technical_id(namespace: str, name: str) -> str:

@@ -1,0 +1,216 @@
+"""One gardenlet of one seed: its heartbeat, its Seed, its shoots, and what it says.
+
+It listens always, and acts only while it holds the Lease; losing that cuts whatever is in work, at any instant.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from gardenbus.common.errors import Transient
+from gardenbus.common.ports.bus import Bus, Delivered
+from gardenbus.common.ports.clock import Clock
+from gardenbus.common.resources.document import section
+from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.gardenlet.backend.port import Backend, Fence, ShootName
+from gardenbus.gardenlet.decide.configuration import GardenletConfiguration
+from gardenbus.gardenlet.reconcilers.agenda import Agenda
+from gardenbus.gardenlet.reconcilers.heartbeat import Heartbeat
+from gardenbus.gardenlet.reconcilers.reports import Reporter
+from gardenbus.gardenlet.reconcilers.seed import SeedReconciler
+from gardenbus.gardenlet.reconcilers.shoot import ShootReconciler
+from gardenbus.gardenlet.reconcilers.told import Told
+
+_log = structlog.stdlib.get_logger()
+
+HTTPProbe = Callable[[str], Awaitable[str | None]]
+"""Ask a URL; answers what is wrong, None when it says 200."""
+
+_PASSES_AFTER_RECOVERY = 2
+"""Whole reports after a recovery: the second overtakes a lifecycle that was still writing Unknown at the first."""
+
+
+class Gardenlet:
+    """See the module."""
+
+    def __init__(  # noqa: PLR0913 - the ports of one gardenlet
+        self,
+        configuration: GardenletConfiguration,
+        *,
+        bus: Bus,
+        subjects: Subjects,
+        clock: Clock,
+        backend: Backend,
+        identity: str,
+        probe: HTTPProbe,
+        version: str,
+    ) -> None:
+        self.configuration = configuration
+        self.seed_name = configuration.seed_name
+        self._clock = clock
+        self._backend = backend
+        self.told = Told(subjects, self.seed_name)
+        self.reporter = Reporter(bus=bus, subjects=subjects, seed_name=self.seed_name, clock=clock)
+        self.seed = SeedReconciler(
+            configuration,
+            told=self.told,
+            backend=backend,
+            reporter=self.reporter,
+            clock=clock,
+            version=version,
+        )
+        self.heartbeat = Heartbeat(
+            bus=bus,
+            subjects=subjects,
+            seed_name=self.seed_name,
+            identity=identity,
+            settings=configuration.lease,
+            clock=clock,
+            probe=lambda: probe(backend.health_url),
+            seed_uid=lambda: self.told.seed_uid,
+            on_active=self._become_active,
+            on_stand_by=self._stand_by,
+        )
+        self.shoots = ShootReconciler(
+            configuration.shoot,
+            seed_name=self.seed_name,
+            told=self.told,
+            backend=backend,
+            reporter=self.reporter,
+            clock=clock,
+            identity=self.seed.identity,
+            fitness=lambda: self.seed.fitness,
+            is_active=lambda: self.is_active,
+        )
+        self.agenda = Agenda(self._look, clock=clock, limit=configuration.shoot.concurrent_syncs)
+        self._was_unready = False
+        self._whole_reports: dict[ShootName, int] = {}
+        self._care_soon = asyncio.Event()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether this gardenlet carries its seed, rather than standing by."""
+        return self.reporter.fence is not None and self.heartbeat.is_active
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether its rounds succeed; an idle one without a Seed has none to make."""
+        return self.told.seed_is_gone or self.heartbeat.is_healthy
+
+    # ------------------------------------------------------------------------------------------ listening
+
+    def deliver(self, message: Delivered) -> None:
+        """Take a message from BINDINGS that is meant for this seed."""
+        fitness, ready, generation = self.seed.fitness, self.seed.is_ready, self._seed_generation
+        subject = self.told.take(message)
+        if isinstance(subject, ObjectKey):
+            self._was_unready |= not self.seed.is_ready
+            if self._seed_generation != generation:
+                self.seed.look_again()
+            if self._was_unready and self.seed.is_ready and not ready:
+                self._was_unready = False
+                self._report_everything(_PASSES_AFTER_RECOVERY)
+            if self.seed.fitness != fitness:
+                self._look_at_all()
+        elif subject is not None:
+            self.agenda.add(subject)
+
+    def replay_ended(self) -> None:
+        """All that BINDINGS held has been delivered: what is kept and was not told of can be asked about."""
+        self.told.is_complete = True
+        self._look_at_all()
+        self._care_soon.set()
+
+    def replay_began(self) -> None:
+        """BINDINGS is read anew. What was told stays: absence says nothing."""
+        self.told.is_complete = False
+
+    @property
+    def _seed_generation(self) -> object:
+        return section(self.told.seed or {}, "metadata").get("generation")
+
+    # ------------------------------------------------------------------------------------------ acting
+
+    async def run(self) -> None:
+        """Live until cancelled. Nothing that fails once ends it."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._beat(), name=f"heartbeat {self.seed_name}")
+            tasks.create_task(self._care(), name=f"care {self.seed_name}")
+            tasks.create_task(self.agenda.run(), name=f"agenda {self.seed_name}")
+            tasks.create_task(self.reporter.run(), name=f"reports {self.seed_name}")
+
+    async def stop(self) -> None:
+        """Cut what is in work, say what is left to say, release the Lease."""
+        await self.agenda.clear()
+        if self.reporter.fence is not None:
+            await self.reporter.flush(everything=True)
+        await self.heartbeat.release()
+        self.reporter.stand_by()
+
+    async def round(self) -> None:
+        """One heartbeat, and what hangs on it."""
+        if self.told.seed_is_gone:
+            return
+        if await self.heartbeat.round() and self.is_active:
+            await self.seed.round()
+
+    async def care(self) -> None:
+        """Check every shoot once."""
+        for told in self.told.present():
+            if not self.is_active:
+                return
+            name = (told.namespace, told.name)
+            passes = self._whole_reports.pop(name, 0)
+            if passes > 1:
+                self._whole_reports[name] = passes - 1
+            await self.shoots.care(told, everything=passes > 0)
+
+    async def _beat(self) -> None:
+        while True:
+            began = self._clock.monotonic()
+            await self._guarded("heartbeat", self.round)
+            took = self._clock.monotonic() - began
+            await self._clock.sleep(max(0.1, self.configuration.lease.resync_seconds - took))
+
+    async def _care(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.configuration.shoot_care_period.total_seconds()):
+                    await self._care_soon.wait()
+            self._care_soon.clear()
+            await self._guarded("care", self.care)
+
+    async def _guarded(self, loop: str, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except Transient as error:
+            _log.warning("round.interrupted", seed=self.seed_name, loop=loop, reason=error.message)
+        except Exception:  # noqa: BLE001 - a loop that nothing may end
+            _log.exception("round.crashed", seed=self.seed_name, loop=loop)
+
+    async def _become_active(self, fence: Fence) -> None:
+        await self._backend.take_over(fence)
+        self.reporter.fence = fence
+        self.seed.stand_by()
+        self._report_everything(1)
+        self._look_at_all()
+
+    async def _stand_by(self) -> None:
+        self.reporter.stand_by()
+        self.seed.stand_by()
+        await self.agenda.clear()
+
+    def _look_at_all(self) -> None:
+        for shoot in {*self.told.shoots, *self._backend.shoots()}:
+            self.agenda.add(shoot)
+
+    def _report_everything(self, passes: int) -> None:
+        """Have the whole status of every shoot reported in the next rounds of care, the first of them at once."""
+        for shoot in self._backend.shoots():
+            self._whole_reports[shoot] = max(passes, self._whole_reports.get(shoot, 0))
+        self._care_soon.set()
+
+    async def _look(self, shoot: ShootName) -> float | None:
+        return None if self.reporter.fence is None else await self.shoots.look(shoot)

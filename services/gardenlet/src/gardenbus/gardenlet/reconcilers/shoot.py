@@ -1,0 +1,287 @@
+"""Carries the shoots of one seed out: looks at what was told and what is kept, and does what `decide` says.
+
+| told       | kept                  | what is done                                              |
+|------------|-----------------------|-----------------------------------------------------------|
+| a shoot    | nothing, or the same  | the next action (`decide.operations`)                     |
+| a shoot    | another of its name   | that one is taken down first: its name has a new owner    |
+| a tombstone| something             | it is taken down, without a report: nobody is left to ask |
+| nothing    | something             | it is kept, and asked about                               |
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import NamedTuple, assert_never
+from uuid import uuid4
+
+import msgspec
+import structlog
+
+from gardenbus.common.ports.clock import Clock
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.gardenlet.backend.port import Backend, ShootName
+from gardenbus.gardenlet.decide.backoff import backoff_seconds
+from gardenbus.gardenlet.decide.configuration import ShootSettings
+from gardenbus.gardenlet.decide.operations import (
+    REPEAT_AFTER,
+    UNFIT_SEED_RETRY,
+    Action,
+    Begin,
+    Claim,
+    Later,
+    NothingBuilt,
+    RepeatReport,
+    SeedFitness,
+    SeedUnfit,
+    ShootTold,
+    adopted,
+    next_action,
+)
+from gardenbus.gardenlet.decide.record import Run, ShootRecord, with_status
+from gardenbus.gardenlet.decide.status import cared, failed, progressed, seed_unfit, started, succeeded
+from gardenbus.gardenlet.reconcilers.flow import FlowResult, run_flow
+from gardenbus.gardenlet.reconcilers.reports import Reporter
+from gardenbus.gardenlet.reconcilers.told import GONE, Told
+
+_log = structlog.stdlib.get_logger()
+
+ASK_AGAIN_SECONDS = 60.0
+UNSURE_SECONDS = 2.0
+"""When to look again after the Lease could not be renewed in time: it may yet be, or another one has it."""
+
+_SYNC_JITTER = 0.05
+
+
+class Outcome(NamedTuple):
+    """How a look at a shoot ended: `again_seconds` None means not before something is told."""
+
+    name: str
+    again_seconds: float | None = None
+    reason: str = ""
+
+
+class ShootReconciler:
+    """See the module. `is_active` says whether this gardenlet may still act."""
+
+    def __init__(  # noqa: PLR0913 - the ports of one reconciler
+        self,
+        settings: ShootSettings,
+        *,
+        seed_name: str,
+        told: Told,
+        backend: Backend,
+        reporter: Reporter,
+        clock: Clock,
+        identity: Document,
+        fitness: Callable[[], SeedFitness],
+        is_active: Callable[[], bool],
+    ) -> None:
+        self._settings = settings
+        self._seed_name = seed_name
+        self._told = told
+        self._backend = backend
+        self._reporter = reporter
+        self._clock = clock
+        self._identity = identity
+        self._fitness = fitness
+        self._is_active = is_active
+
+    async def look(self, shoot: ShootName) -> float | None:
+        """Do what is to be done for a shoot now; answers when to look again (seconds, None: when told)."""
+        if not self._is_active():
+            return UNSURE_SECONDS
+        began = self._clock.monotonic()
+        outcome = await self._look(shoot)
+        if outcome.name != "waiting":
+            record = self._backend.load(shoot)
+            _log.info(
+                "reconcile.finished",
+                controller="shoot",
+                seed=self._seed_name,
+                object="/".join(shoot),
+                reconcile_id=uuid4().hex[:12],
+                outcome=outcome.name,
+                reason=outcome.reason,
+                attempt=record.attempts if record else 0,
+                duration_ms=round(1000 * (self._clock.monotonic() - began)),
+            )
+        return outcome.again_seconds
+
+    async def _look(self, shoot: ShootName) -> Outcome:
+        told = self._told.shoots.get(shoot)
+        record = self._backend.load(shoot)
+        if told is None:
+            if record is None or not self._told.is_complete:
+                return Outcome("waiting")
+            await self._reporter.ask(ObjectKey("shoot", *shoot), record.uid)
+            return Outcome("asked", ASK_AGAIN_SECONDS, "kept but not told of")
+        if told is GONE:
+            if record is not None:
+                return await self._take_down(shoot, record, is_wanted=lambda: self._told.shoots.get(shoot) is GONE)
+            self._told.forget(shoot)
+            return Outcome("waiting")
+        assert isinstance(told, ShootTold)
+        if record is not None and record.uid != told.uid:
+            outcome = await self._take_down(shoot, record, is_wanted=lambda: True)
+            return outcome if outcome.name != "torn-down" else Outcome("torn-down", 0.0)
+        action = next_action(
+            told,
+            record,
+            seed_name=self._seed_name,
+            fitness=self._fitness(),
+            now=self._clock.now(),
+            sync_period=self._settings.sync_period,
+            respect_ignore=self._settings.respect_ignore,
+        )
+        return await self._act(told, record, action)
+
+    async def _act(self, told: ShootTold, record: ShootRecord | None, action: Action) -> Outcome:
+        match action:
+            case Claim():
+                self._report(told, {"seedName": self._seed_name})
+                return Outcome("claimed", REPEAT_AFTER.total_seconds())
+            case Begin(run, resumed):
+                return await self._run(told, record or adopted(told), run, resumed=resumed)
+            case SeedUnfit(operation, problem):
+                record = record or adopted(told)
+                patch = seed_unfit(operation, record.last_operation, problem, now=self._clock.now())
+                if patch is not None:
+                    self._keep(told, record, patch)
+                return Outcome("postponed", UNFIT_SEED_RETRY.total_seconds(), problem)
+            case NothingBuilt():
+                self._report(told, succeeded("Delete", now=self._clock.now()))
+                return Outcome("let-go", REPEAT_AFTER.total_seconds())
+            case RepeatReport():
+                assert record is not None
+                self._report(told, {"lastOperation": record.last_operation, "lastErrors": None})
+                return Outcome("repeated", REPEAT_AFTER.total_seconds())
+            case Later(reason, seconds):
+                return Outcome("waiting", None if seconds is None else self._jittered(reason, seconds), reason)
+            case _:
+                assert_never(action)
+
+    async def _run(self, told: ShootTold, record: ShootRecord, run: Run, *, resumed: bool) -> Outcome:
+        patch = started(told, record, run, seed_name=self._seed_name, gardener=self._identity, now=self._clock.now())
+        record = msgspec.structs.replace(
+            record,
+            run=run,
+            has_workers=told.has_workers or record.has_workers if run.operation == "Delete" else told.has_workers,
+            attempts=record.attempts if resumed else 0,
+            retry_at=None,
+        )
+        record = self._keep(told, record, patch)
+        result = await run_flow(
+            self._backend,
+            record,
+            told,
+            is_wanted=lambda: self._is_still_wanted(told, run),
+            on_progress=lambda record, tasks: self._report_progress(told, record, tasks),
+        )
+        if result.failures:
+            return self._fail(told, result)
+        if not result.is_complete:
+            return Outcome("stopped", 0.0, "something else is wanted")
+        return await self._succeed(told, result.record, run)
+
+    async def _succeed(self, told: ShootTold, record: ShootRecord, run: Run) -> Outcome:
+        now = self._clock.now()
+        patch = succeeded(run.operation, now=now)
+        if run.operation != "Delete":
+            problems = await self._backend.problems(told)
+            patch |= cared(record.status, problems, has_workers=told.has_workers, now=now)
+        record = msgspec.structs.replace(record, attempts=0, retry_at=None, failed={})
+        self._keep(told, record, patch)
+        if run.operation == "Delete":
+            return Outcome("deleted", REPEAT_AFTER.total_seconds())
+        return Outcome("reconciled", self._jittered("settled", self._settings.sync_period.total_seconds()))
+
+    def _fail(self, told: ShootTold, result: FlowResult) -> Outcome:
+        now = self._clock.now()
+        patch = failed(result.record, result.failures, retry_duration=self._settings.retry_duration, now=now)
+        attempts = result.record.attempts + 1
+        wait = backoff_seconds(attempts, random.random())
+        record = msgspec.structs.replace(result.record, attempts=attempts, retry_at=now + timedelta(seconds=wait))
+        self._keep(told, record, patch)
+        reason = "; ".join(failure.message for failure in result.failures)
+        if patch["lastOperation"]["state"] == "Failed":
+            return Outcome("failed", None, reason)
+        return Outcome("error", wait, reason)
+
+    async def _take_down(self, shoot: ShootName, record: ShootRecord, *, is_wanted: Callable[[], bool]) -> Outcome:
+        """Take down what is kept of a shoot that is no more, and forget it. Nothing is reported."""
+        if not record.is_torn_down:
+            if record.run is None or record.run.operation != "Delete":
+                number = record.run.number + 1 if record.run else 1
+                run = Run(operation="Delete", generation=0, number=number)
+                record = msgspec.structs.replace(record, run=run)
+                self._backend.save(record)
+            result = await run_flow(
+                self._backend,
+                record,
+                None,
+                is_wanted=lambda: self._is_active() and is_wanted(),
+                on_progress=lambda _record, _tasks: None,
+            )
+            if result.failures:
+                attempts = result.record.attempts + 1
+                self._backend.save(msgspec.structs.replace(result.record, attempts=attempts))
+                reason = "; ".join(failure.message for failure in result.failures)
+                return Outcome("error", backoff_seconds(attempts, random.random()), reason)
+            if not result.is_complete:
+                return Outcome("stopped", 0.0, "something else is wanted")
+        self._backend.forget(shoot)
+        self._told.forget(shoot)
+        return Outcome("torn-down")
+
+    async def care(self, told: ShootTold, *, everything: bool) -> None:
+        """Check how a shoot is and report what changed; with `everything`, its whole status in any case."""
+        shoot = (told.namespace, told.name)
+        problems = await self._backend.problems(told)
+        record = self._backend.load(shoot)
+        if record is None or record.uid != told.uid or told.status_seed != self._seed_name or not self._is_active():
+            return
+        patch: Document = {}
+        if record.was_created and not record.is_torn_down:
+            patch = cared(record.status, problems, has_workers=record.has_workers, now=self._clock.now())
+        if patch:
+            record = with_status(record, patch)
+            self._backend.save(record)
+        if everything:
+            whole = {"lastErrors": None, "retryCycleStartTime": None} | record.status
+            if record.last_operation.get("state") == "Processing":  # the run in work says more than the record
+                del whole["lastOperation"]
+            self._report(told, whole)
+        elif patch:
+            self._report(told, patch)
+
+    def _is_still_wanted(self, told: ShootTold, run: Run) -> bool:
+        """Whether a run should start another step: nothing was said since that ends it."""
+        now = self._told.shoot((told.namespace, told.name))
+        return (
+            self._is_active()
+            and now is not None
+            and now.uid == told.uid
+            and now.role == "run"
+            and (run.operation == "Delete" or not now.is_deleting)
+            and not self._fitness().is_stopped
+        )
+
+    def _report_progress(self, told: ShootTold, record: ShootRecord, tasks: Sequence[str]) -> None:
+        patch = progressed(record, tasks, now=self._clock.now())
+        period = self._settings.progress_report_period.total_seconds()
+        self._reporter.status(ObjectKey("shoot", told.namespace, told.name), told.uid, patch, within_seconds=period)
+
+    def _keep(self, told: ShootTold, record: ShootRecord, patch: Document) -> ShootRecord:
+        """Take a patch into the record, store it, then report it."""
+        record = with_status(record, patch)
+        self._backend.save(record)
+        self._report(told, patch)
+        return record
+
+    def _report(self, told: ShootTold, patch: Document) -> None:
+        self._reporter.status(ObjectKey("shoot", told.namespace, told.name), told.uid, patch)
+
+    def _jittered(self, reason: str, seconds: float) -> float:
+        """Spread the syncs of many shoots that were settled together."""
+        return seconds * (1 + _SYNC_JITTER * random.random()) if reason == "settled" else seconds
