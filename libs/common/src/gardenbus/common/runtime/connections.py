@@ -1,14 +1,18 @@
 """What every service connects to, the same way: the store on Redis and the bus on NATS."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from gardenbus.common.adapters import jetstream
 from gardenbus.common.adapters.jetstream import JetStreamBus
+from gardenbus.common.adapters.jetstream_streams import StreamSettings
 from gardenbus.common.adapters.redis_connection import RedisConnection
 from gardenbus.common.adapters.redis_store import RedisStore
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.resources.keys import Subjects
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.common.runtime.settings import CommonSettings
+
+AnySettings = TypeVar("AnySettings", bound=CommonSettings)
 
 
 class Connections(NamedTuple):
@@ -20,20 +24,30 @@ class Connections(NamedTuple):
     subjects: Subjects
 
 
-async def connect_bus(context: ServiceContext[CommonSettings]) -> tuple[JetStreamBus, Subjects]:
+async def connect_bus(
+    context: ServiceContext[AnySettings], *, streams: StreamSettings | None = None, manages_streams: bool = True
+) -> tuple[JetStreamBus, Subjects]:
     """Connect to NATS (waiting for it), bring its streams about, and watch it in `/readyz`."""
     settings = context.settings
     subjects = Subjects(settings.prefix)
-    bus = await JetStreamBus.connect(settings.nats_url, subjects, name=f"{context.name}-{context.instance}")
-    context.stack.push_async_callback(bus.close)
-    await context.wait_for("jetstream", bus.ensure_streams)
+    bus = await context.stack.enter_async_context(
+        jetstream.connect(
+            settings.nats_url,
+            f"{context.name}-{context.instance}",
+            settings.prefix,
+            streams=streams,
+            manages_streams=manages_streams,
+        )
+    )
     context.health.add_readiness("nats", lambda: None if bus.connected else "not connected")
     return bus, subjects
 
 
-async def connect_all(context: ServiceContext[CommonSettings], *, reporter: str) -> Connections:
+async def connect_all(
+    context: ServiceContext[AnySettings], *, reporter: str, streams: StreamSettings | None = None
+) -> Connections:
     """Connect to both servers; `reporter` signs the Events of this service."""
-    bus, subjects = await connect_bus(context)
+    bus, subjects = await connect_bus(context, streams=streams)
     redis = RedisConnection(context.settings.redis_url, context.settings.prefix)
     context.stack.push_async_callback(redis.close)
     await context.wait_for("redis", redis.reach)
