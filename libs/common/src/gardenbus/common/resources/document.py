@@ -139,7 +139,8 @@ class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
             members.append(b'"spec":{' + b",".join(spec) + b"}")
         if parts.rest:
             members.append(parts.rest)
-        status = [part for part in (parts.status, _member("seedName", parts.status_seed_name)) if part]
+        own_status = _without_operation(parts.status) if self.pending else parts.status
+        status = [part for part in (own_status, _member("seedName", parts.status_seed_name)) if part]
         if self.pending:
             status.append(b'"lastOperation":{' + self.pending + b"}")
         if status:
@@ -171,3 +172,10 @@ class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
 
 def _member(name: str, value: str) -> bytes:
     return encode(name) + b":" + encode(value) if value else b""
+
+
+def _without_operation(status: bytes) -> bytes:
+    """The inside of a status without lastOperation, in whose place the refusal stands."""
+    if b'"lastOperation"' not in status:
+        return status
+    return _inside({name: value for name, value in _decode(b"{" + status + b"}").items() if name != "lastOperation"})

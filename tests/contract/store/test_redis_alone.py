@@ -1,0 +1,147 @@
+"""What only a real Redis can show: crashes, restarts, the function library, many clients at once."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import pytest
+
+from gardenbus.common.errors import Unavailable
+from gardenbus.common.resources.document import StoredObject
+from gardenbus.common.resources.keys import ObjectKey
+from tests.support.builders import a_project, a_seed, a_shoot, merged
+from tests.support.servers import Server
+from tests.support.stores import StoreUnderTest, a_binding, on_redis
+
+
+@pytest.fixture
+async def kit(redis_server: Server) -> AsyncIterator[StoreUnderTest]:
+    kit = on_redis(redis_server.url)
+    await kit.open()
+    yield kit
+    await kit.store.close()
+
+
+async def write_until_away(kit: StoreUnderTest, writer: int, answered: dict[ObjectKey, StoredObject]) -> None:
+    """Create projects and change each once, remembering what was answered, until the server is away."""
+    for number in range(100_000):
+        try:
+            project = await kit.created(a_project(f"p{writer}-{number}"))
+            answered[project.key] = project
+            project = await kit.changed(project, merged(project.document(), {"spec": {"x": number}}))
+            answered[project.key] = project
+        except Unavailable:
+            return
+
+
+async def test_a_crash_loses_nothing_that_was_answered_and_comes_back_fenced(
+    kit: StoreUnderTest, redis_server: Server
+) -> None:
+    answered: dict[ObjectKey, StoredObject] = {}
+    writers = [asyncio.create_task(write_until_away(kit, writer, answered)) for writer in range(8)]
+    await asyncio.sleep(0.3)
+    await asyncio.to_thread(redis_server.kill)
+    await asyncio.gather(*writers)
+    await asyncio.to_thread(redis_server.start)
+    keys = sorted(answered)
+    assert len(keys) > 20
+    found = dict(zip(keys, await kit.store.get_many(keys), strict=True))
+    for key, project in answered.items():
+        survivor = found[key]
+        assert survivor is not None
+        assert survivor.version >= project.version
+        assert survivor.version > project.version or survivor == project
+    announced = {(getattr(entry, "key", None), getattr(entry, "version", 0)) for entry in await kit.news()}
+    assert {(key, project.version) for key, project in found.items() if project} <= announced, "no write without news"
+    with pytest.raises(Unavailable, match="fenced"):
+        await kit.store.create(a_project("after"))
+    await kit.open()
+    assert (await kit.created(a_project("after"))).version > max(project.version for project in answered.values())
+
+
+async def test_the_lead_survives_a_restart_but_the_store_is_fenced(kit: StoreUnderTest, redis_server: Server) -> None:
+    await kit.created(a_seed())
+    await asyncio.to_thread(redis_server.restart)
+    with contextlib.suppress(Unavailable):  # a pooled connection may learn of the restart by using it
+        await kit.outbox.lead(60)
+    leadership = await kit.outbox.lead(60)
+    assert (leadership.leading, leadership.is_open) == (True, False)
+    assert len(await kit.news()) == 1
+
+
+async def test_loading_the_library_anew_fences_and_loading_the_same_does_not(kit: StoreUnderTest) -> None:
+    connection = kit.connection
+    assert connection is not None
+    await connection.ensure_library()
+    await kit.created(a_project("one"))
+    found = await connection.command("FUNCTION", "LIST", "WITHCODE")
+    code = next(text for text in _flat(found) if text.startswith(b"#!lua"))
+    await connection.command("FUNCTION", "LOAD", "REPLACE", code + b"\n-- another version\n")
+    with pytest.raises(Unavailable, match="fenced"):
+        await kit.store.create(a_project("two"))
+    await kit.open()
+    await kit.created(a_project("two"))
+    await connection.ensure_library()
+    with pytest.raises(Unavailable, match="fenced"):
+        await kit.store.create(a_project("three"))
+
+
+def _flat(reply: object) -> list[bytes]:
+    if isinstance(reply, bytes):
+        return [reply]
+    if isinstance(reply, dict):
+        return _flat([*reply.keys(), *reply.values()])  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+    return [text for entry in reply for text in _flat(entry)] if isinstance(reply, list) else []  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+async def test_a_server_that_lost_the_library_gets_it_again_and_stays_fenced(kit: StoreUnderTest) -> None:
+    assert kit.connection is not None
+    project = await kit.created(a_project())
+    await kit.connection.command("FUNCTION", "FLUSH")
+    assert len((await kit.store.list_page("project")).objects) == 1
+    with pytest.raises(Unavailable, match="fenced"):
+        await kit.store.delete(project)
+
+
+async def test_landscapes_on_one_server_do_not_see_each_other(kit: StoreUnderTest, redis_server: Server) -> None:
+    await kit.created(a_seed())
+    other = on_redis(redis_server.url)
+    try:
+        with pytest.raises(Unavailable, match="fenced"):
+            await other.store.create(a_seed())
+        await other.open()
+        assert await other.store.get(ObjectKey("seed", "", "aws-eu1")) is None
+        assert not await other.news()
+        await other.created(a_seed())
+        assert len(await kit.news()) == 1
+    finally:
+        await other.store.close()
+
+
+async def test_a_server_that_is_away_is_unavailable_and_found_again(kit: StoreUnderTest, redis_server: Server) -> None:
+    shoot = await kit.created(a_shoot())
+    await asyncio.to_thread(redis_server.stop)
+    for call in (
+        kit.store.get(shoot.key),
+        kit.store.list_page("shoot"),
+        kit.store.delete(shoot),
+        kit.store.census(),
+        kit.outbox.head(1),
+        kit.outbox.wait(0.1),
+    ):
+        with pytest.raises(Unavailable):
+            await call
+    await asyncio.to_thread(redis_server.start)
+    assert await kit.store.get(shoot.key) == shoot
+
+
+async def test_many_binders_at_once_fill_a_seed_and_never_overfill_it(kit: StoreUnderTest) -> None:
+    seed = await kit.created(a_seed(shoots=50))
+    shoots = [await kit.created(a_shoot(f"shoot-{number}")) for number in range(120)]
+    items = [a_binding(shoot, seed.key.name, gate=seed.gate) for shoot in shoots]
+    replies = await asyncio.gather(*(kit.store.bind(items[start::6]) for start in (*range(6), *range(6))))
+    outcomes = [outcome for reply in replies for outcome in reply.outcomes]
+    assert outcomes.count("bound") == 50
+    assert set(outcomes) <= {"bound", "full", "scheduled"}
+    assert len(await kit.store.shoots_on(seed.key.name)) == 50
+    assert (await kit.store.census())["shoots.pending"] == 70

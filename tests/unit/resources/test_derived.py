@@ -1,0 +1,122 @@
+from typing import Any
+
+import pytest
+
+from gardenbus.common.resources.derived import Derived, derive, meaning_of
+from gardenbus.common.resources.document import Document
+from tests.support.builders import (
+    a_cloudprofile,
+    a_condition,
+    a_namespaced_cloudprofile,
+    a_project,
+    a_region_configmap,
+    a_seed,
+    a_shoot,
+    merged,
+)
+
+
+def test_a_shoot_waits_for_its_scheduler_or_ours() -> None:
+    assert derive(a_shoot()).scheduler_name == "default-scheduler"
+    assert derive(a_shoot(spec={"schedulerName": ""})).scheduler_name == "default-scheduler"
+    assert derive(a_shoot(spec={"schedulerName": "mine"})).scheduler_name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("spec", "reference"),
+    [
+        ({"cloudProfile": {"name": "a"}}, "cloudprofile:_:a"),
+        ({"cloudProfile": {"kind": "CloudProfile", "name": "a"}}, "cloudprofile:_:a"),
+        ({"cloudProfile": {"kind": "NamespacedCloudProfile", "name": "a"}}, "namespacedcloudprofile:garden-dev:a"),
+        ({"cloudProfile": None, "cloudProfileName": "a"}, "cloudprofile:_:a"),
+        ({"exposureClassName": "a"}, "exposureclass:_:a"),
+    ],
+)
+def test_a_shoot_refers_to_what_must_outlive_it(spec: Document, reference: str) -> None:
+    references = derive(a_shoot(spec=spec)).references
+    assert references[0] == "namespace:_:garden-dev"
+    assert reference in references
+
+
+def test_a_shoot_without_a_profile_refers_to_its_namespace_alone() -> None:
+    assert derive(a_shoot(spec={"cloudProfile": None})).references == ("namespace:_:garden-dev",)
+
+
+@pytest.mark.parametrize(
+    ("shoots", "capacity"), [("250", "250"), ("1500m", "2"), (0, "0"), ("-1", "0"), ("1k", "1000"), (None, "")]
+)
+def test_a_seeds_capacity_is_a_whole_number_or_none(shoots: Any, capacity: str) -> None:
+    assert derive(a_seed(shoots=shoots)).capacity == capacity
+
+
+def test_claims_say_what_only_one_object_may_have() -> None:
+    managed_seed: Document = {
+        "apiVersion": "seedmanagement.gardener.cloud/v1alpha1",
+        "kind": "ManagedSeed",
+        "metadata": {"name": "a", "namespace": "garden"},
+        "spec": {"shoot": {"name": "apollo"}},
+    }
+    assert derive(a_project("dev")).claims == ("namespace/garden-dev",)
+    assert derive(a_project("dev", spec={"namespace": None})).claims == ()
+    assert derive(managed_seed).claims == ("managedseed-shoot/garden/apollo",)
+    assert derive(merged(managed_seed, {"spec": {"shoot": None}})).claims == ()
+
+
+def test_a_namespaced_profile_refers_to_its_parent() -> None:
+    assert derive(a_namespaced_cloudprofile()).references == ("cloudprofile:_:aws",)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [a_shoot(), a_seed(), a_project(), a_namespaced_cloudprofile(), a_cloudprofile(), a_region_configmap()],
+    ids=lambda document: str(document["kind"]),
+)
+def test_owners_are_read_from_every_kind(document: Document) -> None:
+    owners = [{"uid": "u1", "name": "a"}, {"name": "without uid"}, {"uid": "u2"}]
+    assert derive(merged(document, {"metadata": {"ownerReferences": owners}})).owners == ("u1", "u2")
+    assert derive(document).owners == ()
+
+
+def test_a_plain_object_is_indexed_by_nothing() -> None:
+    assert derive({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}) == Derived()
+
+
+UNREADY = {"status": {"conditions": [a_condition("GardenletReady", "Unknown")]}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "gate", "gain"),
+    [
+        (None, a_seed(), True, True),
+        (None, a_seed(ready=False), True, False),
+        (a_seed(ready=False), a_seed(), True, True),
+        (a_seed(), merged(a_seed(), UNREADY), True, True),
+        (a_seed(), None, False, True),
+        (merged(a_seed(), UNREADY), None, False, False),
+        (a_seed(shoots=1), a_seed(shoots=2), False, True),
+        (a_seed(shoots=2), a_seed(shoots=1), False, False),
+        (a_seed(shoots=2), a_seed(shoots=None), False, True),
+        (a_seed(), a_seed(status={"x": 1}), False, False),
+    ],
+)
+def test_what_a_seed_means_to_pending_shoots(
+    old: Document | None, new: Document | None, gate: bool, gain: bool
+) -> None:
+    assert meaning_of("seed", old, new) == (gate, gain)
+
+
+@pytest.mark.parametrize("changes", [{"spec": {"x": 1}}, {"metadata": {"labels": {"x": "y"}}}, {"data": {"x": "y"}}])
+def test_profiles_projects_and_region_configmaps_mean_a_gain_when_what_decides_changes(changes: Document) -> None:
+    for document in (a_cloudprofile(), a_namespaced_cloudprofile(), a_project(), a_region_configmap()):
+        kind = str(document["kind"]).lower()
+        assert meaning_of(kind, document, merged(document, changes)).gain
+        assert not meaning_of(kind, document, merged(document, {"status": {"phase": "Ready", "x": 1}})).gain
+        assert meaning_of(kind, None, document).gain
+        assert not meaning_of(kind, document, document).gain
+
+
+def test_other_configmaps_and_kinds_mean_nothing() -> None:
+    plain = a_region_configmap(metadata={"labels": None})
+    assert meaning_of("configmap", None, plain) == (False, False)
+    assert meaning_of("configmap", a_region_configmap(), plain).gain, "one that no longer counts changes distances"
+    assert meaning_of("shoot", None, a_shoot()) == (False, False)
