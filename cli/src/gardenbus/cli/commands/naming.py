@@ -1,0 +1,66 @@
+"""Which objects are meant by `shoots`, `shoot apollo -n garden-dev`, `seed/aws`."""
+
+from typing import NamedTuple
+
+from gardenbus.cli.client import ApiClient
+from gardenbus.cli.documents import as_mapping
+from gardenbus.common.errors import BadRequest, Unsupported
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.keys import CLUSTER_SCOPE
+from gardenbus.common.resources.kinds import by_word
+
+
+class Meant(NamedTuple):
+    """A kind (singular, or the word as it was written where it is not known here), and names of it."""
+
+    kind: str
+    names: tuple[str, ...]
+    is_namespaced: bool
+
+
+def meant(words: list[str]) -> Meant:
+    """Read `KIND`, `KIND NAME…` or `KIND/NAME`. Raises BadRequest."""
+    kind, slash, name = words[0].partition("/")
+    names = ([name] if slash else []) + words[1:]
+    if not kind or (slash and not name):
+        raise BadRequest(f"{words[0]!r}: write KIND, KIND NAME or KIND/NAME")
+    try:
+        spec = by_word(kind)
+    except Unsupported:
+        return Meant(kind.lower(), tuple(names), is_namespaced=True)
+    return Meant(spec.singular, tuple(names), is_namespaced=spec.namespaced is not False)
+
+
+async def found(api: ApiClient, wanted: Meant, name: str, namespace: str | None) -> Document:
+    """One object; without a namespace the only one of that name. Raises RefusedByApi, BadRequest."""
+    if not wanted.is_namespaced:
+        return await api.ask(f"get.{wanted.kind}.{CLUSTER_SCOPE}.{name}")
+    if namespace is None and "/" in name:
+        namespace, name = name.split("/", 1)
+    if namespace is not None:
+        return await api.ask(f"get.{wanted.kind}.{namespace}.{name}")
+    everywhere = await api.items(wanted.kind, {"fieldSelector": f"metadata.name={name}"})
+    if len(everywhere) > 1:
+        places = ", ".join(str(as_mapping(each.get("metadata")).get("namespace")) for each in everywhere)
+        raise BadRequest(f"{wanted.kind} {name} is in several namespaces ({places}): say which with -n")
+    if everywhere:
+        return everywhere[0]
+    return await api.ask(f"get.{wanted.kind}.{CLUSTER_SCOPE}.{name}")
+
+
+def subject_tail(wanted: Meant, name: str, namespace: str | None) -> str:
+    """`<kind>.<ns>.<name>` of an object. Raises BadRequest when the namespace is missing."""
+    if not wanted.is_namespaced:
+        return f"{wanted.kind}.{CLUSTER_SCOPE}.{name}"
+    if namespace is None and "/" in name:
+        namespace, name = name.split("/", 1)
+    if namespace is None:
+        raise BadRequest(f"{wanted.kind} {name}: say in which namespace, with -n")
+    return f"{wanted.kind}.{namespace}.{name}"
+
+
+def shown_name(document: Document) -> str:
+    """`shoot.core.gardener.cloud/apollo`, as `-o name` prints."""
+    group, _, _ = str(document.get("apiVersion") or "").rpartition("/")
+    kind = str(document.get("kind") or "").lower()
+    return f"{kind}{f'.{group}' if group else ''}/{as_mapping(document.get('metadata')).get('name')}"

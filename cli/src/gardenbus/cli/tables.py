@@ -1,0 +1,220 @@
+"""Columns of each kind for `get`, and how ages are written. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple, cast
+
+from rich import box
+from rich.table import Table
+
+from gardenbus.cli.documents import as_mapping
+from gardenbus.cli.rows import condition, seed_row, shoot_row
+from gardenbus.cli.supervisor.picture import readiness, used_of
+from gardenbus.common.resources.document import Document
+
+_MINUTE = timedelta(minutes=1)
+_HOUR = timedelta(hours=1)
+_DAY = timedelta(days=1)
+
+
+class Context(NamedTuple):
+    """What cells need beside the manifest."""
+
+    now: datetime
+    usage: Mapping[str, int]
+
+
+class Column(NamedTuple):
+    """One column; a `wide` one is shown on `-o wide` alone."""
+
+    title: str
+    cell: Callable[[Document, Context], str]
+    wide: bool = False
+
+
+def objects_table(kind: str, documents: Sequence[Document], context: Context, *, wide: bool) -> Table:
+    """Objects of one kind as a table."""
+    columns = [column for column in columns_of(kind) if wide or not column.wide]
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
+    for column in columns:
+        table.add_column(column.title, no_wrap=True)
+    for document in documents:
+        table.add_row(*(column.cell(document, context) for column in columns))
+    return table
+
+
+def columns_of(kind: str) -> Sequence[Column]:
+    """The columns of a kind (lower-case singular)."""
+    name = Column("NAME", _name)
+    age = Column("AGE", _age)
+    specific = _COLUMNS.get(kind)
+    if kind == "event":
+        return specific or ()
+    if specific is not None and kind in _CLUSTER_SCOPED:
+        return (name, *specific, age)
+    return (Column("NAMESPACE", _namespace), name, *(specific or ()), age)
+
+
+def age_of(instant: object, now: datetime) -> str:
+    """`12s`, `3m`, `5h`, `2d` since a Kubernetes time; "" when it is none."""
+    try:
+        elapsed = now - datetime.fromisoformat(str(instant)).astimezone(UTC)
+    except ValueError:
+        return ""
+    for unit, letter in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")):
+        if elapsed >= 2 * unit:
+            return f"{elapsed // unit}{letter}"
+    return f"{max(0, int(elapsed.total_seconds()))}s"
+
+
+def _metadata(document: Document) -> Document:
+    return as_mapping(document.get("metadata"))
+
+
+def _name(document: Document, _context: Context) -> str:
+    return str(_metadata(document).get("name") or "")
+
+
+def _namespace(document: Document, _context: Context) -> str:
+    return str(_metadata(document).get("namespace") or "")
+
+
+def _age(document: Document, context: Context) -> str:
+    return age_of(_metadata(document).get("creationTimestamp"), context.now)
+
+
+def field(*path: str) -> Callable[[Document, Context], str]:
+    """A cell that shows one field; lists are joined by commas."""
+
+    def cell(document: Document, _context: Context) -> str:
+        value: object = document
+        for part in path:
+            value = as_mapping(value).get(part)
+        if isinstance(value, list):
+            return ",".join(map(str, cast("list[object]", value)))
+        return "" if value is None else str(value)
+
+    return cell
+
+
+def names_in(*path: str, key: str = "name") -> Callable[[Document, Context], str]:
+    """A cell that shows one key of each entry of a list."""
+
+    def cell(document: Document, _context: Context) -> str:
+        value: object = document
+        for part in path:
+            value = as_mapping(value).get(part)
+        entries = cast("list[object]", value) if isinstance(value, list) else []
+        return ",".join(str(as_mapping(entry).get(key) or "") for entry in entries)
+
+    return cell
+
+
+def _labels(document: Document, _context: Context) -> str:
+    return ",".join(f"{key}={value}" for key, value in as_mapping(_metadata(document).get("labels")).items())
+
+
+def _operation(document: Document, _context: Context) -> str:
+    operation = as_mapping(as_mapping(document.get("status")).get("lastOperation"))
+    return f"{operation.get('type') or ''} {operation.get('state') or ''}".strip() or "<none>"
+
+
+def _progress(document: Document, _context: Context) -> str:
+    return f"{shoot_row(document).progress}%"
+
+
+def _healthy(document: Document, _context: Context) -> str:
+    labels = as_mapping(_metadata(document).get("labels"))
+    return str(labels.get("shoot.gardener.cloud/status") or "")
+
+
+def _generation(document: Document, _context: Context) -> str:
+    row = shoot_row(document)
+    return f"{row.observed_generation}/{row.generation}"
+
+
+def _seed_shoots(document: Document, context: Context) -> str:
+    row = seed_row(document)
+    return used_of(context.usage.get(row.name, 0), row.allocatable)
+
+
+def _condition_status(name: str) -> Callable[[Document, Context], str]:
+    def cell(document: Document, _context: Context) -> str:
+        return str(condition(document, name).get("status") or "")
+
+    return cell
+
+
+def _about(document: Document, _context: Context) -> str:
+    about = as_mapping(document.get("involvedObject"))
+    namespace = about.get("namespace")
+    return f"{about.get('kind')} {f'{namespace}/' if namespace else ''}{about.get('name')}"
+
+
+def _distances(document: Document, _context: Context) -> str:
+    return ",".join(as_mapping(document.get("data")))
+
+
+_COLUMNS: Mapping[str, Sequence[Column]] = {
+    "shoot": (
+        Column("PROVIDER", field("spec", "provider", "type")),
+        Column("REGION", field("spec", "region")),
+        Column("SEED", lambda document, _: shoot_row(document).seed or "<none>"),
+        Column("OPERATION", _operation),
+        Column("PROGRESS", _progress),
+        Column("STATUS", _healthy),
+        Column("PURPOSE", field("spec", "purpose"), wide=True),
+        Column("PROFILE", lambda document, context: _profile(document, context), wide=True),
+        Column("GENERATION", _generation, wide=True),
+        Column("DESCRIPTION", lambda document, _: shoot_row(document).description, wide=True),
+    ),
+    "seed": (
+        Column("PROVIDER", field("spec", "provider", "type")),
+        Column("REGION", field("spec", "provider", "region")),
+        Column("GARDENLET", lambda document, _: readiness(seed_row(document)).plain),
+        Column("SHOOTS", _seed_shoots),
+        Column("OPERATION", _operation),
+        Column("ZONES", field("spec", "provider", "zones"), wide=True),
+        Column("TAINTS", names_in("spec", "taints", key="key"), wide=True),
+        Column("RESTRICTIONS", names_in("spec", "accessRestrictions"), wide=True),
+        Column("BACKUP", _condition_status("BackupBucketsReady"), wide=True),
+        Column("LABELS", _labels, wide=True),
+    ),
+    "project": (
+        Column("NAMESPACE", field("spec", "namespace")),
+        Column("PHASE", field("status", "phase")),
+        Column("OWNER", field("spec", "owner", "name"), wide=True),
+    ),
+    "cloudprofile": (
+        Column("TYPE", field("spec", "type")),
+        Column("REGIONS", names_in("spec", "regions"), wide=True),
+    ),
+    "exposureclass": (Column("HANDLER", field("handler")),),
+    "namespace": (),
+    "configmap": (Column("KEYS", _distances, wide=True),),
+    "managedseed": (Column("SHOOT", field("spec", "shoot", "name")),),
+    "managedseedset": (
+        Column("REPLICAS", field("spec", "replicas")),
+        Column("READY", field("status", "readyReplicas")),
+    ),
+    "lease": (
+        Column("HOLDER", field("spec", "holderIdentity")),
+        Column("RENEWED", lambda document, context: age_of(field("spec", "renewTime")(document, context), context.now)),
+    ),
+    "event": (
+        Column("LAST SEEN", lambda document, context: age_of(document.get("lastTimestamp"), context.now)),
+        Column("TYPE", field("type")),
+        Column("REASON", field("reason")),
+        Column("OBJECT", _about),
+        Column("COUNT", field("count")),
+        Column("FROM", field("reportingComponent"), wide=True),
+        Column("MESSAGE", field("message")),
+    ),
+}
+_CLUSTER_SCOPED = frozenset({"seed", "project", "cloudprofile", "exposureclass", "namespace"})
+
+
+def _profile(document: Document, context: Context) -> str:
+    return field("spec", "cloudProfile", "name")(document, context) or field("spec", "cloudProfileName")(
+        document, context
+    )
