@@ -1,12 +1,13 @@
 """JetStream's JSON API: one function that asks, and one that turns its errors into ours."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from gardenbus.common.adapters.jetstream_connection import Connection
+from gardenbus.common.adapters.jetstream_connection import Connection, RawMessage, decode_headers
 from gardenbus.common.errors import BadRequest, Conflict, GardenbusError, NotFound, Unavailable
+from gardenbus.common.ports.bus import Delivered
 
 API_TIMEOUT_SECONDS = 5.0
 
@@ -49,7 +50,7 @@ def decode_answer(body: bytes) -> dict[str, Any]:
         raise Unavailable(f"JetStream's answer cannot be read: {body[:100]!r}") from error
     if not isinstance(answer, dict):
         raise Unavailable(f"JetStream's answer cannot be read: {body[:100]!r}")
-    found: dict[str, Any] = answer
+    found = cast("dict[str, Any]", answer)
     if error := found.get("error"):
         raise Refused(int(error.get("err_code", 0)), int(error.get("code", 500)), str(error.get("description", "")))
     return found
@@ -86,3 +87,37 @@ def nanoseconds(text: str) -> int:
 def from_nanoseconds(value: int) -> datetime:
     """Nanoseconds since the epoch as an instant in UTC."""
     return datetime.fromtimestamp(value / 1_000_000_000, UTC)
+
+
+class AckSubject(NamedTuple):
+    """What the reply subject of a delivered message says about it."""
+
+    deliveries: int
+    stream_sequence: int
+    consumer_sequence: int
+    at_nanoseconds: int
+    pending: int
+
+
+_SHORT_FORM = 9
+"""Parts of `$JS.ACK.<stream>.<consumer>.…`; the longer form has domain and account before the stream."""
+
+
+def read_ack_subject(reply: str) -> AckSubject:
+    """Parse `$JS.ACK.…`, with or without domain."""
+    parts = reply.split(".")
+    start = 4 if len(parts) == _SHORT_FORM else 6
+    return AckSubject(*map(int, parts[start : start + 5]))
+
+
+def delivered(message: RawMessage, about: AckSubject) -> Delivered:
+    """A message of a consumer's, decoded."""
+    headers = decode_headers(message.header)
+    return Delivered(
+        message.subject,
+        message.body,
+        headers,
+        about.stream_sequence,
+        from_nanoseconds(about.at_nanoseconds),
+        headers.get("Nats-Marker-Reason"),
+    )

@@ -33,6 +33,9 @@ PING_SECONDS = 5
 MAX_BUFFERED_BYTES = 4 * 1024 * 1024
 """Above this a publisher waits for the socket."""
 
+NOBODY = 503
+"""The status by which the server says that nobody listens on a subject."""
+
 AWAIT_LOG_SECONDS = 3.0
 """How often a wait for the server is logged."""
 
@@ -108,7 +111,7 @@ class Connection(Client):
         super().__init__()
         self._sinks: dict[int, Sink] = {}
         self._on_lost: list[Lost] = []
-        self._awaited: dict[str, asyncio.Future[RawMessage]] = {}
+        self._awaited: dict[str, tuple[int, list[RawMessage], asyncio.Future[list[RawMessage]]]] = {}
         self._reply_prefix = ""
         self._last_logged = 0.0
         self._where = ""
@@ -139,24 +142,24 @@ class Connection(Client):
         self._reply_prefix = f"{self.new_inbox()}."
         await self.listen(f"{self._reply_prefix}*", self._take_reply)
 
-    def when_lost(self, callback: Lost) -> None:
-        """Call back, synchronously, whenever the connection is lost."""
+    def when_lost(self, callback: Lost) -> Callable[[], None]:
+        """Call back, synchronously, whenever the connection is lost, until what this answers is called."""
         self._on_lost.append(callback)
+        return lambda: self._on_lost.remove(callback) if callback in self._on_lost else None
 
     async def listen(self, subject: str, sink: Sink) -> int:
-        """Hand every message on a subject to `sink`; answers the number to `forget` it by. Survives reconnects."""
+        """Hand every message on a subject to `sink`; answers the number to `abandon` it by. Survives reconnects."""
         number = self._sid + 1
         self._sinks[number] = sink
         unused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         await self.subscribe(subject, future=unused)  # pyright: ignore[reportUnknownMemberType]
         return number
 
-    async def forget(self, number: int) -> None:
-        """End a `listen`."""
+    def abandon(self, number: int) -> None:
+        """End a `listen`, without waiting."""
         self._sinks.pop(number, None)
         self._remove_sub(number)
-        if self.is_connected and not self.is_closed:
-            await self._send_unsubscribe(number)
+        self.post((f"UNSUB {number}\r\n".encode(),))
 
     def require(self) -> None:
         """Raise Unavailable unless the connection is up."""
@@ -166,41 +169,64 @@ class Connection(Client):
     async def send(self, commands: Iterable[bytes]) -> None:
         """Write commands; waits only when the socket does not keep up. Raises Unavailable when not connected."""
         self.require()
+        self.post(commands)
+        if self._pending_data_size > MAX_BUFFERED_BYTES:
+            await self._flush_pending(force_flush=True)
+
+    def post(self, commands: Iterable[bytes]) -> None:
+        """Write commands without ever waiting; what cannot be written because the connection is lost is dropped."""
+        queue = self._flush_queue
+        if not self.is_connected or queue is None:
+            return
         before = len(self._pending)
         self._pending.extend(commands)
         self._pending_data_size += sum(map(len, self._pending[before:]))
-        if self._pending_data_size > MAX_BUFFERED_BYTES:
-            await self._flush_pending(force_flush=True)
-        elif self._flush_queue is not None and self._flush_queue.empty():
-            await self._flush_pending()
+        if queue.empty():
+            queue.put_nowait(asyncio.get_running_loop().create_future())
 
-    def awaited_reply(self) -> tuple[str, "asyncio.Future[RawMessage]"]:
-        """A subject for one reply and the future that gets it (or Unavailable, when the connection is lost)."""
+    def awaited_replies(self, number: int = 1) -> "tuple[str, asyncio.Future[list[RawMessage]]]":
+        """A subject for so many replies and the future that gets them (or Unavailable, when the connection is lost)."""
         token = secrets.token_hex(8)
-        future: asyncio.Future[RawMessage] = asyncio.get_running_loop().create_future()
-        self._awaited[token] = future
+        future: asyncio.Future[list[RawMessage]] = asyncio.get_running_loop().create_future()
+        self._awaited[token] = (number, [], future)
         future.add_done_callback(lambda _: self._awaited.pop(token, None))
         return self._reply_prefix + token, future
 
     async def ask(self, subject: str, body: bytes, *, header: bytes = b"", timeout_seconds: float) -> RawMessage:
         """Publish and wait for the reply. Raises Unavailable when nobody listens or answers in time."""
-        reply, future = self.awaited_reply()
+        reply, future = self.awaited_replies()
+        command = publish_command(subject, body, header, reply)
+        return (await self.exchange((command,), future, about=subject, timeout_seconds=timeout_seconds))[0]
+
+    async def exchange(
+        self,
+        commands: Iterable[bytes],
+        replies: "asyncio.Future[list[RawMessage]]",
+        *,
+        about: str,
+        timeout_seconds: float,
+    ) -> list[RawMessage]:
+        """Write commands and wait for the replies to them. Raises Unavailable when one is missing in the end."""
         try:
-            await self.send((publish_command(subject, body, header, reply),))
+            await self.send(commands)
             async with asyncio.timeout(timeout_seconds):
-                answer = await future
+                answers = await replies
         except TimeoutError as error:
-            raise Unavailable(f"no answer on {subject} within {timeout_seconds:g} s") from error
+            raise Unavailable(f"no answer on {about} within {timeout_seconds:g} s") from error
         finally:
-            future.cancel()
-        if answer.status == 503:  # noqa: PLR2004
-            raise Unavailable(f"nobody answers on {subject}")
-        return answer
+            replies.cancel()
+        if any(answer.status == NOBODY for answer in answers):
+            raise Unavailable(f"nobody answers on {about}")
+        return answers
 
     def _take_reply(self, message: RawMessage) -> None:
-        future = self._awaited.get(message.subject[len(self._reply_prefix) :])
-        if future is not None and not future.done():
-            future.set_result(message)
+        awaited = self._awaited.get(message.subject[len(self._reply_prefix) :])
+        if awaited is None:
+            return
+        number, answers, future = awaited
+        answers.append(message)
+        if len(answers) >= number and not future.done():
+            future.set_result(answers)
 
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:
         sink = self._sinks.get(sid)
@@ -229,11 +255,11 @@ class Connection(Client):
         self._pending.clear()
         self._pending_data_size = 0
         lost = Unavailable(f"the connection to NATS at {self._where} was lost")
-        for future in list(self._awaited.values()):
+        for _, _, future in list(self._awaited.values()):
             if not future.done():
                 future.set_exception(lost)
                 future.exception()  # whoever waits gets it; nobody is blamed for not waiting
-        for callback in self._on_lost:
+        for callback in tuple(self._on_lost):
             callback()
 
     async def _complain(self, error: Exception) -> None:

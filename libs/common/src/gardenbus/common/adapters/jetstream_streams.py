@@ -75,7 +75,7 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configurat
         ),
         "OBJECTS": _last_per_subject([f"{prefix}.changed.>"]) | {"allow_atomic": True, "allow_msg_ttl": True},
         "QUEUES": _work_queue([f"{prefix}.queue.>", f"{prefix}.later.>"])
-        | {"max_msgs_per_subject": 1, "allow_msg_schedules": True},
+        | {"max_msgs_per_subject": 1, "allow_msg_schedules": True, "allow_atomic": True},
         "BINDINGS": _last_per_subject([f"{prefix}.binding.>", f"{prefix}.view.>"])
         | {"allow_atomic": True, "max_consumers": MAX_CONSUMERS},
         "LEASES": _last_per_subject([f"{prefix}.lease.>"])
@@ -90,6 +90,7 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configurat
             "retention": "limits",
             "max_age": 24 * _HOUR,
             "max_msgs_per_subject": EVENTS_PER_OBJECT,
+            "allow_atomic": True,
         },
         "REJECTED": {
             "subjects": [subjects.rejected],

@@ -87,6 +87,11 @@ class WorkQueue(Protocol):
         """Acknowledge a batch, pipelined."""
         ...
 
+    @property
+    def depth(self) -> int:
+        """How many more messages waited behind those of the last fetch (0 before the first)."""
+        ...
+
 
 class ReplayDone(msgspec.Struct, frozen=True):
     """A follower has delivered all that the stream held when it started (again)."""
@@ -185,8 +190,12 @@ class Bus(Protocol):
         after_sequence: int | None = None,
         last_per_subject: bool = False,
         headers_only: bool = False,
+        max_silent_seconds: float = 1800.0,
     ) -> AbstractAsyncContextManager[Follower]:
-        """Follow a stream: from the start, after a sequence, or from the last message of each subject."""
+        """Follow a stream: from the start, after a sequence, or from the last message of each subject.
+
+        After more than `max_silent_seconds` without a message or heartbeat (an outage) it starts anew, and says so.
+        """
         ...
 
     async def request(

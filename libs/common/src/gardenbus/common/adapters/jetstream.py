@@ -1,0 +1,312 @@
+"""The bus on NATS JetStream: `connect` opens one connection and answers a `ports.bus.Bus`.
+
+The parts are beside it: `jetstream_connection` (one connection for ever), `jetstream_api` (questions and errors),
+`jetstream_streams` (what exists), `jetstream_publisher`, `jetstream_queue`, `jetstream_follower`,
+`jetstream_service`.
+"""
+
+import asyncio
+import base64
+import contextlib
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from nats.errors import Error as NatsError
+
+from gardenbus.common.adapters.jetstream_api import (
+    NO_MESSAGE,
+    Refused,
+    call,
+    from_nanoseconds,
+    instant,
+    nanoseconds,
+)
+from gardenbus.common.adapters.jetstream_connection import Connection, decode_headers, encode_headers
+from gardenbus.common.adapters.jetstream_follower import JetStreamFollower
+from gardenbus.common.adapters.jetstream_publisher import Publisher
+from gardenbus.common.adapters.jetstream_queue import JetStreamQueue
+from gardenbus.common.adapters.jetstream_service import Answerer
+from gardenbus.common.adapters.jetstream_streams import StreamSettings, ensure_streams
+from gardenbus.common.errors import SettingsInvalid, Unavailable
+from gardenbus.common.ports.bus import Delivered, Follower, Handler, Headers, Message, StreamPosition
+from gardenbus.common.resources.keys import Subjects
+
+MAX_SILENT_SECONDS = 1800.0
+"""Half a tombstone's life: a follower that heard nothing for longer may have missed a deletion."""
+
+CLOCK_SECONDS = 15.0
+"""How long a reading of the server's clock is carried on by our own."""
+
+ENSURE_RETRY_SECONDS = 0.5
+HEAL_SECONDS = 1.0
+DRAIN_SECONDS = 2.0
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@contextlib.asynccontextmanager
+async def connect(
+    url: str,
+    name: str,
+    prefix: str = "garden",
+    *,
+    inbox_prefix: str = "_INBOX",
+    streams: StreamSettings | None = None,
+    manages_streams: bool = True,
+) -> AsyncGenerator["JetStreamBus", None]:
+    """Open the bus, waiting for the server and its JetStream as long as it takes; closed in the end.
+
+    `url` may name several servers, separated by commas. A client that `manages_streams` not (a gardenlet) relies on
+    others to create them. Raises SettingsInvalid when JetStream refuses a stream's configuration.
+    """
+    bus = JetStreamBus(Subjects(prefix), streams or StreamSettings(), manages_streams=manages_streams)
+    try:
+        await bus.open(url, name, inbox_prefix)
+        yield bus
+    finally:
+        await bus.close()
+
+
+class JetStreamBus:
+    """`ports.bus.Bus` on one connection; see `connect`."""
+
+    def __init__(self, subjects: Subjects, settings: StreamSettings, *, manages_streams: bool) -> None:
+        self._subjects = subjects
+        self._settings = settings
+        self._manages_streams = manages_streams
+        self._connection = Connection()
+        self._publisher = Publisher(self._connection, subjects.prefix)
+        self._queues: list[JetStreamQueue] = []
+        self._answerers: list[Answerer] = []
+        self._callbacks: list[Callable[[], Awaitable[None]]] = []
+        self._restoring: asyncio.Task[None] | None = None
+        self._healed_at = 0.0
+        self._clock: tuple[float, datetime] | None = None
+
+    async def open(self, url: str, name: str, inbox_prefix: str) -> None:
+        """Connect and ensure the streams; `connect` calls it."""
+        await self._connection.open(url, name, inbox_prefix=inbox_prefix, on_reconnect=self._restore_soon)
+        await self._ensure_until_done()
+
+    # ---- publishing
+
+    async def publish(self, message: Message, *, expected_subject_sequence: int | None = None) -> int:
+        """See the port."""
+        try:
+            return await self._publisher.publish(message, expected_subject_sequence=expected_subject_sequence)
+        except Unavailable:
+            await self._heal_streams()
+            raise
+
+    async def publish_many(self, messages: Sequence[Message]) -> None:
+        """See the port."""
+        try:
+            await self._publisher.publish_many(messages)
+        except Unavailable:
+            await self._heal_streams()
+            raise
+
+    async def publish_batch(self, stream: str, messages: Sequence[Message], *, expected_last_sequence: int) -> int:
+        """See the port."""
+        try:
+            return await self._publisher.publish_batch(messages, expected_last_sequence=expected_last_sequence)
+        except Unavailable:
+            log.warning("batch.unacknowledged", stream=stream, messages=len(messages))
+            await self._heal_streams()
+            raise
+
+    # ---- looking
+
+    async def position(self, stream: str) -> StreamPosition:
+        """See the port."""
+        return _position(await self._call(f"STREAM.INFO.{stream}"))
+
+    async def acknowledged_floor(self, stream: str, consumer: str) -> StreamPosition:
+        """See the port."""
+        created = nanoseconds((await self._call(f"STREAM.INFO.{stream}"))["created"])
+        answer = await self._call(f"CONSUMER.INFO.{stream}.{consumer}")
+        return StreamPosition(created, int(answer["ack_floor"]["stream_seq"]))
+
+    async def server_now(self, stream: str) -> datetime:
+        """The server's clock: read from it now and then, carried on by our own monotonic one in between."""
+        before = time.monotonic()
+        if self._clock is None or before - self._clock[0] > CLOCK_SECONDS:
+            answer = await self._call(f"STREAM.INFO.{stream}")
+            self._clock = (time.monotonic(), instant(answer["ts"]))
+        read_at, then = self._clock
+        return then + timedelta(seconds=time.monotonic() - read_at)
+
+    async def subjects(self, stream: str, subject_filter: str) -> Mapping[str, int]:
+        """See the port."""
+        found: dict[str, int] = {}
+        while True:
+            request = {"subjects_filter": subject_filter, "offset": len(found)}
+            answer = await self._call(f"STREAM.INFO.{stream}", request)
+            page: dict[str, int] = answer["state"].get("subjects") or {}
+            found |= page
+            if not page or len(found) >= int(answer.get("total", 0)):
+                return found
+
+    async def last(self, stream: str, subject: str) -> Delivered | None:
+        """See the port."""
+        try:
+            answer = await call(self._connection, f"STREAM.MSG.GET.{stream}", {"last_by_subj": subject})
+        except Refused as refused:
+            if refused.number == NO_MESSAGE:
+                return None
+            raise refused.translated() from refused
+        message: dict[str, Any] = answer["message"]
+        headers = decode_headers(base64.b64decode(message.get("hdrs", "")))
+        return Delivered(
+            message["subject"],
+            base64.b64decode(message.get("data", "")),
+            headers,
+            int(message["seq"]),
+            from_nanoseconds(nanoseconds(message["time"])),
+            headers.get("Nats-Marker-Reason"),
+        )
+
+    async def purge(self, stream: str, subject: str) -> None:
+        """See the port."""
+        await self._call(f"STREAM.PURGE.{stream}", {"filter": subject})
+
+    # ---- consuming
+
+    async def work_queue(self, stream: str, consumer: str, subject_filter: str) -> JetStreamQueue:
+        """See the port. Raises SettingsInvalid when the consumer's filter is another's already."""
+        queue = JetStreamQueue(self._connection, stream, consumer, subject_filter)
+        await queue.ensure()
+        self._queues.append(queue)
+        return queue
+
+    def follow(
+        self,
+        stream: str,
+        subject_filters: Sequence[str],
+        *,
+        after_sequence: int | None = None,
+        last_per_subject: bool = False,
+        headers_only: bool = False,
+        max_silent_seconds: float = MAX_SILENT_SECONDS,
+    ) -> AbstractAsyncContextManager[Follower]:
+        """See the port."""
+        follower = JetStreamFollower(
+            self._connection,
+            stream,
+            subject_filters,
+            after_sequence=after_sequence,
+            last_per_subject=last_per_subject,
+            headers_only=headers_only,
+            max_silent_seconds=max_silent_seconds,
+        )
+
+        @contextlib.asynccontextmanager
+        async def opened() -> AsyncGenerator[Follower, None]:
+            try:
+                await follower.open()
+                yield follower
+            finally:
+                follower.close()
+
+        return opened()
+
+    # ---- asking and answering
+
+    async def request(
+        self, subject: str, body: bytes, *, headers: Headers = {}, timeout_seconds: float = 10.0
+    ) -> bytes:
+        """See the port. An error that a service answers comes back as its body."""
+        answer = await self._connection.ask(
+            subject, body, header=encode_headers(headers), timeout_seconds=timeout_seconds
+        )
+        return answer.body
+
+    async def serve(self, name: str, version: str, endpoints: Mapping[str, Handler]) -> None:
+        """See the port."""
+        self._connection.require()
+        answerer = Answerer(self._connection)
+        self._answerers.append(answerer)
+        await answerer.start(name, version, endpoints)
+
+    # ---- life
+
+    async def ensure_streams(self) -> None:
+        """See the port."""
+        await ensure_streams(self._connection, self._subjects, self._settings)
+
+    def on_reconnect(self, callback: Callable[[], Awaitable[None]]) -> None:
+        """See the port."""
+        self._callbacks.append(callback)
+
+    @property
+    def connected(self) -> bool:
+        """See the port."""
+        return self._connection.is_connected
+
+    async def close(self) -> None:
+        """See the port."""
+        for answerer in self._answerers:
+            await answerer.stop(DRAIN_SECONDS)
+        if self._restoring is not None:
+            self._restoring.cancel()
+        if not self._connection.is_closed:
+            with contextlib.suppress(NatsError, OSError, TimeoutError):
+                if self.connected:
+                    await self._connection.flush(int(DRAIN_SECONDS))
+            await self._connection.close()
+
+    async def _call(self, endpoint: str, payload: Any = None) -> dict[str, Any]:
+        try:
+            return await call(self._connection, endpoint, payload)
+        except Refused as refused:
+            raise refused.translated() from refused
+
+    def _restore_soon(self) -> None:
+        self._clock = None
+        if self._restoring is not None:
+            self._restoring.cancel()
+        self._restoring = asyncio.create_task(self._restore())
+
+    async def _restore(self) -> None:
+        """After a reconnect: streams and consumers as they should be, then whoever wanted to know."""
+        try:
+            await self._ensure_until_done()
+        except SettingsInvalid as error:
+            log.error("streams.outdated", problems=error.problems)  # noqa: TRY400
+        for queue in self._queues:
+            with contextlib.suppress(Unavailable, SettingsInvalid):  # the next fetch tries again
+                await queue.ensure()
+        for callback in self._callbacks:
+            try:
+                await callback()
+            except Exception:
+                log.exception("reconnect.unheeded")
+
+    async def _ensure_until_done(self) -> None:
+        if not self._manages_streams:
+            return
+        while True:
+            try:
+                await self.ensure_streams()
+            except Unavailable as error:
+                log.warning("server.awaited", server="jetstream", error=error.message)
+                await asyncio.sleep(ENSURE_RETRY_SECONDS)
+            else:
+                return
+
+    async def _heal_streams(self) -> None:
+        """A publish that nobody took may mean that somebody removed the stream."""
+        now = time.monotonic()
+        if not (self._manages_streams and self.connected) or now - self._healed_at < HEAL_SECONDS:
+            return
+        self._healed_at = now
+        with contextlib.suppress(Unavailable, SettingsInvalid):
+            await self.ensure_streams()
+
+
+def _position(answer: Mapping[str, Any]) -> StreamPosition:
+    return StreamPosition(nanoseconds(answer["created"]), int(answer["state"]["last_seq"]))

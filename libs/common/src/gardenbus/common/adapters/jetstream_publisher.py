@@ -1,0 +1,145 @@
+"""Publishing: one message, many pipelined, or a batch that is stored whole or not at all (ADR-50)."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+
+import structlog
+
+from gardenbus.common.adapters.jetstream_api import BATCH_INCOMPLETE, Refused, decode_answer
+from gardenbus.common.adapters.jetstream_connection import Connection, RawMessage, encode_headers, publish_command
+from gardenbus.common.errors import BadRequest, Conflict, GardenbusError, Unavailable
+from gardenbus.common.ports.bus import Message
+
+PUBLISH_TIMEOUT_SECONDS = 5.0
+BATCH_TIMEOUT_SECONDS = 10.0
+BATCH_LIMIT = 1000
+"""Messages that the server takes in one atomic batch."""
+
+WINDOW = 1000
+"""Messages of `publish_many` on their way at once."""
+
+SMALLEST_BATCH = 4
+"""Fewer messages are not worth a batch."""
+
+_BATCHED = {"queue": "QUEUES", "later": "QUEUES", "event": "EVENTS"}
+"""Streams with several publishers that take batches, by the word after the prefix."""
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class Publisher:
+    """See the module; the methods are those of the port."""
+
+    def __init__(self, connection: Connection, prefix: str) -> None:
+        self._connection = connection
+        self._prefix = f"{prefix}."
+
+    async def publish(self, message: Message, *, expected_subject_sequence: int | None = None) -> int:
+        """Store one message; see the port."""
+        extra: dict[str, str] = {}
+        if expected_subject_sequence is not None:
+            extra["Nats-Expected-Last-Subject-Sequence"] = str(expected_subject_sequence)
+        reply, future = self._connection.awaited_replies()
+        answers = await self._connection.exchange(
+            (self._command(message, extra, reply),),
+            future,
+            about=message.subject,
+            timeout_seconds=PUBLISH_TIMEOUT_SECONDS,
+        )
+        return _stored(answers[0])
+
+    async def publish_many(self, messages: Sequence[Message]) -> None:
+        """Store many; see the port. A message that is refused for good raises BadRequest.
+
+        Goes in atomic batches where the stream takes them: the server syncs its disk once a batch, not once a message.
+        """
+        for in_batches, group in self._grouped(messages):
+            for start in range(0, len(group), WINDOW):
+                window = group[start : start + WINDOW]
+                if not in_batches or len(window) < SMALLEST_BATCH or not await self._stored_together(window):
+                    await self._store_each(window)
+
+    async def publish_batch(self, messages: Sequence[Message], *, expected_last_sequence: int) -> int:
+        """Store a batch whole or not at all; see the port."""
+        if not messages:
+            return expected_last_sequence
+        if len(messages) > BATCH_LIMIT:
+            raise BadRequest(f"{len(messages)} messages are too many for one batch of at most {BATCH_LIMIT}")
+        return await self._store_batch(messages, expected_last_sequence)
+
+    def _grouped(self, messages: Sequence[Message]) -> Sequence[tuple[bool, Sequence[Message]]]:
+        """The messages by stream, as far as it matters: (whether in batches, messages)."""
+        groups: dict[str, list[Message]] = {}
+        for message in messages:
+            kind = message.subject[len(self._prefix) :].partition(".")[0]
+            groups.setdefault(_BATCHED.get(kind, ""), []).append(message)
+        return [(bool(stream), group) for stream, group in groups.items()]
+
+    async def _stored_together(self, messages: Sequence[Message]) -> bool:
+        """False when one of them was refused, and so all: they must be stored one by one to learn which."""
+        try:
+            await self._store_batch(messages, None)
+        except (BadRequest, Conflict) as error:
+            log.info("batch.divided", messages=len(messages), reason=error.message)
+            return False
+        return True
+
+    async def _store_each(self, messages: Sequence[Message]) -> None:
+        reply, future = self._connection.awaited_replies(len(messages))
+        answers = await self._connection.exchange(
+            [self._command(message, {}, reply) for message in messages],
+            future,
+            about=f"{messages[0].subject} and {len(messages) - 1} more",
+            timeout_seconds=BATCH_TIMEOUT_SECONDS,
+        )
+        for answer in answers:
+            _stored(answer)
+
+    async def _store_batch(self, messages: Sequence[Message], expected_last_sequence: int | None) -> int:
+        batch = secrets.token_hex(11)
+        reply, future = self._connection.awaited_replies()
+        last = len(messages)
+        commands: list[bytes] = []
+        for number, message in enumerate(messages, start=1):
+            extra = {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(number)}
+            if number == 1 and expected_last_sequence is not None:
+                extra["Nats-Expected-Last-Sequence"] = str(expected_last_sequence)
+            if number == last:
+                extra["Nats-Batch-Commit"] = "1"
+            commands.append(self._command(message, extra, reply if number == last else ""))
+        answers = await self._connection.exchange(
+            commands,
+            future,
+            about=f"{messages[0].subject} and {last - 1} more in a batch",
+            timeout_seconds=BATCH_TIMEOUT_SECONDS,
+        )
+        return _stored(answers[0])
+
+    def _command(self, message: Message, extra: Mapping[str, str], reply: str) -> bytes:
+        headers = {**message.headers, **extra}
+        if message.ttl is not None:
+            headers["Nats-TTL"] = f"{max(1, round(message.ttl.total_seconds()))}s"
+        if "*" in message.subject or ">" in message.subject:
+            raise BadRequest(f"{message.subject[:200]!r} is a filter, not a subject to publish on")
+        block = encode_headers(headers)
+        if len(block) + len(message.body) > self._connection.max_payload:
+            raise BadRequest(
+                f"{len(message.body)} bytes on {message.subject[:200]!r} are more than the bus takes "
+                f"({self._connection.max_payload})"
+            )
+        return publish_command(message.subject, message.body, block, reply)
+
+
+def _stored(answer: RawMessage) -> int:
+    """The sequence in an acknowledgement. Raises what JetStream says."""
+    try:
+        return int(decode_answer(answer.body)["seq"])
+    except Refused as refused:
+        raise _translated(refused) from refused
+    except KeyError as error:
+        raise Unavailable(f"an answer of {answer.body[:100]!r} is no acknowledgement") from error
+
+
+def _translated(refused: Refused) -> GardenbusError:
+    # An incomplete batch on an unbroken connection: the server refused one of its messages without saying so.
+    return BadRequest(str(refused)) if refused.number == BATCH_INCOMPLETE else refused.translated()
