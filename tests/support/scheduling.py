@@ -62,6 +62,10 @@ class Ledger:
         self.entries += [("timer", message.headers["Nats-Schedule-Target"]) for message in messages]
 
     @property
+    def depth(self) -> int:
+        return 0
+
+    @property
     def acknowledged(self) -> list[str]:
         return [subject for what, subject in self.entries if what == "ack"]
 

@@ -1,5 +1,6 @@
 """Puts a scheduler together: informer, queues, reconcilers."""
 
+import random
 from collections.abc import Sequence
 from importlib.metadata import entry_points
 from typing import Any
@@ -11,6 +12,7 @@ from gardenbus.common.machinery.informer import Informer
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.keys import Subjects
+from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.scheduler.decide.user_filters import ENTRY_POINT_GROUP, SeedFilter
 from gardenbus.scheduler.reconcilers.counters import Counters
@@ -25,6 +27,7 @@ from gardenbus.scheduler.settings import SchedulerSettings
 
 _log = structlog.stdlib.get_logger()
 
+REPORTER = "shoot-scheduler"
 WAKING_BATCH = 100
 
 
@@ -118,6 +121,30 @@ async def start_scheduler(  # noqa: PLR0913  the ports that a scheduler runs on
     )
     context.health.add_readiness("informer", lambda: None if informer.synced else "the landscape is not known yet")
     return current
+
+
+async def build(context: ServiceContext[SchedulerSettings]) -> None:
+    """Connect and start; raises SettingsInvalid when a user's filter cannot be loaded."""
+    filters = load_filters()
+    connections = await connect_all(context, reporter=REPORTER)
+    await start_scheduler(
+        context,
+        store=connections.store,
+        bus=connections.bus,
+        subjects=connections.subjects,
+        backoff=equal_jitter(context.settings.backoff_base_seconds, context.settings.backoff_cap_seconds),
+        filters=filters,
+    )
+
+
+def equal_jitter(base_seconds: float, cap_seconds: float) -> Backoff:
+    """Doubling waits from `base_seconds` up to `cap_seconds`, of which the second half is left to chance."""
+
+    def wait(failures: int) -> float:
+        full = min(cap_seconds, base_seconds * 2.0 ** min(max(failures - 1, 0), 64))
+        return full / 2 + random.random() * full / 2
+
+    return wait
 
 
 async def _ended(task: Any) -> None:
