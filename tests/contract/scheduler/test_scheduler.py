@@ -1,0 +1,225 @@
+"""Whole schedulers with a relay on real NATS and Redis: manifests in the store, seeds on shoots, and back again."""
+
+import asyncio
+import contextlib
+import itertools
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import msgspec
+import pytest
+from prometheus_client import CollectorRegistry
+
+from gardenbus.common.adapters import jetstream
+from gardenbus.common.adapters.redis_connection import RedisConnection
+from gardenbus.common.adapters.redis_outbox import RedisOutbox
+from gardenbus.common.adapters.redis_store import RedisStore
+from gardenbus.common.machinery.relay import Relay
+from gardenbus.common.ports.bus import Bus
+from gardenbus.common.ports.store import Store
+from gardenbus.common.resources.document import Document, StoredObject
+from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.common.runtime.health import Health
+from gardenbus.common.runtime.service import ServiceContext
+from gardenbus.scheduler.app import start_scheduler
+from gardenbus.scheduler.decide.configuration import SchedulerConfiguration
+from gardenbus.scheduler.reconcilers.counters import Counters
+from gardenbus.scheduler.settings import SchedulerSettings
+from tests.support.builders import a_cloudprofile, a_project, a_region_configmap, a_seed, a_shoot, merged
+from tests.support.eventually import eventually
+from tests.support.servers import Server
+
+_prefixes = (f"sched{number}" for number in itertools.count())
+
+
+@dataclass
+class Garden:
+    """Servers, a store that is open, and a relay that announces."""
+
+    nats: Server
+    redis: Server
+    prefix: str
+    store: Store
+    bus: Bus
+    subjects: Subjects
+
+    async def hold(self, *documents: Document) -> None:
+        for document in documents:
+            await self.store.create(document)
+
+    async def change(self, kind: str, name: str, changes: Document, namespace: str = "") -> None:
+        stored = await self.store.get(ObjectKey(kind, namespace, name))
+        assert stored is not None
+        await self.store.update(stored, merged(stored.document(), changes))
+
+    async def shoots(self) -> Sequence[StoredObject]:
+        found: list[StoredObject] = []
+        token: str | None = None
+        while True:
+            page = await self.store.list_page("shoot", continue_token=token)
+            found += page.objects
+            token = page.continue_token
+            if token is None:
+                return found
+
+    async def seeds_of_shoots(self) -> Counter[str]:
+        return Counter(shoot.parts.seed_name for shoot in await self.shoots())
+
+    async def expect(self, seeds: dict[str, int], *, within: float = 10) -> None:
+        async def placed() -> None:
+            assert await self.seeds_of_shoots() == seeds
+
+        await eventually(placed, within=within, every=0.02)
+
+    async def expect_waiting(self, count: int) -> None:
+        async def waiting() -> None:
+            assert sum(each.waiting for each in await self.store.waiting("default-scheduler")) == count
+
+        await eventually(waiting, within=10, every=0.02)
+
+    @asynccontextmanager
+    async def scheduler(
+        self, *, strategy: str = "SameRegion", scheduler_name: str = "default-scheduler"
+    ) -> AsyncGenerator[ServiceContext[SchedulerSettings]]:
+        """One scheduler process, inside of this one, with connections of its own."""
+        configuration = SchedulerConfiguration(strategy=strategy, scheduler_name=scheduler_name)
+        settings = SchedulerSettings(prefix=self.prefix, configuration=configuration)
+        context = ServiceContext("scheduler", settings, health=Health(CollectorRegistry()), clock=SystemClock())
+        redis = RedisConnection(self.redis.url, self.prefix)
+        async with jetstream.connect(self.nats.url, "scheduler", self.prefix) as bus:
+            try:
+                await start_scheduler(
+                    context,
+                    store=RedisStore(redis, SystemClock(), reporter="shoot-scheduler"),
+                    bus=bus,
+                    subjects=self.subjects,
+                    backoff=lambda failures: 60.0,
+                    counters=Counters(CollectorRegistry()),
+                )
+                yield context
+            finally:
+                await context.close()
+                await redis.close()
+
+
+@pytest.fixture
+async def garden(shared_nats_server: Server, shared_redis_server: Server) -> AsyncIterator[Garden]:
+    prefix = next(_prefixes)
+    subjects = Subjects(prefix)
+    redis = RedisConnection(shared_redis_server.url, prefix)
+    clock = SystemClock()
+    async with jetstream.connect(shared_nats_server.url, "test", prefix) as bus:
+        relay = Relay(RedisOutbox(redis, clock, leader="relay"), bus, subjects, clock)
+        running = asyncio.create_task(relay.run())
+        store = RedisStore(redis, clock)
+
+        async def is_open() -> None:
+            try:
+                await store.create(a_project())
+            except Exception as error:
+                raise AssertionError from error
+
+        await eventually(is_open, within=10, every=0.02)
+        await store.create(a_cloudprofile())
+        yield Garden(shared_nats_server, shared_redis_server, prefix, store, bus, subjects)
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
+        await redis.close()
+
+
+async def test_shoots_that_were_there_and_shoots_that_come_get_their_seeds(garden: Garden) -> None:
+    await garden.hold(a_seed("a", shoots="30"), a_seed("b", shoots="30"), *(a_shoot(f"old-{n}") for n in range(20)))
+    async with garden.scheduler():
+        await garden.expect({"a": 10, "b": 10})
+        await garden.hold(*(a_shoot(f"new-{n}") for n in range(20)))
+        await garden.expect({"a": 20, "b": 20})
+
+
+async def test_three_schedulers_fill_seeds_to_the_last_place_and_no_further(garden: Garden) -> None:
+    seeds = [a_seed(f"s{number}", shoots=str(number)) for number in range(1, 11)]
+    await garden.hold(*seeds, *(a_shoot(f"shoot-{n:03}") for n in range(100)))
+    async with garden.scheduler(), garden.scheduler(), garden.scheduler():
+        expected = {f"s{number}": number for number in range(1, 11)} | {"": 45}
+        await garden.expect(expected, within=20)
+        await garden.expect_waiting(45)
+        (operation, *_) = [
+            shoot.document()["status"]["lastOperation"] for shoot in await garden.shoots() if not shoot.parts.seed_name
+        ]
+        assert operation["state"] == "Pending"
+        assert "capacity" in operation["description"]
+
+
+@pytest.mark.parametrize("gain", ["capacity", "seed", "ready", "freed", "profile", "taint", "project"])
+async def test_a_waiting_shoot_is_placed_within_a_second_of_what_lets_it_fit(garden: Garden, gain: str) -> None:
+    seed = {
+        "capacity": a_seed("a", shoots="0"),
+        "ready": a_seed("a", ready=False),
+        "freed": a_seed("a", shoots="1"),
+        "taint": a_seed("a", spec={"taints": [{"key": "x"}]}),
+    }.get(gain, a_seed("a"))
+    profile = {"cloudProfile": {"name": "later"}} if gain == "profile" else {}
+    namespace = "garden-later" if gain == "project" else "garden-dev"
+    await garden.hold(*([] if gain == "seed" else [seed]))
+    if gain == "freed":
+        await garden.hold(a_shoot("first", spec={"seedName": "a"}))
+    await garden.hold(a_shoot("second", namespace, spec=profile))
+    async with garden.scheduler():
+        await garden.expect_waiting(1)
+        began = time.monotonic()
+        match gain:
+            case "seed":
+                await garden.hold(seed)
+            case "freed":
+                first = await garden.store.get(ObjectKey("shoot", "garden-dev", "first"))
+                assert first is not None
+                unheld = await garden.store.update(first, merged(first.document(), {"metadata": {"finalizers": []}}))
+                assert isinstance(unheld, StoredObject)
+                await garden.store.delete(unheld)
+            case "profile":
+                await garden.hold(a_cloudprofile("later"))
+            case "project":
+                await garden.hold(a_project("later"))
+            case "taint":
+                await garden.change("seed", "a", {"spec": {"taints": []}})
+            case _:
+                await garden.change("seed", "a", {"status": a_seed()["status"]})
+        await garden.expect({"a": 1}, within=5)
+        assert time.monotonic() - began < 1.0
+
+
+async def test_a_scheduler_takes_only_what_is_its_own(garden: Garden) -> None:
+    await garden.hold(a_seed("a"), a_shoot("ours"), a_shoot("mine", spec={"schedulerName": "mine"}))
+    async with garden.scheduler():
+        await garden.expect({"a": 1, "": 1})
+        async with garden.scheduler(scheduler_name="mine"):
+            await garden.expect({"a": 2})
+
+
+async def test_a_region_configmap_without_effect_gets_a_warning(garden: Garden) -> None:
+    await garden.hold(a_region_configmap("a"), a_region_configmap("b"))
+    async with garden.scheduler(strategy="MinimalDistance"):
+        key = ObjectKey("configmap", "garden", "b")
+
+        async def warned() -> Document:
+            delivered = await garden.bus.last(garden.subjects.stream("EVENTS"), garden.subjects.event(key))
+            assert delivered is not None
+            return msgspec.json.decode(delivered.body)
+
+        event = await eventually(warned, within=5)
+        assert (event["type"], event["reason"]) == ("Warning", "RegionConfigIgnored")
+        assert "'a'" in event["message"]
+
+
+async def test_it_explains_each_seed(garden: Garden) -> None:
+    await garden.hold(a_seed("a", shoots="0"), a_seed("b"), a_shoot(spec={"schedulerName": "nobody"}))
+    async with garden.scheduler():
+        answer = await garden.bus.request(f"{garden.prefix}.scheduler.default-scheduler.explain.garden-dev.apollo", b"")
+        result = msgspec.json.decode(answer)["result"]
+        assert result["wouldChoose"] == "b"
+        assert [ranked["seed"] for ranked in result["ranking"]] == ["b"]
+        assert [(rejection["seed"], rejection["rule"]) for rejection in result["rejections"]] == [("a", "capacity")]
