@@ -1,0 +1,65 @@
+"""Timers of the bus: work that comes back later holds no place in its queue and survives every process.
+
+A timer is a scheduled message on `garden.later.<tail>`; when it is due, the server puts its copy on
+`garden.queue.<tail>`. There is one per object, a new one replaces the old one. Enqueuing work at once removes the
+timer in the same step, so that a stale one does not fire too.
+
+Neither may carry `Nats-Msg-Id`: the server remembers ids per stream, not per subject, and would drop other work.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from gardenbus.common.ports.bus import Bus, Headers, Message
+from gardenbus.common.resources.keys import Header, Subjects
+
+SOONEST_SECONDS = 1.0
+"""A timer in the past fires at once and could run hot; the clock that was read may be behind the server's."""
+
+
+class Parked(msgspec.Struct, frozen=True):
+    """One piece of work that is to come back: its queue subject, in how many seconds, how often it has failed."""
+
+    work_subject: str
+    after_seconds: float
+    attempt: int = 0
+    headers: Headers = {}
+
+
+def timer_message(subjects: Subjects, parked: Parked, now: datetime) -> Message:
+    """The scheduled message; `now` is the server's time."""
+    due_at = now.astimezone(UTC) + timedelta(seconds=max(parked.after_seconds, SOONEST_SECONDS))
+    return Message(
+        subjects.later(parked.work_subject),
+        headers={
+            **parked.headers,
+            "Nats-Schedule": f"@at {due_at.strftime('%Y-%m-%dT%H:%M:%S.%f')[:-3]}Z",
+            "Nats-Schedule-Target": parked.work_subject,
+            Header.ATTEMPT: str(parked.attempt),
+        },
+    )
+
+
+class Timers:
+    """Sets timers by the server's clock. Every call returns when the server has stored them."""
+
+    def __init__(self, bus: Bus, subjects: Subjects) -> None:
+        self._bus = bus
+        self.subjects = subjects
+
+    async def park(self, work_subject: str, due_after_seconds: float, attempt: int = 0, headers: Headers = {}) -> None:
+        """Have work on a queue subject come back, at the earliest in a second. Raises Unavailable: not parked, maybe."""
+        await self.park_many([Parked(work_subject, due_after_seconds, attempt, headers)])
+
+    async def park_many(self, parked: Sequence[Parked]) -> None:
+        """The same for several, in one go."""
+        if parked:
+            now = await self._bus.server_now(self.subjects.stream("QUEUES"))
+            await self._bus.publish_many([timer_message(self.subjects, each, now) for each in parked])
+
+    def enqueue_message(self, work_subject: str, *, purge_timer: bool = True, headers: Headers = {}) -> Message:
+        """The message that asks for a look now, and removes the timer of the same work."""
+        purge = {"Nats-Scheduler": self.subjects.later(work_subject), "Nats-Schedule-Next": "purge"}
+        return Message(work_subject, headers={**headers, **(purge if purge_timer else {})})
