@@ -15,7 +15,7 @@ import structlog
 from gardenbus.cli.documents import as_list
 from gardenbus.cli.output import RefusedByApi
 from gardenbus.cli.supervisor.directory import LandscapeDirectory
-from gardenbus.common.adapters.jetstream_bus import JetStreamBus
+from gardenbus.common.adapters import jetstream
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.resources.document import Document
@@ -123,9 +123,10 @@ def each_of(answer: Answer, count: int) -> list[Answer]:
     """
     if count == 1:
         return [answer]
-    if not isinstance(answer.result, list):
+    results: Any = answer.result
+    if not isinstance(results, list):
         return [answer] * count
-    results = cast("list[Any]", answer.result)
+    results = cast("list[Any]", results)
     if answer.ok:
         return [Answer(ok=True, result=result) for result in results]
     return [msgspec.convert(result, Answer) for result in results]
@@ -135,18 +136,14 @@ def each_of(answer: Answer, count: int) -> list[Answer]:
 async def connected(where: Where, *, patience_seconds: float = CONNECT_SECONDS) -> AsyncGenerator[ApiClient]:
     """A connection. Raises Unavailable when the bus is not reached in time."""
     quiet_logs()
-    subjects = Subjects(where.prefix)
-    try:
-        async with asyncio.timeout(patience_seconds):
-            bus = await JetStreamBus.connect(where.nats_url, subjects, name="gardenbus-cli")
-    except TimeoutError as error:
-        raise Unavailable(
-            f"no NATS at {where.nats_url} (waited {patience_seconds:g} s): is the landscape up?"
-        ) from error
-    try:
-        yield ApiClient(bus, subjects)
-    finally:
-        await bus.close()
+    async with contextlib.AsyncExitStack() as stack:
+        opening = jetstream.connect(where.nats_url, "gardenbus-cli", where.prefix, manages_streams=False)
+        try:
+            async with asyncio.timeout(patience_seconds):
+                bus = await stack.enter_async_context(opening)
+        except TimeoutError as error:
+            raise Unavailable(f"no NATS at {where.nats_url} within {patience_seconds:g} s: is it up?") from error
+        yield ApiClient(bus, Subjects(where.prefix))
 
 
 def quiet_logs() -> None:

@@ -3,6 +3,7 @@
 Everything but `read_files` and `read_bodies` is pure.
 """
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 import msgspec
 
-from gardenbus.apiserver.decide.manifests import parse
+from gardenbus.apiserver.decide.manifests import LARGEST_MESSAGE, parse
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.resources.document import Document, encode
 
@@ -40,6 +41,13 @@ _ORDER = {
 _LAST = {"Shoot": 1, "ManagedSeed": 2, "ManagedSeedSet": 3, "SeedAutoscaler": 4}
 
 
+_BETWEEN_DOCUMENTS = re.compile(rb"^---[ \t]*$\n?", re.MULTILINE)
+
+
+class _RawList(msgspec.Struct, frozen=True):
+    items: list[msgspec.Raw]
+
+
 class Sorted(NamedTuple):
     """What some files hold: configurations by kind, and manifests to be applied, in order."""
 
@@ -59,10 +67,37 @@ def read_files(paths: Iterable[Path]) -> list[Document]:
         if not body.strip():
             continue
         try:
-            documents += parse(body)
+            documents += [document for part in parts_of(body) for document in parse(part)]
         except BadRequest as error:
             raise BadRequest(f"{path}: {error.message}") from error
     return documents
+
+
+def parts_of(body: bytes, largest: int = LARGEST_MESSAGE) -> Iterator[bytes]:
+    """A file in parts that can be read one by one: whole, or cut between its YAML documents, or entry by entry.
+
+    A JSON file that is too large must be a List.
+    """
+    if len(body) <= largest:
+        yield body
+    elif body.lstrip()[:1] in (b"{", b"["):
+        yield from _entries(body)
+    else:
+        part: list[bytes] = []
+        for document in _BETWEEN_DOCUMENTS.split(body):
+            if part and sum(map(len, part)) + len(document) > largest:
+                yield b"\n---\n".join(part)
+                part = []
+            part.append(document)
+        yield b"\n---\n".join(part)
+
+
+def _entries(body: bytes) -> Iterator[bytes]:
+    try:
+        opened = msgspec.json.decode(body, type=_RawList)
+    except msgspec.MsgspecError as error:
+        raise BadRequest(f"a file of {len(body)} bytes must be a List of manifests: {error}") from error
+    yield from map(bytes, opened.items)
 
 
 def read_bodies(paths: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:

@@ -20,14 +20,14 @@ _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
 class Mirror:
-    """Rows of all shoots and seeds, by key. `is_current` once the past has been read."""
+    """Rows of all shoots and seeds, by key. `current` is set once the past has been read."""
 
     def __init__(self, bus: Bus, subjects: Subjects) -> None:
         self._bus = bus
         self._subjects = subjects
         self.shoots: dict[ObjectKey, ShootRow] = {}
         self.seeds: dict[ObjectKey, SeedRow] = {}
-        self.is_current = False
+        self.current = asyncio.Event()
 
     async def run(self) -> None:
         """Follow for ever, through outages."""
@@ -47,11 +47,11 @@ class Mirror:
         """Note one piece of news."""
         match event:
             case ReplayDone():
-                self.is_current = True
+                self.current.set()
             case FollowRestarted():
                 self.shoots.clear()
                 self.seeds.clear()
-                self.is_current = False
+                self.current.clear()
             case Delivered() if event.marker is None:
                 self._note(event)
             case Delivered():

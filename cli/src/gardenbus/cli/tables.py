@@ -155,23 +155,49 @@ def _distances(document: Document, _context: Context) -> str:
     return ",".join(as_mapping(document.get("data")))
 
 
+def _seed(document: Document, _context: Context) -> str:
+    return shoot_row(document).seed or "<none>"
+
+
+def _description(document: Document, _context: Context) -> str:
+    return shoot_row(document).description
+
+
+def _readiness(document: Document, _context: Context) -> str:
+    return readiness(seed_row(document)).plain
+
+
+def _renewed(document: Document, context: Context) -> str:
+    return age_of(as_mapping(document.get("spec")).get("renewTime"), context.now)
+
+
+def _last_seen(document: Document, context: Context) -> str:
+    return age_of(document.get("lastTimestamp"), context.now)
+
+
+def _profile(document: Document, context: Context) -> str:
+    return field("spec", "cloudProfile", "name")(document, context) or field("spec", "cloudProfileName")(
+        document, context
+    )
+
+
 _COLUMNS: Mapping[str, Sequence[Column]] = {
     "shoot": (
         Column("PROVIDER", field("spec", "provider", "type")),
         Column("REGION", field("spec", "region")),
-        Column("SEED", lambda document, _: shoot_row(document).seed or "<none>"),
+        Column("SEED", _seed),
         Column("OPERATION", _operation),
         Column("PROGRESS", _progress),
         Column("STATUS", _healthy),
         Column("PURPOSE", field("spec", "purpose"), wide=True),
-        Column("PROFILE", lambda document, context: _profile(document, context), wide=True),
+        Column("PROFILE", _profile, wide=True),
         Column("GENERATION", _generation, wide=True),
-        Column("DESCRIPTION", lambda document, _: shoot_row(document).description, wide=True),
+        Column("DESCRIPTION", _description, wide=True),
     ),
     "seed": (
         Column("PROVIDER", field("spec", "provider", "type")),
         Column("REGION", field("spec", "provider", "region")),
-        Column("GARDENLET", lambda document, _: readiness(seed_row(document)).plain),
+        Column("GARDENLET", _readiness),
         Column("SHOOTS", _seed_shoots),
         Column("OPERATION", _operation),
         Column("ZONES", field("spec", "provider", "zones"), wide=True),
@@ -199,10 +225,10 @@ _COLUMNS: Mapping[str, Sequence[Column]] = {
     ),
     "lease": (
         Column("HOLDER", field("spec", "holderIdentity")),
-        Column("RENEWED", lambda document, context: age_of(field("spec", "renewTime")(document, context), context.now)),
+        Column("RENEWED", _renewed),
     ),
     "event": (
-        Column("LAST SEEN", lambda document, context: age_of(document.get("lastTimestamp"), context.now)),
+        Column("LAST SEEN", _last_seen),
         Column("TYPE", field("type")),
         Column("REASON", field("reason")),
         Column("OBJECT", _about),
@@ -212,9 +238,3 @@ _COLUMNS: Mapping[str, Sequence[Column]] = {
     ),
 }
 _CLUSTER_SCOPED = frozenset({"seed", "project", "cloudprofile", "exposureclass", "namespace"})
-
-
-def _profile(document: Document, context: Context) -> str:
-    return field("spec", "cloudProfile", "name")(document, context) or field("spec", "cloudProfileName")(
-        document, context
-    )

@@ -16,7 +16,7 @@ from gardenbus.cli.commands.options import Directory, Output
 from gardenbus.cli.documents import read_files, sort_out
 from gardenbus.cli.output import Exit, Format, exit_codes, say_error, show, show_document, show_lines
 from gardenbus.cli.supervisor.detached import DetachFailed, start_detached, stop_supervisor
-from gardenbus.cli.supervisor.directory import LandscapeDirectory, LandscapeFile, LandscapeInUse
+from gardenbus.cli.supervisor.directory import LandscapeDirectory, LandscapeFile, LandscapeInUse, ServiceEntry
 from gardenbus.cli.supervisor.landscape import UpOptions
 from gardenbus.cli.supervisor.picture import SERVICE_STYLES, ServiceRow
 from gardenbus.cli.supervisor.plan import parse_replicas
@@ -124,7 +124,7 @@ def status(*, directory: Directory = None, output: Output = Format.TABLE) -> Non
     if not is_supervised:
         say_error(f"nobody looks after {place.path} (state: {landscape.state})")
         raise typer.Exit(Exit.OUT_OF_REACH)
-    if any(row.state != "ready" for row in rows if row.pid is not None or row.state == "down"):
+    if any(row.state not in ("ready", "external") for row in rows):
         raise typer.Exit(Exit.REFUSED)
 
 
@@ -133,17 +133,18 @@ async def _service_rows(landscape: LandscapeFile) -> list[ServiceRow]:
     rows: list[ServiceRow] = []
     async with aiohttp.ClientSession(timeout=timeout) as session:
         for entry in landscape.services:
-            state, trouble = "external", ""
-            if entry.pid is None and entry.health_url is None and landscape.supervisor_pid is None:
-                state = "down"
-            elif entry.pid is not None and not is_alive(entry.pid):
-                state = "down"
-            elif entry.health_url is not None:
+            state, trouble = _state(landscape, entry), ""
+            if state == "ready" and entry.health_url is not None:
                 state, trouble = await _health(session, entry.name, entry.health_url)
-            elif entry.pid is not None:
-                state = "ready"
             rows.append(ServiceRow(entry.name, state, entry.pid, 0, trouble))
     return rows
+
+
+def _state(landscape: LandscapeFile, entry: ServiceEntry) -> str:
+    """`external` for a server that `up` was told to use, `down`, or `ready` as far as its process goes."""
+    if entry.pid is None:
+        return "external" if entry.name in ("nats", "redis") and landscape.state == "ready" else "down"
+    return "ready" if is_alive(entry.pid) else "down"
 
 
 async def _health(session: aiohttp.ClientSession, name: str, url: str) -> tuple[str, str]:

@@ -131,7 +131,7 @@ class Up:
     async def _unsettled_because(self, api: ApiClient, mirror: Mirror) -> str:
         if down := [process.spec.name for process in self._landscape.processes if process.state != "ready"]:
             return f"{', '.join(down)} not ready"
-        if not mirror.is_current:
+        if not mirror.current.is_set():
             return "the news of the landscape are still being read"
         try:
             census = await api.census(timeout_seconds=2.0)

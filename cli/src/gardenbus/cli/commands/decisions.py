@@ -1,0 +1,167 @@
+"""`explain`, `simulate`, `top`: decisions and where they led."""
+
+import asyncio
+import contextlib
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich import box
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+
+from gardenbus.cli.client import ApiClient
+from gardenbus.cli.commands.naming import found, meant
+from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, asked
+from gardenbus.cli.documents import as_mapping, read_files
+from gardenbus.cli.mirror import Mirror
+from gardenbus.cli.output import Exit, Format, console, exit_codes, say_error, show, show_document, show_lines
+from gardenbus.cli.rows import usage_of
+from gardenbus.cli.supervisor.picture import seeds_table, shoots_line
+from gardenbus.common.errors import BadRequest, SettingsInvalid
+from gardenbus.scheduler.app import load_filters
+from gardenbus.scheduler.simulate import SimulatedPlacement, simulate
+
+MIRROR_SECONDS = 10.0
+
+
+class Strategy(StrEnum):
+    """How candidates are chosen among the seeds that fit."""
+
+    SAME_REGION = "SameRegion"
+    MINIMAL_DISTANCE = "MinimalDistance"
+
+
+def explain(
+    words: Annotated[list[str], typer.Argument(help="The shoot: [shoot] NAME, or NAMESPACE/NAME", metavar="SHOOT")],
+    *,
+    namespace: Namespace = None,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Say why a shoot is where it is, or waits: every seed with its rank or the rule against it."""
+    name = words[-1]
+    with exit_codes():
+        if len(words) > 2 or (len(words) == 2 and meant(words[:1]).kind != "shoot"):  # noqa: PLR2004
+            raise BadRequest("only shoots are explained: [shoot] NAME, or NAMESPACE/NAME")
+
+    async def work(api: ApiClient) -> Any:
+        shoot = await found(api, meant(["shoot", name.removeprefix("shoot/")]), name.removeprefix("shoot/"), namespace)
+        metadata = as_mapping(shoot.get("metadata"))
+        return await api.ask(f"explain.shoot.{metadata.get('namespace')}.{metadata.get('name')}")
+
+    answer = as_mapping(asked(work, directory, nats_url, prefix))
+    if output in (Format.JSON, Format.YAML):
+        show_document(answer, output)
+        return
+    if output is Format.NAME:
+        show_lines([str(answer.get("seed") or "")])
+        return
+    _print_explanation(answer)
+
+
+def _print_explanation(answer: dict[str, Any]) -> None:
+    where = f"is on {answer['seed']}" if answer.get("seed") else "waits for a seed"
+    show_lines([f"shoot {answer.get('shoot')} {where} (scheduler: {answer.get('schedulerName')})"])
+    if answer.get("message"):
+        show_lines([f"  since {answer.get('since')}: {answer['message']}"])
+    considered = as_mapping(answer.get("considered"))
+    if not considered:
+        show_lines(["  its scheduler does not answer, so the seeds are not listed"])
+        return
+    if not answer.get("seed") and considered.get("wouldChoose"):
+        show_lines([f"  now it would be placed on {considered['wouldChoose']}"])
+    table = Table(title=f"strategy {considered.get('strategy')}", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("SEED", "PLACE", "DISTANCE", "USED", "WHY NOT"):
+        table.add_column(column, overflow="fold")
+    for ranked in considered.get("ranking") or ():
+        capacity = ranked.get("capacity")
+        used = f"{ranked.get('usage')}{'' if capacity is None else f'/{capacity}'}"
+        distance = ranked.get("distance")
+        table.add_row(ranked.get("seed"), str(ranked.get("place")), "" if distance is None else str(distance), used, "")
+    for rejection in considered.get("rejections") or ():
+        table.add_row(rejection.get("seed"), "", "", "", f"{rejection.get('rule')}: {rejection.get('detail')}")
+    show(table)
+
+
+def simulate_command(
+    files: Annotated[list[Path], typer.Argument(help="Each file is one landscape of manifests.", metavar="FILE…")],
+    *,
+    strategy: Annotated[Strategy, typer.Option(help="How candidates are chosen.")] = Strategy.SAME_REGION,
+    output: Output = Format.TABLE,
+) -> None:
+    """Say offline where the pending shoots of each file would go, each placement counting for the next."""
+    with exit_codes():
+        try:
+            filters = load_filters()
+        except SettingsInvalid as error:
+            say_error(error.message)
+            raise typer.Exit(Exit.USAGE) from error
+        for file in files:
+            _print_placements(file, simulate(read_files([file]), strategy.value, filters), output)
+
+
+def _print_placements(file: Path, placements: list[SimulatedPlacement], output: Format) -> None:
+    if output in (Format.JSON, Format.YAML):
+        landscape = msgspec.to_builtins({"landscape": str(file), "placements": placements})
+        if output is Format.YAML:
+            show_lines(["---"])
+            show_document(landscape, output)
+        else:
+            show_lines([msgspec.json.encode(landscape).decode()])
+        return
+    if output is Format.NAME:
+        show_lines([f"{placement.shoot} {placement.seed or '-'}" for placement in placements])
+        return
+    placed = sum(placement.seed is not None for placement in placements)
+    table = Table(title=f"{file}: {placed} of {len(placements)} placed", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("SHOOT", "SEED", "WHY NOT"):
+        table.add_column(column, overflow="fold")
+    for placement in placements:
+        table.add_row(placement.shoot, placement.seed or "<none>", placement.message or "")
+    show(table)
+
+
+def top(
+    *,
+    follow: Annotated[bool, typer.Option("--watch", "-w", help="Keep it current until Ctrl-C.")] = False,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Show how full the seeds are, and the shoots by state."""
+
+    async def work(api: ApiClient) -> None:
+        mirror = Mirror(api.bus, api.subjects)
+        following = asyncio.create_task(mirror.run())
+        try:
+            async with asyncio.timeout(MIRROR_SECONDS):
+                await mirror.current.wait()
+            if not follow:
+                show(_usage_picture(mirror))
+                return
+            with Live(_usage_picture(mirror), console=console, auto_refresh=False) as live:
+                while True:
+                    await asyncio.sleep(0.5)
+                    live.update(_usage_picture(mirror), refresh=True)
+        finally:
+            following.cancel()
+
+    with contextlib.suppress(KeyboardInterrupt):
+        try:
+            asked(work, directory, nats_url, prefix)
+        except TimeoutError as error:
+            say_error("the news of the landscape could not be read")
+            raise typer.Exit(Exit.OUT_OF_REACH) from error
+    sys.stdout.flush()
+
+
+def _usage_picture(mirror: Mirror) -> Group:
+    shoots = list(mirror.shoots.values())
+    return Group(seeds_table(list(mirror.seeds.values()), usage_of(shoots)), shoots_line(shoots))

@@ -1,0 +1,39 @@
+"""The gardenbus command: what commands there are. Each is a function in `commands`."""
+
+import sys
+
+import typer
+
+from gardenbus.cli.commands import decisions, landscape, news, objects
+from gardenbus.cli.output import Exit
+
+app = typer.Typer(
+    name="gardenbus",
+    help="Gardener's scheduling and seed management as services on NATS JetStream and Redis.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for command in (landscape.up, landscape.down, landscape.status):
+    app.command(rich_help_panel="Landscape")(command)
+for command in (objects.apply, objects.get, objects.describe, objects.delete):
+    app.command(rich_help_panel="Objects")(command)
+for command in (news.events, news.watch):
+    app.command(rich_help_panel="News")(command)
+app.command(rich_help_panel="Decisions")(decisions.explain)
+app.command("simulate", rich_help_panel="Decisions")(decisions.simulate_command)
+app.command(rich_help_panel="Decisions")(decisions.top)
+
+
+def main() -> None:
+    """Run the command line; ends the process with an `Exit` code."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(Exit.DONE)
+
+
+if __name__ == "__main__":
+    main()
