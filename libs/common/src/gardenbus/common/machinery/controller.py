@@ -17,9 +17,9 @@ A timer is stored before the work is acknowledged: a crash in between means one 
 import asyncio
 import random
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 import structlog
@@ -79,6 +79,7 @@ class Again(msgspec.Struct, frozen=True):
 Outcome = Done | After | Again
 Reconcile = Callable[[WorkRequest], Awaitable[Outcome]]
 Rejected = Callable[[WorkRequest, str], Awaitable[None]]
+Waited = TypeVar("Waited")
 Ending = Literal["done", "after", "failed", "dropped", "rejected"]
 
 _RESULTS: Mapping[Ending, str] = {
@@ -176,23 +177,22 @@ class Controller:
     async def _take_work(self) -> None:
         free = self._settings.workers - len(self._in_hand)
         if free <= 0:
-            await asyncio.wait(self._in_hand, return_when=asyncio.FIRST_COMPLETED)
+            await self._unless_stopping(self._one_ended())
             return
         try:
-            works = await self._fetch(free)
+            works = await self._unless_stopping(self._queue.fetch(free, self._settings.wait_seconds))
         except Unavailable as error:
             log.warning("queue.unreachable", controller=self._name, reason=error.message)
             await self._unless_stopping(self._clock.sleep(self._settings.retry_seconds))
             return
-        for work in works:
+        for work in works or ():
             self._begin(work)
         metrics.DEPTH.labels(self._name).set(self._queue.depth)
 
-    async def _fetch(self, limit: int) -> Sequence[Work]:
-        fetched = await self._unless_stopping(self._queue.fetch(limit, self._settings.wait_seconds))
-        return fetched or ()
+    async def _one_ended(self) -> None:
+        await asyncio.wait(self._in_hand, return_when=asyncio.FIRST_COMPLETED)
 
-    async def _unless_stopping(self, waiting: Awaitable[Sequence[Work] | None]) -> Sequence[Work] | None:
+    async def _unless_stopping(self, waiting: Awaitable[Waited]) -> Waited | None:
         """Wait for something, but not longer than until `stop`."""
         task = asyncio.ensure_future(waiting)
         stop = asyncio.ensure_future(self._stopping.wait())

@@ -50,7 +50,7 @@ class Timers:
         self.subjects = subjects
 
     async def park(self, work_subject: str, due_after_seconds: float, attempt: int = 0, headers: Headers = {}) -> None:
-        """Have work on a queue subject come back, at the earliest in a second. Raises Unavailable: not parked, maybe."""
+        """Have work on a queue subject come back, at the earliest in a second. Unavailable: perhaps it does not."""
         await self.park_many([Parked(work_subject, due_after_seconds, attempt, headers)])
 
     async def park_many(self, parked: Sequence[Parked]) -> None:
