@@ -17,6 +17,7 @@ from gardenbus.common.adapters import jetstream
 from gardenbus.common.adapters.redis_connection import RedisConnection
 from gardenbus.common.adapters.redis_outbox import RedisOutbox
 from gardenbus.common.adapters.redis_store import RedisStore
+from gardenbus.common.errors import Unavailable
 from gardenbus.common.machinery.relay import Relay
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.store import Store
@@ -118,9 +119,11 @@ async def garden(shared_nats_server: Server, shared_redis_server: Server) -> Asy
         store = RedisStore(redis, clock)
 
         async def is_open() -> None:
+            if running.done():
+                running.result()
             try:
                 await store.create(a_project())
-            except Exception as error:
+            except Unavailable as error:
                 raise AssertionError from error
 
         await eventually(is_open, within=10, every=0.02)
