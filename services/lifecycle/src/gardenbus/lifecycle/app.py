@@ -2,6 +2,7 @@
 
 import structlog
 
+from gardenbus.common.adapters.jetstream_streams import StreamSettings
 from gardenbus.common.errors import Transient
 from gardenbus.common.machinery.informer import Informer
 from gardenbus.common.ports.bus import Bus
@@ -22,8 +23,9 @@ KINDS = ("seed",)
 
 
 async def build(context: ServiceContext[LifecycleSettings]) -> None:
-    """Connect and start watching."""
-    connections = await connect_all(context, reporter=REPORTER)
+    """Connect and start watching. The server ends a Lease after the monitor period: lifecycle alone says how long."""
+    streams = StreamSettings(lease_seconds=context.settings.configuration.monitor_period.total_seconds())
+    connections = await connect_all(context, reporter=REPORTER, streams=streams)
     await start_lifecycle(context, store=connections.store, bus=connections.bus, subjects=connections.subjects)
 
 

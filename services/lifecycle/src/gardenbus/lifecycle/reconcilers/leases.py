@@ -84,7 +84,11 @@ class LeaseWatch:
                 await self._clock.sleep(RETRY_SECONDS)
 
     async def sing(self) -> None:
-        """Renew the canary's Lease, for ever. That it comes back through `follow` is what proves the bus well."""
+        """Renew the canary's Lease, for ever. That it comes back through `follow` is what proves the bus well.
+
+        Begins when the replay is over: before, a canary found there must be a predecessor's.
+        """
+        await self.caught_up.wait()
         failing = False
         while True:
             try:
