@@ -41,7 +41,8 @@ class Answer(msgspec.Struct, frozen=True):
     result: Any = None
     error: dict[str, Any] = {}
     warnings: tuple[str, ...] = ()
-    outcome: str = ""
+    outcome: str | list[str] = ""
+    """What a write came to (`created`, `configured`, …); one for each of several documents."""
 
 
 def find_landscape(
@@ -128,7 +129,9 @@ def each_of(answer: Answer, count: int) -> list[Answer]:
         return [answer] * count
     results = cast("list[Any]", results)
     if answer.ok:
-        return [Answer(ok=True, result=result) for result in results]
+        outcomes = answer.outcome if isinstance(answer.outcome, list) else [answer.outcome] * count
+        answers = [Answer(ok=True, result=result, outcome=each) for result, each in zip(results, outcomes, strict=True)]
+        return [msgspec.structs.replace(answers[0], warnings=answer.warnings), *answers[1:]]
     return [msgspec.convert(result, Answer) for result in results]
 
 

@@ -84,11 +84,13 @@ def parts_of(body: bytes, largest: int = LARGEST_MESSAGE) -> Iterator[bytes]:
         yield from _entries(body)
     else:
         part: list[bytes] = []
+        size = 0
         for document in _BETWEEN_DOCUMENTS.split(body):
-            if part and sum(map(len, part)) + len(document) > largest:
+            if part and size + len(document) > largest - 1024:
                 yield b"\n---\n".join(part)
-                part = []
+                part, size = [], 0
             part.append(document)
+            size += len(document) + len(b"\n---\n")
         yield b"\n---\n".join(part)
 
 

@@ -16,10 +16,11 @@ from rich.console import Console, RenderableType
 
 from gardenbus.common.errors import BadRequest, GardenbusError, Unavailable
 
-console = Console(highlight=False, soft_wrap=False)
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
 PIPED_WIDTH = 400
 """Columns where no terminal limits them, so that nothing is cut for grep and awk."""
+
+console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 class Exit(IntEnum):
@@ -51,10 +52,7 @@ class RefusedByApi(GardenbusError):
 
 def show(renderable: RenderableType) -> None:
     """Print a table or text."""
-    if console.is_terminal:
-        console.print(renderable)
-    else:
-        console.print(renderable, width=PIPED_WIDTH)
+    console.print(renderable)
 
 
 def show_document(document: Any, chosen: Format) -> None:

@@ -77,7 +77,9 @@ def _print_explanation(answer: dict[str, Any]) -> None:
         return
     if not answer.get("seed") and considered.get("wouldChoose"):
         show_lines([f"  now it would be placed on {considered['wouldChoose']}"])
-    table = Table(title=f"strategy {considered.get('strategy')}", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=f"strategy {considered.get('strategy')}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
+    )
     for column in ("SEED", "PLACE", "DISTANCE", "USED", "WHY NOT"):
         table.add_column(column, overflow="fold")
     for ranked in considered.get("ranking") or ():
@@ -120,7 +122,9 @@ def _print_placements(file: Path, placements: list[SimulatedPlacement], output: 
         show_lines([f"{placement.shoot} {placement.seed or '-'}" for placement in placements])
         return
     placed = sum(placement.seed is not None for placement in placements)
-    table = Table(title=f"{file}: {placed} of {len(placements)} placed", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=f"{file}: {placed} of {len(placements)} placed", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
+    )
     for column in ("SHOOT", "SEED", "WHY NOT"):
         table.add_column(column, overflow="fold")
     for placement in placements:

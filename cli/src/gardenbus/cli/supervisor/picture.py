@@ -85,7 +85,7 @@ def services_line(services: Sequence[ServiceRow]) -> Text:
 
 def seeds_table(seeds: Sequence[SeedRow], usage: Mapping[str, int]) -> Table:
     """Seeds with readiness and used/allocatable."""
-    table = Table(box=box.SIMPLE_HEAD, expand=True, pad_edge=False, header_style="bold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for column in ("SEED", "PROVIDER", "REGION", "GARDENLET"):
         table.add_column(column, no_wrap=True)
     table.add_column("SHOOTS", justify="right", no_wrap=True)
@@ -168,7 +168,9 @@ def unplaced_table(shoots: Sequence[ShootRow]) -> Table | None:
     unplaced = sorted(shoot for shoot in shoots if not shoot.seed)
     if not unplaced:
         return None
-    table = Table(title=f"{len(unplaced)} shoots without a seed", box=box.SIMPLE_HEAD, header_style="bold")
+    table = Table(
+        title=f"{len(unplaced)} shoots without a seed", title_justify="left", box=box.SIMPLE_HEAD, header_style="bold"
+    )
     table.add_column("SHOOT", no_wrap=True)
     table.add_column("WHY", overflow="fold")
     for shoot in unplaced:

@@ -11,8 +11,7 @@ from gardenbus.cli.supervisor.directory import LandscapeDirectory
 GARDENLETS_PER_PROCESS = 50
 SCALABLE = ("relay", "apiserver", "scheduler", "lifecycle", "gardenlet")
 STOP_ORDER: Sequence[frozenset[str]] = (
-    frozenset({"gardenlet", "lifecycle", "scheduler"}),
-    frozenset({"apiserver"}),
+    frozenset({"gardenlet", "lifecycle", "scheduler", "apiserver"}),
     frozenset({"relay"}),
     frozenset({"nats", "redis"}),
 )

@@ -99,7 +99,7 @@ class Up:
         outcomes: Counter[str] = Counter()
         for chunk in chunks(manifests):
             for document, answer in zip(chunk, await _applied(api, chunk), strict=True):
-                outcomes[(answer.outcome or "applied") if answer.ok else "refused"] += 1
+                outcomes[str(answer.outcome or "applied") if answer.ok else "refused"] += 1
                 if not answer.ok:
                     self._refusals.append((title(document), answer.error))
                     self._screen.say(f"{title(document)} was refused: {answer.error.get('message')}")
