@@ -75,10 +75,12 @@ async def start_scheduler(  # noqa: PLR0913  the ports that a scheduler runs on
     await context.wait_for("store", upkeep.ask_usage)
     timers = Timers(bus, subjects, backoff)
     stream = subjects.stream("QUEUES")
-    pending = await bus.work_queue(
-        stream, f"scheduling-{scheduler_name}", subjects.queue_of(f"scheduling.{scheduler_name}")
+    pending_filter = subjects.queue_of(f"scheduling.{scheduler_name}")
+    gains_filter = subjects.queue("waking", "", scheduler_name)
+    pending = await context.wait_for(
+        "nats", lambda: bus.work_queue(stream, f"scheduling-{scheduler_name}", pending_filter)
     )
-    gains = await bus.work_queue(stream, f"waking-{scheduler_name}", subjects.queue("waking", "", scheduler_name))
+    gains = await context.wait_for("nats", lambda: bus.work_queue(stream, f"waking-{scheduler_name}", gains_filter))
     shoots = ShootReconciler(
         store=store,
         queue=pending,
@@ -114,11 +116,8 @@ async def start_scheduler(  # noqa: PLR0913  the ports that a scheduler runs on
         task = context.spawn(name, worker.run())
         context.on_stop(name, lambda task=task: _ended(task))
     context.spawn("upkeep", upkeep.run(settings.usage_poll_seconds))
-    await bus.serve(
-        f"scheduler-{scheduler_name}",
-        "1.0.0",
-        {explain_subject(subjects, scheduler_name): Explainer(store=store, current=current)},
-    )
+    answers = {explain_subject(subjects, scheduler_name): Explainer(store=store, current=current)}
+    await context.wait_for("nats", lambda: bus.serve(f"scheduler-{scheduler_name}", "1.0.0", answers))
     context.health.add_readiness("informer", lambda: None if informer.synced else "the landscape is not known yet")
     return current
 
