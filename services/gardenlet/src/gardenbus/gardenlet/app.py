@@ -24,7 +24,7 @@ _SENT = Gauge("gardenbus_gardenlet_reports_sent", "Reports sent since the start.
 
 async def build(context: ServiceContext[GardenletSettings]) -> None:
     """Connect to the bus, and start the gardenlets."""
-    bus, subjects = await connect_bus(context)
+    bus, subjects = await connect_bus(context, manages_streams=False)
     await start_gardenlets(context, bus=bus, subjects=subjects)
 
 

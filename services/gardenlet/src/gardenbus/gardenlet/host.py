@@ -15,7 +15,7 @@ from uuid import uuid4
 import aiohttp
 import structlog
 
-from gardenbus.common.errors import Transient
+from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import Bus, Delivered, FollowRestarted, ReplayDone
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.resources.keys import Subjects
@@ -148,7 +148,7 @@ class Host:
                 ) as follower:
                     async for event in follower:
                         self._dispatch(event, seeds)
-            except Transient as error:
+            except GardenbusError as error:
                 _log.warning("bindings.interrupted", reason=error.message)
             await self._clock.sleep(_PAUSE_SECONDS)
 

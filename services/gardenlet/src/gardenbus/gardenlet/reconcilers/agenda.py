@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from gardenbus.common.errors import Transient
+from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.port import ShootName
 
@@ -93,7 +93,7 @@ class Agenda:
         again: float | None = None
         try:
             again = await self._look(shoot)
-        except Transient as error:
+        except GardenbusError as error:
             _log.warning("reconcile.interrupted", shoot="/".join(shoot), reason=error.message)
             again = _AFTER_ERROR_SECONDS
         except Exception:  # noqa: BLE001 - this is the loop that nothing may end

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from gardenbus.common.errors import Transient
+from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import Bus, Delivered
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.resources.document import section
@@ -185,7 +185,7 @@ class Gardenlet:
     async def _guarded(self, loop: str, work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
-        except Transient as error:
+        except GardenbusError as error:
             _log.warning("round.interrupted", seed=self.seed_name, loop=loop, reason=error.message)
         except Exception:  # noqa: BLE001 - a loop that nothing may end
             _log.exception("round.crashed", seed=self.seed_name, loop=loop)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from gardenbus.common.errors import Conflict, Transient
+from gardenbus.common.errors import Conflict, GardenbusError
 from gardenbus.common.ports.bus import Bus, Delivered, Message
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.resources.document import Document, encode, section
@@ -80,7 +80,7 @@ class Heartbeat:
                     self._well_at = self._clock.monotonic()
         except TimeoutError:
             problem = "no answer in time"
-        except Transient as error:
+        except GardenbusError as error:
             problem = error.message
         if problem != self._trouble:
             self._trouble = problem
@@ -99,7 +99,7 @@ class Heartbeat:
         try:
             await self._bus.publish(self._message(holder=""), expected_subject_sequence=held)
             _log.info("lease.released", seed=self._seed_name)
-        except Transient as error:
+        except GardenbusError as error:
             _log.info("lease.kept", seed=self._seed_name, reason=error.message)
 
     async def _renew_or_take(self) -> None:

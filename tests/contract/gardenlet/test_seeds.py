@@ -1,0 +1,169 @@
+"""A gardenlet keeps its Seed: registered, reported, well again after silence, and let go in the end."""
+
+import json
+from pathlib import Path
+
+from gardenbus.common.resources.keys import ObjectKey
+from tests.support.eventually import eventually
+from tests.support.gardenlets import Garden, a_configuration, conditions
+
+SEED = ObjectKey("seed", "", "aws-eu1")
+APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
+BACKUP = {"provider": "aws", "region": "eu-west-1", "credentialsRef": {"name": "backup"}}
+
+
+async def test_a_gardenlet_registers_its_seed_and_reports_it_ready(garden: Garden) -> None:
+    await garden.start(
+        a_configuration(resources={"capacity": {"shoots": "250", "memory": "10Gi"}, "reserved": {"shoots": 5}})
+    )
+    seed = await garden.until_ready()
+
+    assert seed["metadata"]["finalizers"] == ["gardener"]
+    assert seed["metadata"]["labels"]["gardener.cloud/role"] == "seed"
+    assert seed["status"]["capacity"] == {"shoots": "250", "memory": "10Gi"}
+    assert seed["status"]["allocatable"] == {"shoots": "245", "memory": "10Gi"}
+    assert seed["status"]["observedGeneration"] == seed["metadata"]["generation"]
+    assert seed["status"]["lastOperation"]["state"] == "Succeeded"
+    assert conditions(seed) == {"GardenletReady": "True", "SeedSystemComponentsHealthy": "True"}
+
+
+async def test_the_lease_names_its_holder_and_its_seed(garden: Garden) -> None:
+    await garden.start(a_configuration())
+    seed = await garden.until_ready()
+
+    async def owned() -> dict[str, object]:
+        message = await garden.lease()
+        assert message is not None
+        manifest = json.loads(message.body)
+        assert manifest["metadata"]["ownerReferences"][0]["uid"] == seed["metadata"]["uid"]
+        return manifest
+
+    lease = await eventually(owned, within=5)
+    assert lease["kind"] == "Lease"
+    assert lease["metadata"] == {
+        "namespace": "gardener-system-seed-lease",
+        "name": "aws-eu1",
+        "ownerReferences": [
+            {
+                "apiVersion": "core.gardener.cloud/v1beta1",
+                "kind": "Seed",
+                "name": "aws-eu1",
+                "uid": seed["metadata"]["uid"],
+            }
+        ],
+    }
+
+
+async def test_a_failing_healthz_stops_the_renewals_until_it_is_well_again(garden: Garden) -> None:
+    host = await garden.start(a_configuration())
+    await garden.until_ready()
+    gardenlet = host.gardenlets["aws-eu1"]
+    switch = garden.directory / "aws-eu1" / "healthz-fails"
+    switch.touch()
+
+    async def unhealthy() -> None:
+        assert host.unhealthy() == ["aws-eu1"]
+        assert not gardenlet.is_active
+
+    await eventually(unhealthy, within=10)
+    last = await garden.lease()
+    switch.unlink()
+
+    async def renewed() -> None:
+        now = await garden.lease()
+        assert now is not None and last is not None and now.sequence > last.sequence
+        assert gardenlet.is_active
+        assert host.unhealthy() == []
+
+    await eventually(renewed, within=10)
+
+
+async def test_conditions_that_turned_unknown_are_put_right_with_those_of_the_shoots(garden: Garden) -> None:
+    await garden.start(a_configuration())
+    await garden.place()
+    await garden.until_state("Succeeded")
+
+    await set_conditions(garden, APOLLO, "Unknown")
+    await set_conditions(garden, SEED, "Unknown")
+
+    async def well() -> None:
+        assert set(conditions(await garden.seed()).values()) == {"True"}
+        assert set(conditions(await garden.shoot()).values()) == {"True"}
+        assert set(conditions(await garden.shoot(), "constraints").values()) == {"True"}
+
+    await eventually(well, within=10)
+
+
+async def set_conditions(garden: Garden, key: ObjectKey, status: str) -> None:
+    document = await garden.get(key)
+    changed = {
+        field: [{**condition, "status": status} for condition in document["status"].get(field) or []]
+        for field in ("conditions", "constraints")
+    }
+    await garden.change(key, status=changed)
+
+
+async def test_a_new_generation_of_the_seed_is_observed(garden: Garden) -> None:
+    await garden.start(a_configuration())
+    await garden.until_ready()
+    await garden.change(SEED, spec={"taints": [{"key": "seed.gardener.cloud/protected"}]})
+
+    async def observed() -> None:
+        seed = await garden.seed()
+        assert seed["metadata"]["generation"] == 2
+        assert seed["status"]["observedGeneration"] == 2
+
+    await eventually(observed, within=5)
+
+
+async def test_a_seed_with_backup_gets_a_bucket_and_says_when_it_cannot(garden: Garden) -> None:
+    (garden.directory / "aws-eu1").mkdir(parents=True)
+    switch = garden.directory / "aws-eu1" / "buckets-fail"
+    switch.touch()
+    await garden.start(
+        a_configuration(seedConfig={"spec": {"backup": BACKUP}}, controllers={"seedCare": {"syncPeriod": "1s"}})
+    )
+    seed = await garden.until_ready()
+    assert conditions(seed)["BackupBucketsReady"] == "False"
+    assert seed["status"]["lastOperation"]["state"] == "Error"
+    switch.unlink()
+
+    async def available() -> None:
+        assert conditions(await garden.seed())["BackupBucketsReady"] == "True"
+        assert (garden.directory / "aws-eu1" / "buckets" / seed["metadata"]["uid"]).is_dir()
+
+    await eventually(available, within=10)
+
+
+async def test_a_deleting_seed_goes_when_its_last_shoot_has_gone(garden: Garden) -> None:
+    await garden.start(a_configuration(seedConfig={"spec": {"backup": BACKUP}}))
+    await garden.place()
+    await garden.until_state("Succeeded")
+    await garden.delete(SEED)
+
+    async def waiting() -> None:
+        operation = (await garden.seed())["status"]["lastOperation"]
+        assert (operation["type"], operation["state"]) == ("Delete", "Processing")
+        assert "1 shoot" in operation["description"]
+
+    await eventually(waiting, within=10)
+    await garden.delete(APOLLO)
+    await garden.until_gone(APOLLO)
+    await garden.until_gone(SEED)
+
+    assert left_behind(garden.directory / "aws-eu1") == []
+
+
+def left_behind(directory: Path) -> list[str]:
+    return sorted(
+        str(path.relative_to(directory)) for path in directory.rglob("*") if path.name not in ("fence", "shoots")
+    )
+
+
+async def test_one_process_holds_many_seeds(garden: Garden) -> None:
+    names = [f"seed-{number}" for number in range(120)]
+    host = await garden.start(*(a_configuration(name) for name in names))
+
+    for name in names:
+        await garden.until_ready(name, within=60)
+    assert all(gardenlet.is_active for gardenlet in host.gardenlets.values())

@@ -1,0 +1,271 @@
+"""A gardenlet carries its shoots out: built, reconciled, retried, given up, taken down."""
+
+import asyncio
+
+from gardenbus.common.resources.keys import Header, ObjectKey
+from gardenbus.gardenlet.decide.flows import shoot_flow
+from tests.support.builders import a_shoot
+from tests.support.eventually import eventually
+from tests.support.gardenlets import Garden, a_configuration, conditions
+
+APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
+SEED = ObjectKey("seed", "", "aws-eu1")
+FAIL = "local.backend.gardenbus.io/fail"
+UNHEALTHY = "local.backend.gardenbus.io/unhealthy"
+
+
+def failing(text: str) -> dict[str, object]:
+    return a_shoot(metadata={"annotations": {FAIL: text}})
+
+
+async def test_a_placed_shoot_is_claimed_built_and_reported(garden: Garden) -> None:
+    host = await garden.start(a_configuration())
+    await garden.place()
+    shoot = await garden.until_state("Succeeded", operation="Create")
+
+    status = shoot["status"]
+    assert status["seedName"] == "aws-eu1"
+    assert status["technicalID"] == "shoot--dev--apollo"
+    assert status["uid"] == shoot["metadata"]["uid"]
+    assert status["observedGeneration"] == shoot["metadata"]["generation"]
+    assert status["lastOperation"]["progress"] == 100
+    assert "lastErrors" not in status
+    assert conditions(shoot) == dict.fromkeys(
+        [
+            "APIServerAvailable",
+            "ControlPlaneHealthy",
+            "ObservabilityComponentsHealthy",
+            "EveryNodeReady",
+            "SystemComponentsHealthy",
+        ],
+        "True",
+    )
+    assert conditions(shoot, "constraints") == {
+        "HibernationPossible": "True",
+        "MaintenancePreconditionsSatisfied": "True",
+    }
+    record = host.gardenlets["aws-eu1"]._backend.load(("garden-dev", "apollo"))
+    assert record is not None
+    assert record.applied == dict.fromkeys(shoot_flow("Create", has_workers=True).steps, 1)
+
+
+async def test_a_shoot_without_workers_has_no_nodes(garden: Garden) -> None:
+    await garden.start(a_configuration())
+    await garden.place(shoot=a_shoot(spec={"provider": {"type": "aws", "workers": []}}))
+    shoot = await garden.until_state("Succeeded")
+
+    assert "EveryNodeReady" not in conditions(shoot)
+
+
+async def test_progress_only_grows(garden: Garden) -> None:
+    await garden.start(a_configuration(backend={"stepSeconds": 0.05}))
+    await garden.place()
+    seen: list[int] = []
+
+    async def done() -> None:
+        operation = ((await garden.shoot()).get("status") or {}).get("lastOperation") or {}
+        seen.append(operation.get("progress", 0))
+        assert operation.get("state") == "Succeeded"
+
+    await eventually(done, within=10, every=0.01)
+    assert seen == sorted(seen)
+    assert len(set(seen)) > 4
+
+
+async def test_a_new_generation_is_reconciled_once(garden: Garden) -> None:
+    await garden.start(a_configuration())
+    await garden.place()
+    await garden.until_state("Succeeded")
+    await garden.change(APOLLO, spec={"kubernetes": {"version": "1.35.0"}})
+
+    async def reconciled() -> None:
+        shoot = await garden.shoot()
+        assert shoot["status"]["observedGeneration"] == shoot["metadata"]["generation"]
+        assert shoot["status"]["lastOperation"]["type"] == "Reconcile"
+        assert shoot["status"]["lastOperation"]["state"] == "Succeeded"
+
+    await eventually(reconciled, within=10)
+
+
+async def test_a_settled_shoot_is_synced_after_its_period(garden: Garden) -> None:
+    await garden.start(a_configuration(controllers={"shoot": {"syncPeriod": "2s"}}))
+    await garden.place()
+    await garden.until_state("Succeeded", operation="Create")
+
+    await garden.until_state("Succeeded", operation="Reconcile")
+    assert set(conditions(await garden.shoot()).values()) == {"True"}
+
+
+async def test_a_failure_that_passes_is_tried_again_where_it_stood(garden: Garden) -> None:
+    host = await garden.start(a_configuration())
+    await garden.place(shoot=failing("infrastructure=ERR_INFRA_RESOURCES_DEPLETED,times=2"))
+    shoot = await garden.until_state("Error")
+
+    operation = shoot["status"]["lastOperation"]
+    assert operation["description"].endswith("Operation will be retried.")
+    (error,) = shoot["status"]["lastErrors"]
+    assert error["codes"] == ["ERR_INFRA_RESOURCES_DEPLETED"]
+    shoot = await garden.until_state("Succeeded")
+    assert "lastErrors" not in shoot["status"]
+    record = host.gardenlets["aws-eu1"]._backend.load(("garden-dev", "apollo"))
+    assert record is not None
+    assert set(record.applied.values()) == {1}
+
+
+async def test_a_failure_for_good_waits_for_a_person(garden: Garden) -> None:
+    await garden.start(a_configuration())
+    await garden.place(shoot=failing("infrastructure=ERR_INFRA_QUOTA_EXCEEDED,times=1"))
+    shoot = await garden.until_state("Failed")
+    assert not shoot["status"]["lastOperation"]["description"].endswith("retried.")
+    await asyncio.sleep(2.5)
+    assert (await garden.shoot())["status"]["lastOperation"] == shoot["status"]["lastOperation"]
+
+    await garden.change(APOLLO, bump_generation=True, metadata={"annotations": {"retried": "yes"}})
+    await garden.until_state("Succeeded", operation="Create")
+
+
+async def test_trying_ends_after_the_retry_duration(garden: Garden) -> None:
+    await garden.start(a_configuration(controllers={"shoot": {"retryDuration": "1s"}}))
+    await garden.place(shoot=failing("etcd=ERR_INFRA_RESOURCES_DEPLETED"))
+
+    await garden.until_state("Failed")
+
+
+async def test_a_deleted_shoot_is_taken_down_and_leaves_nothing(garden: Garden) -> None:
+    await garden.start(a_configuration())
+    await garden.place()
+    await garden.until_state("Succeeded")
+    await garden.delete(APOLLO)
+    await garden.until_gone(APOLLO)
+
+    async def nothing_left() -> None:
+        assert list((garden.directory / "aws-eu1" / "shoots").iterdir()) == []
+
+    await eventually(nothing_left, within=5)
+
+
+async def test_a_shoot_deleted_while_it_fails_is_taken_down(garden: Garden) -> None:
+    await garden.start(a_configuration())
+    await garden.place(shoot=failing("etcd=ERR_INFRA_QUOTA_EXCEEDED"))
+    await garden.until_state("Failed")
+    await garden.delete(APOLLO)
+
+    await garden.until_gone(APOLLO)
+
+
+async def test_a_failing_deletion_keeps_the_shoot(garden: Garden) -> None:
+    await garden.start(a_configuration())
+    await garden.place(shoot=failing("delete-infrastructure=ERR_CLEANUP_CLUSTER_RESOURCES,times=1"))
+    await garden.until_state("Succeeded")
+    await garden.delete(APOLLO)
+    await garden.until_state("Error", operation="Delete")
+
+    await garden.until_gone(APOLLO)
+
+
+async def test_a_shoot_recreated_under_its_name_is_built_anew(garden: Garden) -> None:
+    host = await garden.start(a_configuration())
+    await garden.place()
+    await garden.until_state("Succeeded")
+    await garden.delete(APOLLO)
+    await garden.until_gone(APOLLO)
+    await garden.place()
+    shoot = await garden.until_state("Succeeded", operation="Create")
+
+    record = host.gardenlets["aws-eu1"]._backend.load(("garden-dev", "apollo"))
+    assert record is not None
+    assert record.uid == shoot["metadata"]["uid"]
+    assert set(record.applied.values()) == {1}
+
+
+async def test_no_more_shoots_are_in_work_than_may_be(garden: Garden) -> None:
+    host = await garden.start(
+        a_configuration(controllers={"shoot": {"concurrentSyncs": 3}}, backend={"stepSeconds": 0.02})
+    )
+    names = [f"s{number}" for number in range(12)]
+    for name in names:
+        await garden.place(shoot=a_shoot(name))
+    most = 0
+
+    async def all_done() -> None:
+        nonlocal most
+        most = max(most, host.gardenlets["aws-eu1"].agenda.in_work)
+        for name in names:
+            status = (await garden.shoot(name)).get("status") or {}
+            assert (status.get("lastOperation") or {}).get("state") == "Succeeded"
+
+    await eventually(all_done, within=20, every=0.01)
+    assert 1 < most <= 3
+
+
+async def test_care_tells_what_is_wrong_with_a_shoot(garden: Garden) -> None:
+    await garden.start(a_configuration(controllers={"shootCare": {"syncPeriod": "300ms"}}))
+    await garden.place()
+    await garden.until_state("Succeeded")
+    await garden.change(APOLLO, metadata={"annotations": {UNHEALTHY: "EveryNodeReady=Node 3 does not answer."}})
+
+    async def told(status: str) -> None:
+        assert conditions(await garden.shoot())["EveryNodeReady"] == status
+
+    await eventually(lambda: told("False"), within=5)
+    await garden.change(APOLLO, metadata={"annotations": {UNHEALTHY: ""}})
+    await eventually(lambda: told("True"), within=5)
+
+
+async def test_an_emergency_stop_holds_everything_until_it_is_lifted(garden: Garden) -> None:
+    await garden.start(a_configuration())
+    await garden.place()
+    await garden.until_state("Succeeded")
+    stop = "shoot.gardener.cloud/emergency-stop-reconciliations"
+    await garden.change(SEED, metadata={"annotations": {stop: "true"}})
+
+    async def noticed() -> None:
+        assert conditions(await garden.seed()).get("EmergencyStopShootReconciliations") == "True"
+
+    await eventually(noticed, within=5)
+    await garden.change(APOLLO, spec={"kubernetes": {"version": "1.35.0"}})
+    await asyncio.sleep(1)
+    assert (await garden.shoot())["status"]["observedGeneration"] == 2
+    await garden.change(SEED, metadata={"annotations": {stop: "false"}})
+
+    await garden.until_state("Succeeded", operation="Reconcile")
+
+
+async def test_a_shoot_that_is_kept_but_not_told_of_is_asked_about_and_goes_only_when_told(garden: Garden) -> None:
+    host = await garden.start(a_configuration())
+    await garden.place()
+    await garden.until_state("Succeeded")
+    await garden.kill(host)
+    binding = garden.subjects.binding("aws-eu1", "garden-dev", "apollo")
+    await garden.bus.purge(garden.subjects.stream("BINDINGS"), binding)
+    host = await garden.start(a_configuration())
+
+    async def told_again() -> None:
+        assert host.gardenlets["aws-eu1"].told.shoot(("garden-dev", "apollo")) is not None
+
+    await eventually(told_again, within=10)
+    assert host.gardenlets["aws-eu1"]._backend.load(("garden-dev", "apollo")) is not None
+
+
+async def test_a_tombstone_takes_down_what_is_kept(garden: Garden) -> None:
+    host = await garden.start(a_configuration())
+    await garden.place()
+    await garden.until_state("Succeeded")
+    await garden.tell(
+        garden.subjects.binding("aws-eu1", "garden-dev", "apollo"), b"", {Header.VERB: "deleted", Header.VERSION: "99"}
+    )
+
+    async def taken_down() -> None:
+        assert host.gardenlets["aws-eu1"]._backend.shoots() == []
+
+    await eventually(taken_down, within=5)
+
+
+async def test_what_cannot_be_read_does_not_stop_the_others(garden: Garden) -> None:
+    await garden.start(a_configuration())
+    await garden.until_ready()
+    for name, body in (("broken", b"{"), ("list", b"[]"), ("empty", b"{}")):
+        await garden.tell(garden.subjects.binding("aws-eu1", "garden-dev", name), body, {Header.ROLE: "run"})
+    await garden.place()
+
+    await garden.until_state("Succeeded")

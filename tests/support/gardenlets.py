@@ -1,0 +1,237 @@
+"""A landscape in one process for tests of gardenlets: real NATS, the real apiserver and relay, a store in memory."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import prometheus_client
+
+from gardenbus.apiserver.app import start_apiserver
+from gardenbus.apiserver.settings import ApiserverSettings
+from gardenbus.common.adapters import jetstream
+from gardenbus.common.adapters.jetstream import JetStreamBus
+from gardenbus.common.adapters.memory_outbox import MemoryOutbox
+from gardenbus.common.adapters.memory_store import MemoryStore
+from gardenbus.common.machinery.relay import Relay
+from gardenbus.common.ports.bus import Delivered, Message
+from gardenbus.common.ports.store import Binding
+from gardenbus.common.resources.document import Document, StoredObject, encode
+from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.common.runtime.health import Health
+from gardenbus.common.runtime.service import ServiceContext
+from gardenbus.gardenlet.decide.configuration import GardenletConfiguration, parse_configurations
+from gardenbus.gardenlet.host import Host
+from tests.support.builders import a_project, a_shoot, merged
+from tests.support.eventually import eventually
+
+
+def a_configuration(seed: str = "aws-eu1", **changes: Any) -> Document:
+    """A GardenletConfiguration that is quick: steps take 10 ms, a heartbeat is due each second."""
+    default: Document = {
+        "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
+        "kind": "GardenletConfiguration",
+        "seedConfig": {
+            "metadata": {"name": seed},
+            "spec": {
+                "provider": {"type": "aws", "region": "eu-west-1", "zones": ["eu-west-1a"]},
+                "networks": {"nodes": "10.240.0.0/16", "pods": "10.241.0.0/16", "services": "10.242.0.0/16"},
+            },
+        },
+        "resources": {"capacity": {"shoots": "250"}},
+        "controllers": {"seed": {"leaseResyncSeconds": 1, "leaseResyncMissThreshold": 4}},
+        "backend": {"type": "local", "stepSeconds": 0.01},
+    }
+    return merged(default, changes)
+
+
+def configured(document: Document) -> GardenletConfiguration:
+    """A configuration as it is read."""
+    (configuration,) = parse_configurations(encode(document))
+    return configuration
+
+
+@dataclass
+class Garden:
+    """The landscape: a store, and gardenlets that are started and killed by the test."""
+
+    nats_url: str
+    subjects: Subjects
+    store: MemoryStore
+    bus: JetStreamBus
+    directory: Path
+    running: dict[Host, tuple["asyncio.Task[None]", AsyncExitStack]] = field(
+        default_factory=dict[Host, tuple["asyncio.Task[None]", AsyncExitStack]]
+    )
+
+    async def start(self, *configurations: Document, directory: Path | None = None) -> Host:
+        """Start a process's worth of gardenlets."""
+        connection = AsyncExitStack()
+        bus = await connection.enter_async_context(
+            jetstream.connect(self.nats_url, "gardenlet", self.subjects.prefix, manages_streams=False)
+        )
+        host = Host(
+            [configured(each) for each in configurations],
+            bus=bus,
+            subjects=self.subjects,
+            clock=SystemClock(),
+            state_directory=directory or self.directory,
+        )
+        await host.start()
+        self.running[host] = (asyncio.create_task(host.run()), connection)
+        return host
+
+    async def kill(self, host: Host) -> None:
+        """End it without any farewell."""
+        task, connection = self.running.pop(host)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await connection.aclose()
+        await host.close()
+
+    async def stop(self, host: Host) -> None:
+        """End it in an orderly way."""
+        task, _ = self.running[host]
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await host.stop()
+        await self.kill(host)
+
+    async def get(self, key: ObjectKey) -> Document:
+        """An object that must be there."""
+        stored = await self.store.get(key)
+        assert stored is not None, f"{key} is not there"
+        return stored.document()
+
+    async def seed(self, name: str = "aws-eu1") -> Document:
+        """A Seed that must be there."""
+        return await self.get(ObjectKey("seed", "", name))
+
+    async def shoot(self, name: str = "apollo") -> Document:
+        """A Shoot that must be there."""
+        return await self.get(ObjectKey("shoot", "garden-dev", name))
+
+    async def place(self, seed: str = "aws-eu1", shoot: Document | None = None) -> StoredObject:
+        """Create a shoot and bind it, once the seed is ready."""
+        await self.until_ready(seed)
+        created = await self.store.create(shoot or a_shoot())
+        assert isinstance(created, StoredObject)
+        binding = Binding(
+            created.key.namespace, created.key.name, created.uid, created.generation, seed, gate=await self.gate(seed)
+        )
+        reply = await self.store.bind([binding])
+        assert reply.outcomes == ["bound"] or reply.outcomes == ("bound",), reply.outcomes
+        return created
+
+    async def gate(self, seed: str) -> int:
+        """What a bind depends on."""
+        stored = await self.store.get(ObjectKey("seed", "", seed))
+        assert stored is not None
+        return stored.gate
+
+    async def change(self, key: ObjectKey, *, bump_generation: bool = False, **changes: Any) -> None:
+        """Change an object as a person would."""
+
+        async def changed() -> None:
+            stored = await self.store.get(key)
+            assert stored is not None
+            try:
+                await self.store.update(stored, merged(stored.document(), changes), bump_generation=bump_generation)
+            except Exception as error:
+                raise AssertionError(str(error)) from error
+
+        await eventually(changed, within=5, every=0.02)
+
+    async def delete(self, key: ObjectKey) -> None:
+        """Delete an object as a person would."""
+
+        async def deleted() -> None:
+            stored = await self.store.get(key)
+            assert stored is not None
+            try:
+                await self.store.delete(stored)
+            except Exception as error:
+                raise AssertionError(str(error)) from error
+
+        await eventually(deleted, within=5, every=0.02)
+
+    async def until_ready(self, seed: str = "aws-eu1", within: float = 15) -> Document:
+        """Wait until a seed's gardenlet is ready."""
+
+        async def ready() -> Document:
+            document = await self.seed(seed)
+            assert conditions(document).get("GardenletReady") == "True", document.get("status")
+            return document
+
+        return await eventually(ready, within=within, every=0.02)
+
+    async def until_state(
+        self, state: str, name: str = "apollo", *, operation: str | None = None, within: float = 15
+    ) -> Document:
+        """Wait until a shoot's last operation is in a state."""
+
+        async def reached() -> Document:
+            document = await self.shoot(name)
+            last = (document.get("status") or {}).get("lastOperation") or {}
+            assert last.get("state") == state, document.get("status")
+            assert operation in (None, last["type"])
+            return document
+
+        return await eventually(reached, within=within, every=0.02)
+
+    async def until_gone(self, key: ObjectKey, within: float = 15) -> None:
+        """Wait until an object is no more."""
+
+        async def gone() -> None:
+            stored = await self.store.get(key)
+            assert stored is None, stored.document()
+
+        await eventually(gone, within=within, every=0.02)
+
+    async def lease(self, seed: str = "aws-eu1") -> Delivered | None:
+        """The last lease message of a seed."""
+        return await self.bus.last(self.subjects.stream("LEASES"), self.subjects.lease(seed))
+
+    async def tell(self, subject: str, body: bytes, headers: dict[str, str]) -> None:
+        """Publish on the bus."""
+        await self.bus.publish(Message(subject, body, headers))
+
+    async def rejected(self) -> Delivered | None:
+        """The last thing that was rejected."""
+        return await self.bus.last(self.subjects.stream("REJECTED"), self.subjects.rejected)
+
+
+def conditions(document: Document, field: str = "conditions") -> dict[str, str]:
+    """Type and status of every condition."""
+    entries: Sequence[Document] = (document.get("status") or {}).get(field) or []
+    return {entry["type"]: entry["status"] for entry in entries}
+
+
+@asynccontextmanager
+async def a_garden(nats_url: str, prefix: str, directory: Path) -> AsyncIterator[Garden]:
+    """A landscape without gardenlets yet, with one project."""
+    subjects, clock = Subjects(prefix), SystemClock()
+    store = MemoryStore(clock, reporter="tester")
+    async with jetstream.connect(nats_url, "tester", prefix) as bus:
+        await bus.ensure_streams()
+        relay = asyncio.create_task(Relay(MemoryOutbox(store), bus, subjects, clock).run())
+        context = ServiceContext(
+            "apiserver",
+            ApiserverSettings(prefix=prefix, fetch_wait_seconds=0.2),
+            health=Health(prometheus_client.CollectorRegistry()),
+            clock=clock,
+        )
+        await start_apiserver(context, store=store, bus=bus, subjects=subjects)
+        garden = Garden(nats_url, subjects, store, bus, directory)
+        try:
+            await store.create(a_project())
+            yield garden
+        finally:
+            for host in tuple(garden.running):
+                await garden.kill(host)
+            await context.close()
+            relay.cancel()
+            await asyncio.gather(relay, return_exceptions=True)
