@@ -1,7 +1,13 @@
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.resources.document import Document
+from gardenbus.scheduler.app import load_filters
+from gardenbus.scheduler.decide.user_filters import ENTRY_POINT_GROUP
 from gardenbus.scheduler.simulate import simulate
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 
@@ -27,3 +33,35 @@ def test_a_users_own_filter_decides_along_with_ours() -> None:
     (refused,) = simulate([documents[0], *documents[2:], green], filters=[GreenOnly()])
     assert refused.message is not None
     assert "it is not green" in refused.message
+
+
+def installed(folder: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    """Put a distribution with one entry point on the path, as pip would."""
+    (folder / "my_filters.py").write_text(
+        "class NoTesting:\n"
+        "    name = 'no-testing'\n"
+        "    def wish(self, shoot):\n"
+        "        return shoot['spec'].get('purpose')\n"
+        "    def refuse(self, wish, seed):\n"
+        "        return 'not for testing' if wish == 'testing' else None\n"
+    )
+    distribution = folder / "my_filters-1.0.dist-info"
+    distribution.mkdir()
+    (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: my-filters\nVersion: 1.0\n")
+    (distribution / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\nno-testing = {target}\n")
+    monkeypatch.syspath_prepend(str(folder))
+
+
+def test_a_filter_is_found_through_its_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(tmp_path, monkeypatch, "my_filters:NoTesting")
+    filters = load_filters()
+    documents = [a_seed(), a_cloudprofile(), a_project(), a_shoot("a"), a_shoot("b", spec={"purpose": "testing"})]
+    assert [placement.seed for placement in simulate(documents, filters=filters)] == ["aws-eu1", None]
+
+
+def test_a_filter_that_cannot_be_loaded_keeps_the_scheduler_from_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(tmp_path, monkeypatch, "my_filters:Missing")
+    with pytest.raises(SettingsInvalid, match="no-testing = my_filters:Missing"):
+        load_filters()
