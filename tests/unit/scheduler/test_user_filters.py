@@ -49,7 +49,7 @@ def installed(folder: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> Non
     distribution.mkdir()
     (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: my-filters\nVersion: 1.0\n")
     (distribution / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\nno-testing = {target}\n")
-    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.syspath_prepend(str(folder))  # pyright: ignore[reportUnknownMemberType]
 
 
 def test_a_filter_is_found_through_its_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
