@@ -15,7 +15,6 @@ import structlog
 from gardenbus.cli.documents import as_list
 from gardenbus.cli.output import RefusedByApi
 from gardenbus.cli.supervisor.directory import LandscapeDirectory
-from gardenbus.common.adapters import jetstream
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.resources.document import Document
@@ -138,6 +137,8 @@ def each_of(answer: Answer, count: int) -> list[Answer]:
 @contextlib.asynccontextmanager
 async def connected(where: Where, *, patience_seconds: float = CONNECT_SECONDS) -> AsyncGenerator[ApiClient]:
     """A connection. Raises Unavailable when the bus is not reached in time."""
+    from gardenbus.common.adapters import jetstream  # noqa: PLC0415  what works offline need not pay for it
+
     quiet_logs()
     async with contextlib.AsyncExitStack() as stack:
         opening = jetstream.connect(where.nats_url, "gardenbus-cli", where.prefix, manages_streams=False)

@@ -23,7 +23,6 @@ from gardenbus.cli.output import Exit, Format, console, exit_codes, say_error, s
 from gardenbus.cli.rows import usage_of
 from gardenbus.cli.supervisor.picture import seeds_table, shoots_line
 from gardenbus.common.errors import BadRequest, SettingsInvalid
-from gardenbus.scheduler.app import load_filters
 from gardenbus.scheduler.simulate import SimulatedPlacement, simulate
 
 MIRROR_SECONDS = 10.0
@@ -99,6 +98,8 @@ def simulate_command(
     output: Output = Format.TABLE,
 ) -> None:
     """Say offline where the pending shoots of each file would go, each placement counting for the next."""
+    from gardenbus.scheduler.app import load_filters  # noqa: PLC0415  half a second that other commands need not pay
+
     with exit_codes():
         try:
             filters = load_filters()
