@@ -1,0 +1,214 @@
+"""The compose deployment, built and brought up for real. Skipped where there is no Docker engine with compose."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import nats
+import nats.errors
+import pytest
+import yaml
+from nats.aio.client import Client
+from testcontainers.compose import DockerCompose
+
+from tests.support.builders import a_cloudprofile, a_project, a_shoot
+from tests.support.eventually import eventually
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
+
+COMPOSE_DIRECTORY = Path(__file__).parents[2] / "deploy" / "compose"
+PROJECT = f"gardenbus-test-{os.getpid()}"
+OWN_SERVICES = ("relay", "apiserver", "scheduler", "lifecycle", "gardenlet-earth", "gardenlet-aws", "gardenlet-gcp")
+SEEDS = {"local": ("earth", "earth"), "aws": ("eu-west-1", "aws-eu1"), "gcp": ("europe-west1", "gcp-eu1")}
+
+Document = dict[str, Any]
+
+
+def _engine_with_compose() -> bool:
+    if shutil.which("docker") is None:
+        return False
+    for command in (["docker", "info"], ["docker", "compose", "version"]):
+        if subprocess.run(command, capture_output=True, timeout=30, check=False).returncode:
+            return False
+    return True
+
+
+class Deployment:
+    """The compose project of this test run."""
+
+    def __init__(self, compose: DockerCompose) -> None:
+        self.compose = compose
+
+    def run(self, *arguments: str, within: float = 120) -> str:
+        """Run `docker compose` on it."""
+        command = [*self.compose.compose_command_property, *arguments]
+        done = subprocess.run(
+            command, cwd=COMPOSE_DIRECTORY, capture_output=True, text=True, timeout=within, check=False
+        )
+        assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def health(self) -> dict[str, list[str]]:
+        """The health of each service's containers."""
+        found: dict[str, list[str]] = {}
+        for line in self.run("ps", "--all", "--format", "json").splitlines():
+            container = json.loads(line)
+            found.setdefault(container["Service"], []).append(container["Health"])
+        return found
+
+    def nats_url(self) -> str:
+        """Where NATS is published."""
+        return f"nats://{self.run('port', 'nats', '4222').strip()}"
+
+
+@pytest.fixture(scope="module")
+def deployment() -> Iterator[Deployment]:
+    if not _engine_with_compose():
+        pytest.skip("no Docker engine with compose")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPOSE_PROJECT_NAME", PROJECT)
+        patch.setenv("GARDENBUS_NATS_PORT", "0")
+        with DockerCompose(COMPOSE_DIRECTORY, "compose.yaml", build=True, wait=True) as compose:
+            yield Deployment(compose)
+
+
+@pytest.fixture
+async def client(deployment: Deployment) -> AsyncIterator[Client]:
+    client = await nats.connect(deployment.nats_url(), connect_timeout=10)  # pyright: ignore[reportUnknownMemberType]
+    yield client
+    await client.close()
+
+
+async def ask(client: Client, tail: str, body: bytes = b"") -> Any:
+    try:
+        answer = json.loads((await client.request(f"garden.api.{tail}", body, timeout=10)).data)
+    except (nats.errors.Error, OSError) as error:
+        raise AssertionError(str(error) or type(error).__name__) from error
+    assert answer["ok"], answer
+    return answer["result"]
+
+
+async def apply(client: Client, *documents: Document) -> None:
+    """Apply durably, as `nats pub garden.apply` does."""
+    answer = await client.request("garden.apply", yaml.safe_dump_all(documents).encode(), timeout=10)
+    assert json.loads(answer.data)["seq"]
+
+
+def profile_of(provider: str) -> Document:
+    region, _ = SEEDS[provider]
+    return a_cloudprofile(provider, spec={"type": provider, "regions": [{"name": region}]})
+
+
+def shoot_of(provider: str, name: str) -> Document:
+    region, _ = SEEDS[provider]
+    networking = {"nodes": "10.180.0.0/16", "pods": "100.96.0.0/11", "services": "100.64.0.0/13"}
+    spec = {
+        "cloudProfile": {"name": provider},
+        "region": region,
+        "provider": {"type": provider},
+        "networking": networking,
+    }
+    return a_shoot(name, spec=spec)
+
+
+async def until_reconciled(client: Client, names: Sequence[str], *, within: float = 60) -> dict[str, str]:
+    """Wait until the shoots are reconciled; answer their seeds."""
+
+    async def reconciled() -> dict[str, str]:
+        shoots = {shoot["metadata"]["name"]: shoot for shoot in (await ask(client, "list.shoot"))["items"]}
+        for name in names:
+            status: Document = shoots[name].get("status", {}) if name in shoots else {}
+            assert status.get("lastOperation", {}).get("state") == "Succeeded", (name, status)
+        return {name: shoots[name]["spec"]["seedName"] for name in names}
+
+    return await eventually(reconciled, within=within, every=0.5)
+
+
+async def until_ready(client: Client) -> None:
+    async def ready() -> None:
+        seeds = (await ask(client, "list.seed"))["items"]
+        states = {
+            seed["metadata"]["name"]: condition["status"]
+            for seed in seeds
+            for condition in seed.get("status", {}).get("conditions", [])
+            if condition["type"] == "GardenletReady"
+        }
+        assert states == {seed: "True" for _, seed in SEEDS.values()}
+
+    await eventually(ready, within=60, every=0.5)
+
+
+async def until_healthy(deployment: Deployment, **replicas: int) -> None:
+    async def healthy() -> None:
+        health = await asyncio.to_thread(deployment.health)
+        for service in ("nats", "redis", *OWN_SERVICES):
+            expected = ["healthy"] * replicas.get(service.replace("-", "_"), 1)
+            assert health.get(service) == expected, (service, health.get(service))
+
+    await eventually(healthy, within=90, every=1)
+
+
+async def test_everything_comes_up_healthy(deployment: Deployment) -> None:
+    await until_healthy(deployment)
+
+
+def test_no_service_of_ours_is_root_or_can_build_anything(deployment: Deployment) -> None:
+    for service in OWN_SERVICES:
+        script = "id -u; command -v gcc cc make pip pip3 uv curl || true; python -c 'import pip' 2>&1 | tail -n 1"
+        said = deployment.run("exec", "-T", service, "sh", "-c", script).split("\n")
+        assert said[:2] == ["10001", "ModuleNotFoundError: No module named 'pip'"], (service, said)
+
+
+async def test_manifests_through_the_published_port_are_carried_out_on_all_seeds(client: Client) -> None:
+    await until_ready(client)
+    await apply(client, a_project(), *(profile_of(provider) for provider in SEEDS))
+    await apply(client, *(shoot_of(provider, f"first-{provider}") for provider in SEEDS))
+    placed = await until_reconciled(client, [f"first-{provider}" for provider in SEEDS])
+    assert placed == {f"first-{provider}": seed for provider, (_, seed) in SEEDS.items()}
+
+
+async def test_every_service_scales(deployment: Deployment, client: Client) -> None:
+    scales = {"scheduler": 3, **{service: 2 for service in OWN_SERVICES if service != "scheduler"}}
+    arguments = [part for service, count in scales.items() for part in ("--scale", f"{service}={count}")]
+    await asyncio.to_thread(deployment.run, "up", "--detach", "--no-recreate", *arguments)
+    await until_healthy(deployment, **{service.replace("-", "_"): count for service, count in scales.items()})
+    names = [f"second-{provider}-{number}" for provider in SEEDS for number in range(5)]
+    await apply(client, *(shoot_of(name.split("-")[1], name) for name in names))
+    placed = await until_reconciled(client, names)
+    assert set(placed.values()) == {seed for _, seed in SEEDS.values()}
+    await asyncio.to_thread(deployment.run, "up", "--detach", "--no-recreate", "--scale", "scheduler=1")
+
+
+async def test_what_was_stored_survives_a_restart(deployment: Deployment) -> None:
+    await asyncio.to_thread(deployment.run, "restart")
+    client = await nats.connect(deployment.nats_url(), connect_timeout=10)  # pyright: ignore[reportUnknownMemberType]
+    try:
+
+        async def answering() -> list[Document]:
+            return (await ask(client, "list.shoot"))["items"]
+
+        shoots = await eventually(answering, within=60, every=0.5)
+        assert {f"first-{provider}" for provider in SEEDS} <= {shoot["metadata"]["name"] for shoot in shoots}
+        await until_ready(client)
+        await apply(client, shoot_of("aws", "third"))
+        await until_reconciled(client, ["third"])
+    finally:
+        await client.close()
+
+
+async def test_going_down_is_quick_and_keeps_the_data(deployment: Deployment) -> None:
+    began = time.monotonic()
+    await asyncio.to_thread(deployment.run, "down")
+    assert time.monotonic() - began < 20
+    await asyncio.to_thread(deployment.run, "up", "--detach", "--wait")
+    client = await nats.connect(deployment.nats_url(), connect_timeout=10)  # pyright: ignore[reportUnknownMemberType]
+    try:
+        await until_reconciled(client, ["third"])
+    finally:
+        await client.close()
