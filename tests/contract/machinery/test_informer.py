@@ -1,0 +1,78 @@
+"""An informer on real servers: it misses nothing and raises nothing from the dead."""
+
+import asyncio
+import shutil
+
+from gardenbus.common.ports.store import Binding
+from tests.contract.machinery.conftest import Joint
+from tests.support.builders import a_cloudprofile, a_seed, a_shoot
+from tests.support.eventually import eventually
+
+
+async def test_it_knows_what_was_there_and_what_comes_changes_and_goes(joint: Joint) -> None:
+    joint.start_relay()
+    old = await joint.create(a_seed("old"))
+    async with joint.informer(["seed", "cloudprofile"]) as informer:
+        assert set(informer.objects("seed")) == {old.key}
+        new = await joint.create(a_seed("new"))
+        profile = await joint.create(a_cloudprofile())
+        changed = await joint.update(old.key, tier="gold")
+
+        async def caught_up() -> None:
+            assert set(informer.objects("seed")) == {old.key, new.key}
+            assert set(informer.objects("cloudprofile")) == {profile.key}
+            assert informer.objects("seed")[old.key].version == changed.version
+
+        await eventually(caught_up, within=5)
+        assert informer.objects("seed")[old.key].gate == changed.gate
+        await joint.store.delete(changed)
+
+        async def gone() -> None:
+            assert set(informer.objects("seed")) == {new.key}
+
+        await eventually(gone, within=5)
+
+
+async def test_it_has_seen_a_gain_only_with_the_change_that_made_it(joint: Joint) -> None:
+    joint.start_relay()
+    async with joint.informer(["seed", "cloudprofile", "namespacedcloudprofile", "project", "configmap"]) as informer:
+        for number in range(5):
+            await joint.create(a_shoot(f"a{number}"))
+            seed = await joint.create(a_seed(f"s{number}"))
+            gains = (await joint.store.usage()).gains
+            assert await informer.wait_for_gain(gains.objects, 5)
+            assert seed.key in informer.objects("seed")
+
+
+async def test_it_lists_again_when_the_stream_is_another_one(joint: Joint) -> None:
+    joint.start_relay()
+    kept = await joint.create(a_seed("kept"))
+    lost = await joint.create(a_seed("lost"))
+    await joint.quiet()
+    async with joint.informer(["seed"]) as informer:
+        await joint.stop_relays()
+        await asyncio.to_thread(joint.nats.stop)
+        shutil.rmtree(joint.nats.directory / "jetstream")
+        await joint.store.delete(lost)
+        await asyncio.to_thread(joint.nats.start)
+        joint.start_relay()
+
+        async def listed_again() -> None:
+            assert set(informer.objects("seed")) == {kept.key}
+
+        await eventually(listed_again, within=20)
+
+
+async def test_the_gate_that_it_knows_is_the_one_that_a_bind_needs(joint: Joint) -> None:
+    joint.start_relay()
+    async with joint.informer(["seed"]) as informer:
+        seed = await joint.create(a_seed("s1"))
+        await joint.update(seed.key, tier="gold")
+        shoot = await joint.create(a_shoot("apollo"))
+
+        async def binds() -> None:
+            gate = informer.objects("seed")[seed.key].gate if seed.key in informer.objects("seed") else -1
+            reply = await joint.store.bind([Binding("garden-dev", "apollo", shoot.uid, shoot.generation, "s1", gate)])
+            assert reply.outcomes == ["bound"]
+
+        await eventually(binds, within=5)
