@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 import structlog
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
@@ -16,28 +15,14 @@ from nats.micro import add_service  # pyright: ignore[reportUnknownVariableType]
 from nats.micro.request import Request as MicroRequest
 from nats.micro.service import Service
 
-from gardenbus.common.errors import BadRequest, GardenbusError, InvalidResource
+from gardenbus.common.adapters.bus_answers import error_answer
+from gardenbus.common.errors import BadRequest, GardenbusError
 from gardenbus.common.ports.bus import Handler, Request
 
 MAX_RUNNING = 1000
 """Requests in hand at once; further ones wait in the client."""
 
-_REASON_LENGTH = 500
-_INTERNAL = 500
-
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
-
-
-def error_answer(error: Exception) -> tuple[int, str, bytes]:
-    """Code, one-line description and JSON body that tell a requester about an error."""
-    code, reason, message = _INTERNAL, "InternalError", "the service failed on this request; its log says more"
-    details: list[dict[str, str]] = []
-    if isinstance(error, GardenbusError):
-        code, reason, message = error.code, error.reason, error.message
-    if isinstance(error, InvalidResource):
-        details = [{"field": problem.field, "message": problem.message} for problem in error.problems]
-    body = {"ok": False, "error": {"code": code, "reason": reason, "message": message, "details": details}}
-    return code, " ".join(message.split())[:_REASON_LENGTH], msgspec.json.encode(body)
 
 
 class Answerer:
