@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gardenbus.apiserver.reconcilers.api import Api
-from gardenbus.apiserver.reconcilers.garbage import CONTROLLER, Garbage, Later
+from gardenbus.apiserver.reconcilers.garbage import CONTROLLER, Garbage, later_on
 from gardenbus.apiserver.reconcilers.intake import Handle, Intake
 from gardenbus.apiserver.reconcilers.reads import Library
 from gardenbus.apiserver.reconcilers.rejecting import Rejections
@@ -16,6 +16,7 @@ from gardenbus.apiserver.settings import ApiserverSettings
 from gardenbus.common.ports.bus import Bus, WorkQueue
 from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.keys import Subjects
+from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.service import ServiceContext
 
 CONSUMER = "apiserver"
@@ -35,8 +36,14 @@ class _Source(NamedTuple):
     batch: int
 
 
+async def build(context: ServiceContext[ApiserverSettings]) -> None:
+    """Connect to the servers, as soon as they are there, and start."""
+    connections = await connect_all(context, reporter="apiserver")
+    await start_apiserver(context, store=connections.store, bus=connections.bus, subjects=connections.subjects)
+
+
 async def start_apiserver(
-    context: ServiceContext[ApiserverSettings], *, store: Store, bus: Bus, subjects: Subjects, later: Later
+    context: ServiceContext[ApiserverSettings], *, store: Store, bus: Bus, subjects: Subjects
 ) -> None:
     """Start everything on the context's tasks; returns once requests are taken."""
     settings, clock = context.settings, context.clock
@@ -67,7 +74,7 @@ async def start_apiserver(
         concurrency=settings.write_concurrency,
     )
     garbage_queue = await bus.work_queue(subjects.stream("QUEUES"), CONTROLLER, subjects.queue_of(CONTROLLER))
-    garbage = Garbage(store, garbage_queue, later)
+    garbage = Garbage(store, garbage_queue, later_on(bus, subjects))
     for refresh in (requests.refresh, reports.refresh):
         await context.wait_for("nats", refresh)
         bus.on_reconnect(refresh)
@@ -89,7 +96,6 @@ async def start_apiserver(
         concurrency=settings.answer_concurrency,
     )
     await bus.serve("apiserver", VERSION, dict.fromkeys(api_filters(subjects), api.handle))
-    context.health.add_readiness("nats", lambda: None if bus.connected else "not connected")
 
 
 def _start_intakes(

@@ -5,16 +5,17 @@ a dependent of an owner that was gone already).
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, timedelta
 from typing import Any, cast
 
 import structlog
 
 from gardenbus.apiserver.decide import admission
 from gardenbus.common.errors import Conflict, Forbidden, NotFound, Unavailable
-from gardenbus.common.ports.bus import Work, WorkQueue
+from gardenbus.common.ports.bus import Bus, Message, Work, WorkQueue
 from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.resources.keys import ObjectKey, Subjects
 
 _log = structlog.stdlib.get_logger()
 
@@ -26,6 +27,21 @@ LOOK_AGAIN_SECONDS = 60.0
 
 Later = Callable[[str, float], Awaitable[None]]
 """Has the work on a queue subject come back after some seconds; returns when that is certain."""
+
+
+def later_on(bus: Bus, subjects: Subjects) -> Later:
+    """Timers on the bus: the work stands on no queue meanwhile."""
+
+    async def later(subject: str, seconds: float) -> None:
+        now = await bus.server_now(subjects.stream("QUEUES"))
+        due_at = (now + timedelta(seconds=seconds)).astimezone(UTC)
+        headers = {
+            "Nats-Schedule": f"@at {due_at.isoformat(timespec='milliseconds').removesuffix('+00:00')}Z",
+            "Nats-Schedule-Target": subject,
+        }
+        await bus.publish_many([Message(subjects.later(subject), headers=headers)])
+
+    return later
 
 
 class Garbage:

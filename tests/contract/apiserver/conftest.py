@@ -1,0 +1,149 @@
+"""An apiserver on real servers, spoken to as people speak to it: with a plain NATS client."""
+
+import itertools
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import nats
+import prometheus_client
+import pytest
+from nats.aio.client import Client
+
+from gardenbus.apiserver.app import start_apiserver
+from gardenbus.apiserver.settings import ApiserverSettings
+from gardenbus.common.adapters.jetstream import JetStreamBus, connect
+from gardenbus.common.ports.bus import Delivered, ReplayDone
+from gardenbus.common.ports.outbox import EventNews
+from gardenbus.common.resources.document import Document, StoredObject
+from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.common.runtime.health import Health
+from gardenbus.common.runtime.service import ServiceContext
+from tests.support.eventually import eventually
+from tests.support.servers import Server
+from tests.support.stores import StoreUnderTest, on_redis
+
+_prefixes = (f"api{number}" for number in itertools.count())
+
+
+@dataclass
+class Apiserver:
+    """One apiserver (and more, when asked for) and a person's connection to it."""
+
+    nats_url: str
+    subjects: Subjects
+    kit: StoreUnderTest
+    client: Client
+    contexts: list[ServiceContext[ApiserverSettings]] = field(default_factory=list[ServiceContext[ApiserverSettings]])
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    async def start(self, **settings: Any) -> JetStreamBus:
+        """Start one (more) replica."""
+        configured = ApiserverSettings(prefix=self.subjects.prefix, fetch_wait_seconds=0.2, **settings)
+        health = Health(prometheus_client.CollectorRegistry())
+        context = ServiceContext("apiserver", configured, health=health, clock=SystemClock())
+        bus = await self.stack.enter_async_context(connect(self.nats_url, "apiserver", self.subjects.prefix))
+        self.contexts.append(context)
+        await start_apiserver(context, store=self.kit.store, bus=bus, subjects=self.subjects)
+        return bus
+
+    async def stop(self) -> None:
+        for context in self.contexts:
+            await context.close()
+        await self.stack.aclose()
+
+    async def answer(self, tail: str, body: object = b"", user: str = "") -> Document:
+        """Ask, and give the whole answer."""
+        payload = body if isinstance(body, bytes) else json.dumps(body).encode()
+        subject = self.subjects.spoken_by(user, f"api.{tail}") if user else self.subjects.api(tail)
+        return json.loads((await self.client.request(subject, payload, timeout=10)).data)
+
+    async def ask(self, tail: str, body: object = b"", user: str = "") -> Any:
+        """Ask, and give the result of an answer that is ok."""
+        answer = await self.answer(tail, body, user)
+        assert answer["ok"], answer["error"]
+        return answer["result"]
+
+    async def refusal(self, tail: str, body: object = b"") -> Document:
+        """Ask for what is refused, and give the error."""
+        answer = await self.answer(tail, body)
+        assert not answer["ok"], answer
+        return answer["error"]
+
+    async def publish(self, tail: str, body: object, headers: Mapping[str, str] | None = None) -> int:
+        """Publish durably below the prefix; answers the sequence."""
+        payload = body if isinstance(body, bytes) else json.dumps(body).encode()
+        ack = await self.client.request(
+            f"{self.subjects.prefix}.{tail}", payload, timeout=10, headers=dict(headers) if headers else None
+        )
+        return json.loads(ack.data)["seq"]
+
+    async def report(self, seed: str, key: ObjectKey, body: object, **headers: str) -> int:
+        """Publish a report of a seed's gardenlet."""
+        named = {f"Gardenbus-{name.capitalize()}": value for name, value in headers.items()}
+        return await self.publish(f"report.{seed}.{key.tail}", body, named)
+
+    async def now(self, key: ObjectKey) -> StoredObject:
+        """An object, which must be there."""
+        stored = await self.kit.store.get(key)
+        assert stored is not None, f"{key} is not there"
+        return stored
+
+    async def until_taken(self) -> None:
+        """Wait until no durable request and no report is left."""
+
+        async def nothing_left() -> None:
+            for name in ("REQUESTS", "REPORTS"):
+                answer = await self.client.request(f"$JS.API.STREAM.INFO.{self.subjects.stream(name)}", timeout=5)
+                assert json.loads(answer.data)["state"]["messages"] == 0
+
+        await eventually(nothing_left, within=20, every=0.02)
+
+    async def rejected(self) -> list[Delivered]:
+        """All that was rejected."""
+        bus = await self.stack.enter_async_context(connect(self.nats_url, "reader", self.subjects.prefix))
+        messages: list[Delivered] = []
+        async with bus.follow(self.subjects.stream("REJECTED"), [self.subjects.rejected]) as follower:
+            async for event in follower:
+                if isinstance(event, Delivered):
+                    messages.append(event)
+                elif isinstance(event, ReplayDone):
+                    break
+        return messages
+
+    async def reason(self) -> str:
+        """Why the one thing that was rejected was."""
+        await self.until_taken()
+        (message,) = await self.rejected()
+        return message.headers["Gardenbus-Reason"]
+
+    async def warnings(self) -> list[EventNews]:
+        """The Warning Events that came since this was asked last."""
+        return [news for news in await self.kit.events() if news.event.type == "Warning"]
+
+
+@pytest.fixture
+async def idle_apiserver(shared_nats_server: Server, shared_redis_server: Server) -> AsyncIterator[Apiserver]:
+    """Streams and store for an apiserver, without any replica running."""
+    prefix = next(_prefixes)
+    subjects = Subjects(prefix)
+    kit = on_redis(shared_redis_server.url, prefix)
+    await kit.open()
+    client = await nats.connect(shared_nats_server.url)  # pyright: ignore[reportUnknownMemberType]
+    apiserver = Apiserver(shared_nats_server.url, subjects, kit, client)
+    async with connect(shared_nats_server.url, "preparing", prefix):
+        pass
+    yield apiserver
+    await apiserver.stop()
+    await client.close()
+    await kit.store.close()
+
+
+@pytest.fixture
+async def apiserver(idle_apiserver: Apiserver) -> Apiserver:
+    """One replica, at work."""
+    await idle_apiserver.start()
+    return idle_apiserver

@@ -1,0 +1,181 @@
+"""What gardenlets report is taken where they may, newest first, and kept with its reason where they may not."""
+
+from typing import Any
+
+import pytest
+
+from gardenbus.common.resources.keys import ObjectKey
+from tests.contract.apiserver.conftest import Apiserver
+from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot
+
+APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
+SEED = ObjectKey("seed", "", "aws-eu1")
+CONFIRM = {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}
+
+
+@pytest.fixture
+async def placed(apiserver: Apiserver) -> Apiserver:
+    """A shoot on the seed aws-eu1, not claimed yet."""
+    for document in (a_project(), a_cloudprofile(), a_seed(ready=False), a_seed("other", ready=False)):
+        await apiserver.ask("apply", document)
+    await apiserver.ask("apply", a_shoot(metadata=CONFIRM, spec={"seedName": "aws-eu1"}))
+    return apiserver
+
+
+async def reported(apiserver: Apiserver, status: Any, *, seed: str = "aws-eu1", **headers: str) -> None:
+    uid = (await apiserver.now(APOLLO)).uid
+    await apiserver.report(seed, APOLLO, {"status": status}, **{"uid": uid, **headers})
+    await apiserver.until_taken()
+
+
+async def status_of(apiserver: Apiserver, key: ObjectKey = APOLLO) -> dict[str, Any]:
+    return (await apiserver.now(key)).document().get("status", {})
+
+
+async def test_a_gardenlet_claims_its_shoot(placed: Apiserver) -> None:
+    await reported(placed, {"seedName": "aws-eu1"})
+
+    assert (await placed.now(APOLLO)).parts.status_seed_name == "aws-eu1"
+
+
+async def test_another_seeds_gardenlet_is_refused(placed: Apiserver) -> None:
+    await reported(placed, {"technicalID": "stolen"}, seed="other")
+
+    assert "belongs to seed aws-eu1" in await placed.reason()
+    assert "technicalID" not in await status_of(placed)
+    (warning,) = await placed.warnings()
+    assert (warning.event.about, warning.event.reason) == (APOLLO, "Forbidden")
+
+
+async def test_reports_are_merged_and_the_label_follows(placed: Apiserver) -> None:
+    await reported(placed, {"lastOperation": {"type": "Create", "state": "Succeeded", "progress": 100}})
+    await reported(placed, {"conditions": [a_condition("APIServerAvailable"), a_condition("EveryNodeReady", "False")]})
+    document = (await placed.now(APOLLO)).document()
+
+    assert document["status"]["lastOperation"]["progress"] == 100
+    assert [condition["type"] for condition in document["status"]["conditions"]] == [
+        "APIServerAvailable",
+        "EveryNodeReady",
+    ]
+    assert document["metadata"]["labels"]["shoot.gardener.cloud/status"] == "unhealthy"
+    assert document["metadata"]["generation"] == 1
+
+
+async def test_an_old_report_after_a_newer_one_changes_nothing(idle_apiserver: Apiserver) -> None:
+    bus = await idle_apiserver.start()
+    for document in (a_project(), a_cloudprofile(), a_seed(ready=False)):
+        await idle_apiserver.ask("apply", document)
+    await idle_apiserver.ask("apply", a_shoot(spec={"seedName": "aws-eu1"}))
+    await idle_apiserver.contexts.pop().close()
+    uid = (await idle_apiserver.now(APOLLO)).uid
+    queue = await bus.work_queue(
+        idle_apiserver.subjects.stream("REPORTS"), "apiserver", f"{idle_apiserver.subjects.prefix}.report.>"
+    )
+    await idle_apiserver.report("aws-eu1", APOLLO, {"status": {"lastOperation": {"progress": 10}}}, uid=uid)
+    (held,) = await queue.fetch(1, 5)
+    await idle_apiserver.start()
+    await idle_apiserver.report("aws-eu1", APOLLO, {"status": {"lastOperation": {"progress": 90}}}, uid=uid)
+    await idle_apiserver.kit.store.get(APOLLO)
+    await held.release()
+    await idle_apiserver.until_taken()
+
+    assert (await status_of(idle_apiserver))["lastOperation"] == {"progress": 90}
+
+
+async def test_a_replaced_gardenlet_is_not_heard_any_more(placed: Apiserver) -> None:
+    await reported(placed, {"technicalID": "new"}, fence="100.7")
+    await reported(placed, {"technicalID": "old"}, fence="100.6")
+
+    assert (await status_of(placed))["technicalID"] == "new"
+    assert "100.6" in await placed.reason()
+
+
+async def test_a_report_on_an_object_that_was_created_anew_is_refused(placed: Apiserver) -> None:
+    await reported(placed, {"technicalID": "x"}, uid="00000000-0000-0000-0000-000000000000")
+
+    assert "another uid" in await placed.reason()
+
+
+async def test_the_finalizer_goes_with_the_last_report(placed: Apiserver) -> None:
+    await reported(placed, {"seedName": "aws-eu1", "technicalID": "shoot--dev--apollo"})
+    await placed.ask("delete.shoot.garden-dev.apollo")
+    await reported(placed, {"lastOperation": {"type": "Delete", "state": "Succeeded", "progress": 100}})
+
+    assert await placed.kit.store.get(APOLLO) is None
+    assert await placed.kit.store.shoots_on("aws-eu1") == []
+
+
+async def test_a_gardenlet_keeps_its_own_seed(placed: Apiserver) -> None:
+    await placed.report("aws-eu1", SEED, {"status": {"conditions": [a_condition("GardenletReady")]}})
+    await placed.report("aws-eu1", SEED, a_seed(ready=False, metadata={"labels": {"mine": "1"}}), verb="apply")
+    await placed.until_taken()
+
+    document = (await placed.now(SEED)).document()
+    assert document["status"]["conditions"][0]["type"] == "GardenletReady"
+    assert document["metadata"]["labels"]["mine"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("key", "body", "headers"),
+    [
+        (ObjectKey("seed", "", "other"), {"status": {}}, {}),
+        (ObjectKey("seed", "", "other"), a_seed("other"), {"verb": "apply"}),
+        (SEED, a_seed("other"), {"verb": "apply"}),
+        (ObjectKey("cloudprofile", "", "aws"), a_cloudprofile(), {"verb": "apply"}),
+        (APOLLO, a_shoot(), {"verb": "apply"}),
+        (ObjectKey("seed", "", "other"), {}, {"verb": "delete"}),
+        (APOLLO, {}, {"verb": "delete"}),
+        (ObjectKey("seed", "", "other"), {"type": "Normal", "reason": "x"}, {"verb": "event"}),
+        (ObjectKey("shoot", "garden-dev", "nobody"), {"status": {}}, {}),
+        (APOLLO, {"status": {"seedName": "other"}}, {}),
+        (APOLLO, {"status": {"conditions": "all well"}}, {}),
+        (APOLLO, b"\xff", {}),
+        (APOLLO, [1], {}),
+        (APOLLO, {"status": {}}, {"verb": "conquer"}),
+        (APOLLO, {"status": {}}, {"fence": "nonsense"}),
+        (ObjectKey("project", "", "dev"), {"status": {}}, {}),
+    ],
+)
+async def test_what_a_gardenlet_may_not_say_is_kept(
+    placed: Apiserver, key: ObjectKey, body: Any, headers: dict[str, str]
+) -> None:
+    await placed.report("aws-eu1", key, body, **headers)
+    await reported(placed, {"technicalID": "after"})
+
+    assert await placed.reason()
+    assert (await status_of(placed))["technicalID"] == "after"
+
+
+async def test_a_gardenlet_raises_events_on_what_is_its_own(placed: Apiserver) -> None:
+    await placed.kit.fresh_news()
+    await placed.report("aws-eu1", APOLLO, {"type": "Warning", "reason": "Slow", "message": "so slow"}, verb="event")
+    await placed.until_taken()
+
+    (warning,) = await placed.warnings()
+    assert (warning.event.reason, warning.event.reporter) == ("Slow", "gardenlet-aws-eu1")
+
+
+async def test_a_question_has_the_binding_announced_again(placed: Apiserver) -> None:
+    nobody = ObjectKey("shoot", "garden-dev", "nobody")
+    await placed.kit.fresh_news()
+    await placed.report("aws-eu1", nobody, b"", question="exists")
+    await placed.until_taken()
+
+    (news,) = await placed.kit.changes()
+    assert (news.key, news.verb, news.left) == (nobody, "deleted", ("aws-eu1",))
+
+
+async def test_many_reports_on_one_object_are_few_writes(placed: Apiserver) -> None:
+    uid = (await placed.now(APOLLO)).uid
+    before = (await placed.now(APOLLO)).version
+    for progress in range(100):
+        await placed.client.publish(
+            placed.subjects.report("aws-eu1", APOLLO),
+            b'{"status":{"lastOperation":{"progress":%d}}}' % progress,
+            headers={"Gardenbus-Uid": uid},
+        )
+    await placed.client.flush()
+    await placed.until_taken()
+
+    assert (await status_of(placed))["lastOperation"]["progress"] == 99
+    assert (await placed.now(APOLLO)).version - before < 100
