@@ -6,7 +6,7 @@ comes second finds nothing to write.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import structlog
 
@@ -201,24 +201,23 @@ class SeedReconciler:
             f"{outlook.held} of {outlook.watched} gardenlets fell silent together; this is believed "
             f"only if it lasts for another {self._period:g} s."
         )
-        await self._record([_warning(_GARDEN, "", "SeedsSilentTogether", message)])
+        await self._record(_warning(_GARDEN, "", "SeedsSilentTogether", message))
 
     async def _publish_complaints(self) -> None:
-        complaints, self._leases.complaints = self._leases.complaints, []
-        warnings: list[EventRecord] = []
-        for complaint in complaints:
-            log.warning("lease.refused", seed=complaint.seed, reason=complaint.reason, detail=complaint.message)
+        complaints = self._leases.complaints
+        while complaints:
+            complaint = complaints[0]
             stored = await self._store.get(ObjectKey("seed", "", complaint.seed))
+            complaints.pop(0)
+            log.warning("lease.refused", seed=complaint.seed, reason=complaint.reason, detail=complaint.message)
             if stored is not None:
-                warnings.append(_warning(stored.key, stored.uid, complaint.reason, complaint.message))
-        await self._record(warnings)
+                await self._record(_warning(stored.key, stored.uid, complaint.reason, complaint.message))
 
-    async def _record(self, warnings: Iterable[EventRecord]) -> None:
-        for warning in warnings:
-            try:
-                await self._store.record_event(warning)
-            except Transient as error:
-                log.warning("event.lost", reason=error.message)
+    async def _record(self, warning: EventRecord) -> None:
+        try:
+            await self._store.record_event(warning)
+        except Transient as error:
+            log.warning("event.lost", reason=error.message)
 
 
 def _warning(about: ObjectKey, uid: str, reason: str, message: str) -> EventRecord:
