@@ -1,4 +1,4 @@
-"""One embedded landscape: servers first, then services; kept running, told in landscape.json, stopped in order."""
+"""One embedded landscape: started all at once (services wait for servers), told in landscape.json, stopped in order."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -66,18 +66,16 @@ class EmbeddedLandscape:
         self.directory.prepare()
         self._supervisor_pid = supervisor_pid
         servers = self._server_specs()
-        self._write("starting")
-        await self._start_all(servers)
         configurations, self.seeds = write_configurations(self.directory, self._options.given)
-        await self._start_all(
-            service_specs(
-                self.directory,
-                addresses=self._addresses,
-                configurations=configurations,
-                replicas=self._options.replicas,
-                log_level=self._options.log_level,
-            )
+        services = service_specs(
+            self.directory,
+            addresses=self._addresses,
+            configurations=configurations,
+            replicas=self._options.replicas,
+            log_level=self._options.log_level,
         )
+        self._write("starting")
+        await self._start_all([*servers, *services])
         self._write("ready")
 
     async def stop(self) -> None:

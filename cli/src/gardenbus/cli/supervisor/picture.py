@@ -174,9 +174,19 @@ def unplaced_table(shoots: Sequence[ShootRow]) -> Table | None:
     table.add_column("SHOOT", no_wrap=True)
     table.add_column("WHY", overflow="fold")
     for shoot in unplaced:
-        reason = shoot.description.removeprefix("Failed to schedule Shoot: ")
-        table.add_row(f"{shoot.namespace}/{shoot.name}", reason or "not decided yet")
+        table.add_row(f"{shoot.namespace}/{shoot.name}", _why(shoot))
     return table
+
+
+def unplaced_lines(shoots: Sequence[ShootRow]) -> list[str]:
+    """The same in lines."""
+    unplaced = sorted(shoot for shoot in shoots if not shoot.seed)
+    lines = [f"  {shoot.namespace}/{shoot.name}: {_why(shoot)}" for shoot in unplaced]
+    return [f"{len(unplaced)} shoots without a seed:", *lines] if lines else []
+
+
+def _why(shoot: ShootRow) -> str:
+    return shoot.description.removeprefix("Failed to schedule Shoot: ") or "not decided yet"
 
 
 def plain_line(scene: Scene) -> str:

@@ -3,13 +3,14 @@
 import sys
 import time
 from collections import deque
+from collections.abc import Sequence
 
-from rich.console import RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from gardenbus.cli.output import console, show
-from gardenbus.cli.supervisor.picture import Scene, picture, plain_line
+from gardenbus.cli.output import console, show, show_lines
+from gardenbus.cli.rows import ShootRow
+from gardenbus.cli.supervisor.picture import Scene, picture, plain_line, unplaced_lines, unplaced_table
 
 PLAIN_SECONDS = 2.0
 NEWS_LINES = 4
@@ -49,9 +50,16 @@ class Screen:
             self._last_line, self._drawn_at = line, time.monotonic()
             self._print(line)
 
-    def show_if_plain(self, table: RenderableType | None) -> None:
-        """Print what the live picture would show anyway."""
-        if self._live is None and table is not None:
+    def show_if_plain(self, shoots: Sequence[ShootRow]) -> None:
+        """Print the shoots without a seed where no live picture shows them."""
+        if self._live is None:
+            self.show_unplaced(shoots)
+
+    def show_unplaced(self, shoots: Sequence[ShootRow]) -> None:
+        """Print the shoots without a seed and why: a table, or lines where there is no terminal."""
+        if not console.is_terminal:
+            show_lines(unplaced_lines(shoots))
+        elif table := unplaced_table(shoots):
             show(table)
 
     def close(self) -> None:

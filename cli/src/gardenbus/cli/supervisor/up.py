@@ -11,11 +11,11 @@ from typing import Any
 from gardenbus.cli.client import Answer, ApiClient, Where, connected
 from gardenbus.cli.documents import chunks, title
 from gardenbus.cli.mirror import Mirror
-from gardenbus.cli.output import Exit, say_error, say_refusal, show
+from gardenbus.cli.output import Exit, say_error, say_refusal
 from gardenbus.cli.supervisor.directory import LandscapeInUse
 from gardenbus.cli.supervisor.landscape import EmbeddedLandscape, StartFailed, UpOptions
 from gardenbus.cli.supervisor.leftovers import end_leftovers
-from gardenbus.cli.supervisor.picture import Scene, ServiceRow, unplaced_table
+from gardenbus.cli.supervisor.picture import Scene, ServiceRow
 from gardenbus.cli.supervisor.ports import PortTaken
 from gardenbus.cli.supervisor.screen import Screen
 from gardenbus.cli.supervisor.servers import ServerMissing
@@ -117,7 +117,7 @@ class Up:
             is_settled = settled_since is not None and now - settled_since >= SETTLED_SECONDS
             if is_settled and self._phase == "running" and not self._exit_when_settled:
                 self._screen.say("settled")
-                self._screen.show_if_plain(unplaced_table(list(mirror.shoots.values())))
+                self._screen.show_if_plain(list(mirror.shoots.values()))
             self._phase = "settled" if is_settled else "running"
             self._screen.draw(self._scene(mirror))
             if self._exit_when_settled and is_settled:
@@ -149,8 +149,8 @@ class Up:
         self._screen.close()
         for about, error in self._refusals:
             say_refusal(error, about)
-        if self._mirror and (table := unplaced_table(list(self._mirror.shoots.values()))):
-            show(table)
+        if self._mirror:
+            self._screen.show_unplaced(list(self._mirror.shoots.values()))
 
     async def _draw_start(self) -> None:
         while self._phase == "starting":
