@@ -1,7 +1,7 @@
 """A landscape in one process for tests of gardenlets: real NATS, the real apiserver and relay, a store in memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,8 @@ from gardenbus.common.adapters.memory_store import MemoryStore
 from gardenbus.common.machinery.relay import Relay
 from gardenbus.common.ports.bus import Delivered, Message
 from gardenbus.common.ports.store import Binding
-from gardenbus.common.resources.document import Document, StoredObject, encode
+from gardenbus.common.resources.conditions import conditions_of
+from gardenbus.common.resources.document import Document, StoredObject, encode, section
 from gardenbus.common.resources.keys import ObjectKey, Subjects
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
@@ -123,7 +124,7 @@ class Garden:
             created.key.namespace, created.key.name, created.uid, created.generation, seed, gate=await self.gate(seed)
         )
         reply = await self.store.bind([binding])
-        assert reply.outcomes == ["bound"] or reply.outcomes == ("bound",), reply.outcomes
+        assert reply.outcomes in (["bound"], ("bound",)), reply.outcomes
         return created
 
     async def gate(self, seed: str) -> int:
@@ -175,7 +176,7 @@ class Garden:
 
         async def reached() -> Document:
             document = await self.shoot(name)
-            last = (document.get("status") or {}).get("lastOperation") or {}
+            last = section(document, "status", "lastOperation")
             assert last.get("state") == state, document.get("status")
             assert operation in (None, last["type"])
             return document
@@ -206,12 +207,11 @@ class Garden:
 
 def conditions(document: Document, field: str = "conditions") -> dict[str, str]:
     """Type and status of every condition."""
-    entries: Sequence[Document] = (document.get("status") or {}).get(field) or []
-    return {entry["type"]: entry["status"] for entry in entries}
+    return {str(entry["type"]): str(entry["status"]) for entry in conditions_of(document, field)}
 
 
 @asynccontextmanager
-async def a_garden(nats_url: str, prefix: str, directory: Path) -> AsyncIterator[Garden]:
+async def a_garden(nats_url: str, prefix: str, directory: Path) -> AsyncGenerator[Garden]:
     """A landscape without gardenlets yet, with one project."""
     subjects, clock = Subjects(prefix), SystemClock()
     store = MemoryStore(clock, reporter="tester")

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from gardenbus.common.resources.conditions import conditions_of
 from gardenbus.common.resources.keys import ObjectKey
 from tests.support.eventually import eventually
 from tests.support.gardenlets import Garden, a_configuration, conditions
@@ -71,7 +72,9 @@ async def test_a_failing_healthz_stops_the_renewals_until_it_is_well_again(garde
 
     async def renewed() -> None:
         now = await garden.lease()
-        assert now is not None and last is not None and now.sequence > last.sequence
+        assert now is not None
+        assert last is not None
+        assert now.sequence > last.sequence
         assert gardenlet.is_active
         assert host.unhealthy() == []
 
@@ -97,7 +100,7 @@ async def test_conditions_that_turned_unknown_are_put_right_with_those_of_the_sh
 async def set_conditions(garden: Garden, key: ObjectKey, status: str) -> None:
     document = await garden.get(key)
     changed = {
-        field: [{**condition, "status": status} for condition in document["status"].get(field) or []]
+        field: [{**condition, "status": status} for condition in conditions_of(document, field)]
         for field in ("conditions", "constraints")
     }
     await garden.change(key, status=changed)

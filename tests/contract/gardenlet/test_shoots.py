@@ -2,6 +2,7 @@
 
 import asyncio
 
+from gardenbus.common.resources.document import section
 from gardenbus.common.resources.keys import Header, ObjectKey
 from gardenbus.gardenlet.decide.flows import shoot_flow
 from tests.support.builders import a_shoot
@@ -44,7 +45,7 @@ async def test_a_placed_shoot_is_claimed_built_and_reported(garden: Garden) -> N
         "HibernationPossible": "True",
         "MaintenancePreconditionsSatisfied": "True",
     }
-    record = host.gardenlets["aws-eu1"]._backend.load(("garden-dev", "apollo"))
+    record = host.gardenlets["aws-eu1"].backend.load(("garden-dev", "apollo"))
     assert record is not None
     assert record.applied == dict.fromkeys(shoot_flow("Create", has_workers=True).steps, 1)
 
@@ -63,7 +64,7 @@ async def test_progress_only_grows(garden: Garden) -> None:
     seen: list[int] = []
 
     async def done() -> None:
-        operation = ((await garden.shoot()).get("status") or {}).get("lastOperation") or {}
+        operation = section(await garden.shoot(), "status", "lastOperation")
         seen.append(operation.get("progress", 0))
         assert operation.get("state") == "Succeeded"
 
@@ -107,7 +108,7 @@ async def test_a_failure_that_passes_is_tried_again_where_it_stood(garden: Garde
     assert error["codes"] == ["ERR_INFRA_RESOURCES_DEPLETED"]
     shoot = await garden.until_state("Succeeded")
     assert "lastErrors" not in shoot["status"]
-    record = host.gardenlets["aws-eu1"]._backend.load(("garden-dev", "apollo"))
+    record = host.gardenlets["aws-eu1"].backend.load(("garden-dev", "apollo"))
     assert record is not None
     assert set(record.applied.values()) == {1}
 
@@ -172,7 +173,7 @@ async def test_a_shoot_recreated_under_its_name_is_built_anew(garden: Garden) ->
     await garden.place()
     shoot = await garden.until_state("Succeeded", operation="Create")
 
-    record = host.gardenlets["aws-eu1"]._backend.load(("garden-dev", "apollo"))
+    record = host.gardenlets["aws-eu1"].backend.load(("garden-dev", "apollo"))
     assert record is not None
     assert record.uid == shoot["metadata"]["uid"]
     assert set(record.applied.values()) == {1}
@@ -191,8 +192,8 @@ async def test_no_more_shoots_are_in_work_than_may_be(garden: Garden) -> None:
         nonlocal most
         most = max(most, host.gardenlets["aws-eu1"].agenda.in_work)
         for name in names:
-            status = (await garden.shoot(name)).get("status") or {}
-            assert (status.get("lastOperation") or {}).get("state") == "Succeeded"
+            operation = section(await garden.shoot(name), "status", "lastOperation")
+            assert operation.get("state") == "Succeeded"
 
     await eventually(all_done, within=20, every=0.01)
     assert 1 < most <= 3
@@ -244,7 +245,7 @@ async def test_a_shoot_that_is_kept_but_not_told_of_is_asked_about_and_goes_only
         assert host.gardenlets["aws-eu1"].told.shoot(("garden-dev", "apollo")) is not None
 
     await eventually(told_again, within=10)
-    assert host.gardenlets["aws-eu1"]._backend.load(("garden-dev", "apollo")) is not None
+    assert host.gardenlets["aws-eu1"].backend.load(("garden-dev", "apollo")) is not None
 
 
 async def test_a_tombstone_takes_down_what_is_kept(garden: Garden) -> None:
@@ -256,7 +257,7 @@ async def test_a_tombstone_takes_down_what_is_kept(garden: Garden) -> None:
     )
 
     async def taken_down() -> None:
-        assert host.gardenlets["aws-eu1"]._backend.shoots() == []
+        assert host.gardenlets["aws-eu1"].backend.shoots() == []
 
     await eventually(taken_down, within=5)
 

@@ -50,7 +50,7 @@ class Gardenlet:
         self.configuration = configuration
         self.seed_name = configuration.seed_name
         self._clock = clock
-        self._backend = backend
+        self.backend = backend
         self.told = Told(subjects, self.seed_name)
         self.reporter = Reporter(bus=bus, subjects=subjects, seed_name=self.seed_name, clock=clock)
         self.seed = SeedReconciler(
@@ -191,7 +191,7 @@ class Gardenlet:
             _log.exception("round.crashed", seed=self.seed_name, loop=loop)
 
     async def _become_active(self, fence: Fence) -> None:
-        await self._backend.take_over(fence)
+        await self.backend.take_over(fence)
         self.reporter.fence = fence
         self.seed.stand_by()
         self._report_everything(1)
@@ -203,12 +203,12 @@ class Gardenlet:
         await self.agenda.clear()
 
     def _look_at_all(self) -> None:
-        for shoot in {*self.told.shoots, *self._backend.shoots()}:
+        for shoot in {*self.told.shoots, *self.backend.shoots()}:
             self.agenda.add(shoot)
 
     def _report_everything(self, passes: int) -> None:
         """Have the whole status of every shoot reported in the next rounds of care, the first of them at once."""
-        for shoot in self._backend.shoots():
+        for shoot in self.backend.shoots():
             self._whole_reports[shoot] = max(passes, self._whole_reports.get(shoot, 0))
         self._care_soon.set()
 

@@ -142,6 +142,6 @@ def merged(old: Document, new: Document) -> Document:
     """Two status patches as one: newer fields win, conditions and constraints by their type."""
     result = old | new
     for field in _LISTS_BY_TYPE:
-        if old.get(field) and new.get(field):
+        if old.get(field) and new.get(field) is not None:
             result[field] = merge_conditions(old[field], *new[field])
     return result

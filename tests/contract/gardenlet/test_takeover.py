@@ -1,0 +1,231 @@
+"""One of several gardenlets is active; whoever dies, is cut off or comes back, a shoot is worked on by one alone."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+
+from gardenbus.common.resources.keys import Header, ObjectKey
+from gardenbus.gardenlet.backend.port import FencedOff
+from gardenbus.gardenlet.host import Host
+from tests.support.builders import a_shoot
+from tests.support.eventually import eventually
+from tests.support.gardenlets import Garden, a_configuration, a_garden, conditions
+from tests.support.servers import Server
+
+APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
+NAME = ("garden-dev", "apollo")
+
+
+def is_active(host: Host, seed: str = "aws-eu1") -> bool:
+    return host.gardenlets[seed].is_active
+
+
+def applied(host: Host) -> dict[str, int]:
+    record = host.gardenlets["aws-eu1"].backend.load(NAME)
+    assert record is not None
+    return record.applied
+
+
+async def until_active(host: Host, within: float = 15) -> None:
+    async def active() -> None:
+        assert is_active(host)
+
+    await eventually(active, within=within, every=0.02)
+
+
+async def until_steps_done(host: Host, number: int) -> None:
+    async def done() -> None:
+        record = host.gardenlets["aws-eu1"].backend.load(NAME)
+        assert record is not None
+        assert record.run is not None
+        assert len(record.run.done) >= number
+
+    await eventually(done, within=10, every=0.01)
+
+
+async def test_a_killed_gardenlet_takes_up_its_lease_at_once_and_goes_on_where_it_stood(garden: Garden) -> None:
+    host = await garden.start(a_configuration(backend={"stepSeconds": 0.15}))
+    await garden.place()
+    await until_steps_done(host, 4)
+    await garden.kill(host)
+    host = await garden.start(a_configuration(backend={"stepSeconds": 0.15}))
+    await until_active(host, within=2)
+    await garden.until_state("Succeeded")
+
+    assert set(applied(host).values()) == {1}
+
+
+async def test_a_standby_waits_for_the_lease_and_then_carries_on(garden: Garden) -> None:
+    slow = a_configuration(backend={"stepSeconds": 0.3})
+    first = await garden.start(slow)
+    await until_active(first)
+    second = await garden.start(slow)
+    await garden.place()
+    await until_steps_done(first, 2)
+    assert not is_active(second)
+    assert second.unhealthy() == []
+    old = first.gardenlets["aws-eu1"].reporter.fence
+    await garden.kill(first)
+    await until_active(second)
+    await garden.until_state("Succeeded")
+
+    new = second.gardenlets["aws-eu1"].reporter.fence
+    assert old is not None
+    assert new is not None
+    assert new > old
+    assert set(applied(second).values()) == {1}
+
+
+async def test_an_orderly_stop_hands_the_lease_over_at_once(garden: Garden) -> None:
+    first = await garden.start(a_configuration(controllers={"seed": {"leaseResyncMissThreshold": 100}}))
+    await until_active(first)
+    second = await garden.start(a_configuration(controllers={"seed": {"leaseResyncMissThreshold": 100}}))
+    await garden.stop(first)
+
+    await until_active(second, within=5)
+
+
+async def test_one_that_was_replaced_can_neither_write_nor_report(garden: Garden) -> None:
+    first = await garden.start(a_configuration())
+    await garden.place()
+    await garden.until_state("Succeeded")
+    old = first.gardenlets["aws-eu1"]
+    fence = old.reporter.fence
+    assert fence is not None
+    second_backend = (await garden.start(a_configuration())).gardenlets["aws-eu1"].backend
+    await second_backend.take_over(fence._replace(sequence=fence.sequence + 1000))
+
+    record = old.backend.load(NAME)
+    assert record is not None
+    with pytest.raises(FencedOff):
+        old.backend.save(record)
+    with pytest.raises(FencedOff):
+        await old.backend.take_over(fence)
+
+
+async def test_reports_with_an_older_fence_are_rejected(garden: Garden) -> None:
+    first = await garden.start(a_configuration())
+    await garden.place()
+    shoot = await garden.until_state("Succeeded")
+    fence = first.gardenlets["aws-eu1"].reporter.fence
+    assert fence is not None
+    await garden.kill(first)
+    second = await garden.start(a_configuration())
+    await until_active(second)
+    second.gardenlets["aws-eu1"].reporter.status(APOLLO, shoot["metadata"]["uid"], {"technicalID": "new"})
+
+    async def taken() -> None:
+        assert (await garden.shoot())["status"]["technicalID"] == "new"
+
+    await eventually(taken, within=5)
+    await garden.tell(
+        garden.subjects.report("aws-eu1", APOLLO),
+        b'{"status":{"technicalID":"old"}}',
+        {Header.UID: shoot["metadata"]["uid"], Header.FENCE: fence.text},
+    )
+
+    async def rejected() -> None:
+        message = await garden.rejected()
+        assert message is not None
+        assert "fence" in message.headers[Header.REASON]
+
+    await eventually(rejected, within=5)
+    assert (await garden.shoot())["status"]["technicalID"] == "new"
+
+
+async def test_who_loses_the_lease_to_another_stops_at_once(garden: Garden) -> None:
+    host = await garden.start(a_configuration(backend={"stepSeconds": 0.3}))
+    await garden.place()
+    await until_steps_done(host, 1)
+    foreign = msgspec.json.encode({"kind": "Lease", "spec": {"holderIdentity": "somebody else"}})
+    await garden.tell(garden.subjects.lease("aws-eu1"), foreign, {})
+
+    async def stood_down() -> None:
+        assert host.gardenlets["aws-eu1"].reporter.fence is None
+        assert host.gardenlets["aws-eu1"].agenda.in_work == 0
+
+    await eventually(stood_down, within=5)
+    await garden.until_state("Succeeded", within=20)  # the other one never renews
+    assert set(applied(host).values()) == {1}
+
+
+async def test_an_outage_of_the_bus_loses_nothing(nats_server: Server, tmp_path: Path) -> None:
+    async with a_garden(nats_server.url, "garden", tmp_path / "state") as garden:
+        configuration = a_configuration(
+            controllers={"seed": {"leaseResyncMissThreshold": 20}}, backend={"stepSeconds": 0.2}
+        )
+        host = await garden.start(configuration)
+        for number in range(5):
+            await garden.place(shoot=a_shoot(f"s{number}"))
+        await asyncio.to_thread(nats_server.kill)
+        await asyncio.sleep(2)
+        await asyncio.to_thread(nats_server.start)
+
+        for number in range(5):
+            shoot = await garden.until_state("Succeeded", f"s{number}", within=30)
+            assert set(conditions(shoot).values()) == {"True"}
+        assert is_active(host)
+
+
+async def test_a_process_survives_sigkill_and_stops_in_order(garden: Garden, tmp_path: Path) -> None:
+    configuration = tmp_path / "gardenlet.yaml"
+    configuration.write_text(yaml.safe_dump(a_configuration(backend={"stepSeconds": 0.2})))
+
+    async def started() -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "gardenbus.gardenlet",
+            "--config",
+            str(configuration),
+            "--state-dir",
+            str(garden.directory),
+            env={**os.environ, "GARDENBUS_NATS_URL": garden.nats_url, "GARDENBUS_PREFIX": garden.subjects.prefix},
+            stdout=asyncio.subprocess.DEVNULL,
+        )
+
+    process = await started()
+    try:
+        await garden.place()
+        await garden.until_state("Processing")
+        for _ in range(3):
+            await asyncio.sleep(1.2)
+            process.kill()
+            await process.wait()
+            process = await started()
+        await garden.until_state("Succeeded", within=30)
+        file = garden.directory / "aws-eu1" / "shoots" / "garden-dev" / "apollo.json"
+        assert set(msgspec.json.decode(file.read_bytes())["applied"].values()) == {1}
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(5):
+            assert await process.wait() == 0
+        lease = await garden.lease()
+        assert lease is not None
+        assert msgspec.json.decode(lease.body)["spec"]["holderIdentity"] == ""
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def test_without_a_configuration_the_process_ends_with_code_2(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(yaml.safe_dump(a_configuration(resources={"capacity": {"shoots": 1}, "reserved": {"shoots": 2}})))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "gardenbus.gardenlet",
+        "--config",
+        str(bad),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, errors = await process.communicate()
+
+    assert process.returncode == 2
+    assert b"reserved must be lower or equal to capacity" in errors

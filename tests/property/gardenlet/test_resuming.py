@@ -1,0 +1,93 @@
+"""A run that is cut at any instant, any number of times, makes each step take effect exactly once."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gardenbus.gardenlet.backend.local import LocalBackend
+from gardenbus.gardenlet.backend.local_files import LocalFiles
+from gardenbus.gardenlet.backend.port import Fence
+from gardenbus.gardenlet.decide.configuration import BackendSettings
+from gardenbus.gardenlet.decide.flows import OperationType, shoot_flow
+from gardenbus.gardenlet.decide.record import Run, ShootRecord
+from gardenbus.gardenlet.reconcilers.flow import run_flow
+from tests.support.clocks import FakeClock
+
+SHOOT = ("garden-dev", "apollo")
+
+
+class Killed(BaseException):
+    """The process is no more."""
+
+
+class MortalFiles(LocalFiles):
+    """Files of a process that dies at its n-th write, before or after it has happened."""
+
+    def __init__(self, directory: Path, dies_at: int | None, *, after_the_write: bool) -> None:
+        super().__init__(directory)
+        self.writes_left = dies_at
+        self.after_the_write = after_the_write
+
+    def commit(self, draft: Path, file: Path) -> None:
+        if self.writes_left == 0 and not self.after_the_write:
+            raise Killed
+        super().commit(draft, file)
+        if self.writes_left == 0:
+            raise Killed
+        if self.writes_left is not None:
+            self.writes_left -= 1
+
+
+async def live(directory: Path, number: int, run: Run, *, has_workers: bool, death: tuple[int, bool] | None) -> bool:
+    """One life of a gardenlet; answers whether the run was complete before its death."""
+    dies_at, after_the_write = death if death is not None else (None, False)
+    files = MortalFiles(directory, dies_at, after_the_write=after_the_write)
+    files.open()
+    try:
+        backend = LocalBackend(directory, BackendSettings(step_seconds=0.01), FakeClock(), files)
+        await backend.take_over(Fence(1, number + 1))
+        record = backend.load(SHOOT)
+        if record is None or record.run is None or record.run.number != run.number:
+            earlier = record or ShootRecord(namespace=SHOOT[0], name=SHOOT[1], uid="u1", has_workers=has_workers)
+            record = msgspec.structs.replace(earlier, run=run)
+            backend.save(record)
+        result = await run_flow(backend, record, None, is_wanted=lambda: True, on_progress=lambda _record, _tasks: None)
+    except Killed:
+        return False
+    else:
+        assert result.is_complete
+        return True
+    finally:
+        files.close()
+
+
+deaths = st.lists(st.tuples(st.integers(0, 12), st.booleans()), max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(deaths=st.lists(deaths, min_size=3, max_size=3), has_workers=st.booleans())
+def test_each_step_takes_effect_once_a_run_however_often_the_process_dies(
+    deaths: list[list[tuple[int, bool]]], has_workers: bool
+) -> None:
+    operations: list[OperationType] = ["Create", "Reconcile", "Delete"]
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        fence = 0
+        for number, (operation, own_deaths) in enumerate(zip(operations, deaths, strict=True), start=1):
+            run = Run(operation=operation, generation=number, number=number)
+            for death in [*own_deaths, None]:
+                fence += 1
+                asyncio.run(live(directory, fence, run, has_workers=has_workers, death=death))
+        files = LocalFiles(directory)
+        files.open()
+        record = files.load(SHOOT)
+        files.close()
+    built = dict.fromkeys(shoot_flow("Create", has_workers=has_workers).steps, 2)
+    destroyed = dict.fromkeys(shoot_flow("Delete", has_workers=has_workers).steps, 1)
+    assert record is not None
+    assert record.applied == built | destroyed
+    assert record.resources == {}
