@@ -1,0 +1,163 @@
+"""A GardenletConfiguration is read as Gardener's, and what is wrong in it is named by its path."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.resources.document import Document
+from gardenbus.gardenlet.decide.configuration import GardenletConfiguration, parse_configurations
+from gardenbus.gardenlet.decide.durations import parse_duration
+from gardenbus.gardenlet.settings import load_settings
+from tests.support.gardenlets import a_configuration, configured
+
+
+def problems(document: Document) -> tuple[str, ...]:
+    with pytest.raises(SettingsInvalid) as error:
+        configured(document)
+    return tuple(problem.removeprefix("configuration: ") for problem in error.value.problems)
+
+
+def read(**changes: Any) -> GardenletConfiguration:
+    return configured(a_configuration(**changes))
+
+
+def test_what_is_not_said_is_as_gardeners_defaults() -> None:
+    configuration = read(controllers=None, backend=None, resources=None)
+
+    assert configuration.lease.resync_seconds == 2
+    assert configuration.lease.patience == timedelta(seconds=20)
+    assert configuration.seed_care_period == timedelta(seconds=30)
+    assert configuration.shoot.concurrent_syncs == 20
+    assert configuration.shoot.sync_period == timedelta(hours=1)
+    assert configuration.shoot.retry_duration == timedelta(hours=12)
+    assert configuration.shoot_care_period == timedelta(minutes=1)
+    assert configuration.backend.step_seconds == 0.2
+    assert configuration.capacity == {}
+
+
+def test_quantities_are_kept_as_written() -> None:
+    configuration = read(resources={"capacity": {"shoots": 250, "memory": "1500Mi"}, "reserved": {"shoots": "5"}})
+
+    assert configuration.capacity == {"shoots": 250, "memory": "1500Mi"}
+    assert configuration.reserved == {"shoots": "5"}
+
+
+def test_all_that_may_be_reserved_is_the_capacity() -> None:
+    read(resources={"capacity": {"shoots": "1k"}, "reserved": {"shoots": 1000}})
+
+    assert problems(a_configuration(resources={"capacity": {"shoots": 10}, "reserved": {"shoots": "11"}})) == (
+        "resources.reserved.shoots: reserved must be lower or equal to capacity",
+    )
+    assert problems(a_configuration(resources={"reserved": {"memory": "1Gi"}})) == (
+        "resources.reserved.memory: reserved without capacity",
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"kind": "Seed"}, "kind: must be GardenletConfiguration, is 'Seed'"),
+        (
+            {"seedConfig": {"metadata": {"name": "a.b"}}},
+            "seedConfig.metadata.name: must be a lower-case RFC 1123 label",
+        ),
+        ({"seedConfig": {"metadata": None}}, "seedConfig.metadata.name: must be a lower-case RFC 1123 label, is None"),
+        ({"seedConfig": {"spec": None}}, "seedConfig.spec: must be given"),
+        ({"seedConfig": "mine"}, "seedConfig: must be a mapping, is 'mine'"),
+        ({"resources": {"capacity": {"shoots": "many"}}}, "resources.capacity.shoots: 'many' is not a quantity"),
+        ({"resources": {"capacity": {"shoots": -1}}}, "resources.capacity.shoots: must not be negative"),
+        ({"resources": {"capacity": {"shoots": [1]}}}, "resources.capacity.shoots: [1] is not a quantity"),
+        (
+            {"controllers": {"seed": {"leaseResyncSeconds": 0}}},
+            "controllers.seed.leaseResyncSeconds: must be a whole number above 0, is 0",
+        ),
+        (
+            {"controllers": {"shoot": {"syncPeriod": "soon"}}},
+            "controllers.shoot.syncPeriod: must be a duration such as 30s, 5m or 1h30m, is 'soon'",
+        ),
+        ({"controllers": {"shoot": {"concurrentSyncs": True}}}, "controllers.shoot.concurrentSyncs: must be a whole"),
+        ({"backend": {"type": "aws"}}, "backend.type: must be one of local, is 'aws'"),
+        ({"backend": {"stepsSeconds": 1}}, "backend.stepsSeconds: no such field"),
+        ({"backend": {"stepSeconds": "1"}}, "backend.stepSeconds: must be a number of seconds, is '1'"),
+        ({"backend": {"stepSecondsByName": {"nothing": 1}}}, "backend.stepSecondsByName.nothing: no such field"),
+        ({"backend": {"failures": ["etcd=ERR_NONE"]}}, "backend.failures: ERR_NONE is no error code"),
+        ({"backend": {"failures": "nothing=ERR_INFRA_DEPENDENCIES"}}, "backend.failures: no such steps: nothing"),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_path(changes: Document, problem: str) -> None:
+    assert problems(a_configuration(**changes))[0].startswith(problem)
+
+
+def test_all_problems_are_told_at_once() -> None:
+    found = problems(
+        a_configuration(backend={"type": "aws"}, controllers={"shoot": {"retryDuration": 5, "concurrentSyncs": 0}})
+    )
+
+    assert len(found) == 3
+
+
+def test_gardeners_other_fields_are_accepted() -> None:
+    read(
+        gardenClientConnection={"kubeconfigSecret": {"name": "gardenlet-kubeconfig"}},
+        controllers={"bastion": {"concurrentSyncs": 20}, "shoot": {"reconcileInMaintenanceOnly": False}},
+        logLevel="info",
+        featureGates={"DefaultSeccompProfile": True},
+    )
+
+
+def test_a_file_may_hold_several() -> None:
+    text = yaml.safe_dump_all([a_configuration("one"), None, a_configuration("two")])
+
+    assert [each.seed_name for each in parse_configurations(text)] == ["one", "two"]
+
+
+@pytest.mark.parametrize("text", ["", "kind: [", "- 1\n- 2", "a: &a [*a]\nb: {{}}"])
+def test_what_is_no_configuration_is_refused(text: str) -> None:
+    with pytest.raises(SettingsInvalid):
+        parse_configurations(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("2s", 2), ("1h30m", 5400), ("250ms", 0.25), ("1.5m", 90), ("0", 0), (0, 0), ("10us", 1e-5)]
+)
+def test_durations_are_read_as_go_writes_them(text: object, seconds: float) -> None:
+    assert parse_duration(text) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("text", ["", "5", "s", "-1s", "1 s", 5, False, None, "9" * 50 + "h", "9" * 90 + "s"])
+def test_what_is_no_duration_is_refused(text: object) -> None:
+    with pytest.raises(ValueError, match="duration"):
+        parse_duration(text)
+
+
+def test_a_seed_is_configured_once_in_a_process(tmp_path: Path) -> None:
+    file = tmp_path / "one.yaml"
+    file.write_text(yaml.safe_dump(a_configuration("one")))
+    arguments = ["--config", str(file), "--config", str(file), "--config", str(tmp_path / "none.yaml")]
+    with pytest.raises(SettingsInvalid) as error:
+        load_settings(arguments, environ={})
+
+    assert len(error.value.problems) == 2
+    assert "seed one is configured twice" in error.value.problems
+
+
+def test_the_command_line_and_the_environment_make_the_settings(tmp_path: Path) -> None:
+    file = tmp_path / "one.yaml"
+    file.write_text(yaml.safe_dump(a_configuration("one")))
+    settings = load_settings(
+        ["--config", str(file), "--state-dir", str(tmp_path)], environ={"GARDENBUS_PREFIX": "mine"}
+    )
+
+    assert settings.prefix == "mine"
+    assert settings.state_dir == str(tmp_path)
+    assert [each.seed_name for each in settings.configurations] == ["one"]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--config"], ["--state-dir", "x"], ["--config", "x", "--verbose"]])
+def test_a_wrong_command_line_is_told(arguments: list[str]) -> None:
+    with pytest.raises(SettingsInvalid):
+        load_settings(arguments, environ={})

@@ -1,0 +1,277 @@
+"""What is reported of shoots and seeds, in Gardener's words."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from gardenbus.common.resources.document import Document
+from gardenbus.gardenlet.decide.backoff import backoff_seconds
+from gardenbus.gardenlet.decide.failures import NON_RETRYABLE, StepFailure, parse_failure_requests
+from gardenbus.gardenlet.decide.operations import ShootTold
+from gardenbus.gardenlet.decide.record import Run, ShootRecord, with_status
+from gardenbus.gardenlet.decide.seed_status import (
+    SeedFindings,
+    allocatable,
+    fitness,
+    gardener_identity,
+    seed_status_patch,
+)
+from gardenbus.gardenlet.decide.status import cared, failed, progressed, seed_unfit, started, succeeded, technical_id
+from tests.support.builders import NOW, a_condition, a_seed, a_shoot, merged
+from tests.support.gardenlets import a_configuration, configured
+
+INSTANT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+LATER = INSTANT + timedelta(hours=1)
+IDENTITY = gardener_identity("aws-eu1", "1.2.3")
+RUN = Run(operation="Create", generation=2, number=1, done=("namespace", "secrets"))
+RETRYABLE = StepFailure("etcd", "Waiting for etcd", "no volume", ("ERR_INFRA_RESOURCES_DEPLETED",))
+
+
+def a_record(**status: Any) -> ShootRecord:
+    return ShootRecord(namespace="garden-dev", name="apollo", uid="u1", run=RUN, status=status)
+
+
+def told(**status: Any) -> ShootTold:
+    return ShootTold.of(a_shoot(metadata={"generation": 2}, status=status), uid="u1", version=1, role="run")
+
+
+def a_start(record: ShootRecord, run: Run = RUN, shoot: ShootTold | None = None) -> Document:
+    return started(shoot or told(), record, run, seed_name="aws-eu1", gardener=IDENTITY, now=LATER)
+
+
+def test_a_project_prefix_is_left_out_of_the_technical_id() -> None:
+    assert technical_id("garden-dev", "apollo") == "shoot--dev--apollo"
+    assert technical_id("elsewhere", "apollo") == "shoot--elsewhere--apollo"
+
+
+def test_a_start_says_what_will_be_done_by_whom() -> None:
+    patch = a_start(a_record())
+
+    assert patch["lastOperation"] == {
+        "type": "Create",
+        "state": "Processing",
+        "progress": 16,
+        "description": "Reconciliation of Shoot cluster initialized.",
+        "lastUpdateTime": "2026-01-02T04:04:05Z",
+    }
+    assert patch["technicalID"] == "shoot--dev--apollo"
+    assert (patch["uid"], patch["seedName"], patch["observedGeneration"]) == ("u1", "aws-eu1", 2)
+    assert patch["gardener"] == IDENTITY
+
+
+def test_a_technical_id_is_given_once() -> None:
+    assert a_start(a_record(), shoot=told(technicalID="shoot-old"))["technicalID"] == "shoot-old"
+    assert a_start(a_record(technicalID="shoot-kept"))["technicalID"] == "shoot-kept"
+
+
+def test_a_retry_cycle_begins_with_a_generation_or_a_deletion() -> None:
+    same = {"retryCycleStartTime": NOW, "observedGeneration": 2}
+    deletion = Run(operation="Delete", generation=2, number=2)
+
+    assert a_start(a_record(**same))["retryCycleStartTime"] == NOW
+    assert a_start(a_record(**same | {"observedGeneration": 1}))["retryCycleStartTime"] == "2026-01-02T04:04:05Z"
+    assert a_start(a_record(**same), deletion)["retryCycleStartTime"] == "2026-01-02T04:04:05Z"
+
+
+def test_progress_names_what_is_in_work() -> None:
+    patch = progressed(a_record(), ["Deploying this", "Waiting for that"], now=INSTANT)
+
+    assert patch["lastOperation"]["description"] == "Deploying this, Waiting for that"
+    assert patch["lastOperation"]["progress"] == 16
+
+
+def test_success_takes_errors_and_the_retry_cycle_away() -> None:
+    record = with_status(a_record(lastErrors=[{}], retryCycleStartTime=NOW), succeeded("Create", now=INSTANT))
+
+    assert record.status.keys() == {"lastOperation"}
+    assert record.was_created
+
+
+def test_a_passing_failure_will_be_retried() -> None:
+    patch = failed(a_record(retryCycleStartTime=NOW), [RETRYABLE], retry_duration=timedelta(hours=12), now=LATER)
+
+    assert patch["lastOperation"]["state"] == "Error"
+    assert patch["lastOperation"]["description"] == (
+        'Flow "Shoot cluster creation" encountered task errors: [task "Waiting for etcd" failed: no volume]'
+        " Operation will be retried."
+    )
+    assert patch["lastErrors"] == [
+        {
+            "taskID": "Waiting for etcd",
+            "description": 'task "Waiting for etcd" failed: no volume',
+            "codes": ["ERR_INFRA_RESOURCES_DEPLETED"],
+            "lastUpdateTime": "2026-01-02T04:04:05Z",
+        }
+    ]
+
+
+@pytest.mark.parametrize("code", sorted(NON_RETRYABLE))
+def test_some_codes_end_the_trying(code: str) -> None:
+    failures = [RETRYABLE, RETRYABLE._replace(codes=(code,))]
+    patch = failed(a_record(retryCycleStartTime=NOW), failures, retry_duration=timedelta(hours=12), now=LATER)
+
+    assert patch["lastOperation"]["state"] == "Failed"
+    assert not patch["lastOperation"]["description"].endswith("retried.")
+    assert patch["retryCycleStartTime"] is None
+
+
+def test_the_retry_duration_ends_the_trying() -> None:
+    record = a_record(retryCycleStartTime=NOW)
+
+    assert (
+        failed(record, [RETRYABLE], retry_duration=timedelta(hours=1), now=LATER)["lastOperation"]["state"] == "Error"
+    )
+    assert (
+        failed(record, [RETRYABLE], retry_duration=timedelta(minutes=59), now=LATER)["lastOperation"]["state"]
+        == "Failed"
+    )
+
+
+def test_an_unfit_seed_is_told_once() -> None:
+    patch = seed_unfit("Create", {}, "it is not ready.", now=INSTANT)
+    assert patch is not None
+    assert patch["lastOperation"]["state"] == "Error"
+
+    assert seed_unfit("Create", patch["lastOperation"], "it is not ready.", now=LATER) is None
+    assert seed_unfit("Create", patch["lastOperation"], "it is deaf.", now=LATER) is not None
+
+
+def test_care_reports_what_changed_and_keeps_the_time_of_what_did_not() -> None:
+    status = cared({}, {}, has_workers=True, now=INSTANT)
+    assert cared(status, {}, has_workers=True, now=LATER) == {}
+
+    patch = cared(status, {"EveryNodeReady": "Node 3 is silent."}, has_workers=True, now=LATER)
+    nodes = next(each for each in patch["conditions"] if each["type"] == "EveryNodeReady")
+    others = [each for each in patch["conditions"] if each["type"] != "EveryNodeReady"]
+    assert (nodes["status"], nodes["message"]) == ("False", "Node 3 is silent.")
+    assert nodes["lastTransitionTime"] == "2026-01-02T04:04:05Z"
+    assert {each["lastTransitionTime"] for each in others} == {NOW}
+    assert "constraints" not in patch
+
+
+# ---------------------------------------------------------------------------------------------- seeds
+
+
+def seen_seed(**changes: Any) -> Document:
+    return merged(a_seed(ready=False, metadata={"generation": 1}), changes)
+
+
+def patch_of(
+    seed: Document, findings: SeedFindings | None = None, *, now: datetime = INSTANT, **configuration: Any
+) -> Document:
+    return seed_status_patch(
+        seed, configured(a_configuration(**configuration)), findings or SeedFindings(), identity=IDENTITY, now=now
+    )
+
+
+def settled_seed(**changes: Any) -> Document:
+    seed = seen_seed()
+    return merged(merged(seed, {"status": patch_of(seed)}), changes)
+
+
+def test_a_settled_seed_needs_no_report() -> None:
+    assert patch_of(settled_seed(), now=LATER) == {}
+
+
+@pytest.mark.parametrize("kind", ["GardenletReady", "SeedSystemComponentsHealthy"])
+def test_a_condition_turned_unknown_is_put_right(kind: str) -> None:
+    seed = settled_seed()
+    conditions = [
+        condition | ({"status": "Unknown"} if condition["type"] == kind else {})
+        for condition in seed["status"]["conditions"]
+    ]
+    (put_right,) = patch_of(merged(seed, {"status": {"conditions": conditions}}))["conditions"]
+
+    assert (put_right["type"], put_right["status"]) == (kind, "True")
+
+
+def test_a_new_generation_is_observed_without_a_flicker() -> None:
+    patch = patch_of(settled_seed(metadata={"generation": 2}), now=LATER)
+
+    assert patch["observedGeneration"] == 2
+    assert patch["lastOperation"]["state"] == "Succeeded"
+    assert "conditions" not in patch
+
+
+def test_resources_that_the_configuration_does_not_name_stay() -> None:
+    assert "capacity" not in patch_of(seen_seed(), resources=None)
+
+
+def test_buckets_matter_to_seeds_with_backup_only() -> None:
+    findings = SeedFindings(bucket_problem="No credentials.")
+
+    assert {each["type"] for each in patch_of(seen_seed(), findings)["conditions"]} == {
+        "GardenletReady",
+        "SeedSystemComponentsHealthy",
+    }
+    patch = patch_of(seen_seed(spec={"backup": {"provider": "aws"}}), findings)
+    assert patch["lastOperation"]["state"] == "Error"
+    bucket = next(each for each in patch["conditions"] if each["type"] == "BackupBucketsReady")
+    assert (bucket["status"], bucket["reason"]) == ("False", "BackupBucketsError")
+
+
+@pytest.mark.parametrize(
+    ("capacity", "reserved", "expected"),
+    [
+        ("250", "10", "240"),
+        (250, 10, 240),
+        (250, "10", 240),
+        ("10Gi", "1Gi", "9Gi"),
+        ("10Gi", "512Mi", "10200547328"),
+        ("2", "500m", "1500m"),
+        ("5", "5", "0"),
+        ("1k", "1", "999"),
+        ("1e3", "1", "999"),
+        (2, "500m", 1.5),
+        ("1", "1u", "999999u"),
+    ],
+)
+def test_what_is_reserved_is_taken_off(capacity: str | int, reserved: str | int, expected: str | float) -> None:
+    assert allocatable({"x": capacity, "y": "7"}, {"x": reserved}) == {"x": expected, "y": "7"}
+
+
+def test_a_seed_is_fit_when_it_is_up_to_date_ready_and_healthy() -> None:
+    assert fitness(settled_seed(), IDENTITY).problem is None
+    assert fitness(None, IDENTITY).problem is not None
+    assert fitness(settled_seed(metadata={"generation": 2}), IDENTITY).problem == "observed generation outdated."
+    other = gardener_identity("aws-eu1", "2.0.0")
+    assert fitness(settled_seed(), other).problem == "observed Gardener version not up to date."
+    for kind in ("GardenletReady", "SeedSystemComponentsHealthy"):
+        conditions = [
+            a_condition(each, "False" if each == kind else "True")
+            for each in ("GardenletReady", "SeedSystemComponentsHealthy")
+        ]
+        unready = settled_seed(status={"conditions": conditions})
+        assert fitness(unready, IDENTITY).problem == f"condition {kind} is not True."
+        assert fitness(merged(unready, {"metadata": {"deletionTimestamp": NOW}}), IDENTITY).problem is None
+
+
+def test_only_the_exact_word_stops_a_seed() -> None:
+    stop = "shoot.gardener.cloud/emergency-stop-reconciliations"
+
+    assert fitness(settled_seed(metadata={"annotations": {stop: "true"}}), IDENTITY).is_stopped
+    assert not fitness(settled_seed(metadata={"annotations": {stop: "True"}}), IDENTITY).is_stopped
+
+
+# ---------------------------------------------------------------------------------------------- failures
+
+
+def test_requested_failures_are_read() -> None:
+    one, two = parse_failure_requests("etcd=ERR_INFRA_DEPENDENCIES,times=2; machines=ERR_INFRA_QUOTA_EXCEEDED")
+
+    assert (one.step, one.code, one.times) == ("etcd", "ERR_INFRA_DEPENDENCIES", 2)
+    assert two.times is None
+    assert parse_failure_requests("") == ()
+
+
+@pytest.mark.parametrize("text", ["etcd", "etcd=", "etcd=ERR", "etcd=ERR_INFRA_DEPENDENCIES,times=x", "=ERR"])
+def test_what_is_no_request_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no"):
+        parse_failure_requests(text)
+
+
+def test_backoff_doubles_up_to_its_cap_and_is_drawn_from_the_upper_half() -> None:
+    assert [backoff_seconds(number, 0.0) for number in (1, 2, 3, 4)] == [0.5, 1, 2, 4]
+    assert backoff_seconds(3, 0.5) == 3
+    assert backoff_seconds(10_000, 0.999) < 300
