@@ -198,7 +198,8 @@ async def test_a_redelivered_request_is_known(desk: Desk) -> None:
     await desk.apply(a_shoot(), origin=RequestOrigin(1, 7))
 
     assert await desk.writer.is_superseded(APOLLO, RequestOrigin(1, 7), desk.reads())
-    assert not await desk.writer.is_superseded(APOLLO, RequestOrigin(1, 8), desk.reads())
+    for _ in range(2):
+        assert not await desk.writer.is_superseded(APOLLO, RequestOrigin(1, 8), desk.reads())
 
 
 async def test_a_shoot_is_bound_by_name(desk: Desk) -> None:

@@ -29,6 +29,9 @@ ATTEMPTS = 25
 LONGEST_PAUSE_SECONDS = 0.25
 """Between attempts after the first few: another write takes about a millisecond."""
 
+NO_VERSION = 2**52
+"""A version that no object ever has: a write based on it tells the order of requests, and is then refused."""
+
 SUPERSEDED = "a newer request on this object was taken meanwhile; this one changed nothing"
 
 Outcome = Literal["created", "configured", "unchanged", "deleted", "deleting", "superseded"]
@@ -176,13 +179,14 @@ class Writer:
         return await self._insist(key, attempt, reads, also=(ObjectKey("seed", "", seed_name),))
 
     async def is_superseded(self, key: ObjectKey, origin: RequestOrigin, reads: Reads) -> bool:
-        """Whether this durable request, or one after it, was carried out on the object already."""
+        """Whether this durable request, or one after it, was carried out on the object already. Writes nothing."""
         reads.forget(key)
         base = await reads.get(key)
         if base is None:
             return False
+        nobodys = msgspec.structs.replace(base, version=NO_VERSION)
         try:
-            return isinstance(await self._store.update(base, base.document(), origin=origin), Superseded)
+            return isinstance(await self._store.update(nobodys, base.document(), origin=origin), Superseded)
         except (Conflict, NotFound):
             return False
 
