@@ -3,6 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -20,7 +21,7 @@ async def own_scheduler(client: Client) -> None:
     jetstream = client.jetstream()  # pyright: ignore[reportUnknownMemberType]
     work = await jetstream.pull_subscribe("garden.queue.scheduling.mine.>", durable="scheduling-mine", stream="QUEUES")
 
-    async def ask(tail: str, body: object = None) -> dict[str, object]:
+    async def ask(tail: str, body: object = None) -> Any:
         payload = json.dumps(body).encode() if body else b""
         return json.loads((await client.request(f"garden.api.{tail}", payload, timeout=5)).data)
 
@@ -31,9 +32,9 @@ async def own_scheduler(client: Client) -> None:
             continue
         for message in messages:
             namespace, name = message.subject.split(".", 5)[4:]
-            seeds = (await ask("list.seed"))["result"]["items"]  # pyright: ignore[reportIndexIssue, reportUnknownVariableType]
-            for seed in sorted(seeds, key=lambda seed: seed["metadata"]["name"], reverse=True):  # pyright: ignore
-                answer = await ask("bind", {"namespace": namespace, "name": name, "seed": seed["metadata"]["name"]})
+            seeds = [seed["metadata"]["name"] for seed in (await ask("list.seed"))["result"]["items"]]
+            for seed in sorted(seeds, reverse=True):
+                answer = await ask("bind", {"namespace": namespace, "name": name, "seed": seed})
                 if answer["ok"]:
                     break
             await message.ack()

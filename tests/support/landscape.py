@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +83,7 @@ class Landscape:
 
 
 @contextlib.asynccontextmanager
-async def a_landscape(directory: Path, *arguments: str, ready_within: float = 60) -> AsyncIterator[Landscape]:
+async def a_landscape(directory: Path, *arguments: str, ready_within: float = 60) -> AsyncGenerator[Landscape]:
     """Start `gardenbus up` in a directory, and stop it in the end."""
     log = (directory.parent / f"{directory.name}-up.log").open("wb")
     process = await asyncio.create_subprocess_exec(

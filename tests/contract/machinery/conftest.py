@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -34,7 +34,7 @@ class Joint:
     store: RedisStore
     nats: Server
     redis: Server
-    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    tasks: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
 
     def start_relay(self, name: str = "one", *, ttl: float = 1.0) -> asyncio.Task[None]:
         """Run a relay in the background."""
@@ -100,7 +100,7 @@ class Joint:
         await eventually(empty, within=15)
 
     @contextlib.asynccontextmanager
-    async def informer(self, kinds: Sequence[str]) -> AsyncIterator[Informer]:
+    async def informer(self, kinds: Sequence[str]) -> AsyncGenerator[Informer]:
         """A running informer."""
         informer = Informer(self.store, self.bus, SUBJECTS, kinds)
         await informer.start()

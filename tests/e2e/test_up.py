@@ -1,0 +1,265 @@
+"""`gardenbus up`, `down` and `status`, and the commands that speak to what is up."""
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.support.builders import a_cloudprofile, a_project, a_shoot
+from tests.support.eventually import eventually
+from tests.support.landscape import GARDENBUS
+
+pytestmark = pytest.mark.slow
+
+
+class Ended(NamedTuple):
+    code: int
+    stdout: str
+    stderr: str
+
+
+async def gardenbus(*arguments: str, within: float = 90) -> Ended:
+    process = await asyncio.create_subprocess_exec(
+        str(GARDENBUS),
+        *arguments,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    stdout, stderr = await asyncio.wait_for(process.communicate(), within)
+    assert process.returncode is not None
+    return Ended(process.returncode, stdout.decode(), stderr.decode())
+
+
+def described(directory: Path) -> dict[str, Any]:
+    return json.loads((directory / "landscape.json").read_text())
+
+
+def pid_of(directory: Path, name: str) -> int | None:
+    return next(service["pid"] for service in described(directory)["services"] if service["name"] == name)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def a_gardenlet(name: str = "seed-a", shoots: int = 2) -> dict[str, Any]:
+    return {
+        "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
+        "kind": "GardenletConfiguration",
+        "resources": {"capacity": {"shoots": shoots}},
+        "backend": {"type": "local", "stepSeconds": 0.02},
+        "seedConfig": {
+            "metadata": {"name": name},
+            "spec": {"provider": {"type": "aws", "region": "eu-west-1", "zones": ["eu-west-1a"]}},
+        },
+    }
+
+
+def a_landscape_file(directory: Path, *documents: dict[str, Any]) -> Path:
+    file = directory / "landscape.yaml"
+    standard = [a_gardenlet(), a_project(), a_cloudprofile()]
+    file.write_text("\n---\n".join(json.dumps(document) for document in [*standard, *documents]))
+    return file
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Path]:
+    directory = tmp_path / "state"
+    yield directory
+    await gardenbus("down", "--dir", str(directory))
+
+
+async def test_a_landscape_settles_and_goes_on_where_it_was(place: Path, tmp_path: Path):
+    shoots = [a_shoot("apollo"), a_shoot("artemis"), a_shoot("icarus"), a_shoot("far", spec={"region": "moon-1"})]
+    file = a_landscape_file(tmp_path, *shoots)
+
+    first = await gardenbus("up", "--dir", str(place), "-f", str(file), "--exit-when-settled")
+
+    assert first.code == 0, first
+    assert "2 shoots without a seed" in first.stdout
+    assert "garden-dev/far: no seed that fits" in first.stdout
+    ports = described(place)["ports"]
+    assert described(place)["state"] == "stopped"
+    assert all(service["pid"] is None for service in described(place)["services"])
+
+    again = await gardenbus("up", "--dir", str(place), "--detach")
+
+    assert again.code == 0, again
+    assert described(place)["ports"] == ports
+    listed = json.loads((await gardenbus("get", "shoots", "--dir", str(place), "-o", "json")).stdout)["items"]
+    seeds = {shoot["metadata"]["name"]: shoot["spec"].get("seedName") for shoot in listed}
+    assert seeds["far"] is None
+    assert sorted(map(str, seeds.values())) == ["None", "None", "seed-a", "seed-a"]
+
+
+async def test_what_dies_is_started_again_and_landscape_json_says_so(place: Path, tmp_path: Path):
+    up = await gardenbus(
+        "up", "--dir", str(place), "-f", str(a_landscape_file(tmp_path)), "--detach", "--replicas", "scheduler=2"
+    )
+    assert up.code == 0, up
+    names = [service["name"] for service in described(place)["services"]]
+    assert names == ["nats", "redis", "relay", "apiserver", "scheduler-1", "scheduler-2", "lifecycle", "gardenlet"]
+    assert (await gardenbus("status", "--dir", str(place))).code == 0
+
+    for name in ("scheduler-2", "nats", "redis"):
+        victim = pid_of(place, name)
+        assert victim is not None
+        os.kill(victim, signal.SIGKILL)
+
+        async def has_another(name: str = name, victim: int = victim) -> None:
+            pid = pid_of(place, name)
+            assert pid is not None
+            assert pid != victim
+            assert is_alive(pid)
+
+        await eventually(has_another, within=20)
+
+    async def healthy() -> None:
+        status = await gardenbus("status", "--dir", str(place), "-o", "json")
+        assert status.code == 0, status
+        assert {service["state"] for service in json.loads(status.stdout)["services"]} == {"ready"}
+
+    await eventually(healthy, within=30, every=0.5)
+    assert "scheduler-2 was killed by SIGKILL, starting it again" in (place / "logs/up.log").read_text()
+
+    pids = [service["pid"] for service in described(place)["services"]]
+    down = await gardenbus("down", "--dir", str(place))
+    assert down.code == 0, down
+    assert not any(map(is_alive, pids))
+    assert (await gardenbus("status", "--dir", str(place))).code == 3
+
+
+async def test_one_directory_has_one_supervisor_and_two_landscapes_do_not_disturb_each_other(
+    place: Path, tmp_path: Path
+):
+    other = tmp_path / "other"
+    file = str(a_landscape_file(tmp_path, a_shoot("apollo")))
+    try:
+        assert (await gardenbus("up", "--dir", str(place), "--detach", "-f", file)).code == 0
+        assert (await gardenbus("up", "--dir", str(other), "--detach")).code == 0
+
+        second = await gardenbus("up", "--dir", str(place))
+        assert second.code == 1
+        assert "in use by another" in second.stderr
+
+        assert not set(described(place)["ports"].values()) & set(described(other)["ports"].values())
+        assert "no shoot found" in (await gardenbus("get", "shoots", "--dir", str(other))).stderr
+        assert "apollo" in (await gardenbus("get", "shoots", "--dir", str(place))).stdout
+    finally:
+        await gardenbus("down", "--dir", str(other))
+
+
+async def test_what_a_killed_supervisor_leaves_behind_is_ended_by_the_next_up(place: Path):
+    assert (await gardenbus("up", "--dir", str(place), "--detach")).code == 0
+    before = described(place)
+    pids = [service["pid"] for service in before["services"]]
+    os.kill(before["supervisor_pid"], signal.SIGKILL)
+
+    again = await gardenbus("up", "--dir", str(place), "--detach")
+
+    assert again.code == 0, again
+    assert not any(map(is_alive, pids))
+    assert described(place)["ports"] == before["ports"]
+
+
+async def test_running_servers_are_used_under_a_prefix_of_their_own(place: Path, tmp_path: Path):
+    guest = tmp_path / "guest"
+    assert (await gardenbus("up", "--dir", str(place), "--detach")).code == 0
+    host = described(place)
+    try:
+        up = await gardenbus(
+            "up", "--dir", str(guest), "--detach", "--nats-url", host["nats_url"], "--redis-url", host["redis_url"],
+            "--prefix", "guest", "-f", str(a_landscape_file(tmp_path)),
+        )  # fmt: skip
+
+        assert up.code == 0, up
+        assert [service["pid"] for service in described(guest)["services"][:2]] == [None, None]
+        assert described(guest)["prefix"] == "guest"
+        assert (
+            "project.core.gardener.cloud/dev"
+            in (await gardenbus("get", "projects", "--dir", str(guest), "-o", "name")).stdout
+        )
+        assert "no project found" in (await gardenbus("get", "projects", "--dir", str(place))).stderr
+    finally:
+        await gardenbus("down", "--dir", str(guest))
+
+
+async def test_ctrl_c_stops_everything(place: Path):
+    process = await asyncio.create_subprocess_exec(
+        str(GARDENBUS), "up", "--dir", str(place), stdout=asyncio.subprocess.DEVNULL, stdin=asyncio.subprocess.DEVNULL
+    )
+
+    async def ready() -> None:
+        assert (place / "landscape.json").exists()
+        assert described(place)["state"] == "ready"
+
+    await eventually(ready, within=60)
+    pids = [service["pid"] for service in described(place)["services"]]
+
+    process.send_signal(signal.SIGINT)
+
+    assert await asyncio.wait_for(process.wait(), 20) == 0
+    assert not any(map(is_alive, pids))
+
+
+async def test_the_commands_do_what_they_say(place: Path, tmp_path: Path):
+    at = ("--dir", str(place))
+    file = a_landscape_file(tmp_path)
+    assert (await gardenbus("up", *at, "--detach", "-f", str(file))).code == 0
+    shoots = tmp_path / "shoots.json"
+    shoots.write_text(json.dumps({"kind": "List", "items": [a_shoot("apollo"), a_shoot("far", spec={"region": "x"})]}))
+
+    applied = await gardenbus("apply", "-f", str(shoots), *at)
+    assert applied.code == 0, applied
+    assert applied.stdout.splitlines() == ["Shoot garden-dev/apollo created", "Shoot garden-dev/far created"]
+    repeated = await gardenbus("apply", "-f", str(shoots), *at)
+    assert "unchanged" in repeated.stdout
+
+    async def placed() -> None:
+        wide = await gardenbus("get", "shoot", "apollo", *at, "-o", "wide")
+        assert "seed-a" in wide.stdout
+        assert "100%" in wide.stdout
+
+    await eventually(placed, within=30, every=0.5)
+    assert (await gardenbus("get", "shoot/apollo", *at, "-o", "name")).stdout == "shoot.core.gardener.cloud/apollo\n"
+    assert "seedName: seed-a" in (await gardenbus("get", "shoot", "apollo", *at, "-o", "yaml")).stdout
+    assert "1/2" in (await gardenbus("get", "seeds", *at)).stdout
+    assert "SchedulingSuccessful" in (await gardenbus("describe", "shoot", "apollo", *at)).stdout
+    assert "SchedulingFailed" in (await gardenbus("events", "shoot", "far", *at)).stdout
+    explained = await gardenbus("explain", "garden-dev/far", *at, "-o", "json")
+    assert json.loads(explained.stdout)["considered"]["rejections"][0]["seed"] == "seed-a"
+    assert "1/2" in (await gardenbus("top", *at)).stdout
+
+    refused = await gardenbus("delete", "shoot", "apollo", "-n", "garden-dev", *at)
+    assert refused.code == 1
+    assert "confirmation" in refused.stderr
+    assert (await gardenbus("delete", "shoot", "apollo", "-n", "garden-dev", "--confirm", *at)).code == 0
+
+    async def gone() -> None:
+        missing = await gardenbus("get", "shoot", "apollo", "-n", "garden-dev", *at)
+        assert missing.code == 1, missing
+        assert "NotFound" in missing.stderr
+
+    await eventually(gone, within=30, every=0.5)
+
+
+async def test_ends_are_told_by_exit_codes(tmp_path: Path):
+    at = ("--dir", str(tmp_path / "nothing"))
+
+    assert (await gardenbus("get", "shoots", *at)).code == 3
+    assert (await gardenbus("get", "shoots", "--nats-url", "nats://127.0.0.1:1")).code == 3
+    assert (await gardenbus("status", *at)).code == 3
+    assert (await gardenbus("get")).code == 2
+    assert (await gardenbus("apply", "-f", str(tmp_path / "missing.yaml"), *at)).code == 2
+    assert (await gardenbus("up", "--replicas", "nats=3", *at)).code == 2
+    assert (await gardenbus("down", *at)).code == 0
