@@ -43,6 +43,15 @@ class StoreUnderTest:
         await self.outbox.lead(86_400)
         await self.outbox.open(version, gain)
 
+    async def fence(self) -> None:
+        """Close it as a restart does: on Redis by loading the library anew, which closes every landscape there."""
+        if isinstance(self.store, MemoryStore):
+            self.store.fence()
+        elif self.connection is not None:
+            await self.connection.command("FUNCTION", "DELETE", "gardenbus")
+            await self.connection.ensure_library()
+        assert not (await self.outbox.lead(86_400)).is_open
+
     async def pass_time(self, seconds: float) -> None:
         """Let time go by, for the store too."""
         self.clock.advance(seconds)

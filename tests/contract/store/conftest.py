@@ -1,11 +1,19 @@
 """One store for each test, twice: in memory and on Redis."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tests.support.servers import Server
+from tests.support.servers import Server, start_redis
 from tests.support.stores import StoreUnderTest, in_memory, on_redis
+
+
+@pytest.fixture(scope="session")
+def store_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A redis-server of the stores' tests' own: some load the function library anew, which fences every landscape."""
+    server = start_redis(tmp_path_factory.mktemp("redis"))
+    yield server
+    server.stop()
 
 
 @pytest.fixture(params=["memory", "redis"])
@@ -14,7 +22,7 @@ async def closed(request: pytest.FixtureRequest) -> AsyncIterator[StoreUnderTest
     if request.param == "memory":
         yield in_memory(is_open=False)
         return
-    server: Server = request.getfixturevalue("shared_redis_server")
+    server: Server = request.getfixturevalue("store_server")
     kit = on_redis(server.url)
     yield kit
     await kit.store.close()

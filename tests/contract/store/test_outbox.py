@@ -27,7 +27,7 @@ async def test_a_store_that_nobody_opened_reads_and_refuses_every_write(closed: 
     await closed.open()
     seed = await closed.created(a_seed())
     shoot = await closed.created(a_shoot())
-    await fence(closed)
+    await closed.fence()
     seen = (await closed.store.usage()).gains
     store = closed.store
     for write in (
@@ -50,16 +50,6 @@ async def test_a_store_that_nobody_opened_reads_and_refuses_every_write(closed: 
     assert await store.delete(seed) is None
 
 
-async def fence(kit: StoreUnderTest) -> None:
-    """Close it as a restart does: on Redis, by loading the library anew."""
-    if kit.connection is None:
-        getattr(kit.store, "fence")()  # noqa: B009  only the store in memory can
-    else:
-        await kit.connection.command("FUNCTION", "DELETE", "gardenbus")
-        await kit.connection.ensure_library()
-    assert not (await kit.outbox.lead(86_400)).is_open
-
-
 async def test_versions_leap_when_the_store_opens_above_what_either_side_knows(closed: StoreUnderTest) -> None:
     await closed.open(version=5000, gain=7)
     seed = await closed.created(a_seed())
@@ -68,7 +58,7 @@ async def test_versions_leap_when_the_store_opens_above_what_either_side_knows(c
     await closed.open(version=9_000_000, gain=99)
     next_one = await closed.created(a_seed("next"))
     assert next_one.version == seed.version + 1, "it was open already"
-    await fence(closed)
+    await closed.fence()
     await closed.open()
     assert (await closed.created(a_seed("last"))).version > next_one.version + store_answers.VERSION_LEAP
 

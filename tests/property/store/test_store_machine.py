@@ -1,0 +1,447 @@
+"""Random operations on the store in memory and on Redis: every answer, every entry of news and the end are the same.
+
+Besides that, what must always hold holds on both: no bind above the allocatable shoots, versions never used twice nor
+going back, usage as counted from the objects, and no deleted object raised by an older request.
+"""
+
+import asyncio
+import os
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import groupby
+from typing import Any, cast
+
+import msgspec
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from gardenbus.common.errors import GardenbusError
+from gardenbus.common.ports.bus import StreamPosition
+from gardenbus.common.ports.outbox import News, ObjectNews, OutboxPage, Restored, WorkNews
+from gardenbus.common.ports.store import BindReply, EventRecord, Gains, Guard, RequestOrigin, Superseded
+from gardenbus.common.resources.document import Document, StoredObject
+from gardenbus.common.resources.keys import ObjectKey
+from tests.support.builders import NOW, a_condition, a_project, a_region_configmap, a_seed, a_shoot, merged
+from tests.support.servers import Server
+from tests.support.stores import StoreUnderTest, a_binding, a_parking, in_memory, on_redis
+
+EXAMPLES = int(os.environ.get("STORE_MACHINE_EXAMPLES", "40"))
+"""The same few every time; 100 or more are drawn anew."""
+
+CREATED = 1_767_323_045_000_000_000
+SHOOTS = [ObjectKey("shoot", "garden-dev", f"s{number}") for number in range(5)]
+SEEDS = [ObjectKey("seed", "", name) for name in ("x", "y")]
+PROJECTS = [ObjectKey("project", "", name) for name in ("p", "q")]
+OTHERS = [ObjectKey("configmap", "garden", "regions"), ObjectKey("secret", "garden", "owned")]
+KEYS = [*SHOOTS, *SEEDS, *PROJECTS, *OTHERS]
+SCHEDULERS = ("default-scheduler", "mine")
+
+_UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
+_EVENT_ID = re.compile(r"\b[0-9a-f]{40}\b")
+_EXAMPLE = re.compile(r", for example [^)]*\)")
+
+keys = st.sampled_from(KEYS)
+seed_names = st.sampled_from(["x", "y", None])
+small = st.integers(0, 3)
+placements = st.tuples(st.sampled_from(SHOOTS), st.sampled_from(SEEDS), small, small)
+finalizers = st.sampled_from([[], ["a"], ["a", "b"], ["gardener"]])
+
+
+def changing(values: st.SearchStrategy[Any], *path: str) -> st.SearchStrategy[Document]:
+    """Manifests that set one field."""
+
+    def nested(value: Any) -> Document:
+        for field in reversed(path):
+            value = {field: value}
+        return cast("Document", value)
+
+    return values.map(nested)
+
+
+shoot_changes = st.one_of(
+    changing(seed_names, "spec", "seedName"),
+    changing(seed_names, "status", "seedName"),
+    changing(small, "spec", "purpose"),
+    changing(small.map(str), "spec", "cloudProfile", "name"),
+)
+seed_changes = st.one_of(
+    changing(st.sampled_from(["0", "1", "1500m", "3", None]), "status", "allocatable", "shoots"),
+    changing(small.map(lambda number: [{"key": str(number)}]), "spec", "taints"),
+    changing(
+        st.sampled_from(["True", "?"]).map(lambda it: [a_condition("GardenletReady", it)]), "status", "conditions"
+    ),
+)
+project_changes = changing(small.map(lambda number: f"garden-{number}"), "spec", "namespace")
+other_changes = changing(small.map(str), "data", "a")
+any_changes = st.one_of(
+    changing(finalizers, "metadata", "finalizers"),
+    changing(small.map(str), "metadata", "labels", "a"),
+    changing(small, "status", "n"),
+    changing(st.just("kept"), "metadata", "annotations", "same"),
+)
+CHANGES = {
+    "shoot": shoot_changes,
+    "seed": seed_changes,
+    "project": project_changes,
+    "configmap": other_changes,
+    "secret": other_changes,
+}
+
+
+def first_document(key: ObjectKey, owner_uid: str) -> Document:
+    """What a key holds when it is created."""
+    match key.kind:
+        case "shoot":
+            scheduler = {"schedulerName": "mine"} if key.name == "s4" else {}
+            return a_shoot(key.name, key.namespace, spec=scheduler)
+        case "seed":
+            return a_seed(key.name, shoots="2")
+        case "project":
+            return a_project(key.name, "garden-0")
+        case "configmap":
+            return a_region_configmap(key.name)
+        case _:
+            owners = [{"apiVersion": "v1", "kind": "Seed", "name": "x", "uid": owner_uid}]
+            metadata = {"name": key.name, "namespace": key.namespace, "ownerReferences": owners}
+            return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+
+
+class Side:
+    """One of the two stores, and what was read from it."""
+
+    def __init__(self, kit: StoreUnderTest) -> None:
+        self.kit = kit
+        self.reads: dict[ObjectKey, list[StoredObject]] = {}
+        self.labels: dict[str, str] = {}
+
+    def remember(self, answer: object) -> None:
+        """Keep what was answered, to base later writes on it, stale ones too."""
+        if isinstance(answer, StoredObject):
+            self.labels.setdefault(answer.uid, f"uid-{len(self.labels)}")
+            self.reads.setdefault(answer.key, []).append(answer)
+
+    def read(self, key: ObjectKey, age: int) -> StoredObject:
+        """The newest read of an object, or one that is older."""
+        reads = self.reads[key]
+        return reads[max(0, len(reads) - 1 - age)]
+
+    def text(self, answer: object) -> str:
+        """An answer as comparable text, without what is random."""
+        plain = msgspec.to_builtins(_ordered(answer), builtin_types=(bytes,), order="sorted")
+        text = _EXAMPLE.sub(")", repr(plain))
+        text = _EVENT_ID.sub("event-id", text)
+        return _UID.sub(lambda match: self.labels.get(match.group(), match.group()), text)
+
+
+def _ordered(answer: object) -> object:
+    """The same in an order of its own where the store promises none."""
+    if isinstance(answer, OutboxPage):
+        return [_news(answer.news), sorted(answer.objects.items())]
+    if isinstance(answer, list):
+        return [_ordered(entry) for entry in cast("list[object]", answer)]
+    if isinstance(answer, GardenbusError):
+        return [type(answer).__name__, answer.message]
+    return answer
+
+
+def _news(news: Sequence[News]) -> list[object]:
+    """News without entry ids; work that came in a row by its tail."""
+    ordered: list[object] = []
+    for is_work, entries in groupby(news, lambda entry: isinstance(entry, WorkNews)):
+        run = [[type(entry).__name__, msgspec.structs.replace(entry, entry="")] for entry in entries]
+        ordered += sorted(run, key=repr) if is_work else run
+    return ordered
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """See the module. `url` is set by the test."""
+
+    url = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.sides = [Side(in_memory(is_open=False)), Side(on_redis(self.url))]
+        self.sequence = 1
+        self.floor = 0
+        self.taken: dict[ObjectKey, RequestOrigin] = {}
+        self.newest = 0
+        self.owners: dict[int, tuple[ObjectKey, bool]] = {}
+        self.both(lambda side: side.kit.open())
+        for key in (*SEEDS, *SHOOTS):
+            document = first_document(key, "nobody")
+            self.both(lambda side, document=document: side.kit.store.create(document))
+
+    def teardown(self) -> None:
+        for side in self.sides:
+            self.runner.run(side.kit.store.close())
+        self.runner.close()
+
+    def both(self, call: Callable[[Side], Awaitable[Any]]) -> list[Any]:
+        """Do the same on both sides, demand the same answer, and give both."""
+        answers = [self.runner.run(self._answer(call, side)) for side in self.sides]
+        for side, answer in zip(self.sides, answers, strict=True):
+            side.remember(answer)
+        memory, redis = (side.text(answer) for side, answer in zip(self.sides, answers, strict=True))
+        assert memory == redis
+        return answers
+
+    @staticmethod
+    async def _answer(call: Callable[[Side], Awaitable[Any]], side: Side) -> Any:
+        try:
+            return await call(side)
+        except GardenbusError as error:
+            return error
+
+    def read_again(self, keys: Sequence[ObjectKey]) -> None:
+        """Read objects that a write of several may have changed."""
+        for key in keys:
+            self.both(lambda side, key=key: side.kit.store.get(key))
+
+    def origin(self, age: int | None) -> RequestOrigin | None:
+        """No origin, the next one of the bus (0), or one that is delivered again."""
+        if age is None:
+            return None
+        if age == 0:
+            self.sequence += 1
+        return RequestOrigin(CREATED, max(self.sequence - age, self.floor + 1))
+
+    def check_write(self, key: ObjectKey, origin: RequestOrigin | None, answer: object) -> None:
+        """The order of the requests and of the versions."""
+        before = self.taken.get(key)
+        if origin and before and origin <= before:
+            assert answer == Superseded(before), "an older request changed or raised something"
+        if origin and not isinstance(answer, Superseded | GardenbusError):
+            self.taken[key] = origin
+
+    # ------------------------------------------------------------------------------------------ writes
+
+    @rule(key=keys, data=st.data(), age=st.none() | small, placed=seed_names, gate=st.sampled_from([None, 0, 1]))
+    def create(
+        self, key: ObjectKey, data: st.DataObject, age: int | None, placed: str | None, gate: int | None
+    ) -> None:
+        changes, held = data.draw(any_changes), data.draw(finalizers)
+        origin = self.origin(age)
+
+        async def call(side: Side) -> object:
+            owner = side.reads[SEEDS[0]][-1].uid
+            document = merged(merged(first_document(key, owner), changes), {"metadata": {"finalizers": held}})
+            if key.kind == "shoot" and placed and gate is not None:
+                document = merged(document, {"spec": {"seedName": placed}})
+            seed = ObjectKey("seed", "", placed or "")
+            number = side.read(seed, gate or 0).gate if gate is not None and seed in side.reads else None
+            return await side.kit.store.create(document, origin=origin, last_applied=b"{}", gate=number)
+
+        answers = self.both(call)
+        self.check_write(key, origin, answers[1])
+
+    def known(self, data: st.DataObject) -> ObjectKey:
+        """A key that was read before."""
+        return data.draw(st.sampled_from(sorted(self.sides[0].reads)))
+
+    @rule(data=st.data(), stale=st.sampled_from([0, 0, 0, 0, 1, 2]), age=st.none() | small, bump=st.booleans())
+    def update(self, data: st.DataObject, stale: int, age: int | None, bump: bool) -> None:
+        key = self.known(data)
+        changes = data.draw(st.one_of(CHANGES[key.kind], any_changes))
+        fences = data.draw(st.sampled_from([None, None, b"[1]", b"[2]"]))
+        origin = self.origin(age)
+
+        async def call(side: Side) -> object:
+            base = side.read(key, stale)
+            document = merged(base.document(), changes)
+            return await side.kit.store.update(
+                base, document, origin=origin, report_fences=fences, bump_generation=bump and not stale
+            )
+
+        self.check_write(key, origin, self.both(call)[1])
+        self.read_again([key])
+
+    @rule(data=st.data(), stale=st.sampled_from([0, 0, 0, 1]), age=st.none() | small, guarded=st.booleans())
+    def delete(self, data: st.DataObject, stale: int, age: int | None, guarded: bool) -> None:
+        key = self.known(data)
+        guards = [Guard("usage", key.name, "in use"), Guard("references", key.stored, "referred to")] if guarded else []
+        origin = self.origin(age)
+        answers = self.both(lambda side: side.kit.store.delete(side.read(key, stale), origin=origin, guards=guards))
+        self.check_write(key, origin, answers[1])
+
+    @rule(
+        items=st.lists(
+            st.tuples(st.sampled_from(SHOOTS), st.sampled_from(SEEDS), small, small), min_size=1, max_size=4
+        ),
+        since=small,
+    )
+    def bind(self, items: list[tuple[ObjectKey, ObjectKey, int, int]], since: int) -> None:
+        async def call(side: Side) -> object:
+            bindings = [
+                a_binding(
+                    side.read(shoot, stale // 2),
+                    seed.name,
+                    gate=side.read(seed, gate - 1).gate if gate else None,
+                    spec=merged(side.read(shoot, 0).document()["spec"], {"filled": True}) if gate == 3 else None,
+                )
+                for shoot, seed, stale, gate in items
+            ]
+            return await side.kit.store.bind(bindings, since)
+
+        answers = self.both(call)
+        self.read_again([shoot for shoot, _, _, _ in items])
+        seeds = [seed for _, seed, _, _ in items]
+        outcomes = cast("BindReply", answers[1]).outcomes
+        for seed in {seed for seed, outcome in zip(seeds, outcomes, strict=True) if outcome == "bound"}:
+            self.check_capacity(seed)
+
+    def check_capacity(self, seed: ObjectKey) -> None:
+        """After a bind there are no more shoots than the seed takes."""
+        for side in self.sides:
+            stored = self.runner.run(side.kit.now(seed))
+            used = len(self.runner.run(side.kit.store.shoots_on(seed.name)))
+            places = stored.document()["status"].get("allocatable", {}).get("shoots")
+            assert places is None or used <= {"0": 0, "1": 1, "1500m": 2, "2": 2, "3": 3}[places]
+
+    @rule(
+        shoots=st.lists(st.sampled_from(SHOOTS), min_size=1, max_size=4),
+        late=st.sampled_from([0, 0, 0, 1]),
+        stale=st.sampled_from([0, 0, 0, 1]),
+        number=small,
+    )
+    def park(self, shoots: list[ObjectKey], late: int, stale: int, number: int) -> None:
+        async def call(side: Side) -> object:
+            now = (await side.kit.store.usage()).gains
+            parkings = [
+                a_parking(
+                    side.read(shoot, stale),
+                    seen=Gains(now.objects - late, now.usage),
+                    message=f"refused {number}",
+                    waiting_class=f"class-{number % 2}",
+                    scheduler_name=SCHEDULERS[shoot.name == "s4"],
+                )
+                for shoot in shoots
+            ]
+            return await side.kit.store.park(parkings)
+
+        self.both(call)
+        self.read_again(shoots)
+
+    @rule(scheduler=st.sampled_from(SCHEDULERS), number=st.integers(0, 1), limit=small)
+    def wake(self, scheduler: str, number: int, limit: int) -> None:
+        self.both(lambda side: side.kit.store.wake(scheduler, f"class-{number}", limit))
+
+    @rule(
+        what=st.sampled_from(["event", "fence", "again", "repeat", "requeue", "time", "look"]),
+        key=keys,
+        seed=st.sampled_from(SEEDS),
+        number=small,
+    )
+    def do_something_rare(self, what: str, key: ObjectKey, seed: ObjectKey, number: int) -> None:
+        async def call(side: Side) -> object:
+            store, outbox = side.kit.store, side.kit.outbox
+            match what:
+                case "event":
+                    await store.record_event(EventRecord(key, "uid", "Normal", "Tested", str(number), "tester"))
+                case "fence":
+                    return await store.accept_fence(seed.name, number % 2, number)
+                case "again":
+                    await store.announce_again(key, seed.name)
+                case "repeat":
+                    await outbox.reannounce(self.newest - 5 * number)
+                case "requeue":
+                    await outbox.requeue_pending()
+                case "time":
+                    side.kit.clock.advance(60)
+                case _:
+                    owner = side.reads[SEEDS[0]][-1].uid
+                    page = await store.list_page(key.kind, limit=2)
+                    token = page.continue_token
+                    rest = await store.list_page(key.kind, limit=2, continue_token=token) if token else None
+                    return [dict(await store.census()), await store.dependents(owner), page, rest]
+            return None
+
+        self.both(call)
+
+    # ------------------------------------------------------------------------------------------ the relay
+
+    @rule()
+    def announce(self) -> None:
+        """The whole outbox at once: work that comes in a row has no order that could be cut in the same place."""
+
+        async def call(side: Side) -> object:
+            page = await side.kit.outbox.head(100_000)
+            await side.kit.outbox.trim(page.news[-1].entry if page.news else None, {"OBJECTS": StreamPosition(1, 2)})
+            return page
+
+        page = cast("OutboxPage", self.both(call)[1])
+        for entry in page.news:
+            if isinstance(entry, ObjectNews):
+                known = self.owners.setdefault(entry.version, (entry.key, entry.verb == "deleted"))
+                assert known == (entry.key, entry.verb == "deleted") or not entry.uid, "a version was used twice"
+
+    @rule()
+    @precondition(lambda self: self.sequence % 3 == 0)
+    def bury(self) -> None:
+        self.floor = self.sequence
+        self.both(lambda side: side.kit.outbox.bury("9999", StreamPosition(CREATED, self.floor)))
+
+    @rule(key=keys, ahead=small, deleted=st.booleans(), again=st.booleans(), seed=seed_names)
+    def lose_the_newest_write(self, key: ObjectKey, ahead: int, deleted: bool, again: bool, seed: str | None) -> None:
+        """The store comes back without a write that the bus has: it is put back, then the store opens."""
+        uid = f"00000000-0000-4000-8000-{self.newest:012}"
+
+        async def call(side: Side) -> object:
+            await side.kit.fence()
+            newest = (await side.kit.store.list_page(key.kind)).version
+            current = await side.kit.store.get(key)
+            version = newest + ahead if ahead or not current else current.version
+            version += not current and not ahead  # every version belongs to one object
+            known = current.uid if current and again else uid
+            side.labels.setdefault(known, f"uid-{len(side.labels)}")
+            system = {"uid": known, "generation": 2, "creationTimestamp": NOW}
+            placed = {"spec": {"seedName": seed}} if key.kind == "shoot" else {}
+            document = merged(merged(first_document(key, "nobody"), {"metadata": system}), placed)
+            answer = await side.kit.outbox.restore(Restored(key, known, version, None if deleted else document))
+            await side.kit.outbox.open(max(version, newest), 3)
+            return answer
+
+        self.both(call)
+        self.read_again([key])
+
+    # ------------------------------------------------------------------------------------------ what always holds
+
+    @invariant()
+    def both_hold_the_same(self) -> None:
+        async def call(side: Side) -> object:
+            store = side.kit.store
+            waiting = [sorted(await store.waiting(name), key=lambda entry: entry.waiting_class) for name in SCHEDULERS]
+            return [await store.get_many(KEYS), await store.usage(), waiting]
+
+        self.both(call)
+
+    @invariant()
+    def usage_is_what_the_objects_say(self) -> None:
+        side = self.sides[1]
+        shoots = self.runner.run(side.kit.store.get_many(SHOOTS))
+        for seed in ("x", "y"):
+            counted = [
+                shoot.key for shoot in shoots if shoot and seed in (shoot.parts.seed_name, shoot.parts.status_seed_name)
+            ]
+            assert self.runner.run(side.kit.store.shoots_on(seed)) == counted
+
+    @invariant()
+    def versions_never_go_back(self) -> None:
+        version = self.runner.run(self.sides[1].kit.store.list_page("none")).version
+        assert version >= self.newest
+        self.newest = version
+
+
+def test_the_store_in_memory_and_the_store_on_redis_are_one_store(redis_server: Server) -> None:
+    machine = type("Machine", (StoreMachine,), {"url": redis_server.url})
+    run_state_machine_as_test(  # pyright: ignore[reportUnknownMemberType]
+        machine,
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=35,
+            deadline=None,
+            derandomize=EXAMPLES < 100,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+        ),
+    )
