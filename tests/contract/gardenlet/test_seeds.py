@@ -1,5 +1,6 @@
 """A gardenlet keeps its Seed: registered, reported, well again after silence, and let go in the end."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -155,6 +156,20 @@ async def test_a_deleting_seed_goes_when_its_last_shoot_has_gone(garden: Garden)
     await garden.until_gone(SEED)
 
     assert left_behind(garden.directory / "aws-eu1") == []
+
+
+async def test_a_removed_seed_comes_back_with_its_gardenlet_and_not_before(garden: Garden) -> None:
+    host = await garden.start(a_configuration())
+    await garden.until_ready()
+    await garden.delete(SEED)
+    await garden.until_gone(SEED)
+    await asyncio.sleep(2.5)
+    assert await garden.store.get(SEED) is None
+    assert host.unhealthy() == []
+    await garden.kill(host)
+    await garden.start(a_configuration())
+
+    await garden.until_ready()
 
 
 def left_behind(directory: Path) -> list[str]:

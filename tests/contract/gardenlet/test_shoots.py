@@ -2,7 +2,9 @@
 
 import asyncio
 
-from gardenbus.common.resources.document import section
+import msgspec
+
+from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.keys import Header, ObjectKey
 from gardenbus.gardenlet.decide.flows import shoot_flow
 from tests.support.builders import a_shoot
@@ -13,6 +15,13 @@ APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 SEED = ObjectKey("seed", "", "aws-eu1")
 FAIL = "local.backend.gardenbus.io/fail"
 UNHEALTHY = "local.backend.gardenbus.io/unhealthy"
+
+
+async def warned(garden: Garden, reason: str) -> None:
+    message = await garden.bus.last(garden.subjects.stream("EVENTS"), garden.subjects.event(APOLLO))
+    assert message is not None
+    event: Document = msgspec.json.decode(message.body)
+    assert (event["type"], event["reason"]) == ("Warning", reason)
 
 
 def failing(text: str) -> dict[str, object]:
@@ -106,6 +115,7 @@ async def test_a_failure_that_passes_is_tried_again_where_it_stood(garden: Garde
     assert operation["description"].endswith("Operation will be retried.")
     (error,) = shoot["status"]["lastErrors"]
     assert error["codes"] == ["ERR_INFRA_RESOURCES_DEPLETED"]
+    await eventually(lambda: warned(garden, "ReconcileError"), within=5)
     shoot = await garden.until_state("Succeeded")
     assert "lastErrors" not in shoot["status"]
     record = host.gardenlets["aws-eu1"].backend.load(("garden-dev", "apollo"))

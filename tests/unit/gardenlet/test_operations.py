@@ -174,11 +174,10 @@ def test_a_settled_shoot_waits_for_its_sync() -> None:
     )
 
 
-def test_a_shoot_that_another_life_settled_is_not_built_again() -> None:
+def test_a_shoot_of_which_nothing_is_kept_is_reconciled_at_once() -> None:
     shoot = told(status={"lastOperation": operation("Create", "Succeeded"), "observedGeneration": 2})
 
-    assert action(shoot, later_by=600) == Later("settled", 3000)
-    assert isinstance(action(shoot, later_by=3601), Begin)
+    assert action(shoot) == Begin(Run(operation="Reconcile", generation=2, number=1), resumed=False)
 
 
 def test_an_emergency_stop_holds_everything() -> None:

@@ -17,6 +17,7 @@ Whether now, the first rule that applies (Gardener's `gardenlet/controller/shoot
     | failed before, and its backoff is not over                  | then                          |
     | the seed is not fit to work                                 | Error, again in 15 s          |
     | not a plain Reconcile, generation outdated, or not Succeeded | yes                          |
+    | nothing is kept of it                                       | yes                           |
     | settled                                                     | after the sync period         |
 """
 
@@ -175,7 +176,8 @@ def _when(
         return Later("ignored")
     if is_same_run and record is not None and record.retry_at is not None and now < record.retry_at:
         return Later("backoff", (record.retry_at - now).total_seconds())
-    if operation == "Reconcile" and _observed(told, record) == told.generation and last.get("state") == "Succeeded":
+    is_current = last.get("state") == "Succeeded" and _observed(told, record) == told.generation
+    if record is not None and is_current and operation == "Reconcile":
         remaining = (_instant(last.get("lastUpdateTime"), now) + sync_period - now).total_seconds()
         if remaining > 0:
             return Later("settled", remaining)

@@ -97,7 +97,12 @@ class Gardenlet:
     @property
     def is_healthy(self) -> bool:
         """Whether its rounds succeed; an idle one without a Seed has none to make."""
-        return self.told.seed_is_gone or self.heartbeat.is_healthy
+        return self._is_idle or self.heartbeat.is_healthy
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether its Seed was removed since it was registered: nothing is done until there is one again."""
+        return self.told.seed_is_gone and self.seed.is_registered
 
     # ------------------------------------------------------------------------------------------ listening
 
@@ -151,7 +156,7 @@ class Gardenlet:
 
     async def round(self) -> None:
         """One heartbeat, and what hangs on it."""
-        if self.told.seed_is_gone:
+        if self._is_idle:
             return
         if await self.heartbeat.round() and self.is_active:
             await self.seed.round()

@@ -56,7 +56,7 @@ class SeedReconciler:
         self._findings = SeedFindings(kubernetes_version=backend.kubernetes_version)
         self._cared_at = float("-inf")
         self._registered_at = float("-inf")
-        self._registered = False
+        self.is_registered = False
         self._said: tuple[Document, str] = ({}, "")
         self._said_at = float("-inf")
         self._is_cleared = False
@@ -80,7 +80,7 @@ class SeedReconciler:
     async def round(self) -> None:
         """Register when needed, look after the seed when due, report what is wrong. Called after each renewal."""
         now = self._clock.monotonic()
-        if not self._registered or (self._told.seed is None and not self._told.seed_is_gone):
+        if not self.is_registered or (self._told.seed is None and not self._told.seed_is_gone):
             await self._register(now)
         if self._told.seed is None:
             return
@@ -97,11 +97,11 @@ class SeedReconciler:
 
     async def _register(self, now: float) -> None:
         """Apply the Seed once in the life of this process, and again until it appears; never one that was removed."""
-        if self._told.seed_is_gone and self._registered:
+        if self._told.seed_is_gone and self.is_registered:
             return
         seed = self._told.seed
         if seed is not None and section(seed, "metadata").get("deletionTimestamp"):
-            self._registered = True
+            self.is_registered = True
             return
         if not self._told.is_complete or now - self._registered_at < REGISTER_AGAIN_SECONDS:
             return
@@ -110,7 +110,7 @@ class SeedReconciler:
         except Unavailable as error:
             _log.warning("seed.unregistered", seed=self._key.name, reason=error.message)
             return
-        self._registered, self._registered_at = True, now
+        self.is_registered, self._registered_at = True, now
         _log.info("seed.registered", seed=self._key.name)
 
     async def _care(self, seed: Document) -> None:

@@ -17,6 +17,7 @@ from uuid import uuid4
 import msgspec
 import structlog
 
+from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey
@@ -179,7 +180,7 @@ class ShootReconciler:
             on_progress=lambda record, tasks: self._report_progress(told, record, tasks),
         )
         if result.failures:
-            return self._fail(told, result)
+            return await self._fail(told, result)
         if not result.is_complete:
             return Outcome("stopped", 0.0, "something else is wanted")
         return await self._succeed(told, result.record, run)
@@ -196,7 +197,7 @@ class ShootReconciler:
             return Outcome("deleted", REPEAT_AFTER.total_seconds())
         return Outcome("reconciled", self._jittered("settled", self._settings.sync_period.total_seconds()))
 
-    def _fail(self, told: ShootTold, result: FlowResult) -> Outcome:
+    async def _fail(self, told: ShootTold, result: FlowResult) -> Outcome:
         now = self._clock.now()
         patch = failed(result.record, result.failures, retry_duration=self._settings.retry_duration, now=now)
         attempts = result.record.attempts + 1
@@ -204,9 +205,19 @@ class ShootReconciler:
         record = msgspec.structs.replace(result.record, attempts=attempts, retry_at=now + timedelta(seconds=wait))
         self._keep(told, record, patch)
         reason = "; ".join(failure.message for failure in result.failures)
+        await self._record_failure(told, patch["lastOperation"])
         if patch["lastOperation"]["state"] == "Failed":
             return Outcome("failed", None, reason)
         return Outcome("error", wait, reason)
+
+    async def _record_failure(self, told: ShootTold, operation: Document) -> None:
+        """Leave a Warning Event; it is news, so an outage of the bus may swallow it."""
+        key = ObjectKey("shoot", told.namespace, told.name)
+        reason = "DeleteError" if operation["type"] == "Delete" else "ReconcileError"
+        try:
+            await self._reporter.event(key, told.uid, kind="Warning", reason=reason, message=operation["description"])
+        except Unavailable as error:
+            _log.info("event.lost", shoot=str(key), reason=error.message)
 
     async def _take_down(self, shoot: ShootName, record: ShootRecord, *, is_wanted: Callable[[], bool]) -> Outcome:
         """Take down what is kept of a shoot that is no more, and forget it. Nothing is reported."""
