@@ -33,10 +33,10 @@ _OK = 200
 
 
 class Identity:
-    """Who this process is when it comes back: a name in the state directory that is locked while the process lives.
+    """Who holds a seed's Lease: a name in the state directory that is locked while the process lives.
 
-    So a gardenlet that was killed takes its own Lease up again at once, and two processes on one directory, of which
-    one is a standby, have different names.
+    So a gardenlet that was killed takes its own Lease up again at once, in whichever process it comes back, and of two
+    on one directory, of which one is a standby, each has a name of its own.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -82,7 +82,9 @@ class Host:
         self._bus = bus
         self._subjects = subjects
         self._clock = clock
-        self._identity = Identity(state_directory / ".holders")
+        self._identities = {
+            each.seed_name: Identity(state_directory / ".holders" / each.seed_name) for each in configurations
+        }
         self._session: aiohttp.ClientSession | None = None
         self._backends = {
             each.seed_name: LocalBackend(state_directory / each.seed_name, each.backend, clock)
@@ -95,7 +97,7 @@ class Host:
                 subjects=subjects,
                 clock=clock,
                 backend=self._backends[each.seed_name],
-                identity=self._identity.name,
+                identity=self._identities[each.seed_name].name,
                 probe=self._probe,
                 version=package_version(),
             )
@@ -127,7 +129,8 @@ class Host:
             await self._session.close()
         for backend in self._backends.values():
             await backend.stop()
-        self._identity.release()
+        for identity in self._identities.values():
+            identity.release()
 
     def unhealthy(self) -> list[str]:
         """Seeds whose gardenlet has missed too many rounds."""
