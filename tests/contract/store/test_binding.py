@@ -223,6 +223,16 @@ async def test_a_shoot_counts_on_both_seeds_while_it_moves(kit: StoreUnderTest) 
     assert moved.document()["metadata"]["labels"] == {"name.seed.gardener.cloud/new": "true"}
 
 
+async def test_a_shoot_may_turn_back_to_a_full_seed_that_counts_it_still(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed("old", shoots=1))
+    await kit.created(a_seed("new"))
+    shoot = await kit.created(a_shoot(spec={"seedName": "old"}))
+    shoot = await kit.changed(shoot, merged(shoot.document(), {"status": {"seedName": "old"}}))
+    shoot = await kit.changed(shoot, merged(shoot.document(), {"spec": {"seedName": "new"}}))
+    await kit.changed(shoot, merged(shoot.document(), {"spec": {"seedName": "old"}}))
+    assert (await kit.store.usage()).seeds == {"old": 1, "new": 0}
+
+
 async def test_a_shoot_leaves_its_seeds_when_it_is_gone_and_not_before(kit: StoreUnderTest) -> None:
     await kit.created(a_seed())
     shoot = await kit.created(a_shoot(spec={"seedName": SEED}))

@@ -300,6 +300,30 @@ async def test_everything_above_a_version_can_be_announced_again(kit: StoreUnder
     assert changes[0].uid == shoot.uid
 
 
+async def test_what_is_announced_again_is_each_key_once_as_it_is_now(kit: StoreUnderTest) -> None:
+    gone, back = await kit.created(a_project("gone")), await kit.created(a_project("back"))
+    await kit.store.delete(gone)
+    await kit.store.delete(back)
+    back = await kit.created(a_project("back"))
+    await kit.fresh_news()
+    await kit.outbox.reannounce(0)
+    assert [(entry.key, entry.verb, entry.uid) for entry in await kit.changes()] == [
+        (back.key, "modified", back.uid),
+        (gone.key, "deleted", gone.uid),
+    ]
+
+
+async def test_a_refusal_that_a_restore_took_away_is_written_again(kit: StoreUnderTest) -> None:
+    shoot = await kit.created(a_shoot())
+    await kit.parked(shoot)
+    parked = await kit.now(APOLLO)
+    assert await kit.outbox.restore(from_the_bus(a_shoot(), parked.version + 1000, shoot.uid))
+    restored = await kit.now(APOLLO)
+    assert restored.pending == b""
+    assert (await kit.parked(restored)).outcome == "parked"
+    assert (await kit.now(APOLLO)).pending == parked.pending
+
+
 async def test_a_long_repeat_goes_through_page_by_page(kit: StoreUnderTest) -> None:
     keys = [(await kit.created(a_project(f"p{number:04}"))).key for number in range(1001)]
     await kit.fresh_news()
