@@ -27,6 +27,7 @@ SETTLED_SECONDS = 2.0
 SETTLE_LIMIT_SECONDS = 120.0
 LOOK_SECONDS = 0.25
 API_SECONDS = 30.0
+CANCEL_SECONDS = 0.2
 
 
 class Up:
@@ -70,9 +71,7 @@ class Up:
             say_error(str(error))
             return Exit.REFUSED
         finally:
-            for task in (work, stop, show_start):
-                task.cancel()
-            await asyncio.wait({work, stop, show_start})
+            await _ended({work, stop, show_start})
             self._show_end()
             self._screen.say("stopping")
             await self._landscape.stop()
@@ -170,6 +169,14 @@ class Up:
             is_settled=self._phase == "settled",
             footer="Ctrl-C stops everything",
         )
+
+
+async def _ended(tasks: set[asyncio.Task[Any]]) -> None:
+    """Cancel until all have ended: a client that is just connecting may swallow the first cancellation."""
+    while pending := {task for task in tasks if not task.done()}:
+        for task in pending:
+            task.cancel()
+        await asyncio.wait(pending, timeout=CANCEL_SECONDS)
 
 
 async def _applied(api: ApiClient, chunk: list[Document]) -> list[Answer]:
