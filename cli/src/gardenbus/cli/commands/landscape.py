@@ -103,11 +103,7 @@ def up_arguments(options: UpOptions, files: list[Path]) -> list[str]:
 def down(*, directory: Directory = None) -> None:
     """Stop the landscape of a directory; its state stays."""
     place = LandscapeDirectory(directory or DEFAULT_DIRECTORY)
-    try:
-        was_running = stop_supervisor(place)
-    except TimeoutError as error:
-        say_error(str(error))
-        raise typer.Exit(Exit.REFUSED) from error
+    was_running = stop_supervisor(place)
     show_lines([f"{place.path}: {'stopped' if was_running else 'nothing was running'}"])
 
 

@@ -48,7 +48,7 @@ def start_detached(directory: LandscapeDirectory, arguments: Sequence[str]) -> L
 def stop_supervisor(directory: LandscapeDirectory) -> bool:
     """Stop the landscape of a directory and wait until it is; False when none was running.
 
-    Raises TimeoutError when it does not stop.
+    A supervisor that does not stop in time is killed, and what it leaves behind is ended.
     """
     pid = directory.supervisor()
     if pid is None:
@@ -57,7 +57,9 @@ def stop_supervisor(directory: LandscapeDirectory) -> bool:
     deadline = time.monotonic() + DOWN_SECONDS
     while directory.supervisor() == pid:
         if time.monotonic() > deadline:
-            raise TimeoutError(f"the supervisor (pid {pid}) did not stop within {DOWN_SECONDS:g} s")
+            os.kill(pid, signal.SIGKILL)
+            end_leftovers(directory)
+            break
         time.sleep(LOOK_SECONDS)
     return True
 
