@@ -256,7 +256,8 @@ class JetStreamBus:
         if not self._connection.is_closed:
             with contextlib.suppress(NatsError, OSError, TimeoutError):
                 if self.connected:
-                    await self._connection.flush(int(DRAIN_SECONDS))
+                    async with asyncio.timeout(DRAIN_SECONDS):
+                        await self._connection.settle()
             await self._connection.close()
 
     async def _call(self, endpoint: str, payload: Any = None) -> dict[str, Any]:

@@ -155,6 +155,11 @@ class Connection(Client):
         await self.subscribe(subject, future=unused)  # pyright: ignore[reportUnknownMemberType]
         return number
 
+    async def settle(self) -> None:
+        """Return when the server has taken all that was written (the client's own `flush` may overtake it)."""
+        await self._flush_pending(force_flush=True)
+        await self.flush()
+
     def abandon(self, number: int) -> None:
         """End a `listen`, without waiting."""
         self._sinks.pop(number, None)

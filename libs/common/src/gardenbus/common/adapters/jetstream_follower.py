@@ -64,7 +64,7 @@ class JetStreamFollower:
     ) -> None:
         self._connection = connection
         self._stream = stream
-        self._filters = sorted(set(subject_filters))
+        self._filters = sorted(set(subject_filters)) or ([">"] if last_per_subject else [])
         self._last_per_subject = last_per_subject
         self._headers_only = headers_only
         self._max_silent_seconds = max_silent_seconds

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import structlog
-from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.micro import add_service  # pyright: ignore[reportUnknownVariableType]
 from nats.micro.request import Request as MicroRequest
 from nats.micro.service import Service
 
 from gardenbus.common.adapters.bus_answers import error_answer
+from gardenbus.common.adapters.jetstream_connection import Connection
 from gardenbus.common.errors import BadRequest, GardenbusError
 from gardenbus.common.ports.bus import Handler, Request
 
@@ -28,7 +28,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 class Answerer:
     """Runs the handlers of one service."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Connection) -> None:
         self._client = client
         self._tasks: set[asyncio.Task[None]] = set()
         self._slots = asyncio.Semaphore(MAX_RUNNING)
@@ -42,7 +42,7 @@ class Answerer:
             await self._service.add_endpoint(
                 name="-".join(words) or "all", subject=subject, handler=self._spawner(handler)
             )
-        await self._client.flush()
+        await self._client.settle()
 
     async def stop(self, drain_seconds: float) -> None:
         """Take no more requests; give those in hand some time, then cancel them."""

@@ -1,0 +1,212 @@
+"""What publishing promises: stored or refused, in order, all or nothing."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gardenbus.common.errors import BadRequest, Conflict, NotFound
+from gardenbus.common.ports.bus import Delivered, Message
+from tests.support.buses import BusUnderTest, next_event, replay, until_true
+
+
+async def test_a_published_message_is_the_last_on_its_subject(under_test: BusUnderTest):
+    bus, subject = under_test.bus, under_test.subjects.lease("seed-a")
+
+    sequence = await bus.publish(Message(subject, b"body", {"Gardenbus-Version": "7", "Text": "grün: so"}))
+
+    last = await bus.last(under_test.stream("LEASES"), subject)
+    assert last is not None
+    assert (last.sequence, last.body, last.marker) == (sequence, b"body", None)
+    assert last.headers == {"Gardenbus-Version": "7", "Text": "grün: so"}
+    assert abs(datetime.now(UTC) - last.at) < timedelta(seconds=5)
+
+
+async def test_a_subject_without_messages_has_no_last_one(under_test: BusUnderTest):
+    assert await under_test.bus.last(under_test.stream("LEASES"), under_test.subjects.lease("nobody")) is None
+
+
+async def test_a_publish_on_an_expectation_that_does_not_hold_is_a_conflict(under_test: BusUnderTest):
+    bus, subject = under_test.bus, under_test.subjects.lease("seed-a")
+    first = await bus.publish(Message(subject, b"mine"), expected_subject_sequence=0)
+
+    with pytest.raises(Conflict):
+        await under_test.another.publish(Message(subject, b"not mine"), expected_subject_sequence=0)
+
+    await bus.publish(Message(subject, b"again"), expected_subject_sequence=first)
+    last = await bus.last(under_test.stream("LEASES"), subject)
+    assert last is not None
+    assert last.body == b"again"
+
+
+@pytest.mark.parametrize("name", ["a b", "", "*", ">", "a..b", "a\r\nPUB x 0"])
+async def test_a_subject_that_cannot_be_published_on_is_refused(under_test: BusUnderTest, name: str):
+    with pytest.raises(BadRequest):
+        await under_test.bus.publish(Message(f"{under_test.subjects.prefix}.lease.{name}"))
+
+
+async def test_a_message_larger_than_the_bus_takes_is_refused_and_the_connection_stays(under_test: BusUnderTest):
+    bus = under_test.bus
+
+    with pytest.raises(BadRequest):
+        await bus.publish(Message(under_test.subjects.rejected, b"x" * 9_000_000))
+
+    assert bus.connected
+    assert await bus.publish(Message(under_test.subjects.rejected, b"x" * 5_000_000)) == 1
+
+
+async def test_a_line_break_in_a_header_forges_no_header(under_test: BusUnderTest):
+    subject = under_test.subjects.lease("seed-a")
+    await under_test.bus.publish(Message(subject, b"", {"Gardenbus-Reason": "one\r\nGardenbus-Fence: 9"}))
+
+    last = await under_test.bus.last(under_test.stream("LEASES"), subject)
+    assert last is not None
+    assert "Gardenbus-Fence" not in last.headers
+
+
+async def test_many_messages_are_all_stored(under_test: BusUnderTest):
+    work = [Message(under_test.work(f"shoot-{number}")) for number in range(2500)]
+    events = [Message(f"{under_test.subjects.prefix}.event.shoot.ns.s{number}") for number in range(5)]
+    leases = [Message(under_test.subjects.lease(f"seed-{number}")) for number in range(20)]
+
+    await under_test.bus.publish_many([*work, *events, *leases])
+
+    counts = [
+        len(await under_test.bus.subjects(under_test.stream(stream), ">")) for stream in ("QUEUES", "EVENTS", "LEASES")
+    ]
+    assert counts == [2500, 5, 20]
+
+
+async def test_many_messages_may_name_one_subject_twice_and_the_last_stays(under_test: BusUnderTest):
+    await under_test.bus.publish_many([Message(under_test.work("same"), str(number).encode()) for number in range(10)])
+
+    last = await under_test.bus.last(under_test.stream("QUEUES"), under_test.work("same"))
+    assert last is not None
+    assert last.body == b"9"
+    assert await under_test.bus.subjects(under_test.stream("QUEUES"), ">") == {under_test.work("same"): 1}
+
+
+async def test_among_many_messages_one_that_is_refused_does_not_hold_back_the_others(under_test: BusUnderTest):
+    messages = [Message(under_test.work(f"shoot-{number}")) for number in range(10)]
+    poison = Message(under_test.work("poison"), ttl=timedelta(seconds=5))  # QUEUES takes no TTL
+
+    with pytest.raises(BadRequest):
+        await under_test.bus.publish_many([*messages, poison])
+
+    assert len(await under_test.bus.subjects(under_test.stream("QUEUES"), ">")) == 10
+
+
+async def test_a_batch_is_stored_in_order_and_answers_its_last_sequence(under_test: BusUnderTest):
+    last = await under_test.announce(*(f"shoot-{number}" for number in range(1000)))
+
+    assert last == 1000
+    async with under_test.bus.follow(under_test.stream("OBJECTS"), []) as follower:
+        replayed = await replay(follower)
+    assert [message.subject.rpartition(".")[2] for message in replayed] == [f"shoot-{n}" for n in range(1000)]
+    assert [message.sequence for message in replayed] == list(range(1, 1001))
+
+
+async def test_a_batch_of_one_and_a_batch_of_none_are_batches_too(under_test: BusUnderTest):
+    assert await under_test.announce("only") == 1
+    assert await under_test.bus.publish_batch(under_test.stream("OBJECTS"), [], expected_last_sequence=1) == 1
+
+
+async def test_a_batch_after_somebody_elses_message_is_a_conflict_and_stores_nothing(under_test: BusUnderTest):
+    await under_test.announce("a", "b")
+    batch = [Message(under_test.change("c")), Message(under_test.change("d"))]
+
+    with pytest.raises(Conflict):
+        await under_test.another.publish_batch(under_test.stream("OBJECTS"), batch, expected_last_sequence=1)
+
+    assert (await under_test.bus.position(under_test.stream("OBJECTS"))).sequence == 2
+    assert await under_test.bus.last(under_test.stream("OBJECTS"), under_test.change("c")) is None
+
+
+async def test_a_batch_with_one_message_that_is_refused_stores_nothing(under_test: BusUnderTest):
+    batch = [Message(f"{under_test.subjects.prefix}.elsewhere"), Message(under_test.change("a"))]
+
+    with pytest.raises(BadRequest):
+        await under_test.bus.publish_batch(under_test.stream("OBJECTS"), batch, expected_last_sequence=0)
+
+    assert (await under_test.bus.position(under_test.stream("OBJECTS"))).sequence == 0
+
+
+async def test_a_batch_of_more_than_a_thousand_is_refused(under_test: BusUnderTest):
+    with pytest.raises(BadRequest):
+        await under_test.announce(*(f"shoot-{number}" for number in range(1001)))
+
+
+async def test_a_stream_keeps_the_last_message_of_each_subject(under_test: BusUnderTest):
+    await under_test.announce("a", "b")
+    await under_test.announce("a", body=b"new")
+
+    assert await under_test.bus.subjects(under_test.stream("OBJECTS"), ">") == {
+        under_test.change("a"): 1,
+        under_test.change("b"): 1,
+    }
+    last = await under_test.bus.last(under_test.stream("OBJECTS"), under_test.change("a"))
+    assert last is not None
+    assert (last.sequence, last.body) == (3, b"new")
+
+
+async def test_a_message_with_a_ttl_ends_without_a_marker_and_the_sequence_stands(under_test: BusUnderTest):
+    stream = under_test.stream("OBJECTS")
+    tombstone = Message(under_test.change("gone"), ttl=timedelta(seconds=1))
+    await under_test.bus.publish_batch(stream, [tombstone], expected_last_sequence=0)
+
+    async def ended() -> bool:
+        return await under_test.bus.last(stream, under_test.change("gone")) is None
+
+    await until_true(ended)
+    assert (await under_test.bus.position(stream)).sequence == 1
+
+
+async def test_a_subject_written_again_survives_the_ttl_of_its_tombstone(under_test: BusUnderTest):
+    stream = under_test.stream("OBJECTS")
+    tombstones = [Message(under_test.change(name), ttl=timedelta(seconds=1)) for name in ("raised", "gone")]
+    await under_test.bus.publish_batch(stream, tombstones, expected_last_sequence=0)
+    await under_test.announce("raised", body=b"alive")
+
+    async def ended() -> bool:
+        return await under_test.bus.last(stream, under_test.change("gone")) is None
+
+    await until_true(ended)
+    last = await under_test.bus.last(stream, under_test.change("raised"))
+    assert last is not None
+    assert last.body == b"alive"
+
+
+async def test_a_lease_that_is_not_renewed_ends_in_a_marker(under_test: BusUnderTest):
+    await under_test.bus.publish(Message(under_test.subjects.lease("seed-a"), b"beat"))
+
+    markers: list[Delivered] = []
+    async with under_test.bus.follow(under_test.stream("LEASES"), [], headers_only=True) as follower:
+        while not markers:
+            event = await next_event(follower)
+            if isinstance(event, Delivered) and event.marker:
+                markers.append(event)
+
+    assert [(event.subject, event.marker) for event in markers] == [(under_test.subjects.lease("seed-a"), "MaxAge")]
+
+
+async def test_purging_a_subject_removes_it_alone(under_test: BusUnderTest):
+    await under_test.announce("a", "b")
+
+    await under_test.bus.purge(under_test.stream("OBJECTS"), under_test.change("a"))
+
+    assert list(await under_test.bus.subjects(under_test.stream("OBJECTS"), ">")) == [under_test.change("b")]
+    assert (await under_test.bus.position(under_test.stream("OBJECTS"))).sequence == 2
+
+
+async def test_what_is_asked_about_a_consumer_or_stream_that_is_not_there_is_not_found(under_test: BusUnderTest):
+    with pytest.raises(NotFound):
+        await under_test.bus.acknowledged_floor(under_test.stream("REQUESTS"), "nobody")
+    with pytest.raises(NotFound):
+        await under_test.bus.position("NOWHERE")
+
+
+async def test_the_servers_clock_is_close_to_ours_and_goes_on(under_test: BusUnderTest):
+    first = await under_test.bus.server_now(under_test.stream("QUEUES"))
+    second = await under_test.bus.server_now(under_test.stream("QUEUES"))
+
+    assert abs(datetime.now(UTC) - first) < timedelta(seconds=5)
+    assert second >= first

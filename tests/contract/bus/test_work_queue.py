@@ -1,0 +1,198 @@
+"""What a work queue promises: each message until it is acknowledged, to one at a time, the newest per subject."""
+
+import asyncio
+import time
+
+import pytest
+
+from gardenbus.common.ports.bus import Message
+from tests.support.buses import BusUnderTest, fetch_until, names, until_true
+
+
+async def enqueue(under_test: BusUnderTest, *tails: str, body: bytes = b"") -> None:
+    await under_test.bus.publish_many([Message(under_test.work(name), body) for name in tails])
+
+
+async def test_work_comes_in_order_with_what_was_sent(under_test: BusUnderTest):
+    queue = await under_test.queue()
+    await under_test.bus.publish(Message(under_test.work("a"), b"body", {"Gardenbus-Attempt": "3"}))
+    await enqueue(under_test, "b", "c")
+
+    works = await queue.fetch(10, 1.0)
+
+    assert names(works) == ["a", "b", "c"]
+    assert works[0].message.body == b"body"
+    assert works[0].message.headers == {"Gardenbus-Attempt": "3"}
+    assert [work.deliveries for work in works] == [1, 1, 1]
+    assert 0 <= works[0].queued_ms < 5000
+
+
+async def test_an_empty_queue_is_waited_for_only_so_long(under_test: BusUnderTest):
+    queue = await under_test.queue()
+    began_at = time.monotonic()
+
+    assert await queue.fetch(10, 0.3) == []
+
+    assert 0.25 < time.monotonic() - began_at < 2
+    assert await queue.fetch(10, 0) == []
+
+
+async def test_a_fetch_returns_with_the_first_message_and_waits_for_no_other(under_test: BusUnderTest):
+    queue = await under_test.queue()
+    waiting = asyncio.create_task(queue.fetch(100, 5.0))
+    await asyncio.sleep(0.1)
+    began_at = time.monotonic()
+
+    await enqueue(under_test, "a")
+
+    assert names(await waiting) == ["a"]
+    assert time.monotonic() - began_at < 1
+
+
+async def test_a_fetch_takes_at_most_what_was_asked_and_tells_how_much_is_left(under_test: BusUnderTest):
+    queue = await under_test.queue()
+    await enqueue(under_test, *(f"s{number}" for number in range(10)))
+
+    works = await queue.fetch(3, 1.0)
+
+    assert names(works) == ["s0", "s1", "s2"]
+    assert queue.depth == 7
+    assert len(await queue.fetch(100, 1.0)) == 7
+    assert queue.depth == 0
+
+
+async def test_work_in_hand_is_given_to_nobody_else_and_ended_work_never_again(under_test: BusUnderTest):
+    queue = await under_test.queue()
+    other = await under_test.queue(bus=under_test.another)
+    await enqueue(under_test, "a", "b")
+
+    (mine,) = await queue.fetch(1, 1.0)
+    theirs = await other.fetch(10, 1.0)
+    assert names([mine, *theirs]) == ["a", "b"]
+    assert await other.fetch(10, 0.2) == []
+
+    await mine.ack()
+    await mine.ack()
+    await other.ack_many(theirs)
+
+    async def empty() -> bool:
+        return not await under_test.bus.subjects(under_test.stream("QUEUES"), ">")
+
+    await until_true(empty)
+
+
+async def test_released_work_comes_again_at_once_to_anybody(under_test: BusUnderTest):
+    queue = await under_test.queue()
+    other = await under_test.queue(bus=under_test.another)
+    await enqueue(under_test, "a")
+    (work,) = await queue.fetch(1, 1.0)
+
+    await work.release()
+
+    (again,) = await fetch_until(other, 1, within=2)
+    assert again.deliveries == 2
+    assert again.message.sequence == work.message.sequence
+
+
+async def test_a_newer_message_replaces_the_waiting_one(under_test: BusUnderTest):
+    queue = await under_test.queue()
+    await enqueue(under_test, "a", body=b"old")
+    await enqueue(under_test, "a", body=b"new")
+
+    works = await queue.fetch(10, 0.3)
+
+    assert [work.message.body for work in works] == [b"new"]
+
+
+async def test_a_newer_message_comes_while_the_older_is_in_hand_and_the_older_ends_in_silence(
+    under_test: BusUnderTest,
+):
+    queue = await under_test.queue()
+    await enqueue(under_test, "a", body=b"old")
+    (old,) = await queue.fetch(1, 1.0)
+
+    await enqueue(under_test, "a", body=b"new")
+    (new,) = await fetch_until(queue, 1, within=2)
+    await old.in_progress()
+    await old.ack()
+
+    assert new.message.body == b"new"
+    assert list(await under_test.bus.subjects(under_test.stream("QUEUES"), ">")) == [under_test.work("a")]
+    await new.ack()
+
+
+async def test_each_controller_sees_its_own_work_alone(under_test: BusUnderTest):
+    first, second = await under_test.queue("one"), await under_test.queue("two")
+    await under_test.bus.publish(Message(under_test.work("a", "one")))
+    await under_test.bus.publish(Message(under_test.work("b", "two")))
+
+    assert names(await first.fetch(10, 1.0)) == ["a"]
+    assert names(await second.fetch(10, 1.0)) == ["b"]
+
+
+async def test_work_that_came_before_the_consumer_is_there(under_test: BusUnderTest):
+    await enqueue(under_test, "early")
+
+    queue = await under_test.queue()
+
+    assert names(await queue.fetch(10, 1.0)) == ["early"]
+
+
+async def test_a_cancelled_fetch_loses_nothing(under_test: BusUnderTest):
+    queue = await under_test.queue()
+    waiting = asyncio.create_task(queue.fetch(10, 5.0))
+    await asyncio.sleep(0.1)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+    await enqueue(under_test, "a")
+
+    assert names(await fetch_until(queue, 1, within=3)) == ["a"]
+
+
+async def test_fetches_may_run_side_by_side(under_test: BusUnderTest):
+    queue = await under_test.queue()
+    waiting = [asyncio.create_task(queue.fetch(1, 3.0)) for _ in range(3)]
+    await asyncio.sleep(0.1)
+
+    await enqueue(under_test, "a", "b", "c")
+
+    fetched = [names(works) for works in await asyncio.gather(*waiting)]
+    assert sorted(name for works in fetched for name in works) == ["a", "b", "c"]
+
+
+async def test_the_floor_rises_with_what_is_acknowledged(under_test: BusUnderTest):
+    stream, subjects = under_test.stream("REQUESTS"), under_test.subjects
+    queue = await under_test.bus.work_queue(stream, "apiserver", f"{subjects.prefix}.>")
+    for _ in range(3):
+        await under_test.bus.publish(Message(subjects.apply, b"{}"))
+    works = await queue.fetch(10, 1.0)
+
+    await works[0].ack()
+    await works[2].ack()
+
+    async def risen(sequence: int) -> bool:
+        return (await under_test.bus.acknowledged_floor(stream, "apiserver")).sequence == sequence
+
+    await until_true(lambda: risen(1))
+    await works[1].ack()
+    await until_true(lambda: risen(3))
+    position = await under_test.bus.position(stream)
+    assert (await under_test.bus.acknowledged_floor(stream, "apiserver")).created == position.created
+
+
+@pytest.mark.slow
+async def test_work_of_one_who_died_comes_again_and_work_in_progress_does_not(under_test: BusUnderTest):
+    queue = await under_test.queue()
+    await enqueue(under_test, "dead", "slow")
+    dead, slow = await fetch_until(queue, 2)
+    began_at = time.monotonic()
+    again: list[str] = []
+
+    while time.monotonic() - began_at < 12.5:
+        await slow.in_progress()
+        again += names(await queue.fetch(10, 2.0))
+
+    assert again == ["dead"]
+    assert dead.deliveries == 1

@@ -1,0 +1,110 @@
+"""The bus under test, on JetStream or in memory, with what a test needs around it."""
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+from gardenbus.common.adapters.jetstream import connect
+from gardenbus.common.adapters.jetstream_streams import StreamSettings
+from gardenbus.common.adapters.memory_bus import MemoryBus, MemoryServer
+from gardenbus.common.ports.bus import Bus, Delivered, Follower, FollowEvent, Message, ReplayDone, Work, WorkQueue
+from gardenbus.common.resources.keys import Subjects
+from gardenbus.common.runtime.clock import SystemClock
+
+LEASE_SECONDS = 1.0
+_prefixes = (f"test{number}" for number in itertools.count())
+
+
+@dataclass
+class BusUnderTest:
+    """A bus, a second connection to the same one, and short cuts."""
+
+    name: str
+    bus: Bus
+    another: Bus
+    subjects: Subjects
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    def stream(self, name: str) -> str:
+        """A stream's name in this landscape."""
+        return self.subjects.stream(name)
+
+    def work(self, name: str, controller: str = "look") -> str:
+        """A place in a queue."""
+        return self.subjects.queue(controller, "ns", name)
+
+    def change(self, name: str) -> str:
+        """Where a shoot's changes are announced."""
+        return f"{self.subjects.prefix}.changed.shoot.ns.{name}"
+
+    async def queue(self, controller: str = "look", bus: Bus | None = None) -> WorkQueue:
+        """A controller's queue."""
+        return await (bus or self.bus).work_queue(self.stream("QUEUES"), controller, self.subjects.queue_of(controller))
+
+    async def announce(self, *names: str, body: bytes = b"{}") -> int:
+        """Announce changes of shoots, in one batch."""
+        position = await self.bus.position(self.stream("OBJECTS"))
+        return await self.bus.publish_batch(
+            self.stream("OBJECTS"),
+            [Message(self.change(name), body) for name in names],
+            expected_last_sequence=position.sequence,
+        )
+
+
+async def in_memory() -> BusUnderTest:
+    """Two connections to a server in memory."""
+    prefix, clock = next(_prefixes), SystemClock()
+    server = MemoryServer(clock, prefix=prefix, lease_seconds=LEASE_SECONDS)
+    return BusUnderTest("memory", MemoryBus(clock, server=server), MemoryBus(clock, server=server), Subjects(prefix))
+
+
+async def on_jetstream(url: str, prefix: str | None = None) -> BusUnderTest:
+    """Two connections to a nats-server, below a prefix of their own. Close the stack at the end."""
+    prefix, stack = prefix or next(_prefixes), AsyncExitStack()
+    settings = StreamSettings(lease_seconds=LEASE_SECONDS)
+    bus = await stack.enter_async_context(connect(url, "test", prefix, streams=settings))
+    another = await stack.enter_async_context(connect(url, "another", prefix, streams=settings))
+    return BusUnderTest("jetstream", bus, another, Subjects(prefix), stack)
+
+
+def names(works: Sequence[Work]) -> list[str]:
+    """The last words of the subjects of work."""
+    return [work.message.subject.rpartition(".")[2] for work in works]
+
+
+async def fetch_until(queue: WorkQueue, number: int, *, within: float = 5.0) -> list[Work]:
+    """Fetch until so much work is in hand."""
+    works: list[Work] = []
+    async with asyncio.timeout(within):
+        while len(works) < number:
+            works.extend(await queue.fetch(number - len(works), 1.0))
+    return works
+
+
+async def replay(follower: Follower) -> list[Delivered]:
+    """What the stream held when the follower started."""
+    messages: list[Delivered] = []
+    async with asyncio.timeout(10):
+        async for event in follower:
+            if isinstance(event, ReplayDone):
+                break
+            assert isinstance(event, Delivered), event
+            messages.append(event)
+    return messages
+
+
+async def next_event(follower: Follower, *, within: float = 10.0) -> FollowEvent:
+    """The follower's next event."""
+    async with asyncio.timeout(within):
+        async for event in follower:
+            return event
+    raise AssertionError("the follower ended")
+
+
+async def until_true(check: Callable[[], Awaitable[bool]], *, within: float = 10.0) -> None:
+    """Ask until the answer is yes."""
+    async with asyncio.timeout(within):
+        while not await check():
+            await asyncio.sleep(0.02)
