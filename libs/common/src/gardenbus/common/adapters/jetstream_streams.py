@@ -12,7 +12,7 @@
 | LEASES   | last per subject | the server ends what is not renewed (max_age) and says so in a marker  |
 | REPORTS  | until acked      | what gardenlets observed                                               |
 | EVENTS   | 24 hours         | at most 100 an object                                                  |
-| REJECTED | 7 days, 1 GB     | what could not be taken                                                |
+| REJECTED | 7 days           | what could not be taken; at most 16,384                                |
 
 Only what is written here is compared and changed; what an operator added (replicas, placement, a mirror) stays.
 """
@@ -35,7 +35,9 @@ _SERVER_ERROR = 500
 MONITOR_PERIOD_SECONDS = 40.0
 """How long a Lease lives without renewal (Gardener's shoot monitor period), where nobody says otherwise."""
 
-REJECTED_MAX_BYTES = 1024**3
+REJECTED_MESSAGES = 16_384
+"""At 64 KB each 1 GB. Not stated in bytes: the server would set the whole gigabyte aside, and not start without it."""
+
 MAX_CONSUMERS = 20_000
 EVENTS_PER_OBJECT = 100
 
@@ -96,7 +98,7 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configurat
             "subjects": [subjects.rejected],
             "retention": "limits",
             "max_age": 7 * 24 * _HOUR,
-            "max_bytes": REJECTED_MAX_BYTES,
+            "max_msgs": REJECTED_MESSAGES,
         },
     }
     always: Configuration = {"storage": "file", "discard": "old"}
