@@ -138,3 +138,20 @@ def test_a_seed_is_shown_to_its_own_gardenlet_at_every_change() -> None:
     seed = a_stored("Seed", "s1")
     result = announcements(page_of(news_of(seed, binding=True), objects=(seed,)), SUBJECTS, announced_gain=0)
     assert [message.subject for message in result.concerning] == ["garden.view.s1.seed._.s1"]
+
+
+def test_a_seed_that_was_left_hears_of_it_even_when_the_shoot_is_gone_by_now() -> None:
+    shoot = a_stored("Shoot", "apollo", namespace="garden-dev")
+    result = announcements(page_of(news_of(shoot, left=("s1",)), objects=(None,)), SUBJECTS, announced_gain=0)
+    assert result.changed == []
+    assert [(m.subject, m.headers[Header.VERB]) for m in result.concerning] == [
+        ("garden.binding.s1.garden-dev.apollo", "deleted")
+    ]
+
+
+def test_a_gain_waits_when_the_object_that_made_it_is_gone_by_now() -> None:
+    seed, kept = a_stored("Seed", "s1"), a_stored("Shoot", "apollo", namespace="garden-dev")
+    page = page_of(news_of(seed, gain=5), news_of(kept, gain=5), objects=(None, kept))
+    result = announcements(page, SUBJECTS, announced_gain=4)
+    assert [message.headers[Header.GAIN] for message in result.changed] == ["4"]
+    assert result.gain == 4

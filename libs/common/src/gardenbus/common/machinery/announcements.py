@@ -47,17 +47,18 @@ def announcements(page: OutboxPage, subjects: Subjects, *, announced_gain: int) 
     last, and only the very last message carries the page's counter; the others repeat the one announced before.
     """
     merged = _merge(page.news)
-    order = sorted(merged, key=lambda key: key.kind in GAIN_KINDS)
+    # What was removed after this page is not announced here: the entry that says so comes later, with its version.
+    current = [key for key, entry in merged.items() if page.objects.get(key) or entry.newest.verb == "deleted"]
+    order = sorted(current, key=lambda key: key.kind in GAIN_KINDS)
     gain = max([announced_gain, *(entry.newest.gain for entry in merged.values())])
     changed: list[Message] = []
     concerning: list[Message] = []
     for key in order:
         entry, stored = merged[key], page.objects.get(key)
-        if stored is None and entry.newest.verb != "deleted":
-            continue  # it was removed meanwhile: the entry that says so comes later
         last = key == order[-1] and key.kind in GAIN_KINDS
         changed.append(_change(entry, stored, subjects, gain=gain if last else announced_gain))
-        concerning += _concerning(entry, stored, subjects)
+    for key, entry in merged.items():
+        concerning += _concerning(entry, page.objects.get(key), subjects)
     carried = bool(order) and order[-1].kind in GAIN_KINDS
     loose = [_work(news.tail, subjects) for news in _distinct_work(page.news)]
     loose += [_event(news, subjects) for news in page.news if isinstance(news, EventNews)]
@@ -113,6 +114,8 @@ def _concerning(entry: _Merged, stored: StoredObject | None, subjects: Subjects)
     key = entry.newest.key
     headers = _headers(entry.newest, stored)
     if key.kind == "seed":
+        if stored is None and entry.newest.verb != "deleted":
+            return []
         subject = subjects.view(key.name, key)
         verb, body = ("modified", stored.encoded()) if stored else ("deleted", b"")
         return [Message(subject, body, headers | {Header.VERB: verb})]
