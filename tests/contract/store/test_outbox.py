@@ -9,8 +9,8 @@ from gardenbus.common.adapters import memory_state, redis_store, store_answers
 from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.outbox import EventNews, Leadership, ObjectNews, Restored
-from gardenbus.common.ports.store import EventRecord, Gains
-from gardenbus.common.resources.document import Document
+from gardenbus.common.ports.store import EventRecord, Gains, RequestOrigin, Superseded
+from gardenbus.common.resources.document import Document, StoredObject
 from gardenbus.common.resources.keys import ObjectKey
 from tests.support.builders import NOW, a_project, a_seed, a_shoot, merged
 from tests.support.stores import StoreUnderTest, a_binding, a_parking, stored
@@ -349,3 +349,14 @@ async def test_all_pending_shoots_of_all_schedulers_can_be_queued_again(kit: Sto
         "scheduling.mine.garden-dev.mine",
         *(f"scheduling.{SCHEDULER}.garden-dev.shoot-{number}" for number in range(600)),
     }
+
+
+async def test_an_object_that_comes_back_over_its_grave_still_outranks_older_requests(kit: StoreUnderTest) -> None:
+    shoot = await kit.created(a_shoot(), origin=RequestOrigin(1, 5))
+    removed = await kit.store.delete(shoot, origin=RequestOrigin(1, 7))
+    assert removed is None
+    assert await kit.outbox.restore(from_the_bus(a_shoot(), shoot.version + 1000, "back"))
+    back = await kit.now(APOLLO)
+    document = merged(back.document(), {"spec": {"purpose": "production"}})
+    assert isinstance(await kit.store.update(back, document, origin=RequestOrigin(1, 6)), Superseded)
+    assert isinstance(await kit.store.update(back, document, origin=RequestOrigin(1, 8)), StoredObject)

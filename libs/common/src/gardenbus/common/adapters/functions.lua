@@ -616,6 +616,8 @@ local function restore(keys, args)
   write_fields(object_key, set)
   redis.call('HSET', object_key, 'ver', op.version)
   redis.call('HDEL', object_key, 'class', 'pmsg')
+  local taken = object.ver == '' and redis.call('HGET', P .. ':dead:' .. op.key, 'req')
+  if taken and taken ~= '' then redis.call('HSET', object_key, 'req', taken) end
   redis.call('ZADD', P .. ':by_version', op.version, op.key)
   redis.call('HSET', P .. ':uids', op.uid, op.key)
   redis.call('SADD', P .. ':kinds', op.kind)

@@ -95,7 +95,8 @@ class MemoryOutbox:
             state.stop_waiting(row)
         stored = _restored(key, restored.version, restored.document) if restored.document else None
         derived = derive(restored.document) if restored.document else Derived()
-        new = Row(stored, derived, row.origin if row else None) if stored else None
+        origin = row.origin if row else grave.origin if grave else None
+        new = Row(stored, derived, origin) if stored else None
         before = row.seeds if row else frozenset[str]()
         if key.kind == "shoot":
             state.move_usage(key, before, new.seeds if new else ())
@@ -108,7 +109,7 @@ class MemoryOutbox:
             state.place(new)
         else:
             left = tuple(sorted(before)) if key.kind == "shoot" else ()
-            state.graves[key] = Grave(restored.uid, restored.version, state.now(), left, row.origin if row else None)
+            state.graves[key] = Grave(restored.uid, restored.version, state.now(), left, origin)
         return True
 
     async def reannounce(self, above_version: int) -> None:
