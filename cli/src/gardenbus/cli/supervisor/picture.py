@@ -62,7 +62,7 @@ def picture(scene: Scene) -> RenderableType:
     ]
     if any(shoot.state in ("processing", "error", "deleting") for shoot in scene.shoots):
         parts.append(progress_table(scene.shoots))
-    if scene.is_settled and (unplaced := unplaced_table(scene.shoots)):
+    if scene.is_settled and (unplaced := unplaced_table(scene.shoots, is_brief=True)):
         parts.append(unplaced)
     parts += [Text(line, style="yellow") for line in scene.news]
     return Panel(Group(*parts), title=scene.title, subtitle=scene.footer or None, box=box.ROUNDED, padding=(0, 1))
@@ -163,8 +163,8 @@ def progress_table(shoots: Sequence[ShootRow]) -> Table:
     return table
 
 
-def unplaced_table(shoots: Sequence[ShootRow]) -> Table | None:
-    """Shoots without a seed and why; None when there is none."""
+def unplaced_table(shoots: Sequence[ShootRow], *, is_brief: bool = False) -> Table | None:
+    """Shoots without a seed and why (in one line each, if brief); None when there is none."""
     unplaced = sorted(shoot for shoot in shoots if not shoot.seed)
     if not unplaced:
         return None
@@ -172,7 +172,7 @@ def unplaced_table(shoots: Sequence[ShootRow]) -> Table | None:
         title=f"{len(unplaced)} shoots without a seed", title_justify="left", box=box.SIMPLE_HEAD, header_style="bold"
     )
     table.add_column("SHOOT", no_wrap=True)
-    table.add_column("WHY", overflow="fold")
+    table.add_column("WHY", overflow="ellipsis" if is_brief else "fold", no_wrap=is_brief)
     for shoot in unplaced:
         table.add_row(f"{shoot.namespace}/{shoot.name}", _why(shoot))
     return table

@@ -1,0 +1,103 @@
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from gardenbus.cli.client import Answer, each_of, find_landscape
+from gardenbus.cli.commands.naming import meant, subject_tail
+from gardenbus.cli.main import app
+from gardenbus.cli.supervisor.directory import LandscapeDirectory, LandscapeFile
+from gardenbus.common.errors import BadRequest, Unavailable
+from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
+
+runner = CliRunner()
+
+
+def a_landscape(directory: Path, *shoots: str) -> Path:
+    file = directory / "landscape.yaml"
+    documents = [a_project(), a_cloudprofile(), a_seed(shoots=1), *(a_shoot(name) for name in shoots)]
+    file.write_text(yaml.safe_dump_all(documents))
+    return file
+
+
+def test_simulate_prints_one_line_a_landscape(tmp_path: Path):
+    first = a_landscape(tmp_path, "a", "b")
+    (tmp_path / "other").mkdir()
+    second = a_landscape(tmp_path / "other")
+
+    result = runner.invoke(app, ["simulate", "-o", "json", str(first), str(second)])
+
+    assert result.exit_code == 0, result.output
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [line["landscape"] for line in lines] == [str(first), str(second)]
+    placed, refused = lines[0]["placements"]
+    assert placed == {"shoot": "garden-dev/a", "seed": "aws-eu1", "message": None}
+    assert refused["shoot"] == "garden-dev/b"
+    assert refused["seed"] is None
+    assert "capacity" in refused["message"]
+    assert lines[1]["placements"] == []
+
+
+def test_simulate_shows_a_table_to_people(tmp_path: Path):
+    result = runner.invoke(app, ["simulate", "--strategy", "MinimalDistance", str(a_landscape(tmp_path, "a"))])
+
+    assert "1 of 1 placed" in result.stdout
+    assert "aws-eu1" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["simulate"],
+        ["simulate", "--strategy", "Nearest", "x"],
+        ["simulate", "no-such-file"],
+        ["get", "x/"],
+        ["nothing"],
+    ],
+)
+def test_usage_errors_end_with_2(arguments: list[str]):
+    assert runner.invoke(app, arguments).exit_code == 2
+
+
+def test_a_kind_is_meant_by_any_of_its_words():
+    assert meant(["shoots"]) == ("shoot", (), True)
+    assert meant(["seed/aws"]) == ("seed", ("aws",), False)
+    assert meant(["cp", "a", "b"]) == ("cloudprofile", ("a", "b"), False)
+    assert meant(["gizmo", "a"]) == ("gizmo", ("a",), True)
+
+
+def test_an_object_of_a_namespace_is_not_deleted_by_guess():
+    assert subject_tail(meant(["shoot"]), "a", "dev") == "shoot.dev.a"
+    assert subject_tail(meant(["shoot"]), "dev/a", None) == "shoot.dev.a"
+    assert subject_tail(meant(["seed"]), "aws", "dev") == "seed._.aws"
+    with pytest.raises(BadRequest, match="-n"):
+        subject_tail(meant(["shoot"]), "a", None)
+
+
+def test_a_landscape_is_found_by_option_environment_or_directory(tmp_path: Path):
+    LandscapeDirectory(tmp_path).write(LandscapeFile(nats_url="nats://here:1", redis_url="", prefix="mine"))
+    environ = {"GARDENBUS_NATS_URL": "nats://environment:1", "GARDENBUS_PREFIX": "other"}
+
+    assert find_landscape(tmp_path, None, None, {}) == ("nats://here:1", "mine")
+    assert find_landscape(tmp_path, "nats://option:1", None, environ) == ("nats://option:1", "other")
+    assert find_landscape(None, None, "p", environ) == ("nats://environment:1", "p")
+    with pytest.raises(Unavailable, match="gardenbus up"):
+        find_landscape(tmp_path / "none", None, None, {})
+
+
+def test_each_document_has_an_answer_of_its_own():
+    together = Answer(ok=True, result=[{"a": 1}, {"b": 2}], outcome=["created", "unchanged"], warnings=("careful",))
+    mixed = Answer(
+        ok=False,
+        error={"message": "1 of 2"},
+        result=[{"ok": True, "result": {}, "outcome": "created"}, {"ok": False, "error": {"code": 422}}],
+    )
+    unread = Answer(ok=False, error={"code": 400})
+
+    assert [answer.outcome for answer in each_of(together, 2)] == ["created", "unchanged"]
+    assert [answer.warnings for answer in each_of(together, 2)] == [("careful",), ()]
+    assert [answer.ok for answer in each_of(mixed, 2)] == [True, False]
+    assert each_of(unread, 2) == [unread, unread]
+    assert each_of(unread, 1) == [unread]

@@ -1,0 +1,129 @@
+import io
+from datetime import UTC, datetime
+from fractions import Fraction
+
+import pytest
+from rich.console import Console
+
+from gardenbus.cli.rows import seed_row, shoot_row, usage_of
+from gardenbus.cli.supervisor.picture import (
+    Scene,
+    ServiceRow,
+    picture,
+    plain_line,
+    unplaced_lines,
+    unplaced_table,
+    used_of,
+)
+from gardenbus.cli.tables import Context, age_of, objects_table
+from gardenbus.common.resources.document import Document
+from tests.support.builders import a_seed, a_shoot
+
+NOW = datetime(2026, 1, 2, 4, 4, 5, tzinfo=UTC)
+
+
+def drawn(renderable: object) -> str:
+    console = Console(width=160, file=io.StringIO())
+    with console.capture() as capture:
+        console.print(renderable)
+    return capture.get()
+
+
+def placed(name: str, seed: str, actual: str = "") -> Document:
+    operation = {"type": "Create", "state": "Processing", "progress": 40, "description": "Waiting for machines"}
+    return a_shoot(name, spec={"seedName": seed}, status={"seedName": actual or seed, "lastOperation": operation})
+
+
+def test_a_moving_shoot_counts_on_both_seeds():
+    rows = [shoot_row(placed("a", "s1")), shoot_row(placed("b", "s1", "s2")), shoot_row(a_shoot("c"))]
+
+    assert usage_of(rows) == {"s1": 2, "s2": 1}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"metadata": None, "spec": [], "status": "x"},
+        {"status": {"conditions": {}, "lastOperation": [], "allocatable": 1}},
+    ],
+)
+def test_manifests_of_any_shape_have_rows(document: Document):
+    assert shoot_row(document).state == "new"
+    assert seed_row(document).allocatable is None
+
+
+def test_quantities_are_read_as_kubernetes_does():
+    assert seed_row(a_seed(shoots="1500m")).allocatable == Fraction(3, 2)
+    assert seed_row(a_seed(shoots="1k")).allocatable == 1000
+    assert used_of(1, Fraction(3, 2)) == "1/1.5"
+    assert used_of(1, Fraction(1000)) == "1/1000"
+    assert used_of(1, None) == "1"
+
+
+def test_the_picture_shows_services_seeds_and_shoots():
+    scene = Scene(
+        title="Gardenbus",
+        services=[ServiceRow("nats", "ready", 1), ServiceRow("relay", "waiting", None, restarts=2)],
+        seeds=[seed_row(a_seed("s1", shoots=2)), seed_row(a_seed("s2", ready=False))],
+        shoots=[shoot_row(placed("apollo", "s1")), shoot_row(a_shoot("far"))],
+        news=["relay was killed by SIGKILL"],
+        is_settled=True,
+    )
+
+    text = drawn(picture(scene))
+
+    for words in (
+        "relay waiting ↻2",
+        "1/2",
+        "not reported",
+        "1 processing",
+        "apollo",
+        "Waiting for machines",
+        "SIGKILL",
+    ):
+        assert words in text
+    assert plain_line(scene) == "seeds 1/2 ready; 2 shoots: 1 processing, 1 new; not ready: relay"
+
+
+def test_unplaced_shoots_are_listed_with_the_reason():
+    description = "Failed to schedule Shoot: none of the 3 seeds is ready"
+    refused = a_shoot(
+        "far", status={"lastOperation": {"type": "Create", "state": "Pending", "description": description}}
+    )
+    rows = [shoot_row(refused), shoot_row(placed("apollo", "s1"))]
+
+    assert unplaced_lines(rows) == ["1 shoots without a seed:", "  garden-dev/far: none of the 3 seeds is ready"]
+    assert "none of the 3 seeds is ready" in drawn(unplaced_table(rows))
+    assert unplaced_table(rows[1:]) is None
+    assert unplaced_lines(rows[1:]) == []
+
+
+@pytest.mark.parametrize(
+    ("then", "age"),
+    [
+        ("2026-01-02T04:04:00Z", "5s"),
+        ("2026-01-02T04:01:05Z", "3m"),
+        ("2026-01-01T22:04:05Z", "6h"),
+        ("2025-12-30T04:04:05Z", "3d"),
+        ("2026-01-02T05:04:05Z", "0s"),
+        (None, ""),
+        ("yesterday", ""),
+    ],
+)
+def test_ages_are_short(then: str | None, age: str):
+    assert age_of(then, NOW) == age
+
+
+def test_tables_have_the_columns_of_their_kind():
+    context = Context(NOW, {"aws-eu1": 3})
+
+    seeds = drawn(objects_table("seed", [a_seed(spec={"taints": [{"key": "lab"}]})], context, wide=True))
+    shoots = drawn(objects_table("shoot", [placed("apollo", "s1")], context, wide=False))
+    unknown = drawn(objects_table("bastion", [{"metadata": {"name": "b", "namespace": "n"}}], context, wide=False))
+
+    assert "3/250" in seeds
+    assert "lab" in seeds
+    assert "40%" in shoots
+    assert "PURPOSE" not in shoots
+    assert unknown.split()[:3] == ["NAMESPACE", "NAME", "AGE"]

@@ -1,0 +1,75 @@
+import dataclasses
+
+import pytest
+
+from gardenbus.cli.rows import seed_row, shoot_row
+from gardenbus.cli.supervisor.settled import unsettled_because
+from gardenbus.common.resources.document import Document
+from tests.support.builders import a_seed, a_shoot
+
+DONE: Document = {
+    "metadata": {"generation": 2},
+    "spec": {"seedName": "aws-eu1"},
+    "status": {"observedGeneration": 2, "lastOperation": {"type": "Create", "state": "Succeeded", "progress": 100}},
+}
+REFUSED: Document = {"status": {"lastOperation": {"type": "Create", "state": "Pending", "description": "no seed"}}}
+
+
+@dataclasses.dataclass
+class Standing:
+    shoots: list[Document]
+    census: dict[str, int]
+    seeds: list[Document] = dataclasses.field(default_factory=lambda: [a_seed()])
+
+    def why(self) -> str:
+        counts = {"objects.shoot": len(self.shoots), "shoots.pending": 0, "shoots.waiting": 0, "outbox": 0}
+        return unsettled_because(
+            census=counts | self.census,
+            shoots=[shoot_row(shoot) for shoot in self.shoots],
+            seeds=[seed_row(seed) for seed in self.seeds],
+            expected_seeds=["aws-eu1"],
+        )
+
+
+def test_reconciled_and_refused_shoots_are_settled():
+    shoots = [a_shoot("a", **DONE), a_shoot("b", **REFUSED)]
+
+    assert Standing(shoots, {"shoots.pending": 1, "shoots.waiting": 1}).why() == ""
+    assert Standing([], {}).why() == ""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metadata": {"generation": 3}},
+        {"metadata": {"deletionTimestamp": "2026-01-02T03:04:05Z"}},
+        {"status": {"lastOperation": {"state": "Processing"}}},
+        {"status": {"lastOperation": {"state": "Error"}}},
+        {"status": {"lastOperation": None}},
+    ],
+)
+def test_a_shoot_that_is_not_reconciled_at_its_generation_is_not(change: Document):
+    shoot = a_shoot("a", **DONE)
+    for part, fields in change.items():
+        for name, value in fields.items():
+            shoot[part][name] = value
+
+    assert "1 shoots are not done (garden-dev/a" in Standing([shoot], {}).why()
+
+
+@pytest.mark.parametrize(
+    ("census", "words"),
+    [
+        ({"shoots.pending": 1}, "being decided"),
+        ({"shoots.pending": 1, "shoots.waiting": 1, "shoots.waiting_unseen": 1}, "before the landscape changed"),
+        ({"shoots.pending": 1, "shoots.waiting": 1, "outbox": 3}, "3 changes"),
+        ({"objects.shoot": 2}, "2 shoots are stored, 1 have been announced"),
+    ],
+)
+def test_work_that_is_under_way_is_not_settled(census: dict[str, int], words: str):
+    assert words in Standing([a_shoot("a", **REFUSED)], census).why()
+
+
+def test_a_seed_that_has_not_reported_yet_is_waited_for():
+    assert "1 seeds have not reported" in Standing([], {}, seeds=[a_seed(ready=False)]).why()
+    assert "1 seeds have not reported" in Standing([], {}, seeds=[]).why()
