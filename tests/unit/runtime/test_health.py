@@ -31,6 +31,7 @@ async def test_readyz_says_which_check_fails_and_why(health: Health):
 
     assert status == 503
     assert body == '{"ok":false,"checks":{"nats":"disconnected","redis":"ok"}}'
+    assert (await fetch(url))[0] == 503
     assert (await fetch(url + "/livez"))[0] == 200
 
     health.remove_readiness("nats")

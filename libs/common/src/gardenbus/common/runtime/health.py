@@ -70,6 +70,7 @@ class Health:
         application = web.Application()
         application.router.add_get("/livez", self._serve_livez)
         application.router.add_get("/readyz", self._serve_readyz)
+        application.router.add_get("/", self._serve_readyz)
         application.router.add_get("/metrics", self._serve_metrics)
         application.router.add_get("/{path:.*}", self._serve_page)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.2)
