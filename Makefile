@@ -14,7 +14,7 @@ WITH_DEV  := .venv/.installed-dev
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down setup test test-contract test-e2e check format
+.PHONY: help run up down setup setup-dev test test-contract test-e2e test-docker chaos check format
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,8 @@ down: $(INSTALLED) ## stop what `make up` started
 
 setup: $(INSTALLED) ## install only; leaves .venv/bin/gardenbus
 
+setup-dev: $(WITH_DEV) ## install what the tests need too
+
 test: $(WITH_DEV) ## all tests that need no Docker, on NATS and Redis of their own (TESTS=tests/unit)
 	@exec $(BIN)/pytest -m "not docker" $(TESTS) $(ARGS)
 
@@ -38,6 +40,12 @@ test-contract: $(WITH_DEV) ## the adapters against real servers
 
 test-e2e: $(WITH_DEV) ## whole landscapes of real processes
 	@exec $(BIN)/pytest -m "not docker" tests/e2e $(ARGS)
+
+test-docker: $(WITH_DEV) ## the compose file on a real engine (needs Docker)
+	@exec $(BIN)/pytest -m docker tests/docker $(ARGS)
+
+chaos: $(WITH_DEV) ## everything is killed in turn
+	@exec $(BIN)/pytest tests/chaos $(ARGS)
 
 check: $(WITH_DEV) ## ruff, pyright (strict) and the layers
 	$(BIN)/ruff check .
