@@ -101,3 +101,27 @@ def test_each_document_has_an_answer_of_its_own():
     assert [answer.ok for answer in each_of(mixed, 2)] == [True, False]
     assert each_of(unread, 2) == [unread, unread]
     assert each_of(unread, 1) == [unread]
+
+
+def test_invalid_configurations_are_refused_before_anything_starts(tmp_path: Path):
+    file = tmp_path / "landscape.yaml"
+    file.write_text(
+        yaml.safe_dump_all(
+            [
+                {
+                    "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
+                    "kind": "GardenletConfiguration",
+                    "resources": {"capacity": {"shoots": 1}, "reserved": {"shoots": 2}},
+                    "seedConfig": {"metadata": {"name": "s1"}, "spec": {"provider": {"type": "aws", "region": "r"}}},
+                },
+                {"apiVersion": "scheduler.config.gardener.cloud/v1alpha1", "kind": "SchedulerConfiguration", "x": 1},
+            ]
+        )
+    )
+
+    result = runner.invoke(app, ["up", "--dir", str(tmp_path / "state"), "-f", str(file)])
+
+    assert result.exit_code == 2
+    assert "of the seed s1: resources.reserved.shoots" in result.stderr
+    assert "SchedulerConfiguration: x" in result.stderr
+    assert not (tmp_path / "state").exists()

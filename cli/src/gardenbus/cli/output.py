@@ -14,7 +14,7 @@ import typer
 import yaml
 from rich.console import Console, RenderableType
 
-from gardenbus.common.errors import BadRequest, GardenbusError, Unavailable
+from gardenbus.common.errors import BadRequest, GardenbusError, SettingsInvalid, Unavailable
 
 PIPED_WIDTH = 400
 """Columns where no terminal limits them, so that nothing is cut for grep and awk."""
@@ -94,6 +94,10 @@ def exit_codes() -> Generator[None]:
         raise typer.Exit(Exit.OUT_OF_REACH) from error
     except BadRequest as error:
         say_error(error.message)
+        raise typer.Exit(Exit.USAGE) from error
+    except SettingsInvalid as error:
+        for problem in error.problems:
+            say_error(problem)
         raise typer.Exit(Exit.USAGE) from error
     except GardenbusError as error:
         say_error(error.message)

@@ -15,6 +15,7 @@ from gardenbus.cli.client import DEFAULT_DIRECTORY
 from gardenbus.cli.commands.options import Directory, Output
 from gardenbus.cli.documents import read_files, sort_out
 from gardenbus.cli.output import Exit, Format, exit_codes, say_error, show, show_document, show_lines
+from gardenbus.cli.supervisor.configurations import check_configurations
 from gardenbus.cli.supervisor.detached import DetachFailed, start_detached, stop_supervisor
 from gardenbus.cli.supervisor.directory import LandscapeDirectory, LandscapeFile, LandscapeInUse, ServiceEntry
 from gardenbus.cli.supervisor.landscape import UpOptions
@@ -50,6 +51,7 @@ def up(  # noqa: PLR0913 - one parameter an option
         raise typer.BadParameter(str(error), param_hint="--replicas") from error
     with exit_codes():
         given = sort_out(read_files(files or []))
+        check_configurations(given)
     options = UpOptions(
         directory=directory or DEFAULT_DIRECTORY,
         given=given,

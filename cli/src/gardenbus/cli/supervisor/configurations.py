@@ -8,13 +8,36 @@ import yaml
 from gardenbus.cli.documents import Sorted, gardenlet_name, read_files
 from gardenbus.cli.supervisor.directory import LandscapeDirectory, write_whole
 from gardenbus.cli.supervisor.plan import Configurations, in_groups
-from gardenbus.common.resources.document import Document
+from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.resources.document import Document, encode
+from gardenbus.gardenlet.decide.configuration import parse_configurations as parse_gardenlets
+from gardenbus.lifecycle.decide.configuration import parse_configuration as parse_lifecycle
+from gardenbus.scheduler.decide.configuration import parse_configuration as parse_scheduler
 
 DEFAULT_SCHEDULER_CONFIGURATION: Document = {
     "apiVersion": "scheduler.config.gardener.cloud/v1alpha1",
     "kind": "SchedulerConfiguration",
     "schedulers": {"shoot": {"candidateDeterminationStrategy": "SameRegion"}},
 }
+
+
+def check_configurations(given: Sorted) -> None:
+    """Let the services' own readers look at what was given; raises SettingsInvalid with all problems."""
+    problems: list[str] = []
+    readers = [
+        *((parse_scheduler, each) for each in [given.scheduler] if each is not None),
+        *((parse_lifecycle, each) for each in [given.controller_manager] if each is not None),
+        *((parse_gardenlets, each) for each in given.gardenlets),
+    ]
+    for read, document in readers:
+        try:
+            read(encode(document))
+        except SettingsInvalid as error:
+            name = gardenlet_name(document)
+            about = f"{document.get('kind')}{f' of the seed {name}' if name else ''}"
+            problems += [f"{about}: {problem.removeprefix('configuration: ')}" for problem in error.problems]
+    if problems:
+        raise SettingsInvalid(tuple(problems))
 
 
 def write_configurations(directory: LandscapeDirectory, given: Sorted) -> tuple[Configurations, list[str]]:

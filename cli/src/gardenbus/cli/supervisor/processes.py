@@ -34,6 +34,7 @@ WATCH_SECONDS = 1.0
 LONG_LIFE_SECONDS = 5.0
 BACKOFF_BASE_SECONDS = 0.2
 BACKOFF_CAP_SECONDS = 10.0
+LARGEST_LOG_BYTES = 16 * 1024 * 1024
 LANDSCAPE_VARIABLE = "GARDENBUS_LANDSCAPE"
 
 _PR_SET_PDEATHSIG = 1
@@ -103,6 +104,8 @@ class ManagedProcess:
 
     def start(self) -> None:
         """Start it, and again whenever it ends."""
+        if self.log_file.exists() and self.log_file.stat().st_size > LARGEST_LOG_BYTES:
+            self.log_file.replace(self.log_file.with_suffix(".log.1"))
         self._life = asyncio.create_task(self._live(), name=f"process {self.spec.name}")
 
     async def stop(self) -> None:
