@@ -28,7 +28,7 @@ from gardenbus.common.adapters.jetstream_api import (
 from gardenbus.common.adapters.jetstream_connection import Connection, decode_headers, encode_headers
 from gardenbus.common.adapters.jetstream_follower import JetStreamFollower
 from gardenbus.common.adapters.jetstream_publisher import Publisher
-from gardenbus.common.adapters.jetstream_queue import JetStreamQueue
+from gardenbus.common.adapters.jetstream_queue import JetStreamQueue, consumer_name
 from gardenbus.common.adapters.jetstream_service import Answerer
 from gardenbus.common.adapters.jetstream_streams import StreamSettings, ensure_streams
 from gardenbus.common.errors import SettingsInvalid, Unavailable
@@ -128,7 +128,7 @@ class JetStreamBus:
     async def acknowledged_floor(self, stream: str, consumer: str) -> StreamPosition:
         """See the port."""
         created = nanoseconds((await self._call(f"STREAM.INFO.{stream}"))["created"])
-        answer = await self._call(f"CONSUMER.INFO.{stream}.{consumer}")
+        answer = await self._call(f"CONSUMER.INFO.{stream}.{consumer_name(consumer)}")
         return StreamPosition(created, int(answer["ack_floor"]["stream_seq"]))
 
     async def server_now(self, stream: str) -> datetime:

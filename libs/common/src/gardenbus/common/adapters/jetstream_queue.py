@@ -35,6 +35,11 @@ _ACK, _NAK, _PROGRESS = b"+ACK", b"-NAK", b"+WPI"
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
+def consumer_name(name: str) -> str:
+    """A consumer's name as JetStream takes it: without dots."""
+    return name.replace(".", "-")
+
+
 class JetStreamWork:
     """One message in hand."""
 
@@ -131,7 +136,7 @@ class JetStreamQueue:
     def __init__(self, connection: Connection, stream: str, consumer: str, subject_filter: str) -> None:
         self._connection = connection
         self._stream = stream
-        self._consumer = consumer
+        self._consumer = consumer_name(consumer)
         self._filter = subject_filter
         self._free: list[_Mailbox] = []
         self._busy: set[_Mailbox] = set()

@@ -30,7 +30,8 @@ from gardenbus.common.resources.keys import Subjects
 
 _SECOND = 1_000_000_000
 _HOUR = 3600 * _SECOND
-_SERVER_ERROR = 500
+_UNAVAILABLE = 503
+_SHORT_OF_STORAGE = frozenset({10023, 10028, 10047})
 
 MONITOR_PERIOD_SECONDS = 40.0
 """How long a Lease lives without renewal (Gardener's shoot monitor period), where nobody says otherwise."""
@@ -115,7 +116,7 @@ async def ensure_streams(connection: Connection, subjects: Subjects, settings: S
         try:
             await _ensure(connection, name, wanted, settings)
         except Refused as refused:
-            if refused.code >= _SERVER_ERROR:
+            if refused.code == _UNAVAILABLE or refused.number in _SHORT_OF_STORAGE:
                 raise refused.translated() from refused
             log.error("stream.refused", stream=name, reason=str(refused))  # noqa: TRY400  (its own words say it all)
             problems.append(f"stream {name}: {refused}")

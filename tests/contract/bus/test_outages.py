@@ -1,0 +1,312 @@
+"""Servers that die, hang, or come back older: what is in hand is told at once, and everything goes on afterwards."""
+
+import asyncio
+import shutil
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from gardenbus.common.adapters.jetstream import JetStreamBus, connect
+from gardenbus.common.errors import Unavailable
+from gardenbus.common.machinery.timers import Timers
+from gardenbus.common.ports.bus import Delivered, FollowRestarted, Message, ReplayDone
+from tests.support.buses import BusUnderTest, fetch_until, names, next_event, replay, until_true
+from tests.support.eventually import eventually
+from tests.support.servers import Server, start_nats
+
+
+async def restart(server: Server) -> None:
+    server.kill()
+    await asyncio.to_thread(server.start)
+
+
+async def connected_again(under_test: BusUnderTest) -> None:
+    async def both() -> bool:
+        return under_test.bus.connected and under_test.another.connected
+
+    await until_true(both)
+
+
+@asynccontextmanager
+async def away(server: Server, under_test: BusUnderTest) -> AsyncGenerator[None, None]:
+    """The server is dead within the block, and back after it."""
+    server.kill()
+
+    async def noticed() -> bool:
+        return not under_test.bus.connected and not under_test.another.connected
+
+    await until_true(noticed)
+    yield
+    await asyncio.to_thread(server.start)
+    await connected_again(under_test)
+
+
+async def test_what_was_acknowledged_survives_a_kill_and_publishing_goes_on(own: BusUnderTest, nats_server: Server):
+    await own.announce("a", "b")
+
+    async with away(nats_server, own):
+        with pytest.raises(Unavailable):
+            await own.bus.publish(Message(own.work("a")))
+        with pytest.raises(Unavailable):
+            await own.bus.position(own.stream("OBJECTS"))
+
+    assert await own.announce("c") == 3
+
+
+async def test_nothing_that_failed_during_an_outage_appears_after_it(own: BusUnderTest, nats_server: Server):
+    async with away(nats_server, own):
+        with pytest.raises(Unavailable):
+            await own.bus.publish(Message(own.work("ghost")))
+
+    await own.bus.publish(Message(own.work("real")))
+    assert list(await own.bus.subjects(own.stream("QUEUES"), ">")) == [own.work("real")]
+
+
+async def test_who_waits_for_an_answer_is_told_at_once_that_the_connection_is_lost(
+    own: BusUnderTest, nats_server: Server
+):
+    async def never(request: object) -> bytes:
+        await asyncio.Event().wait()
+        return b""
+
+    await own.another.serve("sleepy", "1.0.0", {own.subjects.api("sleep"): never})
+    waiting = asyncio.create_task(own.bus.request(own.subjects.api("sleep"), b"", timeout_seconds=60))
+    await asyncio.sleep(0.1)
+    began_at = time.monotonic()
+
+    nats_server.kill()
+
+    with pytest.raises(Unavailable):
+        await waiting
+    assert time.monotonic() - began_at < 2
+
+
+async def test_a_fetch_that_waits_is_told_and_the_queue_works_again(own: BusUnderTest, nats_server: Server):
+    queue = await own.queue()
+    waiting = asyncio.create_task(queue.fetch(10, 30))
+    await asyncio.sleep(0.1)
+
+    async with away(nats_server, own):
+        with pytest.raises(Unavailable):
+            await waiting
+        with pytest.raises(Unavailable):
+            await queue.fetch(10, 1)
+
+    await own.bus.publish(Message(own.work("a")))
+    assert names(await fetch_until(queue, 1)) == ["a"]
+
+
+async def test_work_in_hand_at_a_kill_comes_again(own: BusUnderTest, nats_server: Server):
+    queue = await own.queue()
+    await own.bus.publish(Message(own.work("a")))
+    (work,) = await fetch_until(queue, 1)
+
+    await restart(nats_server)
+    await connected_again(own)
+    await work.release()
+
+    (again,) = await fetch_until(queue, 1, within=15)
+    assert again.message.sequence == work.message.sequence
+
+
+async def test_timers_that_fell_due_while_the_server_was_dead_fire_when_it_is_back(
+    own: BusUnderTest, nats_server: Server
+):
+    timers, queue = Timers(own.bus, own.subjects), await own.queue()
+    for name in ("a", "b", "c"):
+        await timers.park(own.work(name), 1)
+
+    async with away(nats_server, own):
+        await asyncio.sleep(1.5)
+
+    assert sorted(names(await fetch_until(queue, 3, within=3))) == ["a", "b", "c"]
+
+
+async def test_a_consumer_that_somebody_deleted_is_made_again(own: BusUnderTest):
+    queue = await own.queue()
+    waiting = asyncio.create_task(queue.fetch(10, 10))
+    await asyncio.sleep(0.1)
+
+    await own.another.request(f"$JS.API.CONSUMER.DELETE.{own.stream('QUEUES')}.look", b"")
+    await own.bus.publish(Message(own.work("a")))
+
+    assert names(await waiting) == ["a"]
+
+
+async def test_a_stream_that_somebody_deleted_is_made_again(own: BusUnderTest):
+    queue = await own.queue()
+    await own.another.request(f"$JS.API.STREAM.DELETE.{own.stream('QUEUES')}", b"")
+    with pytest.raises(Unavailable):
+        await own.bus.publish(Message(own.work("a")))
+
+    await own.bus.publish(Message(own.work("a")))
+    assert names(await fetch_until(queue, 1)) == ["a"]
+
+
+async def test_reconnecting_calls_back_after_the_streams_are_there(own: BusUnderTest, nats_server: Server):
+    positions: list[int] = []
+
+    async def called() -> None:
+        positions.append((await own.bus.position(own.stream("OBJECTS"))).sequence)
+
+    own.bus.on_reconnect(called)
+    nats_server.kill()
+    shutil.rmtree(nats_server.directory / "jetstream")
+    await asyncio.to_thread(nats_server.start)
+
+    async def done() -> bool:
+        return positions == [0]
+
+    await until_true(done)
+
+
+async def test_a_follower_goes_on_where_it_was(own: BusUnderTest, nats_server: Server):
+    seen: list[int] = []
+    async with own.bus.follow(own.stream("OBJECTS"), []) as follower:
+        await replay(follower)
+        for round_ in range(3):
+            await own.announce(*(f"s{round_}-{number}" for number in range(50)))
+            while len(seen) < 50 * round_ + 25:
+                event = await next_event(follower)
+                assert isinstance(event, Delivered), event
+                seen.append(event.sequence)
+            await restart(nats_server)
+            await connected_again(own)
+        while len(seen) < 150:
+            event = await next_event(follower)
+            assert isinstance(event, Delivered), event
+            seen.append(event.sequence)
+    assert seen == list(range(1, 151))
+
+
+async def test_a_follower_notices_that_the_servers_disk_was_lost(own: BusUnderTest, nats_server: Server):
+    await own.announce("a", "b")
+    async with own.bus.follow(own.stream("OBJECTS"), []) as follower:
+        await replay(follower)
+        nats_server.kill()
+        shutil.rmtree(nats_server.directory / "jetstream")
+        await asyncio.to_thread(nats_server.start)
+
+        event = await next_event(follower, within=20)
+        assert isinstance(event, FollowRestarted)
+        assert "anew" in event.reason
+        assert isinstance(await next_event(follower), ReplayDone)
+
+
+async def test_a_follower_notices_that_the_server_came_back_older(
+    own: BusUnderTest, nats_server: Server, tmp_path: Path
+):
+    await own.announce("a")
+    nats_server.kill()
+    shutil.copytree(nats_server.directory / "jetstream", tmp_path / "backup")
+    await asyncio.to_thread(nats_server.start)
+    await connected_again(own)
+    await own.announce("b", "c")
+
+    async with own.bus.follow(own.stream("OBJECTS"), []) as follower:
+        assert len(await replay(follower)) == 3
+        nats_server.kill()
+        shutil.rmtree(nats_server.directory / "jetstream")
+        shutil.copytree(tmp_path / "backup", nats_server.directory / "jetstream")
+        await asyncio.to_thread(nats_server.start)
+
+        event = await next_event(follower, within=20)
+        assert isinstance(event, FollowRestarted)
+        assert "went back from 3 to 1" in event.reason
+        assert [message.subject for message in await replay(follower)] == [own.change("a")]
+
+
+async def test_a_follower_that_was_cut_for_too_long_starts_anew(own: BusUnderTest, nats_server: Server):
+    await own.announce("a")
+    async with own.bus.follow(own.stream("OBJECTS"), [], max_silent_seconds=0.5) as follower:
+        await replay(follower)
+        async with away(nats_server, own):
+            await asyncio.sleep(0.6)
+            assert follower.silent_seconds > 0.5
+
+        event = await next_event(follower, within=20)
+        assert isinstance(event, FollowRestarted)
+        assert len(await replay(follower)) == 1
+
+
+async def test_a_follower_that_missed_a_message_gets_it_after_all(own: BusUnderTest):
+    assert isinstance(own.bus, JetStreamBus)
+    sinks = own.bus._connection._sinks  # pyright: ignore[reportPrivateUsage]
+    known = set(sinks)
+    async with own.bus.follow(own.stream("OBJECTS"), []) as follower:
+        await replay(follower)
+        (number,) = set(sinks) - known
+        take = sinks[number]
+        arrived = iter(range(100))
+        sinks[number] = lambda message: None if next(arrived) in (2, 3) else take(message)
+        await own.announce(*"abcdefgh")
+
+        seen = [await next_event(follower) for _ in range(8)]
+
+    assert [event.sequence for event in seen if isinstance(event, Delivered)] == list(range(1, 9))
+
+
+@pytest.mark.slow
+async def test_a_follower_whose_consumer_vanished_gets_another(own: BusUnderTest):
+    async with own.bus.follow(own.stream("OBJECTS"), []) as follower:
+        await replay(follower)
+        answer = await own.another.request(f"$JS.API.CONSUMER.NAMES.{own.stream('OBJECTS')}", b"{}")
+        (name,) = [word for word in answer.decode().split('"') if word.startswith("follower-")]
+        await own.another.request(f"$JS.API.CONSUMER.DELETE.{own.stream('OBJECTS')}.{name}", b"")
+        await own.announce("a")
+
+        event = await next_event(follower, within=30)
+    assert isinstance(event, Delivered)
+
+
+async def test_a_server_that_hangs_is_unavailable_and_is_used_again_when_it_wakes(
+    own: BusUnderTest, nats_server: Server
+):
+    nats_server.pause()
+    try:
+        with pytest.raises(Unavailable):
+            await own.bus.publish(Message(own.work("a")))
+    finally:
+        nats_server.resume()
+
+    async def published() -> None:
+        try:
+            await own.bus.publish(Message(own.work("b")))
+        except Unavailable as error:
+            raise AssertionError from error
+
+    await eventually(published, within=10)
+
+
+async def test_connecting_waits_for_the_server_and_says_so(tmp_path: Path):
+    server = start_nats(tmp_path / "nats")
+    server.stop()
+    with capture_logs() as logs:
+        connecting = asyncio.create_task(_position(server.url))
+        await asyncio.sleep(0.5)
+        assert not connecting.done()
+        await asyncio.to_thread(server.start)
+        assert await asyncio.wait_for(connecting, 10) == 0
+    server.stop()
+    assert [entry["event"] for entry in logs].count("server.awaited") == 1
+
+
+async def _position(url: str) -> int:
+    async with connect(url, "patient") as bus:
+        return (await bus.position("OBJECTS")).sequence
+
+
+async def test_a_complaint_of_the_server_ends_in_a_new_connection(own: BusUnderTest):
+    assert isinstance(own.bus, JetStreamBus)
+    connection = own.bus._connection  # pyright: ignore[reportPrivateUsage]
+    await connection.send((b"NONSENSE\r\n",))
+
+    async def lost_and_found() -> bool:
+        return connection.losses == 1 and own.bus.connected
+
+    await until_true(lost_and_found)
+    assert await own.announce("a") == 1

@@ -1,0 +1,176 @@
+"""What we rely on, or guard against, in the nats-server that we ship: a new version that differs fails here."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from gardenbus.common.adapters.jetstream import JetStreamBus
+from gardenbus.common.adapters.jetstream_queue import JetStreamQueue
+from gardenbus.common.errors import BadRequest, Conflict, SettingsInvalid
+from gardenbus.common.ports.bus import Message
+from tests.support.buses import BusUnderTest, until_true
+
+
+async def api(under_test: BusUnderTest, endpoint: str, payload: Any = None) -> dict[str, Any]:
+    body = b"" if payload is None else json.dumps(payload).encode()
+    return json.loads(await under_test.bus.request(f"$JS.API.{endpoint}", body))
+
+
+async def consumer(under_test: BusUnderTest, stream: str, name: str, **settings: Any) -> dict[str, Any]:
+    config = {"name": name, "durable_name": name, "ack_policy": "explicit", **settings}
+    return await api(under_test, f"CONSUMER.CREATE.{stream}.{name}", {"stream_name": stream, "config": config})
+
+
+async def state(under_test: BusUnderTest, name: str) -> dict[str, Any]:
+    return (await api(under_test, f"STREAM.INFO.{under_test.stream(name)}"))["state"]
+
+
+async def test_a_message_id_is_remembered_per_stream_so_another_subjects_work_would_be_dropped(
+    jetstream: BusUnderTest,
+):
+    """Why nothing of ours on QUEUES carries one."""
+    for name in ("a", "b"):
+        await jetstream.bus.publish(Message(jetstream.work(name), headers={"Nats-Msg-Id": "same"}))
+
+    assert (await state(jetstream, "QUEUES"))["messages"] == 1
+
+
+async def test_a_message_replaced_in_hand_gives_its_slot_to_the_new_one(jetstream: BusUnderTest):
+    """Why a key can be in two hands, and why only the store decides."""
+    stream = jetstream.stream("QUEUES")
+    await consumer(jetstream, stream, "one", filter_subject=jetstream.subjects.queue_of("look"), max_ack_pending=1)
+    assert isinstance(jetstream.bus, JetStreamBus)
+    connection = jetstream.bus._connection  # pyright: ignore[reportPrivateUsage]
+    queue = JetStreamQueue(connection, stream, "one", jetstream.subjects.queue_of("look"))
+    await jetstream.bus.publish(Message(jetstream.work("a"), b"old"))
+    (old,) = await queue.fetch(1, 1.0)
+    await jetstream.bus.publish(Message(jetstream.work("b"), b"waits"))
+    assert await queue.fetch(1, 0.3) == []
+
+    await jetstream.bus.publish(Message(jetstream.work("a"), b"new"))
+
+    (next_one,) = await queue.fetch(1, 1.0)
+    await old.ack()
+    await next_one.ack()
+    (last_one,) = await queue.fetch(1, 1.0)
+    assert {next_one.message.body, last_one.message.body} == {b"waits", b"new"}
+
+
+async def test_a_timer_in_the_past_fires_at_once(jetstream: BusUnderTest):
+    """Why a timer is set by the server's clock and at least a second ahead."""
+    queue = await jetstream.queue()
+    headers = {"Nats-Schedule": "@at 2020-01-01T00:00:00Z", "Nats-Schedule-Target": jetstream.work("a")}
+    await jetstream.bus.publish(Message(jetstream.subjects.later(jetstream.work("a")), headers=headers))
+
+    assert len(await queue.fetch(1, 2.0)) == 1
+
+
+async def test_a_timer_cannot_have_its_target_in_another_stream(jetstream: BusUnderTest):
+    headers = {"Nats-Schedule": "@at 2040-01-01T00:00:00Z", "Nats-Schedule-Target": jetstream.subjects.apply}
+    with pytest.raises(BadRequest):
+        await jetstream.bus.publish(Message(jetstream.subjects.later(jetstream.work("a")), headers=headers))
+
+
+async def test_a_stream_with_schedules_cannot_discard_new_messages(jetstream: BusUnderTest):
+    name = jetstream.stream("QUEUES")
+    config = (await api(jetstream, f"STREAM.INFO.{name}"))["config"] | {"discard": "new"}
+
+    assert (await api(jetstream, f"STREAM.UPDATE.{name}", config))["error"]["err_code"] == 10052
+
+
+async def test_filters_of_a_work_queues_consumers_must_not_overlap(jetstream: BusUnderTest):
+    await jetstream.queue("scheduling.mine")
+
+    with pytest.raises(SettingsInvalid, match="10100"):
+        await jetstream.bus.work_queue(jetstream.stream("QUEUES"), "greedy", jetstream.subjects.queue_of("scheduling"))
+
+
+async def test_a_batch_of_somebody_who_was_paused_is_refused_whole(jetstream: BusUnderTest):
+    """The zombie relay: it holds a sequence that was right before somebody else went on."""
+    await jetstream.announce("a")
+    zombie = [Message(jetstream.change("a"), b"stale"), Message(jetstream.change("b"), b"stale")]
+    await jetstream.announce("a", body=b"fresh")
+
+    with pytest.raises(Conflict, match="10071"):
+        await jetstream.bus.publish_batch(jetstream.stream("OBJECTS"), zombie, expected_last_sequence=1)
+
+    last = await jetstream.bus.last(jetstream.stream("OBJECTS"), jetstream.change("a"))
+    assert last is not None
+    assert last.body == b"fresh"
+
+
+async def test_two_batches_that_expect_the_same_sequence_cannot_both_be_stored(jetstream: BusUnderTest):
+    batches = [[Message(jetstream.change(f"{who}{number}")) for number in range(200)] for who in "ab"]
+
+    results = await asyncio.gather(
+        *(
+            bus.publish_batch(jetstream.stream("OBJECTS"), batch, expected_last_sequence=0)
+            for bus, batch in zip((jetstream.bus, jetstream.another), batches, strict=True)
+        ),
+        return_exceptions=True,
+    )
+
+    assert sorted(str(type(result)) for result in results) == sorted(map(str, (int, Conflict)))
+    assert (await state(jetstream, "OBJECTS"))["messages"] == 200
+
+
+async def test_a_repeated_id_refuses_its_whole_batch(jetstream: BusUnderTest):
+    """Why the relay's batches carry none."""
+    message = Message(jetstream.change("a"), headers={"Nats-Msg-Id": "same"})
+    await jetstream.bus.publish_batch(jetstream.stream("OBJECTS"), [message], expected_last_sequence=0)
+
+    with pytest.raises(BadRequest, match="10201"):
+        await jetstream.bus.publish_batch(jetstream.stream("OBJECTS"), [message], expected_last_sequence=1)
+
+
+async def test_bindings_take_more_than_a_thousand_consumers(jetstream: BusUnderTest):
+    stream = jetstream.stream("BINDINGS")
+    for start in range(0, 1050, 150):
+        answers = await asyncio.gather(
+            *(
+                consumer(
+                    jetstream,
+                    stream,
+                    f"seed-{number}",
+                    ack_policy="none",
+                    mem_storage=True,
+                    filter_subject=jetstream.subjects.bindings_of(f"seed-{number}"),
+                )
+                for number in range(start, start + 150)
+            )
+        )
+        assert not [answer for answer in answers if "error" in answer]
+    assert (await state(jetstream, "BINDINGS"))["consumer_count"] == 1050
+    await api(jetstream, f"STREAM.DELETE.{stream}")
+
+
+async def test_a_renewed_lease_lives_on_and_a_longer_ttl_does_not_help(jetstream: BusUnderTest):
+    renewed, stubborn = jetstream.subjects.lease("renewed"), jetstream.subjects.lease("stubborn")
+    await jetstream.bus.publish(Message(stubborn, headers={"Nats-TTL": "60s"}))
+    for _ in range(4):
+        await jetstream.bus.publish(Message(renewed))
+        await asyncio.sleep(0.4)
+
+    last = await jetstream.bus.last(jetstream.stream("LEASES"), renewed)
+    assert last is not None
+    assert last.marker is None
+
+    async def expired() -> bool:
+        found = await jetstream.bus.last(jetstream.stream("LEASES"), stubborn)
+        return found is None or found.marker == "MaxAge"
+
+    await until_true(expired)
+
+
+async def test_a_naked_message_below_later_stays_and_is_no_work(jetstream: BusUnderTest):
+    queue = await jetstream.queue()
+    await jetstream.bus.publish(Message(jetstream.subjects.later(jetstream.work("a"))))
+
+    assert await queue.fetch(1, 0.5) == []
+    assert (await state(jetstream, "QUEUES"))["messages"] == 1
+
+
+async def test_a_request_of_five_megabytes_is_taken(jetstream: BusUnderTest):
+    assert await jetstream.bus.publish(Message(jetstream.subjects.apply, b"x" * 5_000_000)) == 1

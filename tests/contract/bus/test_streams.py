@@ -1,0 +1,105 @@
+"""The streams are what the module says, made once, and kept so."""
+
+import json
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from gardenbus.common.adapters.jetstream import JetStreamBus, connect
+from gardenbus.common.adapters.jetstream_streams import StreamSettings
+from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.ports.bus import Message
+from tests.support.buses import BusUnderTest
+from tests.support.servers import Server
+
+Configuration = dict[str, Any]
+
+
+async def configuration(under_test: BusUnderTest, name: str) -> Configuration:
+    answer = await under_test.bus.request(f"$JS.API.STREAM.INFO.{under_test.stream(name)}", b"")
+    return json.loads(answer)["config"]
+
+
+async def change(under_test: BusUnderTest, name: str, **changes: Any) -> Configuration:
+    config = await configuration(under_test, name)
+    body = json.dumps(config | changes).encode()
+    return json.loads(await under_test.bus.request(f"$JS.API.STREAM.UPDATE.{under_test.stream(name)}", body))
+
+
+async def test_equal_streams_are_left_alone(jetstream: BusUnderTest):
+    with capture_logs() as logs:
+        await jetstream.bus.ensure_streams()
+
+    assert logs == []
+
+
+async def test_a_stream_that_differs_is_brought_back_and_what_an_operator_added_stays(jetstream: BusUnderTest):
+    await change(jetstream, "BINDINGS", max_consumers=50, description="ours")
+
+    await jetstream.bus.ensure_streams()
+
+    config = await configuration(jetstream, "BINDINGS")
+    assert config["max_consumers"] == 20_000
+    assert config["description"] == "ours"
+
+
+async def test_messages_survive_an_upgrade(jetstream: BusUnderTest):
+    await jetstream.announce("a")
+    before = await jetstream.bus.position(jetstream.stream("OBJECTS"))
+    await change(jetstream, "OBJECTS", allow_direct=False)
+
+    await jetstream.bus.ensure_streams()
+
+    assert (await configuration(jetstream, "OBJECTS"))["allow_direct"]
+    assert await jetstream.bus.position(jetstream.stream("OBJECTS")) == before
+
+
+async def test_who_states_no_lease_time_leaves_it_to_who_does(jetstream: BusUnderTest, shared_nats_server: Server):
+    async with connect(shared_nats_server.url, "apiserver", jetstream.subjects.prefix):
+        config = await configuration(jetstream, "LEASES")
+    assert config["max_age"] == 1_000_000_000
+
+    settings = StreamSettings(lease_seconds=0.5)
+    async with connect(shared_nats_server.url, "lifecycle", jetstream.subjects.prefix, streams=settings):
+        config = await configuration(jetstream, "LEASES")
+    assert config["max_age"] == 500_000_000
+
+
+async def test_a_change_that_jetstream_refuses_is_an_invalid_setting(jetstream: BusUnderTest):
+    subjects, name = jetstream.subjects, jetstream.stream("REPORTS")
+    await jetstream.bus.request(f"$JS.API.STREAM.DELETE.{name}", b"")
+    body = {"name": name, "subjects": [f"{subjects.prefix}.report.>"], "storage": "memory", "retention": "limits"}
+    await jetstream.bus.request(f"$JS.API.STREAM.CREATE.{name}", json.dumps(body).encode())
+
+    with pytest.raises(SettingsInvalid) as caught:
+        await jetstream.bus.ensure_streams()
+
+    assert len(caught.value.problems) == 1
+    assert name in caught.value.problems[0]
+
+
+async def test_work_has_no_limit_that_could_drop_it(jetstream: BusUnderTest):
+    for name in ("QUEUES", "REQUESTS", "REPORTS"):
+        config = await configuration(jetstream, name)
+        assert config["retention"] == "workqueue"
+        assert (config["max_msgs"], config["max_bytes"], config["max_age"]) == (-1, -1, 0)
+
+
+async def test_only_leases_get_markers_of_the_servers(jetstream: BusUnderTest):
+    for name in ("OBJECTS", "BINDINGS", "QUEUES", "EVENTS"):
+        assert not (await configuration(jetstream, name)).get("subject_delete_marker_ttl")
+
+
+async def test_two_landscapes_on_one_server_do_not_see_each_other(jetstream: BusUnderTest, shared_nats_server: Server):
+    other = f"{jetstream.subjects.prefix}-b"
+    async with connect(shared_nats_server.url, "other", other) as bus:
+        await bus.publish(Message(f"{other}.queue.look.ns.a"))
+        assert (await jetstream.bus.position(jetstream.stream("QUEUES"))).sequence == 0
+
+
+async def test_a_client_that_manages_no_streams_makes_none(nats_server: Server):
+    async with connect(nats_server.url, "gardenlet", manages_streams=False) as bus:
+        assert isinstance(bus, JetStreamBus)
+        answer = json.loads(await bus.request("$JS.API.STREAM.NAMES", b""))
+    assert not answer["streams"]
