@@ -1,8 +1,9 @@
 """An apiserver on real servers, spoken to as people speak to it: with a plain NATS client."""
 
+import contextlib
 import itertools
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -125,21 +126,28 @@ class Apiserver:
         return [news for news in await self.kit.events() if news.event.type == "Warning"]
 
 
-@pytest.fixture
-async def idle_apiserver(shared_nats_server: Server, shared_redis_server: Server) -> AsyncIterator[Apiserver]:
+@contextlib.asynccontextmanager
+async def an_idle_apiserver(nats_url: str, redis_url: str) -> AsyncGenerator[Apiserver, None]:
     """Streams and store for an apiserver, without any replica running."""
     prefix = next(_prefixes)
     subjects = Subjects(prefix)
-    kit = on_redis(shared_redis_server.url, prefix)
+    kit = on_redis(redis_url, prefix)
     await kit.open()
-    client = await nats.connect(shared_nats_server.url)  # pyright: ignore[reportUnknownMemberType]
-    apiserver = Apiserver(shared_nats_server.url, subjects, kit, client)
-    async with connect(shared_nats_server.url, "preparing", prefix):
+    client = await nats.connect(nats_url, max_reconnect_attempts=-1, reconnect_time_wait=0.1)  # pyright: ignore[reportUnknownMemberType]
+    apiserver = Apiserver(nats_url, subjects, kit, client)
+    async with connect(nats_url, "preparing", prefix):
         pass
     yield apiserver
     await apiserver.stop()
     await client.close()
     await kit.store.close()
+
+
+@pytest.fixture
+async def idle_apiserver(shared_nats_server: Server, shared_redis_server: Server) -> AsyncIterator[Apiserver]:
+    """An apiserver on servers that it shares with other tests."""
+    async with an_idle_apiserver(shared_nats_server.url, shared_redis_server.url) as apiserver:
+        yield apiserver
 
 
 @pytest.fixture

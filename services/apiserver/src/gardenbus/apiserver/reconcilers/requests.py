@@ -162,7 +162,9 @@ class Requests:
     async def _fulfil(self, wish: Wish, reads: Reads) -> Refused | None:
         try:
             if wish.verb == "apply":
-                written = await self._writer.apply(wish.document, reads, user=wish.user, origin=wish.origin)
+                written = await self._writer.apply(
+                    wish.document, reads, user=wish.user, origin=wish.origin, key=wish.key
+                )
             else:
                 written = await self._writer.delete(wish.key, reads, origin=wish.origin)
         except Contingent as contingent:

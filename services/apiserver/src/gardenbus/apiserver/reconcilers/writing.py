@@ -105,9 +105,20 @@ class Writer:
         self._store = store
         self._clock = clock
 
-    async def apply(self, given: Document, reads: Reads, *, user: str, origin: RequestOrigin | None = None) -> Written:
-        """Create or update by a manifest (three-way merge). Raises Terminal, StaleVersion, Contingent, Unavailable."""
-        key = key_of(given)
+    async def apply(
+        self,
+        given: Document,
+        reads: Reads,
+        *,
+        user: str,
+        origin: RequestOrigin | None = None,
+        key: ObjectKey | None = None,
+    ) -> Written:
+        """Create or update by a manifest (three-way merge). Raises Terminal, StaleVersion, Contingent, Unavailable.
+
+        `key` is the manifest's own, from who has checked its metadata already.
+        """
+        key = key or key_of(given)
         resource_version = _resource_version(given)
         warnings = (STATUS_IGNORED,) if given.get("status") else ()
 
