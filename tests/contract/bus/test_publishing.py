@@ -197,6 +197,18 @@ async def test_purging_a_subject_removes_it_alone(under_test: BusUnderTest):
     assert (await under_test.bus.position(under_test.stream("OBJECTS"))).sequence == 2
 
 
+async def test_a_bounded_purge_spares_what_is_younger(under_test: BusUnderTest):
+    stream = under_test.stream("OBJECTS")
+    await under_test.announce("a", "b", "a")
+
+    await under_test.bus.purge(stream, under_test.change("a"), upto_sequence=2)
+    assert len(await under_test.bus.subjects(stream, ">")) == 2
+    await under_test.bus.purge(stream, under_test.change("a"), upto_sequence=3)
+
+    assert list(await under_test.bus.subjects(stream, ">")) == [under_test.change("b")]
+    assert (await under_test.bus.position(stream)).sequence == 3
+
+
 async def test_what_is_asked_about_a_consumer_or_stream_that_is_not_there_is_not_found(under_test: BusUnderTest):
     with pytest.raises(NotFound):
         await under_test.bus.acknowledged_floor(under_test.stream("REQUESTS"), "nobody")

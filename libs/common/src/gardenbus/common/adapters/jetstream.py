@@ -170,9 +170,10 @@ class JetStreamBus:
             headers.get("Nats-Marker-Reason"),
         )
 
-    async def purge(self, stream: str, subject: str) -> None:
-        """See the port."""
-        await self._call(f"STREAM.PURGE.{stream}", {"filter": subject})
+    async def purge(self, stream: str, subject: str, *, upto_sequence: int | None = None) -> None:
+        """See the port. The server's `seq` is the first that stays."""
+        bound = {} if upto_sequence is None else {"seq": upto_sequence + 1}
+        await self._call(f"STREAM.PURGE.{stream}", {"filter": subject, **bound})
 
     # ---- consuming
 

@@ -338,10 +338,10 @@ class MemoryBus:
         self.require()
         return self.server.stream(stream).last_on(subject)
 
-    async def purge(self, stream: str, subject: str) -> None:
+    async def purge(self, stream: str, subject: str, *, upto_sequence: int | None = None) -> None:
         """See the port."""
         self.require()
-        self.server.stream(stream).purge(subject)
+        self.server.stream(stream).purge(subject, upto_sequence=upto_sequence)
 
     async def work_queue(self, stream: str, consumer: str, subject_filter: str) -> MemoryQueue:
         """See the port."""

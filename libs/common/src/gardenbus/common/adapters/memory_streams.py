@@ -164,12 +164,13 @@ class MemoryStream:
         for consumer in self.consumers.values():
             consumer.forget(sequence)
 
-    def purge(self, subject: str) -> None:
+    def purge(self, subject: str, *, upto_sequence: int | None = None) -> None:
         """Take all messages on a subject (or filter) out; with a marker where the stream leaves them."""
         for live in list(self.counts(subject)):
             for sequence in tuple(self._by_subject[live]):
-                self.remove(sequence)
-            if self.kind.leaves_markers:
+                if upto_sequence is None or sequence <= upto_sequence:
+                    self.remove(sequence)
+            if self.kind.leaves_markers and live not in self._by_subject:
                 self._store(Message(live), "Purge")
 
     def consumer(self, name: str, subject_filter: str) -> MemoryConsumer:

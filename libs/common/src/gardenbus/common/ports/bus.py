@@ -174,8 +174,8 @@ class Bus(Protocol):
         """The last message on a subject (a marker counts), or None."""
         ...
 
-    async def purge(self, stream: str, subject: str) -> None:
-        """Remove all messages on a subject."""
+    async def purge(self, stream: str, subject: str, *, upto_sequence: int | None = None) -> None:
+        """Remove all messages on a subject; with `upto_sequence` none that is younger than that one."""
         ...
 
     async def work_queue(self, stream: str, consumer: str, subject_filter: str) -> WorkQueue:

@@ -144,6 +144,8 @@ class Header:
     GAIN = "Gardenbus-Gain"  # changed: all gains of objects up to this number have been announced
     GATE = "Gardenbus-Gate"  # changed (Seed): what a bind compares
     ATTEMPT = "Gardenbus-Attempt"  # queue and later: how often this work has failed
+    QUESTION = "Gardenbus-Question"  # report: `exists` (is this shoot still mine?), `gone` (its tombstone was obeyed)
+    SEQUENCE = "Gardenbus-Sequence"  # report `gone`: where the tombstone stands in BINDINGS
     FENCE = "Gardenbus-Fence"  # report: the gardenlet's fencing number, `<stream created ns>.<sequence>`
     REASON = "Gardenbus-Reason"  # rejected
     SUBJECT = "Gardenbus-Subject"  # rejected: where it came from
