@@ -198,13 +198,13 @@ class Controller:
         stop = asyncio.ensure_future(self._stopping.wait())
         try:
             await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
-            return task.result() if task.done() else None
         finally:
             stop.cancel()
             if not task.done():
                 task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+        with suppress(asyncio.CancelledError):
+            return await task  # what came in the last moment counts
+        return None
 
     def _begin(self, work: Work) -> None:
         metrics.ADDS.labels(self._name).inc()
