@@ -61,6 +61,20 @@ def test_usage_errors_end_with_2(arguments: list[str]):
     assert runner.invoke(app, arguments).exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        (3, ["get", "shoots"]),
+        (3, ["status"]),
+        (2, ["apply", "-f", "no-such-file.yaml"]),
+        (2, ["up", "--replicas", "nats=3"]),
+        (0, ["down"]),
+    ],
+)
+def test_ends_are_told_by_exit_codes(tmp_path: Path, code: int, arguments: list[str]):
+    assert runner.invoke(app, [*arguments, "--dir", str(tmp_path / "nothing")]).exit_code == code
+
+
 def test_a_kind_is_meant_by_any_of_its_words():
     assert meant(["shoots"]) == ("shoot", (), True)
     assert meant(["seed/aws"]) == ("seed", ("aws",), False)
