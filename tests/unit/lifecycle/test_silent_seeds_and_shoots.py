@@ -136,3 +136,10 @@ def test_a_managed_seed_is_marked_once() -> None:
     assert marked_for_reconciliation(marked) is None
     bare = marked_for_reconciliation({"metadata": {"name": "aws-eu1"}})
     assert bare is not None
+
+
+def test_the_label_that_sums_a_shoot_up_tells_that_its_state_is_unknown() -> None:
+    running = {"seedName": "aws-eu1", "lastOperation": {"type": "Reconcile", "state": "Succeeded", "progress": 100}}
+    document = silent_shoot(a_shoot(spec={"seedName": "aws-eu1"}, status=running), "aws-eu1", NOON)
+    assert document is not None
+    assert document["metadata"]["labels"]["shoot.gardener.cloud/status"] == "unknown"

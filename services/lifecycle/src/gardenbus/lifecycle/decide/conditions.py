@@ -18,6 +18,7 @@ from gardenbus.common.resources.conditions import (
 )
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.seeds import GARDENLET_READY
+from gardenbus.common.resources.shoot_status import with_status_label
 
 STATUS_UNKNOWN = "StatusUnknown"
 SEED_MESSAGE = "The gardenlet has stopped renewing its Lease."
@@ -72,7 +73,7 @@ def silent_shoot(document: Document, seed: str, now: datetime) -> Document | Non
     """What a Shoot becomes when its seed has been silent for long; None when there is nothing to write.
 
     Only a Shoot that the seed runs by its own word (status.seedName) is touched. Conditions and constraints that the
-    gardenlet does not maintain stay as they are.
+    gardenlet does not maintain stay as they are. The label that sums the status up goes with it.
     """
     status = section(document, "status")
     if status.get("seedName") != seed:
@@ -83,7 +84,7 @@ def silent_shoot(document: Document, seed: str, now: datetime) -> Document | Non
     constraints = _all_unknown(conditions_of(document, "constraints"), SHOOT_CONSTRAINTS, now)
     if conditions == status.get("conditions") and constraints == status.get("constraints"):
         return None
-    return _with_status(document, conditions=conditions, constraints=constraints)
+    return with_status_label(_with_status(document, conditions=conditions, constraints=constraints))
 
 
 def expired_certificate(document: Document, now: datetime) -> str | None:
