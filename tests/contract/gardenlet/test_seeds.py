@@ -172,6 +172,23 @@ async def test_a_removed_seed_comes_back_with_its_gardenlet_and_not_before(garde
     await garden.until_ready()
 
 
+async def test_a_standby_does_not_raise_a_seed_that_was_removed(garden: Garden) -> None:
+    await garden.start(a_configuration())
+    await garden.until_ready()
+    standby = await garden.start(a_configuration())
+
+    async def told() -> None:
+        assert standby.gardenlets["aws-eu1"].told.seed is not None
+
+    await eventually(told, within=5)
+    await garden.delete(SEED)
+    await garden.until_gone(SEED)
+    await asyncio.sleep(6)  # the Lease's patience is 4 s
+
+    assert await garden.store.get(SEED) is None
+    assert standby.unhealthy() == []
+
+
 def left_behind(directory: Path) -> list[str]:
     return sorted(
         str(path.relative_to(directory)) for path in directory.rglob("*") if path.name not in ("fence", "shoots")

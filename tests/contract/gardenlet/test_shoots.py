@@ -12,6 +12,7 @@ from tests.support.eventually import eventually
 from tests.support.gardenlets import Garden, a_configuration, conditions
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
+NAME = ("garden-dev", "apollo")
 SEED = ObjectKey("seed", "", "aws-eu1")
 FAIL = "local.backend.gardenbus.io/fail"
 UNHEALTHY = "local.backend.gardenbus.io/unhealthy"
@@ -270,6 +271,87 @@ async def test_a_tombstone_takes_down_what_is_kept(garden: Garden) -> None:
         assert host.gardenlets["aws-eu1"].backend.shoots() == []
 
     await eventually(taken_down, within=5)
+
+
+async def tombstones(garden: Garden) -> list[str]:
+    stream = garden.subjects.stream("BINDINGS")
+    return list(await garden.bus.subjects(stream, garden.subjects.bindings_of("aws-eu1")))
+
+
+async def test_a_tombstone_goes_when_it_has_been_obeyed(garden: Garden) -> None:
+    await garden.start(a_configuration())
+    await garden.place()
+    await garden.until_state("Succeeded")
+    await garden.delete(APOLLO)
+    await garden.until_gone(APOLLO)
+
+    async def purged() -> None:
+        assert await tombstones(garden) == []
+
+    await eventually(purged, within=5)
+
+
+async def test_a_tombstone_of_a_shoot_that_was_never_here_goes_too(garden: Garden) -> None:
+    await garden.tell(
+        garden.subjects.binding("aws-eu1", "garden-dev", "never"), b"", {Header.VERB: "deleted", Header.VERSION: "99"}
+    )
+    await garden.start(a_configuration())
+
+    async def purged() -> None:
+        assert await tombstones(garden) == []
+
+    await eventually(purged, within=10)
+
+
+async def test_an_obeyed_tombstone_takes_no_later_binding_with_it(garden: Garden) -> None:
+    subject = garden.subjects.binding("aws-eu1", "garden-dev", "apollo")
+    stream = garden.subjects.stream("BINDINGS")
+    report = garden.subjects.report("aws-eu1", APOLLO)
+    await garden.tell(subject, b"", {Header.VERB: "deleted", Header.VERSION: "9"})
+    tombstone = await garden.bus.last(stream, subject)
+    assert tombstone is not None
+    await garden.tell(subject, b"{}", {Header.ROLE: "run", Header.VERSION: "10"})
+    for sequence in (tombstone.sequence, tombstone.sequence + 1, tombstone.sequence + 100):
+        await garden.tell(report, b"{}", {Header.QUESTION: "gone", Header.SEQUENCE: str(sequence)})
+    await garden.tell(report, b"{}", {Header.QUESTION: "gone", Header.SEQUENCE: "-1"})
+
+    async def the_last_was_taken() -> None:
+        rejected = await garden.rejected()
+        assert rejected is not None
+        assert Header.SEQUENCE in rejected.headers[Header.REASON]
+
+    await eventually(the_last_was_taken, within=10)
+    assert await tombstones(garden) == [subject]
+
+
+async def test_a_standby_that_missed_an_obeyed_tombstone_builds_nothing(garden: Garden) -> None:
+    host = await garden.start(a_configuration())
+    await garden.place()
+    await garden.until_state("Succeeded")
+    standby = await garden.start(a_configuration())
+    gardenlet = standby.gardenlets["aws-eu1"]
+
+    async def told() -> None:
+        assert gardenlet.told.shoot(NAME) is not None
+
+    await eventually(told, within=5)
+    gardenlet.deliver = lambda message: None  # it does not hear what follows
+    await garden.delete(APOLLO)
+    await garden.until_gone(APOLLO)
+
+    async def purged() -> None:
+        assert await tombstones(garden) == []
+
+    await eventually(purged, within=5)
+    await garden.stop(host)
+
+    async def active() -> None:
+        assert gardenlet.is_active
+
+    await eventually(active, within=10)
+    await asyncio.sleep(0.5)
+    assert gardenlet.told.shoots == {}
+    assert gardenlet.backend.shoots() == []
 
 
 async def test_what_cannot_be_read_does_not_stop_the_others(garden: Garden) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from gardenbus.common.resources.document import Document
-from gardenbus.gardenlet.decide.backoff import backoff_seconds
 from gardenbus.gardenlet.decide.failures import NON_RETRYABLE, StepFailure, parse_failure_requests
 from gardenbus.gardenlet.decide.operations import ShootTold
 from gardenbus.gardenlet.decide.record import Run, ShootRecord, with_status
@@ -269,9 +268,3 @@ def test_requested_failures_are_read() -> None:
 def test_what_is_no_request_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no"):
         parse_failure_requests(text)
-
-
-def test_backoff_doubles_up_to_its_cap_and_is_drawn_from_the_upper_half() -> None:
-    assert [backoff_seconds(number, 0.0) for number in (1, 2, 3, 4)] == [0.5, 1, 2, 4]
-    assert backoff_seconds(3, 0.5) == 3
-    assert backoff_seconds(10_000, 0.999) < 300

@@ -21,11 +21,10 @@ from gardenbus.common.ports.clock import Clock
 from gardenbus.common.resources.keys import Subjects
 from gardenbus.gardenlet.backend.local import LocalBackend
 from gardenbus.gardenlet.decide.configuration import GardenletConfiguration
-from gardenbus.gardenlet.reconcilers.gardenlet import Gardenlet
+from gardenbus.gardenlet.reconcilers.gardenlet import BINDINGS, Gardenlet
 
 _log = structlog.stdlib.get_logger()
 
-BINDINGS = "BINDINGS"
 SEEDS_A_FOLLOWER = 100
 PROBE_SECONDS = 3.0
 _PAUSE_SECONDS = 1.0

@@ -6,7 +6,7 @@ Reports of one object are taken in order and merged into one write. What a garde
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -39,8 +39,9 @@ from gardenbus.common.resources.shoot_status import with_status_label
 
 _log = structlog.stdlib.get_logger()
 
-QUESTION = "Gardenbus-Question"
-"""Header of a report that asks (`exists`) whether a shoot is still there and this seed's: its binding is sent again."""
+QUESTIONS = ("exists", "gone")
+"""What the header Gardenbus-Question may say of a shoot: `exists` has its binding (or that there is none) announced
+again; `gone` tells that nothing of it is left on the seed, so that the tombstone has done its work."""
 
 ATTEMPTS = 25
 GARDENLET_USER = "gardener.cloud:system:seed:"
@@ -57,6 +58,8 @@ class Report(msgspec.Struct, frozen=True):
     at: str
     sequence: int
     body: Document
+    obeyed: int = 0
+    """Of a `gone`: where the tombstone stands in BINDINGS."""
 
 
 class Refused(Exception):
@@ -225,15 +228,27 @@ class Reports:
     async def _take_other(self, report: Report, reads: Reads) -> None:
         match report.verb:
             case "exists":
-                if report.key.kind != "shoot":
-                    raise Unsupported(f"{QUESTION}: only shoots are asked for")
                 await self._store.announce_again(report.key, report.seed)
+            case "gone":
+                await self._remove_tombstone(report)
             case "apply":
                 await self._apply(report, reads)
             case "delete":
                 await self._delete(report, reads)
             case _:
                 await self._record_event(report, reads)
+
+    async def _remove_tombstone(self, report: Report) -> None:
+        """Take the tombstone away that the gardenlet has obeyed, and nothing that was said after it.
+
+        The purge is bounded by its sequence, so that a binding announced meanwhile is left alone.
+        """
+        stream = self._subjects.stream("BINDINGS")
+        subject = self._subjects.binding(report.seed, report.key.namespace, report.key.name)
+        last = await self._bus.last(stream, subject)
+        if last is None or last.sequence != report.obeyed or last.headers.get(Header.VERB) != "deleted":
+            return
+        await self._bus.purge(stream, subject, upto_sequence=report.obeyed)
 
     async def _apply(self, report: Report, reads: Reads) -> None:
         if key_of(report.body) != report.key:
@@ -242,6 +257,9 @@ class Reports:
             await self._check_shoot_of_state(report, reads)
         elif report.key != _own_seed(report):
             raise Forbidden(f"the gardenlet of seed {report.seed} may apply its Seed and the ShootStates of its shoots")
+        elif report.work.deliveries > 1 and await reads.get(report.key) is None:
+            _log.info("registration.dropped", seed=report.seed)  # it may have been taken, and the Seed removed since;
+            return  # a gardenlet that waits for its Seed registers it again
         await self._writer.apply(report.body, reads, user=GARDENLET_USER + report.seed)
 
     async def _delete(self, report: Report, reads: Reads) -> None:
@@ -311,11 +329,14 @@ def _own_seed(report: Report) -> ObjectKey:
 def _read_report(work: Work, seed: str, key: ObjectKey) -> Report:
     """Read a report's headers and body. Raises Terminal."""
     message = work.message
-    verb = "exists" if message.headers.get(QUESTION) == "exists" else message.headers.get(Header.VERB, "status")
-    if verb not in (*report_rules.VERBS, "exists"):
+    question = message.headers.get(Header.QUESTION)
+    verb = question or message.headers.get(Header.VERB, "status")
+    if question and (question not in QUESTIONS or key.kind != "shoot"):
+        raise Unsupported(f"{Header.QUESTION}: {question[:40]!r} is none of {', '.join(QUESTIONS)}, of a shoot")
+    if not question and verb not in report_rules.VERBS:
         raise Unsupported(f"{Header.VERB}: {verb[:40]!r} is none of {', '.join(report_rules.VERBS)}")
     body: Document = {}
-    if verb not in ("exists", "delete"):
+    if verb not in (*QUESTIONS, "delete"):
         values: Sequence[Any] = read_values(message.body)
         if len(values) != 1 or not isinstance(values[0], dict):
             raise BadRequest("a report is one JSON object")
@@ -329,4 +350,13 @@ def _read_report(work: Work, seed: str, key: ObjectKey) -> Report:
         at=timestamp(message.at),
         sequence=message.sequence,
         body=body,
+        obeyed=_obeyed(message.headers) if verb == "gone" else 0,
     )
+
+
+def _obeyed(headers: Mapping[str, str]) -> int:
+    """The sequence of the tombstone in a `gone`. Raises BadRequest."""
+    written = headers.get(Header.SEQUENCE, "")
+    if not (written.isascii() and written.isdecimal() and len(written) <= 20):  # noqa: PLR2004 - a 64-bit number
+        raise BadRequest(f"{Header.SEQUENCE}: must be the tombstone's sequence")
+    return int(written)

@@ -25,6 +25,8 @@ from gardenbus.gardenlet.reconcilers.told import Told
 
 _log = structlog.stdlib.get_logger()
 
+BINDINGS = "BINDINGS"
+
 HTTPProbe = Callable[[str], Awaitable[str | None]]
 """Ask a URL; answers what is wrong, None when it says 200."""
 
@@ -49,6 +51,8 @@ class Gardenlet:
     ) -> None:
         self.configuration = configuration
         self.seed_name = configuration.seed_name
+        self._bus = bus
+        self._subjects = subjects
         self._clock = clock
         self.backend = backend
         self.told = Told(subjects, self.seed_name)
@@ -97,12 +101,7 @@ class Gardenlet:
     @property
     def is_healthy(self) -> bool:
         """Whether its rounds succeed; an idle one without a Seed has none to make."""
-        return self._is_idle or self.heartbeat.is_healthy
-
-    @property
-    def _is_idle(self) -> bool:
-        """Whether its Seed was removed since it was registered: nothing is done until there is one again."""
-        return self.told.seed_is_gone and self.seed.is_registered
+        return self.told.seed_is_gone or self.heartbeat.is_healthy
 
     # ------------------------------------------------------------------------------------------ listening
 
@@ -124,13 +123,13 @@ class Gardenlet:
 
     def replay_ended(self) -> None:
         """All that BINDINGS held has been delivered: what is kept and was not told of can be asked about."""
-        self.told.is_complete = True
+        self.told.replay_ended()
         self._look_at_all()
         self._care_soon.set()
 
     def replay_began(self) -> None:
-        """BINDINGS is read anew. What was told stays: absence says nothing."""
-        self.told.is_complete = False
+        """BINDINGS is read anew. What was told stays until the replay is over."""
+        self.told.replay_began()
 
     @property
     def _seed_generation(self) -> object:
@@ -155,8 +154,8 @@ class Gardenlet:
         self.reporter.stand_by()
 
     async def round(self) -> None:
-        """One heartbeat, and what hangs on it."""
-        if self._is_idle:
+        """One heartbeat, and what hangs on it; none while the Seed is removed, until there is one again."""
+        if self.told.seed_is_gone:
             return
         if await self.heartbeat.round() and self.is_active:
             await self.seed.round()
@@ -197,10 +196,19 @@ class Gardenlet:
 
     async def _become_active(self, fence: Fence) -> None:
         await self.backend.take_over(fence)
+        await self._forget_what_was_missed()
         self.reporter.fence = fence
         self.seed.stand_by()
         self._report_everything(1)
         self._look_at_all()
+
+    async def _forget_what_was_missed(self) -> None:
+        """Before acting: a standby may have slept while the active one obeyed tombstones that have gone since."""
+        known = dict(self.told.shoots)
+        if not known:
+            return
+        held = await self._bus.subjects(self._subjects.stream(BINDINGS), self._subjects.bindings_of(self.seed_name))
+        self.told.keep_only(held, known=known)
 
     async def _stand_by(self) -> None:
         self.reporter.stand_by()

@@ -20,9 +20,6 @@ from gardenbus.gardenlet.backend.port import Fence
 
 _log = structlog.stdlib.get_logger()
 
-QUESTION = "Gardenbus-Question"
-"""Header of a report that asks (`exists`) to be told of an object again."""
-
 _BATCH = 50
 _PAUSE_SECONDS = 1.0
 _LISTS_BY_TYPE = ("conditions", "constraints")
@@ -73,7 +70,11 @@ class Reporter:
 
     async def ask(self, key: ObjectKey, uid: str) -> None:
         """Ask to be told of an object again, or that it is gone. Raises Unavailable."""
-        await self._publish(key, b"{}", {Header.VERB: "status", QUESTION: "exists", Header.UID: uid})
+        await self._publish(key, b"{}", {Header.QUESTION: "exists", Header.UID: uid})
+
+    async def gone(self, key: ObjectKey, *, tombstone: int) -> None:
+        """Say that nothing of a shoot is left, as the tombstone of that sequence demanded. Raises Unavailable."""
+        await self._publish(key, b"{}", {Header.QUESTION: "gone", Header.SEQUENCE: str(tombstone)})
 
     async def event(self, key: ObjectKey, uid: str, *, kind: str, reason: str, message: str) -> None:
         """Report an Event about an object. Raises Unavailable."""

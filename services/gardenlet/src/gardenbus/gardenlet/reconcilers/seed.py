@@ -30,7 +30,7 @@ from gardenbus.gardenlet.reconcilers.told import Told
 _log = structlog.stdlib.get_logger()
 
 REPEAT_SECONDS = 10.0
-REGISTER_AGAIN_SECONDS = 30.0
+REGISTER_AGAIN_SECONDS = 10.0
 
 
 class SeedReconciler:
@@ -80,7 +80,7 @@ class SeedReconciler:
     async def round(self) -> None:
         """Register when needed, look after the seed when due, report what is wrong. Called after each renewal."""
         now = self._clock.monotonic()
-        if not self.is_registered or (self._told.seed is None and not self._told.seed_is_gone):
+        if not self.is_registered or self._told.seed is None:
             await self._register(now)
         if self._told.seed is None:
             return
@@ -97,7 +97,7 @@ class SeedReconciler:
 
     async def _register(self, now: float) -> None:
         """Apply the Seed once in the life of this process, and again until it appears; never one that was removed."""
-        if self._told.seed_is_gone and self.is_registered:
+        if self._told.seed_is_gone:
             return
         seed = self._told.seed
         if seed is not None and section(seed, "metadata").get("deletionTimestamp"):

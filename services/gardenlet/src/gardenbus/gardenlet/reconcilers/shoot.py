@@ -4,7 +4,8 @@
 |------------|-----------------------|-----------------------------------------------------------|
 | a shoot    | nothing, or the same  | the next action (`decide.operations`)                     |
 | a shoot    | another of its name   | that one is taken down first: its name has a new owner    |
-| a tombstone| something             | it is taken down, without a report: nobody is left to ask |
+| a tombstone| something             | it is taken down, without a status: nobody is left to ask |
+| a tombstone| nothing               | it is reported gone, so that the tombstone may go too     |
 | nothing    | something             | it is kept, and asked about                               |
 """
 
@@ -18,11 +19,11 @@ import msgspec
 import structlog
 
 from gardenbus.common.errors import Unavailable
+from gardenbus.common.machinery.backoff import Backoff
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.gardenlet.backend.port import Backend, ShootName
-from gardenbus.gardenlet.decide.backoff import backoff_seconds
 from gardenbus.gardenlet.decide.configuration import ShootSettings
 from gardenbus.gardenlet.decide.operations import (
     REPEAT_AFTER,
@@ -43,7 +44,7 @@ from gardenbus.gardenlet.decide.record import Run, ShootRecord, with_status
 from gardenbus.gardenlet.decide.status import cared, failed, progressed, seed_unfit, started, succeeded
 from gardenbus.gardenlet.reconcilers.flow import FlowResult, run_flow
 from gardenbus.gardenlet.reconcilers.reports import Reporter
-from gardenbus.gardenlet.reconcilers.told import GONE, Told
+from gardenbus.gardenlet.reconcilers.told import Gone, Told
 
 _log = structlog.stdlib.get_logger()
 
@@ -52,6 +53,7 @@ UNSURE_SECONDS = 2.0
 """When to look again after the Lease could not be renewed in time: it may yet be, or another one has it."""
 
 _SYNC_JITTER = 0.05
+_BACKOFF = Backoff()
 
 
 class Outcome(NamedTuple):
@@ -117,12 +119,14 @@ class ShootReconciler:
                 return Outcome("waiting")
             await self._reporter.ask(ObjectKey("shoot", *shoot), record.uid)
             return Outcome("asked", ASK_AGAIN_SECONDS, "kept but not told of")
-        if told is GONE:
+        if isinstance(told, Gone):
+            outcome = Outcome("waiting")
             if record is not None:
-                return await self._take_down(shoot, record, is_wanted=lambda: self._told.shoots.get(shoot) is GONE)
-            self._told.forget(shoot)
-            return Outcome("waiting")
-        assert isinstance(told, ShootTold)
+                outcome = await self._take_down(shoot, record, is_wanted=lambda: self._told.is_gone(shoot))
+            if self._backend.load(shoot) is None and self._is_active():
+                await self._reporter.gone(ObjectKey("shoot", *shoot), tombstone=told.sequence)
+                self._told.forget(shoot, told)
+            return outcome
         if record is not None and record.uid != told.uid:
             outcome = await self._take_down(shoot, record, is_wanted=lambda: True)
             return outcome if outcome.name != "torn-down" else Outcome("torn-down", 0.0)
@@ -201,7 +205,7 @@ class ShootReconciler:
         now = self._clock.now()
         patch = failed(result.record, result.failures, retry_duration=self._settings.retry_duration, now=now)
         attempts = result.record.attempts + 1
-        wait = backoff_seconds(attempts, random.random())
+        wait = _BACKOFF.delay_seconds(attempts, random.random())
         record = msgspec.structs.replace(result.record, attempts=attempts, retry_at=now + timedelta(seconds=wait))
         self._keep(told, record, patch)
         reason = "; ".join(failure.message for failure in result.failures)
@@ -238,11 +242,10 @@ class ShootReconciler:
                 attempts = result.record.attempts + 1
                 self._backend.save(msgspec.structs.replace(result.record, attempts=attempts))
                 reason = "; ".join(failure.message for failure in result.failures)
-                return Outcome("error", backoff_seconds(attempts, random.random()), reason)
+                return Outcome("error", _BACKOFF.delay_seconds(attempts, random.random()), reason)
             if not result.is_complete:
                 return Outcome("stopped", 0.0, "something else is wanted")
         self._backend.forget(shoot)
-        self._told.forget(shoot)
         return Outcome("torn-down")
 
     async def care(self, told: ShootTold, *, everything: bool) -> None:

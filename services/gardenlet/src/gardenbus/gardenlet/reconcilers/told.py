@@ -3,7 +3,8 @@
 Absence says nothing here: a shoot is gone only when a tombstone said so, or when another one carries its name.
 """
 
-from enum import Enum
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 import msgspec
 import structlog
@@ -18,17 +19,20 @@ _log = structlog.stdlib.get_logger()
 _decode = msgspec.json.Decoder(dict).decode
 
 
-class Gone(Enum):
-    """The explicit word that a shoot does not concern this seed any more."""
+class Gone(NamedTuple):
+    """The explicit word that a shoot does not concern this seed any more, and where it stands in the stream."""
 
-    GONE = "gone"
-
-
-GONE = Gone.GONE
+    sequence: int
 
 
 class Told:
-    """See the module. `is_complete` once all that the stream held has been seen."""
+    """See the module. `is_complete` once all that the stream held has been seen.
+
+    `seed_is_gone`: the Seed was removed while this process lived; one that was removed before may be raised again.
+
+    Tombstones are taken off the stream once they have been obeyed. Who was not listening then must not go on with
+    what it was told before: `replay_ended` and `keep_only` forget whatever the stream does not hold any more.
+    """
 
     def __init__(self, subjects: Subjects, seed_name: str) -> None:
         self._bindings = subjects.binding(seed_name, "", "").removesuffix(".")
@@ -38,6 +42,7 @@ class Told:
         self.seed: Document | None = None
         self.seed_is_gone = False
         self.is_complete = False
+        self._unheard: set[ShootName] = set()
 
     @property
     def seed_uid(self) -> str:
@@ -53,20 +58,44 @@ class Told:
         try:
             if message.subject.startswith(self._bindings):
                 namespace, _, name = message.subject.removeprefix(self._bindings).partition(".")
-                self.shoots[namespace, name] = GONE if is_gone else _read_shoot(message)
+                self._unheard.discard((namespace, name))
+                self.shoots[namespace, name] = Gone(message.sequence) if is_gone else _read_shoot(message)
                 return (namespace, name)
             key = ObjectKey.from_tail(message.subject.removeprefix(self._views))
             if key == self._seed:
+                self.seed_is_gone = is_gone and (self.seed_is_gone or self.is_complete or self.seed is not None)
                 self.seed = None if is_gone else _decode(message.body)
-                self.seed_is_gone = is_gone
         except (msgspec.DecodeError, msgspec.ValidationError, KeyError, ValueError) as error:
             _log.warning("binding.unreadable", subject=message.subject, reason=str(error))
             return None
         return key
 
-    def forget(self, shoot: ShootName) -> None:
-        """Drop a tombstone that has been obeyed."""
-        if self.shoots.get(shoot) is GONE:
+    def replay_began(self) -> None:
+        """The stream is read anew. What was told stays for now."""
+        self.is_complete = False
+        self._unheard = set(self.shoots)
+
+    def replay_ended(self) -> None:
+        """All that the stream holds has been told; of what it does not hold nothing is known any more."""
+        self.is_complete = True
+        for shoot in self._unheard:
+            self.shoots.pop(shoot, None)
+        self._unheard.clear()
+
+    def keep_only(self, subjects: Collection[str], *, known: Mapping[ShootName, ShootTold | Gone]) -> None:
+        """Forget what the stream does not hold any more: it held `subjects` when `known` was all that was told."""
+        for shoot, told in known.items():
+            namespace, name = shoot
+            if f"{self._bindings}{namespace}.{name}" not in subjects and self.shoots.get(shoot) is told:
+                del self.shoots[shoot]
+
+    def is_gone(self, shoot: ShootName) -> bool:
+        """Whether a tombstone is the last that was told of a shoot."""
+        return isinstance(self.shoots.get(shoot), Gone)
+
+    def forget(self, shoot: ShootName, tombstone: Gone) -> None:
+        """Drop a tombstone that has been obeyed, unless something newer was told."""
+        if self.shoots.get(shoot) == tombstone:
             del self.shoots[shoot]
 
     def shoot(self, shoot: ShootName) -> ShootTold | None:
