@@ -43,7 +43,8 @@ async def test_the_last_one_wins_with_three_replicas(idle_apiserver: Apiserver) 
 
 
 async def test_what_was_sent_ahead_is_there_whichever_replica_takes_it(idle_apiserver: Apiserver) -> None:
-    await idle_apiserver.publish("apply", a_cloudprofile())
+    for document in (a_cloudprofile(), a_project()):
+        await idle_apiserver.publish("apply", document)
     for number in range(12):
         await idle_apiserver.publish("apply", a_seed(f"seed{number}", ready=False))
         await idle_apiserver.publish("apply", a_shoot(f"s{number}", spec={"seedName": f"seed{number}"}))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.seeds import may_gain
 from gardenbus.common.resources.shoots import Shoot
+from gardenbus.common.resources.tolerations import UNCHECKED_TOLERATIONS
 from gardenbus.scheduler.decide.outcome import Placement, Refusal
 from gardenbus.scheduler.decide.placement import decide, explain, free_places
 from gardenbus.scheduler.decide.request import descriptor, request_from_descriptor, request_of, waiting_class
@@ -167,9 +168,11 @@ def shoots(draw: st.DrawFn, number: int) -> Document:
             ]
         )
     )
+    unchecked = [one for one in spec.get("tolerations") or [] if draw(st.booleans())]
     return {
         "kind": "Shoot",
-        "metadata": {"name": name, "namespace": draw(st.sampled_from(["garden-dev"] * 11 + ["garden-none"]))},
+        "metadata": {"name": name, "namespace": draw(st.sampled_from(["garden-dev"] * 11 + ["garden-none"]))}
+        | ({"annotations": {UNCHECKED_TOLERATIONS: json.dumps(unchecked)}} if unchecked else {}),
         "spec": {
             **spec,
             **profile,
@@ -199,7 +202,11 @@ def landscapes(draw: st.DrawFn) -> list[Document]:
             "metadata": {"name": "own", "namespace": "garden-dev"},
             "status": {"cloudProfileSpec": draw(profiles)},
         },
-        {"kind": "Project", "metadata": {"name": "dev"}, "spec": {"namespace": "garden-dev"}},
+        {
+            "kind": "Project",
+            "metadata": {"name": "dev"},
+            "spec": {"namespace": "garden-dev", "tolerations": draw(few({"whitelist": taints, "defaults": taints}))},
+        },
     ]
     documents += [
         {

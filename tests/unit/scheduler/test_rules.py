@@ -6,6 +6,7 @@ import pytest
 
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.shoots import Shoot
+from gardenbus.common.resources.tolerations import UNCHECKED_TOLERATIONS
 from gardenbus.scheduler.decide.outcome import Outcome, Placement, Refusal
 from gardenbus.scheduler.decide.placement import decide, explain
 from gardenbus.scheduler.decide.request import request_of
@@ -129,6 +130,19 @@ def test_the_seed_will_do(shoot: Document, seed: Document) -> None:
 def test_taints_are_tolerated_by_key_and_value(tolerations: list[Any], taints: list[Any], tolerated: bool) -> None:
     outcome = decided(a_shoot(spec={"tolerations": tolerations}), a_seed(spec={"taints": taints}))
     assert isinstance(outcome, Placement) is tolerated
+
+
+def test_a_toleration_that_nobody_checked_counts_only_if_the_project_allows_it() -> None:
+    unchecked = {"annotations": {UNCHECKED_TOLERATIONS: '[{"key":"a"}]'}}
+    shoot = a_shoot(metadata=unchecked, spec={"tolerations": [{"key": "a"}, {"key": "b"}]})
+    protected = a_seed(spec={"taints": [{"key": "a"}]})
+    refusal = refusal_of(decided(shoot, protected))
+    assert refusal.rule == "taints"
+    assert "project dev does not whitelist" in refusal.message
+    assert seed_of(decided(shoot, a_seed(spec={"taints": [{"key": "b"}]}))) == "aws-eu1"
+    for field in ("whitelist", "defaults"):
+        project = a_project(spec={"tolerations": {field: [{"key": "a"}]}})
+        assert seed_of(decided(shoot, protected, project, project=False)) == "aws-eu1"
 
 
 def test_a_preferring_seed_steps_back_for_any_other_that_survives() -> None:

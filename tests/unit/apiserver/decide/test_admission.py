@@ -21,6 +21,7 @@ from gardenbus.apiserver.decide.validation import validate
 from gardenbus.common.errors import Forbidden, InvalidResource
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.resources.tolerations import UNCHECKED_TOLERATIONS
 from tests.support.builders import (
     CORE,
     a_cloudprofile,
@@ -48,6 +49,10 @@ def facts_of(*documents: Document) -> Facts:
 
 def mutated(document: Document, old: Document | None = None, *known: Document, user: str = "ann") -> Document:
     return mutate(document, old, facts_of(*known), user=user).document
+
+
+def annotation_of(shoot: Document) -> str | None:
+    return shoot["metadata"].get("annotations", {}).get(UNCHECKED_TOLERATIONS)
 
 
 def an_exposure_class(**scheduling: Any) -> Document:
@@ -232,6 +237,41 @@ class TestTolerations:
         with pytest.raises(Forbidden, match=r"spec\.tolerations: .*whitelist of the project dev"):
             admit(shoot, None, facts)
 
+    def test_without_a_project_they_are_noted_as_unchecked(self) -> None:
+        shoot = a_shoot(spec={"tolerations": [{"key": "a", "value": "1"}, {"key": "b"}]})
+        noted = mutate(shoot, None, Facts(), user="ann")
+        assert annotation_of(noted.document) == '[{"key":"a","value":"1"},{"key":"b"}]'
+        assert any("a=1, b: only what" in warning for warning in noted.warnings)
+        assert annotation_of(mutated(a_shoot())) is None
+        assert annotation_of(mutated(shoot, None, a_tolerant_project({"key": "a"}))) is None
+
+    def test_the_note_goes_with_what_the_project_allows_and_nobody_else_takes_it_off(self) -> None:
+        noted = mutated(a_shoot(spec={"tolerations": [{"key": "a"}, {"key": "b"}]}))
+        forged = merged(noted, {"metadata": {"annotations": {UNCHECKED_TOLERATIONS: None}}})
+        assert annotation_of(mutated(forged, noted)) == annotation_of(noted)
+        assert facts_needed(forged, noted) == [ProjectQuery("garden-dev")]
+        partly = mutated(forged, noted, a_tolerant_project(whitelist=({"key": "a"},)))
+        assert annotation_of(partly) == '[{"key":"b"}]'
+        assert annotation_of(mutated(partly, partly, a_tolerant_project({"key": "b"}))) is None
+        fewer = merged(noted, {"spec": {"tolerations": [{"key": "b"}]}})
+        assert annotation_of(mutated(fewer, noted)) == '[{"key":"b"}]'
+
+    def test_more_without_a_project_is_noted_too_but_not_what_was_checked_once(self) -> None:
+        checked = a_shoot(spec={"tolerations": [{"key": "a"}]})
+        more = a_shoot(spec={"tolerations": [{"key": "a"}, {"key": "b"}]})
+        assert annotation_of(mutated(more, checked)) == '[{"key":"b"}]'
+
+    def test_what_the_exposure_class_gives_needs_no_project(self) -> None:
+        shoot = a_shoot(spec={"exposureClassName": "internet", "tolerations": [{"key": "own"}]})
+        noted = mutated(shoot, None, an_exposure_class(tolerations=[{"key": "edge"}]))
+        assert [one["key"] for one in noted["spec"]["tolerations"]] == ["own", "edge"]
+        assert annotation_of(noted) == '[{"key":"own"}]'
+
+    def test_a_note_that_somebody_writes_is_taken_off(self) -> None:
+        forged = a_shoot(metadata={"annotations": {UNCHECKED_TOLERATIONS: "x"}})
+        assert annotation_of(mutated(forged, a_shoot())) is None
+        assert annotation_of(mutated(forged, None, a_project())) is None
+
     def test_only_new_tolerations_are_checked_later(self) -> None:
         old = a_shoot(spec={"tolerations": [{"key": "old"}]})
         facts = facts_of(a_tolerant_project())
@@ -262,10 +302,12 @@ class TestPlacement:
         admit(placed, None, facts_of(a_seed(), a_cloudprofile(), a_project()))
         with pytest.raises(Forbidden, match="no seed aws-eu1"):
             admit(placed, None, facts_of(a_cloudprofile(), a_project()))
-        with pytest.raises(Forbidden, match="does not tolerate its taints"):
-            admit(placed, None, facts_of(a_seed(spec={"taints": [{"key": "x"}]}), a_cloudprofile()))
+        with pytest.raises(Forbidden, match="does not tolerate the seed's taints"):
+            admit(placed, None, facts_of(a_seed(spec={"taints": [{"key": "x"}]}), a_cloudprofile(), a_project()))
         with pytest.raises(Forbidden, match="cloud profile of the shoot is not there"):
-            admit(placed, None, facts_of(a_seed()))
+            admit(placed, None, facts_of(a_seed(), a_project()))
+        with pytest.raises(Forbidden, match="garden-dev belongs to no Project"):
+            admit(placed, None, facts_of(a_seed(), a_cloudprofile()))
 
     def test_a_seed_named_at_creation_settles_domain_and_ranges(self) -> None:
         seed = a_seed(

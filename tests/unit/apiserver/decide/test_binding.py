@@ -5,6 +5,7 @@ import pytest
 from gardenbus.apiserver.decide.binding import admit_binding, settled_with_seed
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.tolerations import UNCHECKED_TOLERATIONS
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 
 
@@ -43,6 +44,30 @@ def test_a_seed_that_is_not_there_or_leaving_takes_nothing() -> None:
     with pytest.raises(Forbidden, match="there is no seed s1"):
         admit_binding(a_shoot(spec={"seedName": "s1"}), None, project=None, profile_spec=None)
     assert "being deleted" in refusal(seed=a_seed(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
+
+
+def test_a_shoot_in_no_project_waits_for_one() -> None:
+    with pytest.raises(Forbidden, match="garden-dev belongs to no Project"):
+        admit_binding(a_shoot(), a_seed(), project=None, profile_spec=a_cloudprofile()["spec"])
+
+
+def test_a_malformed_default_range_is_refused_and_what_is_in_use_counts() -> None:
+    malformed = a_seed(spec={"networks": {"shootDefaults": {"pods": "x"}}})
+    assert "are no network range" in refusal(a_shoot(spec={"networking": {"pods": None}}), malformed)
+    in_use = {"pods": ["10.241.0.0/20"], "services": ["100.64.0.0/13"]}
+    assert "overlap with the seed's pods" in refusal(a_shoot(status={"networking": in_use}))
+    assert is_admitted(a_shoot(status={"networking": {"egressCIDRs": ["1.2.3.4/32"]}}), a_seed())
+
+
+def test_a_toleration_that_nobody_checked_counts_only_if_the_project_allows_it() -> None:
+    note = {"annotations": {UNCHECKED_TOLERATIONS: '[{"key":"a","value":"x"}]'}}
+    shoot = a_shoot(metadata=note, spec={"tolerations": [{"key": "a", "value": "x"}, {"key": "b"}]})
+    seed = a_seed(spec={"taints": [{"key": "a", "value": "x"}]})
+    assert "taints (a=x)" in refusal(shoot, seed)
+    assert is_admitted(shoot, a_seed(spec={"taints": [{"key": "b"}]}))
+    for field, value in (("whitelist", "x"), ("whitelist", None), ("defaults", "x")):
+        project = a_project(spec={"tolerations": {field: [{"key": "a", "value": value}]}})
+        admit_binding(shoot, seed, project=project, profile_spec=a_cloudprofile()["spec"])
 
 
 def test_all_reasons_are_told_at_once() -> None:
@@ -96,18 +121,18 @@ def test_the_control_planes_zones_must_be_the_seeds() -> None:
 
 
 def test_ranges_must_be_disjoint_from_the_seeds_and_not_reserved() -> None:
-    assert "nodes 10.240.0.0/17 overlap with its nodes" in refusal(
+    assert "nodes 10.240.0.0/17 overlap with the seed's nodes" in refusal(
         a_shoot(spec={"networking": {"nodes": "10.240.0.0/17"}})
     )
     assert "reserved range 240.0.0.0/8" in refusal(a_shoot(spec={"networking": {"pods": "240.1.0.0/16"}}))
     own = {"nodes": None, "services": None, "pods": "fd00:1::/64", "ipFamilies": ["IPv6"]}
     seed = a_seed(spec={"networks": {"nodes": None, "services": None, "pods": "fd00::/16"}})
-    assert "overlap with its pods" in refusal(a_shoot(spec={"networking": own}), seed)
+    assert "overlap with the seed's pods" in refusal(a_shoot(spec={"networking": own}), seed)
 
 
 def test_a_default_range_that_overlaps_is_refused_too() -> None:
     seed = a_seed(spec={"networks": {"shootDefaults": {"pods": "10.241.0.0/16"}}})
-    assert "overlap with its pods" in refusal(a_shoot(spec={"networking": {"pods": None}}), seed)
+    assert "overlap with the seed's pods" in refusal(a_shoot(spec={"networking": {"pods": None}}), seed)
     assert is_admitted(a_shoot(spec={"networking": {"pods": None}, "provider": {"workers": []}}), seed)
 
 
@@ -120,7 +145,9 @@ def test_a_domain_below_a_default_domain_is_the_one_that_the_shoot_would_get() -
 
 def test_a_full_seed_is_refused_where_its_usage_is_known() -> None:
     assert "maximum number of shoots scheduled on it (2)" in refusal(seed=a_seed(shoots="1500m"), usage=2)
-    admit_binding(a_shoot(), a_seed(shoots="1500m"), project=None, profile_spec=a_cloudprofile()["spec"], usage=1)
+    admit_binding(
+        a_shoot(), a_seed(shoots="1500m"), project=a_project(), profile_spec=a_cloudprofile()["spec"], usage=1
+    )
 
 
 def test_what_is_settled_with_a_seed_is_in_the_shoots_families_and_only_what_was_open() -> None:

@@ -31,6 +31,12 @@ class Project(View, frozen=True):
         return read_view(document, cls)
 
     @property
+    def allowed_tolerations(self) -> tuple[tuple[str, str | None], ...]:
+        """Key and value of what its shoots may tolerate: its whitelist, and what it gives them itself."""
+        lists = self.spec.tolerations
+        return tuple((toleration.key, toleration.value) for toleration in (*lists.whitelist, *lists.defaults))
+
+    @property
     def namespace(self) -> str:
         """Its namespace: `garden-<name>` unless it names one."""
         return self.spec.namespace or f"garden-{self.metadata.name}"

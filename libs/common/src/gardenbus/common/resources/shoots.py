@@ -147,6 +147,11 @@ class Shoot(View, frozen=True):
         return self.spec.scheduler_name or DEFAULT_SCHEDULER
 
     @property
+    def tolerations(self) -> tuple[tuple[str, str | None], ...]:
+        """Key and value of each of its tolerations."""
+        return tuple((toleration.key, toleration.value) for toleration in self.spec.tolerations)
+
+    @property
     def is_workerless(self) -> bool:
         """Whether it has no worker pools."""
         return not self.spec.provider.workers

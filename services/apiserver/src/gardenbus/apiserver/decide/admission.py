@@ -8,16 +8,21 @@ from typing import Any
 
 import msgspec
 
+from gardenbus.apiserver.decide.annotations import CONFIRMATION, is_confirmed, with_confirmer, with_creator
 from gardenbus.apiserver.decide.binding import admit_binding, selector_problems, settled_with_seed
 from gardenbus.apiserver.decide.defaults import with_defaults
-from gardenbus.apiserver.decide.merging import CONFIRMED_BY, CREATED_BY
 from gardenbus.apiserver.decide.prescriptions import (
     entries,
-    refused_tolerations,
     with_exposure_class,
     with_tolerations,
 )
 from gardenbus.apiserver.decide.profiles import merged_profile_spec, parent_key, profile_key, profile_spec_of
+from gardenbus.apiserver.decide.tolerating import (
+    admit_tolerations,
+    asks_project,
+    unchecked_warnings,
+    with_unchecked_note,
+)
 from gardenbus.common.errors import FieldProblem, Forbidden, InvalidResource
 from gardenbus.common.ports.store import Guard
 from gardenbus.common.resources.derived import FINALIZER
@@ -27,7 +32,6 @@ from gardenbus.common.resources.projects import Project
 from gardenbus.common.resources.seeds import Seed
 from gardenbus.common.resources.shoots import Shoot
 
-CONFIRMATION = "confirmation.gardener.cloud/deletion"
 CONFIRMED_KINDS = frozenset({"Shoot", "Project", "ShootState"})
 LONGEST_NAMES = 21
 """Characters that project and shoot name should have together; Gardener allows no more."""
@@ -83,11 +87,15 @@ def mutate(document: Document, old: Document | None, facts: Facts, *, user: str)
     """
     warnings: list[str] = []
     document = with_defaults(document)
-    document = _with_creator(document, old, user, warnings)
+    document = with_creator(document, old, user, warnings)
     match document.get("kind"):
         case "Shoot":
-            document = _with_confirmer(document, old, user)
+            document = with_confirmer(document, old, user)
             document = _with_prescriptions(document, old, facts)
+            namespace = str(section(document, "metadata").get("namespace"))
+            document = with_unchecked_note(
+                document, old, facts.projects.get(namespace), _exposure_class(document, facts)
+            )
             document = _with_seed(document, old, facts)
             warnings += _shoot_warnings(document, old, facts)
         case "NamespacedCloudProfile":
@@ -133,7 +141,7 @@ def delete_guards(stored: Document) -> Sequence[Guard]:
 
 def confirm_deletion(document: Document) -> None:
     """Raise Forbidden unless a Shoot, Project or ShootState carries its confirmation."""
-    if document["kind"] not in CONFIRMED_KINDS or _is_confirmed(document):
+    if document["kind"] not in CONFIRMED_KINDS or is_confirmed(document):
         return
     raise Forbidden(
         f"metadata.annotations[{CONFIRMATION}]: a {document['kind']} is deleted only after this annotation was set to "
@@ -148,7 +156,7 @@ def _facts_of_shoot(shoot: Document, old: Document | None) -> Sequence[FactQuery
     selects = spec.get("seedSelector") != before.get("seedSelector")
     tolerates = spec.get("tolerations") != before.get("tolerations")
     queries: list[FactQuery] = []
-    if old is None or places or tolerates:
+    if places or asks_project(shoot, old):
         queries.append(ProjectQuery(namespace))
     if (old is None or selects or tolerates) and (name := _text(spec.get("exposureClassName"))):
         queries.append(ObjectQuery(ObjectKey("exposureclass", "", name)))
@@ -157,37 +165,6 @@ def _facts_of_shoot(shoot: Document, old: Document | None) -> Sequence[FactQuery
     if places and (key := profile_key(shoot)):
         queries.append(ObjectQuery(key))
     return queries
-
-
-def _with_creator(document: Document, old: Document | None, user: str, warnings: list[str]) -> Document:
-    """Record who created an object; afterwards nobody changes that."""
-    annotations = section(document, "metadata", "annotations")
-    creator = user if old is None else section(old, "metadata", "annotations").get(CREATED_BY)
-    stated = annotations.get(CREATED_BY)
-    if stated == creator:
-        return document
-    if stated is not None:
-        warnings.append(f"metadata.annotations[{CREATED_BY}] is ignored: it says who created the object")
-    return _annotated(document, CREATED_BY, creator)
-
-
-def _with_confirmer(shoot: Document, old: Document | None, user: str) -> Document:
-    """Record who confirmed a deletion, for as long as it is confirmed."""
-    before = section(old or {}, "metadata", "annotations").get(CONFIRMED_BY)
-    confirmer = None
-    if _is_confirmed(shoot):
-        confirmer = before if before and _is_confirmed(old or {}) else user
-    if section(shoot, "metadata", "annotations").get(CONFIRMED_BY) == confirmer:
-        return shoot
-    return _annotated(shoot, CONFIRMED_BY, confirmer)
-
-
-def _annotated(document: Document, name: str, value: Any) -> Document:
-    metadata = section(document, "metadata")
-    annotations = {key: text for key, text in section(metadata, "annotations").items() if key != name}
-    if value is not None:
-        annotations[name] = value
-    return {**document, "metadata": {**metadata, "annotations": annotations}}
 
 
 def _with_prescriptions(shoot: Document, old: Document | None, facts: Facts) -> Document:
@@ -230,14 +207,20 @@ def _with_parent(profile: Document, facts: Facts) -> Document:
     return {**profile, "status": {**section(profile, "status"), "cloudProfileSpec": merged}}
 
 
+def _exposure_class(shoot: Document, facts: Facts) -> Document | None:
+    name = _text(section(shoot, "spec").get("exposureClassName"))
+    return facts.objects.get(ObjectKey("exposureclass", "", name)) if name else None
+
+
 def _shoot_warnings(shoot: Document, old: Document | None, facts: Facts) -> Sequence[str]:
     if old is not None:
-        return ()
+        return unchecked_warnings(shoot)
     metadata = section(shoot, "metadata")
     name, namespace = str(metadata.get("name")), str(metadata.get("namespace"))
     project = facts.projects.get(namespace)
     if project is None:
-        return (f"metadata.namespace: {namespace} belongs to no Project: the shoot waits until one has it",)
+        waits = f"metadata.namespace: {namespace} belongs to no Project: the shoot waits until one has it"
+        return (waits, *unchecked_warnings(shoot))
     owner = str(section(project, "metadata").get("name"))
     if len(owner) + len(name) > LONGEST_NAMES:
         together = f"{len(owner) + len(name)} characters together"
@@ -253,7 +236,7 @@ def _admit_shoot(shoot: Document, old: Document | None, facts: Facts) -> None:
     if old is not None:
         _keep_finalizer(shoot, old)
     if project is not None:
-        _admit_tolerations(spec, before, project, facts)
+        admit_tolerations(spec, before, project, _exposure_class(shoot, facts))
     name = _text(spec.get("seedName"))
     if not name:
         return
@@ -278,22 +261,6 @@ def _keep_finalizer(shoot: Document, old: Document) -> None:
         raise Forbidden(f"metadata.finalizers: {FINALIZER} is taken off by the gardenlet once the deletion is done")
 
 
-def _admit_tolerations(spec: Document, old: Document | None, project: Document, facts: Facts) -> None:
-    tolerations = section(project, "spec", "tolerations")
-    allowed = [*entries(tolerations.get("whitelist")), *entries(tolerations.get("defaults"))]
-    if name := _text(spec.get("exposureClassName")):
-        exposure_class = facts.objects.get(ObjectKey("exposureclass", "", name), {})
-        allowed += entries(section(exposure_class, "scheduling").get("tolerations"))
-    refused = refused_tolerations(spec, old, allowed)
-    if refused:
-        owner = section(project, "metadata").get("name")
-        named = ", ".join(
-            f"{one.get('key')}={one['value']}" if one.get("value") is not None else str(one.get("key"))
-            for one in refused
-        )
-        raise Forbidden(f"spec.tolerations: {named}: not in spec.tolerations.whitelist of the project {owner}")
-
-
 def _admit_selector(shoot: Document, seed: Document) -> None:
     """Once placed, a shoot's selector may change but must still take its seed."""
     view, on = Shoot.from_document(shoot), Seed.from_document(seed)
@@ -307,10 +274,6 @@ def _admit_selector(shoot: Document, seed: Document) -> None:
 def _refuse_reference(field: str, key: ObjectKey) -> None:
     message = f"{key} is not there: apply it first"
     raise InvalidResource(f"{field}: {message}", (FieldProblem(field, message),))
-
-
-def _is_confirmed(document: Document) -> bool:
-    return section(document, "metadata", "annotations").get(CONFIRMATION) == "true"
 
 
 def _text(value: Any) -> str:

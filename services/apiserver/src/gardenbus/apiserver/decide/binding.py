@@ -4,19 +4,21 @@ Where the scheduler chooses, these hold by its choice; here somebody else chose.
 its region, are that somebody's business. Source: Gardener's admission plugins ShootValidator, ShootMutator, ShootDNS.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from gardenbus.common.errors import Forbidden, InvalidResource
 from gardenbus.common.resources.document import Document, section
-from gardenbus.common.resources.networks import RESERVED_RANGES, family_of, overlap
+from gardenbus.common.resources.fitting import ANY_PROVIDER, restriction_problem, taint_problem, zonal_problem
 from gardenbus.common.resources.projects import Project
 from gardenbus.common.resources.seeds import Seed, shoot_capacity
+from gardenbus.common.resources.settling import spec_on_seed
+from gardenbus.common.resources.shoot_networks import network_problems, ranges_of
 from gardenbus.common.resources.shoots import SeedSelector, Shoot
+from gardenbus.common.resources.tolerations import allowed_by, counting, unchecked_in
 from gardenbus.common.resources.views import read_view
-
-ANY_PROVIDER = "*"
-ZONES_FOR_HIGH_AVAILABILITY = 3
 
 
 def admit_binding(
@@ -34,6 +36,9 @@ def admit_binding(
     name = str(section(shoot, "spec").get("seedName") or "") if seed is None else str(seed["metadata"]["name"])
     if seed is None:
         raise Forbidden(f"spec.seedName: there is no seed {name}")
+    if project is None:
+        namespace = section(shoot, "metadata").get("namespace")
+        raise Forbidden(f"metadata.namespace: {namespace} belongs to no Project: the shoot waits until one has it")
     reasons = list(_reasons(Shoot.from_document(shoot), seed, project, profile_spec))
     if usage is not None and (capacity := shoot_capacity(seed)) is not None and usage >= capacity:
         reasons.append(f"it already has the maximum number of shoots scheduled on it ({capacity})")
@@ -46,19 +51,12 @@ def settled_with_seed(shoot: Document, seed: Document, project: Document | None)
 
     A shoot that cannot be read stays as it is: its validation says why.
     """
+    owner = None if project is None else str(section(project, "metadata").get("name"))
     try:
-        view, on = Shoot.from_document(shoot), Seed.from_document(seed)
+        spec = spec_on_seed(shoot, seed, owner)
     except InvalidResource:
         return shoot
-    spec: Document = {**shoot["spec"]}
-    ranges = {field: cidr for field, cidr in _ranges(view, on).items() if field != "nodes" and cidr}
-    if any(section(spec, "networking").get(field) != cidr for field, cidr in ranges.items()):
-        spec["networking"] = {**section(spec, "networking"), **ranges}
-    defaults = on.spec.dns.defaults
-    if defaults and project is not None and view.has_managed_dns and not (view.spec.dns and view.spec.dns.domain):
-        owner = section(project, "metadata").get("name")
-        spec["dns"] = {**section(spec, "dns"), "domain": f"{view.metadata.name}.{owner}.{defaults[0].domain}"}
-    return {**shoot, "spec": spec}
+    return shoot if spec is None else {**shoot, "spec": spec}
 
 
 def selector_problems(shoot: Shoot, seed: Seed) -> Iterator[str]:
@@ -84,34 +82,24 @@ def _reasons(
     seed = Seed.from_document(seed_document)
     if seed.metadata.deletion_timestamp:
         yield "it is being deleted"
-    yield from _taint_problems(shoot, seed)
-    offered = {restriction.name for restriction in seed.spec.access_restrictions}
-    if missing := [one.name for one in shoot.spec.access_restrictions if one.name not in offered]:
-        yield f"it does not support the access restrictions {', '.join(missing)}"
+    allowed = () if project is None else allowed_by(project)
+    unchecked = unchecked_in(shoot.metadata.annotations, shoot.tolerations)
+    if problem := taint_problem(counting(shoot.tolerations, unchecked, allowed), seed.spec.taints):
+        yield problem
+    wanted = [restriction.name for restriction in shoot.spec.access_restrictions]
+    if problem := restriction_problem(wanted, seed.spec.access_restrictions):
+        yield problem
     yield from _profile_problems(profile_spec, seed)
     if shoot.spec.seed_selector is not None:
         yield from provider_type_problems(shoot.spec.seed_selector, seed)
     zones = seed.spec.provider.zones
-    if shoot.is_zonal and len(zones) < ZONES_FOR_HIGH_AVAILABILITY:
-        yield f"it has {len(zones)} zones, and failure tolerance of type zone needs {ZONES_FOR_HIGH_AVAILABILITY}"
+    if shoot.is_zonal and (problem := zonal_problem(zones)):
+        yield problem
     pinned = shoot.spec.control_plane.zones if shoot.spec.control_plane else ()
     if absent := [zone for zone in pinned if zone not in zones]:
         yield f"it does not have the control plane's zones {', '.join(absent)}"
     yield from _network_problems(shoot, seed)
     yield from _domain_problems(shoot, seed, project)
-
-
-def _taint_problems(shoot: Shoot, seed: Seed) -> Iterator[str]:
-    """More taints than tolerations are never tolerated, whatever they are (Gardener's `v1beta1/helper/seed.go`)."""
-    tolerated = {toleration.key: toleration.value or "" for toleration in shoot.spec.tolerations}
-    refused = [
-        taint
-        for taint in seed.spec.taints
-        if taint.key not in tolerated or (taint.value is not None and tolerated[taint.key] != taint.value)
-    ]
-    if refused or len(seed.spec.taints) > len(shoot.spec.tolerations):
-        named = ", ".join(f"{taint.key}={taint.value}" if taint.value else taint.key for taint in refused)
-        yield f"the shoot does not tolerate its taints{f' ({named})' if named else ''}"
 
 
 def _profile_problems(profile_spec: Document | None, seed: Seed) -> Iterator[str]:
@@ -128,34 +116,12 @@ def _profile_problems(profile_spec: Document | None, seed: Seed) -> Iterator[str
         yield f"the cloud profile takes seeds of {', '.join(types)}, not of {seed.spec.provider.type}"
 
 
-def _network_problems(shoot: Shoot, seed: Seed) -> Iterator[str]:
-    own = seed.spec.networks
-    taken = [("nodes", own.nodes), ("pods", own.pods), ("services", own.services)]
-    for field, cidr in _ranges(shoot, seed).items():
-        if cidr is None:
-            continue
-        for other_field, other in taken:
-            if other is not None and overlap(cidr, other):
-                yield f"the shoot's {field} {cidr} overlap with its {other_field} {other}"
-        for reserved in RESERVED_RANGES:
-            if overlap(cidr, reserved):
-                yield f"the shoot's {field} {cidr} overlap with the reserved range {reserved}"
-
-
-def _ranges(shoot: Shoot, seed: Seed) -> Mapping[str, str | None]:
-    """The shoot's ranges on this seed: its own, else the seed's defaults in the shoot's families."""
-    networking, defaults = shoot.spec.networking, seed.spec.networks.shoot_defaults
-    pods, services = (networking.pods, networking.services) if networking else (None, None)
-    if defaults is not None:
-        if pods is None and not shoot.is_workerless:
-            pods = _in_families(defaults.pods, shoot.ip_families)
-        if services is None:
-            services = _in_families(defaults.services, shoot.ip_families)
-    return {"nodes": networking.nodes if networking else None, "pods": pods, "services": services}
-
-
-def _in_families(cidr: str | None, families: tuple[str, ...]) -> str | None:
-    return cidr if cidr is not None and family_of(cidr) in families else None
+def _network_problems(shoot: Shoot, seed: Seed) -> Sequence[str]:
+    """What is in use counts once something is: elsewhere a status may name other networks first."""
+    ranges = ranges_of(shoot)
+    if ranges.in_use is not None and not any(ranges.in_use):
+        ranges = msgspec.structs.replace(ranges, in_use=None)
+    return network_problems(ranges, seed.spec.networks)
 
 
 def _domain_problems(shoot: Shoot, seed: Seed, project: Document | None) -> Iterator[str]:

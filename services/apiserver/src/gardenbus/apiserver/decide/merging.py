@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from gardenbus.common.resources.derived import FINALIZER
 from gardenbus.common.resources.document import SEED_LABEL_PREFIX, STATUS_LABEL, Document, encode, section
+from gardenbus.common.resources.tolerations import UNCHECKED_TOLERATIONS
 
 CREATED_BY = "gardener.cloud/created-by"
 CONFIRMED_BY = "deletion.gardener.cloud/confirmed-by"
@@ -23,7 +24,7 @@ _OWNED_BY_STORE = (
     "managedFields",
     "selfLink",
 )
-_SYSTEM_ANNOTATIONS = frozenset({CREATED_BY, CONFIRMED_BY})
+_SYSTEM_ANNOTATIONS = frozenset({CREATED_BY, CONFIRMED_BY, UNCHECKED_TOLERATIONS})
 _BY_TYPE = ("conditions", "constraints")
 
 

@@ -10,6 +10,8 @@ from typing import Any, cast
 
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.resources.document import Document, section
+from gardenbus.common.resources.fitting import Tolerations
+from gardenbus.common.resources.tolerations import is_allowed, pairs
 
 
 def with_exposure_class(spec: Document, old: Document | None, exposure_class: Document) -> Document:
@@ -47,21 +49,14 @@ def with_tolerations(spec: Document, old: Document | None, prescribed: Sequence[
     return {**spec, "tolerations": [*cast("list[Any]", own or []), *added]} if added else spec
 
 
-def refused_tolerations(spec: Document, old: Document | None, allowed: Sequence[Document]) -> Sequence[Document]:
+def refused_tolerations(spec: Document, old: Document | None, allowed: Tolerations) -> Tolerations:
     """The tolerations (after creation: the new ones) that no entry allows.
 
     An entry without value allows its key with any value, one with a value exactly that.
     """
-    had = entries((old or {}).get("tolerations"))
-    whole_keys = [entry.get("key") for entry in allowed if entry.get("value") is None]
-    pairs = [(entry.get("key"), entry.get("value")) for entry in allowed]
-    return [
-        toleration
-        for toleration in entries(spec.get("tolerations"))
-        if toleration not in had
-        and toleration.get("key") not in whole_keys
-        and (toleration.get("key"), toleration.get("value")) not in pairs
-    ]
+    had = pairs((old or {}).get("tolerations"))
+    new = (toleration for toleration in pairs(spec.get("tolerations")) if toleration not in had)
+    return tuple(toleration for toleration in new if not is_allowed(*toleration, allowed))
 
 
 def entries(value: Any) -> Sequence[Document]:

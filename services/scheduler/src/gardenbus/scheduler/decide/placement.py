@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from gardenbus.common.resources.shoot_networks import Ranges, network_problems
 from gardenbus.scheduler.decide.landscape import SeedCandidate, Snapshot
 from gardenbus.scheduler.decide.outcome import Explanation, Outcome, Placement, Ranked, Refusal, Rejection, listed
-from gardenbus.scheduler.decide.request import Ranges, SchedulingRequest
-from gardenbus.scheduler.decide.rules import CAPACITY, NETWORKS, STRATEGY, capacity, networks
+from gardenbus.scheduler.decide.request import SchedulingRequest
+from gardenbus.scheduler.decide.rules import CAPACITY, NETWORKS, STRATEGY, capacity
 from gardenbus.scheduler.decide.shortlist import Shortlist, shortlist_of
 from gardenbus.scheduler.decide.strategies import Order
 
@@ -65,7 +66,7 @@ def free_places(request: SchedulingRequest, snapshot: Snapshot) -> int | None:
     places = 0
     for group in _order(shortlist).groups:
         for seed in group.seeds:
-            if seed.name in shortlist.objections or networks.problem(request.ranges, seed.seed.spec.networks):
+            if seed.name in shortlist.objections or network_problems(request.ranges, seed.seed.spec.networks):
                 continue
             if seed.capacity is None:
                 return None
@@ -85,7 +86,7 @@ def _least_used(
             continue
         if seed.name in shortlist.objections or capacity.problem(used, seed.capacity):
             continue
-        if not networks.problem(ranges, seed.seed.spec.networks):
+        if not network_problems(ranges, seed.seed.spec.networks):
             best, least = seed, used
     return best
 
@@ -108,8 +109,8 @@ def _refusal(request: SchedulingRequest, shortlist: Shortlist, snapshot: Snapsho
 
 def _objections(ranges: Ranges, shortlist: Shortlist, usage: dict[str, int]) -> Iterator[tuple[str, Rejection]]:
     for seed in shortlist.candidates:
-        if detail := networks.problem(ranges, seed.seed.spec.networks):
-            yield seed.name, Rejection(seed.name, NETWORKS, detail)
+        if problems := network_problems(ranges, seed.seed.spec.networks):
+            yield seed.name, Rejection(seed.name, NETWORKS, f"invalid networks: {'; '.join(problems)}")
         elif seed.name in shortlist.objections:
             yield seed.name, shortlist.objections[seed.name]
         elif detail := capacity.problem(usage.get(seed.name, 0), seed.capacity):

@@ -10,8 +10,11 @@ from hashlib import blake2b
 import msgspec
 
 from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.fitting import Tolerations
 from gardenbus.common.resources.selectors import LabelSelector
+from gardenbus.common.resources.shoot_networks import Ranges, ranges_of
 from gardenbus.common.resources.shoots import TESTING_PURPOSE, Shoot
+from gardenbus.common.resources.tolerations import unchecked_in
 from gardenbus.scheduler.decide.user_filters import SeedFilter
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -21,8 +24,9 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What shoots of one class ask for.
 
     `domain_below` is the shoot's DNS domain without its first label; `domain_is_own` says whether that label is the
-    shoot's name. No default domain can match more than that, so that the shoots of a project are alike. `wishes` is
-    what users' own filters read: (filter, canonical JSON).
+    shoot's name. No default domain can match more than that, so that the shoots of a project are alike. `unchecked` are
+    the tolerations that count only if the Project allows them. `wishes` is what users' own filters read: (filter,
+    canonical JSON).
     """
 
     namespace: str
@@ -36,22 +40,11 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     control_plane_zones: tuple[str, ...] = ()
     worker_zones: tuple[str, ...] = ()
     access_restrictions: tuple[str, ...] = ()
-    tolerations: tuple[tuple[str, str | None], ...] = ()
+    tolerations: Tolerations = ()
+    unchecked: Tolerations = ()
     domain_below: str | None = None
     domain_is_own: bool = False
     wishes: tuple[tuple[str, str], ...] = ()
-
-
-class Ranges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The networks of a shoot. `stated` is false when spec.networking is missing: then nothing is checked."""
-
-    stated: bool = True
-    is_workerless: bool = False
-    ip_families: tuple[str, ...] = ("IPv4",)
-    nodes: str | None = None
-    pods: str | None = None
-    services: str | None = None
-    in_use: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]] | None = None
 
 
 class SchedulingRequest(msgspec.Struct, frozen=True):
@@ -81,12 +74,13 @@ def request_of(shoot: Shoot, document: Document | None = None, filters: Sequence
         control_plane_zones=tuple(sorted(set(spec.control_plane.zones))) if spec.control_plane else (),
         worker_zones=tuple(sorted({zone for worker in spec.provider.workers for zone in worker.zones})),
         access_restrictions=tuple(sorted(restriction.name for restriction in spec.access_restrictions)),
-        tolerations=tuple((toleration.key, toleration.value) for toleration in spec.tolerations),
+        tolerations=shoot.tolerations,
+        unchecked=unchecked_in(shoot.metadata.annotations, shoot.tolerations),
         domain_below=below,
         domain_is_own=is_own,
         wishes=tuple((each.name, _encode(each.wish(document or {})).decode()) for each in filters),
     )
-    return SchedulingRequest(demand, _ranges_of(shoot))
+    return SchedulingRequest(demand, ranges_of(shoot))
 
 
 def descriptor(request: SchedulingRequest) -> bytes:
@@ -130,18 +124,3 @@ def _domain_of(shoot: Shoot) -> tuple[str | None, bool]:
         return None, False
     first, _, below = domain.partition(".")
     return below, first == shoot.metadata.name
-
-
-def _ranges_of(shoot: Shoot) -> Ranges:
-    networking = shoot.spec.networking
-    if networking is None:
-        return Ranges(stated=False)
-    in_use = shoot.status.networking
-    return Ranges(
-        is_workerless=shoot.is_workerless,
-        ip_families=shoot.ip_families,
-        nodes=networking.nodes,
-        pods=networking.pods,
-        services=networking.services,
-        in_use=(in_use.nodes, in_use.pods, in_use.services) if in_use is not None else None,
-    )

@@ -5,10 +5,12 @@ from typing import cast
 
 import msgspec
 
+from gardenbus.common.resources.fitting import taint_problem
+from gardenbus.common.resources.tolerations import counting
 from gardenbus.scheduler.decide.landscape import Landscape, SeedCandidate
 from gardenbus.scheduler.decide.outcome import Refusal, Rejection
 from gardenbus.scheduler.decide.request import Demand
-from gardenbus.scheduler.decide.rules import FILTERS, TAINTS, taints
+from gardenbus.scheduler.decide.rules import FILTERS, TAINTS
 from gardenbus.scheduler.decide.rules.filtering import Inquiry
 from gardenbus.scheduler.decide.strategies import Order, order_of
 
@@ -53,7 +55,7 @@ def _worked_out(demand: Demand, landscape: Landscape) -> Shortlist:
             message = filtered.sentence or "there are no seeds"
             return Shortlist(tuple(rejections), Refusal(rule.name, message, tuple(rejections)))
     objections = {
-        seed.name: objection for seed in seeds if (objection := _objection(demand, seed, landscape)) is not None
+        seed.name: objection for seed in seeds if (objection := _objection(inquiry, seed, landscape)) is not None
     }
     return Shortlist(tuple(rejections), None, seeds, objections, order_of(demand, seeds, landscape))
 
@@ -67,11 +69,15 @@ def _inquiry(demand: Demand, landscape: Landscape) -> Inquiry | Refusal:
     project = landscape.project_of(demand.namespace)
     if project is None:
         return Refusal("project", f"the namespace {demand.namespace!r} belongs to no Project")
-    return Inquiry(demand, profile, project.metadata.name)
+    tolerations = counting(demand.tolerations, demand.unchecked, project.allowed_tolerations)
+    return Inquiry(demand, profile, project.metadata.name, tolerations)
 
 
-def _objection(demand: Demand, candidate: SeedCandidate, landscape: Landscape) -> Rejection | None:
-    if detail := taints.problem(demand.tolerations, candidate.seed.spec.taints):
+def _objection(inquiry: Inquiry, candidate: SeedCandidate, landscape: Landscape) -> Rejection | None:
+    demand, taints = inquiry.demand, candidate.seed.spec.taints
+    if detail := taint_problem(inquiry.tolerations, taints):
+        if not taint_problem(demand.tolerations, taints):
+            detail += f": it would, but project {inquiry.project} does not whitelist its tolerations"
         return Rejection(candidate.name, TAINTS, detail)
     wishes = dict(demand.wishes)
     for each in landscape.filters:

@@ -21,8 +21,8 @@ from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Binding, BindOutcome, Gains, Parking, Store
 from gardenbus.common.resources.document import Document, StoredObject
 from gardenbus.common.resources.keys import Header, ObjectKey
+from gardenbus.common.resources.settling import spec_on_seed
 from gardenbus.common.resources.shoots import Shoot
-from gardenbus.scheduler.decide.binding import spec_after_binding
 from gardenbus.scheduler.decide.landscape import Landscape, Snapshot
 from gardenbus.scheduler.decide.outcome import Placement, Refusal
 from gardenbus.scheduler.decide.placement import decide
@@ -311,6 +311,7 @@ class ShootReconciler:
 def _binding(pending: PendingShoot, placement: Placement, landscape: Landscape) -> Binding:
     assert pending.stored is not None, "what is bound has been decided on"
     assert pending.document is not None, "what is bound has been decided on"
+    project = landscape.project_of(pending.key.namespace)
     return Binding(
         namespace=pending.key.namespace,
         name=pending.key.name,
@@ -318,10 +319,10 @@ def _binding(pending: PendingShoot, placement: Placement, landscape: Landscape) 
         generation=pending.stored.generation,
         seed=placement.seed,
         gate=placement.gate,
-        spec=spec_after_binding(
+        spec=spec_on_seed(
             pending.document,
             landscape.seeds_by_name[placement.seed].seed,
-            landscape.project_of(pending.key.namespace),
+            project.metadata.name if project is not None else None,
         ),
     )
 

@@ -48,4 +48,4 @@ TAINTS = "taints"
 CAPACITY = "capacity"
 STRATEGY = "strategy"
 CHECKS = (NETWORKS, TAINTS, CAPACITY)
-"""The checks in order; the functions are `networks.problem`, `taints.problem` and `capacity.problem`."""
+"""The checks in order; the functions are `network_problems`, `taint_problem` and `capacity.problem`."""

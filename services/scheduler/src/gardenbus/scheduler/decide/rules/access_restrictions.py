@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from gardenbus.common.resources.fitting import restriction_problem
 from gardenbus.scheduler.decide.landscape import SeedCandidate
 from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where
 
@@ -12,13 +13,8 @@ def keep_supporting(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtere
     if not wanted:
         return Filtered(seeds, {}, "")
 
-    def problem(candidate: SeedCandidate) -> str:
-        supported = [restriction.name for restriction in candidate.seed.spec.access_restrictions]
-        missing = [name for name in wanted if name not in supported]
-        if missing or len(wanted) > len(supported):
-            return f"it does not support the access restrictions {', '.join(missing or wanted)}"
-        return ""
-
     return keep_where(
-        seeds, problem, f"none of the {len(seeds)} seeds supports the access restrictions {', '.join(wanted)}"
+        seeds,
+        lambda candidate: restriction_problem(wanted, candidate.seed.spec.access_restrictions),
+        f"none of the {len(seeds)} seeds supports the access restrictions {', '.join(wanted)}",
     )

@@ -6,16 +6,18 @@ from typing import NamedTuple
 import msgspec
 
 from gardenbus.common.resources.cloudprofiles import CloudProfileSpec
+from gardenbus.common.resources.fitting import Tolerations
 from gardenbus.scheduler.decide.landscape import SeedCandidate
 from gardenbus.scheduler.decide.request import Demand
 
 
 class Inquiry(msgspec.Struct, frozen=True, eq=False):
-    """A demand with the objects that it names."""
+    """A demand with the objects that it names. `tolerations` are those that count in its Project."""
 
     demand: Demand
     profile: CloudProfileSpec
     project: str
+    tolerations: Tolerations
 
 
 class Filtered(NamedTuple):

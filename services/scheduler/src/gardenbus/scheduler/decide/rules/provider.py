@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
+from gardenbus.common.resources.fitting import ANY_PROVIDER
 from gardenbus.scheduler.decide.landscape import SeedCandidate
 from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where
-
-ANY = "*"
 
 
 def keep_allowed_providers(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
@@ -15,7 +14,7 @@ def keep_allowed_providers(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> 
     """
     selector = inquiry.profile.seed_selector
     allowed = (selector.provider_types if selector is not None else ()) or (inquiry.demand.provider,)
-    if ANY in allowed:
+    if ANY_PROVIDER in allowed:
         return Filtered(seeds, {}, "")
     wanted = " or ".join(allowed)
     return keep_where(

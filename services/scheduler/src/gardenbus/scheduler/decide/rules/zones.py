@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from gardenbus.common.resources.fitting import ZONES_FOR_HIGH_AVAILABILITY, zonal_problem
 from gardenbus.scheduler.decide.landscape import SeedCandidate
 from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where
 
-ZONES_FOR_HIGH_AVAILABILITY = 3
 ENFORCE = "Enforce"
 PREFER = "Prefer"
 
@@ -16,11 +16,7 @@ def keep_zonal(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
         return Filtered(seeds, {}, "")
     return keep_where(
         seeds,
-        lambda candidate: (
-            ""
-            if len(candidate.seed.spec.provider.zones) >= ZONES_FOR_HIGH_AVAILABILITY
-            else f"it has fewer than {ZONES_FOR_HIGH_AVAILABILITY} zones"
-        ),
+        lambda candidate: zonal_problem(candidate.seed.spec.provider.zones),
         f"none of the {len(seeds)} seeds has {ZONES_FOR_HIGH_AVAILABILITY} zones, as failure tolerance 'zone' needs",
     )
 

@@ -1,28 +1,44 @@
-"""The shoot's networks must be disjoint from the seed's, and stay out of the reserved ranges."""
+"""A shoot's networks on a seed: its own ranges or the seed's defaults, and whether they may stand beside the seed's."""
 
 from collections.abc import Iterator
 from functools import lru_cache
 
+import msgspec
+
 from gardenbus.common.resources.networks import RESERVED_RANGES, family_of, is_cidr, overlap
 from gardenbus.common.resources.seeds import SeedNetworks, ShootNetworks
-from gardenbus.scheduler.decide.request import Ranges
+from gardenbus.common.resources.shoots import Shoot
 
 
-@lru_cache(maxsize=100_000)
-def problem(ranges: Ranges, seed: SeedNetworks) -> str:
-    """Why the networks do not go together; "" when they do.
+class Ranges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The networks of a shoot. `stated` is false when spec.networking is missing: then nothing is checked.
 
-    A range that nobody states is not checked. A malformed one goes together with nothing. Unlike in Gardener, IPv4
-    ranges may not overlap either.
+    `in_use` are nodes, pods and services of status.networking.
     """
-    if not ranges.stated:
-        return ""
-    problems = [
-        detail for kind, cidr in _ranges_on(ranges, seed.shoot_defaults) for detail in _problems_of(kind, cidr, seed)
-    ]
-    if ranges.in_use is not None:
-        problems += _missing_in_use(ranges)
-    return f"invalid networks: {'; '.join(problems)}" if problems else ""
+
+    stated: bool = True
+    is_workerless: bool = False
+    ip_families: tuple[str, ...] = ("IPv4",)
+    nodes: str | None = None
+    pods: str | None = None
+    services: str | None = None
+    in_use: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]] | None = None
+
+
+def ranges_of(shoot: Shoot) -> Ranges:
+    """Read a shoot's networks."""
+    networking = shoot.spec.networking
+    if networking is None:
+        return Ranges(stated=False, is_workerless=shoot.is_workerless, ip_families=shoot.ip_families)
+    in_use = shoot.status.networking
+    return Ranges(
+        is_workerless=shoot.is_workerless,
+        ip_families=shoot.ip_families,
+        nodes=networking.nodes,
+        pods=networking.pods,
+        services=networking.services,
+        in_use=(in_use.nodes, in_use.pods, in_use.services) if in_use is not None else None,
+    )
 
 
 def effective_ranges(ranges: Ranges, defaults: ShootNetworks | None) -> tuple[str | None, str | None]:
@@ -37,6 +53,23 @@ def effective_ranges(ranges: Ranges, defaults: ShootNetworks | None) -> tuple[st
         if services is None:
             services = _of_family(defaults.services, ranges.ip_families)
     return pods, services
+
+
+@lru_cache(maxsize=100_000)
+def network_problems(ranges: Ranges, seed: SeedNetworks) -> tuple[str, ...]:
+    """Why the shoot's networks do not go with the seed's; none when they do.
+
+    They must be disjoint from the seed's and stay out of the reserved ranges, IPv4 as IPv6 (Gardener lets IPv4 overlap
+    the seed's). A range that nobody states is not checked. A malformed one goes together with nothing.
+    """
+    if not ranges.stated:
+        return ()
+    problems = [
+        problem for kind, cidr in _ranges_on(ranges, seed.shoot_defaults) for problem in _problems_of(kind, cidr, seed)
+    ]
+    if ranges.in_use is not None:
+        problems += _missing_in_use(ranges)
+    return tuple(problems)
 
 
 def _of_family(cidr: str | None, families: tuple[str, ...]) -> str | None:

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from gardenbus.common.resources.document import Document
-from gardenbus.scheduler.decide.binding import spec_after_binding
-from tests.support.builders import a_project, a_seed, a_shoot, merged
+from gardenbus.common.resources.settling import spec_on_seed
+from tests.support.builders import a_seed, a_shoot, merged
 
 SEED = a_seed(
     spec={
@@ -15,8 +15,8 @@ SEED = a_seed(
 OPEN = a_shoot(spec={"networking": {"pods": None, "services": None}})
 
 
-def bound(shoot: Document, seed: Document = SEED, project: Document | None = None) -> Document:
-    return spec_after_binding(shoot, seed, project or a_project()) or shoot["spec"]
+def bound(shoot: Document, seed: Document = SEED) -> Document:
+    return spec_on_seed(shoot, seed, "dev") or shoot["spec"]
 
 
 def test_an_open_shoot_gets_domain_and_networks_of_its_seed() -> None:
@@ -34,11 +34,11 @@ def test_an_open_shoot_gets_domain_and_networks_of_its_seed() -> None:
 
 def test_what_the_shoot_states_stays() -> None:
     shoot = a_shoot(spec={"dns": {"domain": "shop.my-company.org"}})
-    assert spec_after_binding(shoot, SEED, a_project()) is None
+    assert spec_on_seed(shoot, SEED, "dev") is None
 
 
 def test_a_seed_that_offers_nothing_changes_nothing() -> None:
-    assert spec_after_binding(OPEN, a_seed(), a_project()) is None
+    assert spec_on_seed(OPEN, a_seed(), "dev") is None
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,9 @@ def test_a_shoot_without_networking_gets_it() -> None:
         "pods": "100.96.0.0/11",
         "services": "100.64.0.0/13",
     }
+
+
+def test_without_a_project_there_is_no_domain() -> None:
+    spec = spec_on_seed(OPEN, SEED, None)
+    assert spec is not None
+    assert "dns" not in spec
