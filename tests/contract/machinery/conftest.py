@@ -12,7 +12,7 @@ from gardenbus.common.adapters.jetstream import JetStreamBus
 from gardenbus.common.adapters.redis_connection import RedisConnection
 from gardenbus.common.adapters.redis_outbox import RedisOutbox
 from gardenbus.common.adapters.redis_store import RedisStore
-from gardenbus.common.errors import Transient
+from gardenbus.common.errors import NotFound, Transient
 from gardenbus.common.machinery.informer import Informer
 from gardenbus.common.machinery.relay import Relay, RelaySettings
 from gardenbus.common.resources.document import Document, StoredObject
@@ -80,7 +80,7 @@ class Joint:
         async def there() -> None:
             try:
                 last = await self.bus.last(SUBJECTS.stream(stream_of(subject)), subject)
-            except Transient as error:
+            except (Transient, NotFound) as error:
                 raise AssertionError(error.message) from error
             assert last is not None
             assert int(last.headers["Gardenbus-Version"]) >= version, last.headers

@@ -76,7 +76,7 @@ class Relay:
             while True:
                 try:
                     await self._lead_once()
-                except Conflict as error:
+                except (Conflict, NotFound) as error:  # NotFound: a stream is gone; settling brings it about again
                     _log.info("relay.doubted", reason=error.message)
                     self._in_doubt = True
                 except Transient as error:
