@@ -10,7 +10,6 @@ import yaml
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.resources.document import Document
 from gardenbus.gardenlet.decide.configuration import GardenletConfiguration, parse_configurations
-from gardenbus.gardenlet.decide.durations import parse_duration
 from gardenbus.gardenlet.settings import load_settings
 from tests.support.gardenlets import a_configuration, configured
 
@@ -121,17 +120,10 @@ def test_what_is_no_configuration_is_refused(text: str) -> None:
         parse_configurations(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("2s", 2), ("1h30m", 5400), ("250ms", 0.25), ("1.5m", 90), ("0", 0), (0, 0), ("10us", 1e-5)]
-)
-def test_durations_are_read_as_go_writes_them(text: object, seconds: float) -> None:
-    assert parse_duration(text) == timedelta(seconds=seconds)
-
-
-@pytest.mark.parametrize("text", ["", "5", "s", "-1s", "1 s", 5, False, None, "9" * 50 + "h", "9" * 90 + "s"])
-def test_what_is_no_duration_is_refused(text: object) -> None:
-    with pytest.raises(ValueError, match="duration"):
-        parse_duration(text)
+@pytest.mark.parametrize("period", ["-1s", "5", 5])
+def test_a_period_is_a_duration_that_is_not_negative(period: object) -> None:
+    with pytest.raises(SettingsInvalid, match=r"controllers\.shoot\.progressReportPeriod: must be a duration"):
+        read(controllers={"shoot": {"progressReportPeriod": period}})
 
 
 def test_a_seed_is_configured_once_in_a_process(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import pytest
 
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.lifecycle.decide.configuration import LifecycleConfiguration, parse_configuration
-from gardenbus.lifecycle.decide.durations import parse_duration
 from gardenbus.lifecycle.settings import load_settings
 
 HEAD = "apiVersion: controllermanager.config.gardener.cloud/v1alpha1\nkind: ControllerManagerConfiguration\n"
@@ -13,30 +12,6 @@ HEAD = "apiVersion: controllermanager.config.gardener.cloud/v1alpha1\nkind: Cont
 
 def seconds(value: float) -> timedelta:
     return timedelta(seconds=value)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("10s", 10),
-        ("1m30s", 90),
-        ("1.5h", 5400),
-        ("200ms", 0.2),
-        ("1h1m1s1ms", 3661.001),
-        ("0", 0),
-        ("-2s", -2),
-        (".5s", 0.5),
-        ("1500us", 0.0015),
-    ],
-)
-def test_durations_are_read_as_go_reads_them(text: str, expected: float) -> None:
-    assert parse_duration(text) == seconds(expected)
-
-
-@pytest.mark.parametrize("text", ["", "10", "s", "10 s", "ten", "10s ", "1d", "--1s", "1e3s", "9999999999999h"])
-def test_what_go_does_not_read_as_a_duration_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"duration|long"):
-        parse_duration(text)
 
 
 def test_without_values_gardeners_defaults_hold() -> None:

@@ -15,9 +15,8 @@ import yaml
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.quantities import parse_quantity
-from gardenbus.gardenlet.decide.durations import parse_duration
 from gardenbus.gardenlet.decide.failures import FailureRequest, parse_failure_requests
-from gardenbus.gardenlet.decide.fields import Section, flag, positive_count, positive_duration, seconds, texts
+from gardenbus.gardenlet.decide.fields import Section, duration, flag, positive_count, positive_duration, seconds, texts
 from gardenbus.gardenlet.decide.flows import FLOWS
 
 KIND = "GardenletConfiguration"
@@ -142,7 +141,7 @@ def _configuration(root: Section) -> GardenletConfiguration:
             concurrent_syncs=shoot.read("concurrentSyncs", positive_count, 20),
             sync_period=shoot.read("syncPeriod", positive_duration, timedelta(hours=1)),
             retry_duration=shoot.read("retryDuration", positive_duration, timedelta(hours=12)),
-            progress_report_period=shoot.read("progressReportPeriod", parse_duration, timedelta(0)),
+            progress_report_period=shoot.read("progressReportPeriod", duration, timedelta(0)),
             respect_ignore=shoot.read("respectSyncPeriodOverwrite", flag, default=False),
         ),
         shoot_care_period=controllers.section("shootCare").read("syncPeriod", positive_duration, timedelta(minutes=1)),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar, cast
 
-from gardenbus.gardenlet.decide.durations import parse_duration
+from gardenbus.common.resources.durations import parse_duration
 
 T = TypeVar("T")
 
@@ -78,9 +78,17 @@ def texts(value: Any) -> Mapping[str, str]:
     return cast("Mapping[str, str]", value)
 
 
+def duration(value: Any) -> timedelta:
+    """A duration, zero or above; raises ValueError."""
+    found = parse_duration(value)
+    if found < timedelta(0):
+        raise ValueError(f"must be a duration of 0 or above, is {value!r}")
+    return found
+
+
 def positive_duration(value: Any) -> timedelta:
     """A duration above zero; raises ValueError."""
-    duration = parse_duration(value)
-    if duration <= timedelta(0):
+    found = parse_duration(value)
+    if found <= timedelta(0):
         raise ValueError(f"must be longer than 0, is {value!r}")
-    return duration
+    return found

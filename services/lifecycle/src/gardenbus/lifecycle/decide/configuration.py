@@ -13,7 +13,7 @@ import msgspec
 import yaml
 
 from gardenbus.common.errors import SettingsInvalid
-from gardenbus.lifecycle.decide.durations import parse_duration
+from gardenbus.common.resources.durations import parse_duration
 
 API_VERSION = "controllermanager.config.gardener.cloud/v1alpha1"
 KIND = "ControllerManagerConfiguration"
@@ -147,7 +147,7 @@ class _Reading:
         if value is None:
             return default
         try:
-            duration = parse_duration(value) if isinstance(value, str) else timedelta()
+            duration = parse_duration(value)
         except ValueError as error:
             self.problems.append(f"controllers.seed.{name}: {error}")
             return default
