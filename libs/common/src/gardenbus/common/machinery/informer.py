@@ -18,6 +18,7 @@ import structlog
 
 from gardenbus.common.errors import Transient
 from gardenbus.common.machinery.announcements import TOMBSTONE_TTL
+from gardenbus.common.machinery.cancellation import is_cancelled
 from gardenbus.common.ports.bus import Bus, Delivered, Follower, FollowRestarted
 from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.document import Document, StoredObject, split
@@ -107,7 +108,7 @@ class Informer:
         return True
 
     async def _run(self) -> None:
-        while True:
+        while not is_cancelled():
             try:
                 await self._list_and_follow()
             except* _ListAgain as group:

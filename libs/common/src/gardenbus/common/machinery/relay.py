@@ -22,6 +22,7 @@ import structlog
 
 from gardenbus.common.errors import BadRequest, Conflict, NotFound, Transient
 from gardenbus.common.machinery.announcements import announcements
+from gardenbus.common.machinery.cancellation import is_cancelled
 from gardenbus.common.ports.bus import Bus, Delivered, Message, ReplayDone, StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.outbox import Outbox, Restored
@@ -51,7 +52,7 @@ class RelaySettings(msgspec.Struct, frozen=True):
 
 
 class Relay:
-    """See the module. `run` never returns; it ends when cancelled."""
+    """See the module. `run` ends only when it is cancelled."""
 
     def __init__(
         self, outbox: Outbox, bus: Bus, subjects: Subjects, clock: Clock, settings: RelaySettings | None = None
@@ -73,7 +74,7 @@ class Relay:
         """Lead whenever nobody else does, and announce."""
         self._bus.on_reconnect(self._doubt)
         try:
-            while True:
+            while not is_cancelled():
                 try:
                     await self._lead_once()
                 except (Conflict, NotFound) as error:  # NotFound: a stream is gone; settling brings it about again
@@ -86,6 +87,7 @@ class Relay:
         finally:
             if self.leading:
                 await asyncio.shield(self._resign())
+        raise asyncio.CancelledError
 
     async def _resign(self) -> None:
         try:
