@@ -1,4 +1,4 @@
-"""Puts an apiserver together: intakes, the answering service, garbage collection."""
+"""Puts an apiserver together: intakes, the answering service, garbage collection, merged profiles."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,6 +6,7 @@ from typing import NamedTuple
 from gardenbus.apiserver.reconcilers.api import Api
 from gardenbus.apiserver.reconcilers.garbage import CONTROLLER, Garbage, later_on
 from gardenbus.apiserver.reconcilers.intake import Handle, Intake
+from gardenbus.apiserver.reconcilers.profiles import Profiles
 from gardenbus.apiserver.reconcilers.reads import Library
 from gardenbus.apiserver.reconcilers.rejecting import Rejections
 from gardenbus.apiserver.reconcilers.reports import Reports
@@ -13,6 +14,7 @@ from gardenbus.apiserver.reconcilers.requests import Requests
 from gardenbus.apiserver.reconcilers.speaking import api_filters, reports_filter
 from gardenbus.apiserver.reconcilers.writing import Writer
 from gardenbus.apiserver.settings import ApiserverSettings
+from gardenbus.common.machinery.informer import Informer
 from gardenbus.common.ports.bus import Bus, WorkQueue
 from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.keys import Subjects
@@ -78,6 +80,11 @@ async def start_apiserver(
     for refresh in (requests.refresh, reports.refresh):
         await context.wait_for("nats", refresh)
         bus.on_reconnect(refresh)
+    profiles = Profiles(store, clock)
+    informer = Informer(store, bus, subjects, profiles.KINDS)
+    informer.subscribe(profiles.changed)
+    context.stack.push_async_callback(informer.stop)
+    context.spawn("profiles", profiles.run(informer.start))
     _start_intakes(
         context,
         rejections,

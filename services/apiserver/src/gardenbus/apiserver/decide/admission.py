@@ -16,7 +16,7 @@ from gardenbus.apiserver.decide.prescriptions import (
     with_exposure_class,
     with_tolerations,
 )
-from gardenbus.apiserver.decide.profiles import merged_profile_spec, parent_key, profile_key, profile_spec_of
+from gardenbus.apiserver.decide.profiles import parent_key, profile_key, profile_spec_of, with_parent
 from gardenbus.apiserver.decide.tolerating import (
     admit_tolerations,
     asks_project,
@@ -201,10 +201,7 @@ def _with_parent(profile: Document, facts: Facts) -> Document:
     """Merge a NamespacedCloudProfile with its parent, in its status, where schedulers read it."""
     parent = parent_key(profile)
     above = facts.objects.get(parent) if parent else None
-    if above is None:
-        return profile
-    merged = merged_profile_spec(section(profile, "spec"), section(above, "spec"))
-    return {**profile, "status": {**section(profile, "status"), "cloudProfileSpec": merged}}
+    return profile if above is None else with_parent(profile, above)
 
 
 def _exposure_class(shoot: Document, facts: Facts) -> Document | None:

@@ -34,6 +34,18 @@ def parent_key(profile: Document) -> ObjectKey | None:
     return ObjectKey("cloudprofile", "", name) if isinstance(name, str) and name else None
 
 
+def with_parent(profile: Document, parent: Document, *, generation: int | None = None) -> Document:
+    """A NamespacedCloudProfile with its status as it follows from itself and its parent.
+
+    Schedulers read the merged profile there. `generation` is that of the profile, where it is known already.
+    """
+    merged = merged_profile_spec(section(profile, "spec"), section(parent, "spec"))
+    status = {**section(profile, "status"), "cloudProfileSpec": merged}
+    if generation is not None:
+        status["observedGeneration"] = generation
+    return {**profile, "status": status}
+
+
 def merged_profile_spec(own: Document, parent: Document) -> Document:
     """The parent's spec with what a NamespacedCloudProfile adds.
 
