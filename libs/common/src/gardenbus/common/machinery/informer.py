@@ -18,7 +18,6 @@ import structlog
 
 from gardenbus.common.errors import Transient
 from gardenbus.common.machinery.announcements import TOMBSTONE_TTL
-from gardenbus.common.machinery.cancellation import is_cancelled
 from gardenbus.common.ports.bus import Bus, Delivered, Follower, FollowRestarted
 from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.document import Document, StoredObject, split
@@ -68,6 +67,7 @@ class Informer:
         self._synced = asyncio.Event()
         self._gained = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
+        self._stopping = False
         self.gain = 0
 
     def subscribe(self, callback: Callback) -> None:
@@ -94,6 +94,7 @@ class Informer:
 
     async def stop(self) -> None:
         """Stop following."""
+        self._stopping = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
@@ -108,7 +109,7 @@ class Informer:
         return True
 
     async def _run(self) -> None:
-        while not is_cancelled():
+        while not self._stopping:
             try:
                 await self._list_and_follow()
             except* _ListAgain as group:
