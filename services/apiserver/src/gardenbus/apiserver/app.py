@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gardenbus.apiserver.reconcilers.api import Api
-from gardenbus.apiserver.reconcilers.garbage import CONTROLLER, Garbage, later_on
-from gardenbus.apiserver.reconcilers.intake import Handle, Intake
+from gardenbus.apiserver.reconcilers.garbage import CONTROLLER, Garbage
+from gardenbus.apiserver.reconcilers.intake import Handle, Intake, KilledItsHandler
 from gardenbus.apiserver.reconcilers.profiles import Profiles
 from gardenbus.apiserver.reconcilers.reads import Library
 from gardenbus.apiserver.reconcilers.rejecting import Rejections
@@ -14,8 +14,10 @@ from gardenbus.apiserver.reconcilers.requests import Requests
 from gardenbus.apiserver.reconcilers.speaking import api_filters, reports_filter
 from gardenbus.apiserver.reconcilers.writing import Writer
 from gardenbus.apiserver.settings import ApiserverSettings
+from gardenbus.common.machinery.controller import Controller, WorkRequest
 from gardenbus.common.machinery.informer import Informer
-from gardenbus.common.ports.bus import Bus, WorkQueue
+from gardenbus.common.machinery.timers import Timers
+from gardenbus.common.ports.bus import Bus, Delivered, WorkQueue
 from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.keys import Subjects
 from gardenbus.common.runtime.connections import connect_all
@@ -25,8 +27,6 @@ CONSUMER = "apiserver"
 """The durable consumer on REQUESTS and REPORTS, shared by all replicas."""
 
 VERSION = "1.0.0"
-
-GARBAGE_BATCH = 20
 
 
 class _Source(NamedTuple):
@@ -75,8 +75,6 @@ async def start_apiserver(
         rejections=rejections,
         concurrency=settings.write_concurrency,
     )
-    garbage_queue = await bus.work_queue(subjects.stream("QUEUES"), CONTROLLER, subjects.queue_of(CONTROLLER))
-    garbage = Garbage(store, garbage_queue, later_on(bus, subjects))
     for refresh in (requests.refresh, reports.refresh):
         await context.wait_for("nats", refresh)
         bus.on_reconnect(refresh)
@@ -91,9 +89,9 @@ async def start_apiserver(
         [
             _Source("requests", requests_queue, requests.handle, settings.request_batch),
             _Source("reports", reports_queue, reports.handle, settings.report_batch),
-            _Source("garbage", garbage_queue, garbage.handle, GARBAGE_BATCH),
         ],
     )
+    await _start_garbage_collection(context, store=store, bus=bus, subjects=subjects)
     api = Api(
         bus=bus,
         store=store,
@@ -103,6 +101,27 @@ async def start_apiserver(
         concurrency=settings.answer_concurrency,
     )
     await bus.serve("apiserver", VERSION, dict.fromkeys(api_filters(subjects), api.handle))
+
+
+async def _start_garbage_collection(
+    context: ServiceContext[ApiserverSettings], *, store: Store, bus: Bus, subjects: Subjects
+) -> None:
+    rejections = Rejections(bus, store, subjects)
+
+    async def rejected(request: WorkRequest, reason: str) -> None:
+        message = Delivered(request.subject, b"", {}, 0, context.clock.now())
+        await rejections.reject(message, KilledItsHandler(reason))
+
+    controller = Controller(
+        CONTROLLER,
+        await bus.work_queue(subjects.stream("QUEUES"), CONTROLLER, subjects.queue_of(CONTROLLER)),
+        Garbage(store).reconcile,
+        timers=Timers(bus, subjects),
+        clock=context.clock,
+        rejected=rejected,
+    )
+    context.spawn(CONTROLLER, controller.run())
+    context.on_stop(CONTROLLER, controller.stop)
 
 
 def _start_intakes(

@@ -4,69 +4,35 @@ Work comes as `garden.queue.garbage._.<uid of the owner>`, from the same write t
 a dependent of an owner that was gone already).
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, timedelta
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import structlog
 
 from gardenbus.apiserver.decide import admission
-from gardenbus.common.errors import Conflict, Forbidden, NotFound, Unavailable
-from gardenbus.common.ports.bus import Bus, Message, Work, WorkQueue
+from gardenbus.common.errors import Forbidden, NotFound
+from gardenbus.common.machinery.controller import After, Done, Outcome, WorkRequest
 from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.common.resources.keys import ObjectKey
 
 _log = structlog.stdlib.get_logger()
 
 CONTROLLER = "garbage"
 
-ATTEMPTS = 20
 LOOK_AGAIN_SECONDS = 60.0
 """When dependents that may not be deleted are looked at again; nothing waits for it."""
-
-Later = Callable[[str, float], Awaitable[None]]
-"""Has the work on a queue subject come back after some seconds; returns when that is certain."""
-
-
-def later_on(bus: Bus, subjects: Subjects) -> Later:
-    """Timers on the bus: the work stands on no queue meanwhile."""
-
-    async def later(subject: str, seconds: float) -> None:
-        now = await bus.server_now(subjects.stream("QUEUES"))
-        due_at = (now + timedelta(seconds=seconds)).astimezone(UTC)
-        headers = {
-            "Nats-Schedule": f"@at {due_at.isoformat(timespec='milliseconds').removesuffix('+00:00')}Z",
-            "Nats-Schedule-Target": subject,
-        }
-        await bus.publish_many([Message(subjects.later(subject), headers=headers)])
-
-    return later
 
 
 class Garbage:
     """Collects what the removal of an owner left behind."""
 
-    def __init__(self, store: Store, queue: WorkQueue, later: Later) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._queue = queue
-        self._later = later
 
-    async def handle(self, works: Sequence[Work]) -> None:
-        """Take a batch of removed owners and acknowledge it. Raises Unavailable."""
-        for work in works:
-            uid = work.message.subject.rpartition(".")[2]
-            if await self._insist(uid):
-                await self._later(work.message.subject, LOOK_AGAIN_SECONDS)
-        await self._queue.ack_many(works)
-
-    async def _insist(self, uid: str) -> int:
-        for _ in range(ATTEMPTS):
-            try:
-                return await self.collect(uid)
-            except Conflict:
-                continue
-        raise Unavailable(f"the dependents of {uid} are changed by others all the time")
+    async def reconcile(self, request: WorkRequest) -> Outcome:
+        """Look at one removed owner, whose uid is the work's name. Raises Conflict, Unavailable."""
+        return After(LOOK_AGAIN_SECONDS) if await self.collect(request.name) else Done()
 
     async def collect(self, uid: str) -> int:
         """Treat every dependent of an owner that is gone; answer how many may not be deleted yet.
