@@ -175,6 +175,7 @@ async def test_what_waits_and_how_much_there_is_can_be_asked(apiserver: Apiserve
     assert await apiserver.ask("waiting.default-scheduler") == []
     explained = await apiserver.ask("explain.shoot.garden-dev.apollo")
     assert (explained["shoot"], explained["seed"], explained["considered"]) == ("garden-dev/apollo", None, None)
+    assert explained["unanswered"].startswith("no scheduler of the name default-scheduler answers")
 
 
 async def test_events_are_listed_with_their_newest_count(apiserver: Apiserver) -> None:

@@ -224,5 +224,7 @@ async def test_it_explains_each_seed(garden: Garden) -> None:
         answer = await garden.bus.request(f"{garden.prefix}.scheduler.default-scheduler.explain.garden-dev.apollo", b"")
         result = msgspec.json.decode(answer)["result"]
         assert result["wouldChoose"] == "b"
+        assert result["skipped"] == "it waits for the scheduler 'nobody'"
+        assert result["funnel"] == [{"rule": "capacity", "rejected": 1, "left": 1}]
         assert [ranked["seed"] for ranked in result["ranking"]] == ["b"]
         assert [(rejection["seed"], rejection["rule"]) for rejection in result["rejections"]] == [("a", "capacity")]

@@ -266,6 +266,8 @@ def test_an_explanation_accounts_for_every_seed_and_agrees_with_the_decision(
         ranked = [ranked.seed for ranked in explanation.ranking]
         rejected = [rejection.seed for rejection in explanation.rejections]
         assert sorted(ranked + rejected) == [seed.name for seed in snapshot.landscape.seeds]
+        assert sum(step.rejected for step in explanation.funnel) == len(rejected)
+        assert [step.left for step in explanation.funnel][-1:] == ([len(ranked)] if rejected else [])
         assert all(rejection.detail for rejection in explanation.rejections)
         if isinstance(outcome, Placement):
             assert ranked[0] == outcome.seed

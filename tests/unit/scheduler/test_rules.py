@@ -313,6 +313,11 @@ def test_an_explanation_ranks_what_fits_and_rejects_the_rest() -> None:
         ("full", "capacity"),
         ("gone", "usable"),
     ]
+    assert [(step.rule, step.rejected, step.left) for step in explanation.funnel] == [
+        ("usable", 1, 4),
+        ("capacity", 1, 3),
+        ("strategy", 1, 2),
+    ]
 
 
 def test_many_seeds_are_grouped_in_the_sentence() -> None:

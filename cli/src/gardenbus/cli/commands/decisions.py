@@ -72,10 +72,13 @@ def _print_explanation(answer: dict[str, Any]) -> None:
         show_lines([f"  since {answer.get('since')}: {answer['message']}"])
     considered = as_mapping(answer.get("considered"))
     if not considered:
-        show_lines(["  its scheduler does not answer, so the seeds are not listed"])
+        show_lines([f"  {answer.get('unanswered')}, so the seeds are not listed"])
         return
-    if not answer.get("seed") and considered.get("wouldChoose"):
+    if not answer.get("seed") and considered.get("skipped"):
+        show_lines([f"  its scheduler does not place it: {considered['skipped']}"])
+    elif not answer.get("seed") and considered.get("wouldChoose"):
         show_lines([f"  now it would be placed on {considered['wouldChoose']}"])
+    show_lines([_funnel(considered)])
     table = Table(
         title=f"strategy {considered.get('strategy')}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
     )
@@ -89,6 +92,14 @@ def _print_explanation(answer: dict[str, Any]) -> None:
     for rejection in considered.get("rejections") or ():
         table.add_row(rejection.get("seed"), "", "", "", f"{rejection.get('rule')}: {rejection.get('detail')}")
     show(table)
+
+
+def _funnel(considered: dict[str, Any]) -> str:
+    """`9 seeds: 8 after usable, 3 after provider, 1 after strategy`."""
+    steps = [as_mapping(step) for step in considered.get("funnel") or ()]
+    seeds = len(considered.get("ranking") or ()) + len(considered.get("rejections") or ())
+    rules = ", ".join(f"{step.get('left')} after {step.get('rule')}" for step in steps)
+    return f"  {seeds} seeds{f': {rules}' if rules else ', all fit'}"
 
 
 def simulate_command(

@@ -17,7 +17,7 @@ from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.scheduler.decide.user_filters import ENTRY_POINT_GROUP, SeedFilter
 from gardenbus.scheduler.reconcilers.counters import Counters
 from gardenbus.scheduler.reconcilers.current import KINDS, CurrentLandscape
-from gardenbus.scheduler.reconcilers.explaining import Explainer, explain_subject
+from gardenbus.scheduler.reconcilers.explaining import Explainer
 from gardenbus.scheduler.reconcilers.shoots import ShootReconciler
 from gardenbus.scheduler.reconcilers.timers import Backoff, Timers
 from gardenbus.scheduler.reconcilers.upkeep import Upkeep
@@ -116,7 +116,9 @@ async def start_scheduler(  # noqa: PLR0913  the ports that a scheduler runs on
         task = context.spawn(name, worker.run())
         context.on_stop(name, lambda task=task: _ended(task))
     context.spawn("upkeep", upkeep.run(settings.usage_poll_seconds))
-    answers = {explain_subject(subjects, scheduler_name): Explainer(store=store, current=current)}
+    answers = {
+        subjects.explain_of(scheduler_name): Explainer(store=store, current=current, scheduler_name=scheduler_name)
+    }
     await context.wait_for("nats", lambda: bus.serve(f"scheduler-{scheduler_name}", "1.0.0", answers))
     context.health.add_readiness("informer", lambda: None if informer.synced else "the landscape is not known yet")
     return current

@@ -96,6 +96,14 @@ class Subjects:
         """The timer that belongs to a queue's place: same tail below `later`."""
         return f"{self.prefix}.later.{queue_subject.removeprefix(self.prefix + '.queue.')}"
 
+    def explain(self, scheduler_name: str, shoot: ObjectKey) -> str:
+        """Where the schedulers of a name answer why they would place a shoot, or would not (request and reply)."""
+        return f"{self.prefix}.scheduler.{scheduler_name}.explain.{shoot.namespace}.{shoot.name}"
+
+    def explain_of(self, scheduler_name: str) -> str:
+        """Filter for all that the schedulers of a name are asked to explain."""
+        return f"{self.prefix}.scheduler.{scheduler_name}.explain.>"
+
     def binding(self, seed: str, namespace: str, name: str) -> str:
         """What the gardenlet of `seed` must know about one shoot."""
         return f"{self.prefix}.binding.{seed}.{namespace}.{name}"

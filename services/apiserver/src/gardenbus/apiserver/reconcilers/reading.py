@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from gardenbus.apiserver.reconcilers.selection import Chooses, selection
-from gardenbus.apiserver.reconcilers.speaking import Wanted, key_in, list_in, scheduler_explains
+from gardenbus.apiserver.reconcilers.speaking import Wanted, key_in, list_in
 from gardenbus.common.errors import BadRequest, GardenbusError, NotFound, Unavailable, Unsupported
 from gardenbus.common.ports.bus import Bus, Delivered, ReplayDone
 from gardenbus.common.ports.store import Page, Store
@@ -139,7 +139,7 @@ class Reader:
     async def explain(self, tail: str) -> Any:
         """Where a shoot stands and, while it waits, why: what is stored of it, and what its scheduler says now.
 
-        `considered` is null when its scheduler does not answer (or is somebody's own).
+        `considered` is the scheduler's answer. It is null when there is none, and `unanswered` says why.
         """
         key = await self.key(tail)
         if key.kind != "shoot":
@@ -149,6 +149,7 @@ class Reader:
             raise NotFound(f"{key} is not there")
         refusal = _decode(b"{" + stored.pending + b"}")
         scheduler_name = str(section(stored.document(), "spec").get("schedulerName") or DEFAULT_SCHEDULER)
+        considered, unanswered = await self._considered(key, scheduler_name)
         return {
             "shoot": f"{key.namespace}/{key.name}",
             "seed": stored.parts.seed_name or None,
@@ -156,16 +157,22 @@ class Reader:
             "generation": stored.generation,
             "message": refusal.get("description"),
             "since": refusal.get("lastUpdateTime"),
-            "considered": await self._considered(key, scheduler_name),
+            "considered": considered,
+            "unanswered": unanswered,
         }
 
-    async def _considered(self, key: ObjectKey, scheduler_name: str) -> Any:
-        subject = scheduler_explains(self._subjects, scheduler_name, key)
+    async def _considered(self, key: ObjectKey, scheduler_name: str) -> tuple[Any, str | None]:
+        """What the shoot's scheduler says, or why it says nothing."""
+        subject = self._subjects.explain(scheduler_name, key)
         try:
             answer = _decode(await self._bus.request(subject, b"", timeout_seconds=SCHEDULER_SECONDS))
-        except (Unavailable, msgspec.DecodeError, UnicodeDecodeError):
-            return None
-        return answer.get("result")
+        except Unavailable:
+            return None, f"no scheduler of the name {scheduler_name} answers on {subject}"
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None, f"what answers on {subject} sends no JSON object"
+        if answer.get("ok"):
+            return answer.get("result"), None
+        return None, str(section(answer, "error").get("message") or "the scheduler gives no reason")
 
     # ------------------------------------------------------------------------------------------ lists
 

@@ -39,11 +39,6 @@ def api_filters(subjects: Subjects) -> tuple[str, ...]:
     return (subjects.api(">"), subjects.spoken_by("*", "api.>"))
 
 
-def scheduler_explains(subjects: Subjects, scheduler_name: str, shoot: ObjectKey) -> str:
-    """Where the schedulers of a name explain a shoot."""
-    return f"{subjects.prefix}.scheduler.{scheduler_name}.explain.{shoot.namespace}.{shoot.name}"
-
-
 def reports_filter(subjects: Subjects) -> str:
     """All reports of all seeds."""
     return f"{subjects.prefix}.report.>"

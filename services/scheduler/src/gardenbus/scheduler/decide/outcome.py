@@ -51,11 +51,23 @@ class Ranked(msgspec.Struct, frozen=True):
     capacity: int | None
 
 
+class Step(msgspec.Struct, frozen=True):
+    """One rule that turned seeds away, and how many were left after it."""
+
+    rule: str
+    rejected: int
+    left: int
+
+
 class Explanation(msgspec.Struct, frozen=True):
-    """A decision with all of its grounds: every seed is either ranked or rejected."""
+    """A decision with all of its grounds: every seed is either ranked or rejected.
+
+    `funnel` are the rules that rejected any, in the order in which they were asked.
+    """
 
     outcome: Outcome
     strategy: str
+    funnel: tuple[Step, ...]
     ranking: tuple[Ranked, ...]
     rejections: tuple[Rejection, ...]
 

@@ -1,12 +1,22 @@
 """The decision: which seed a request gets, why not, and on what grounds."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from gardenbus.common.resources.shoot_networks import Ranges, network_problems
 from gardenbus.scheduler.decide.landscape import SeedCandidate, Snapshot
-from gardenbus.scheduler.decide.outcome import Explanation, Outcome, Placement, Ranked, Refusal, Rejection, listed
+from gardenbus.scheduler.decide.outcome import (
+    Explanation,
+    Outcome,
+    Placement,
+    Ranked,
+    Refusal,
+    Rejection,
+    Step,
+    listed,
+)
 from gardenbus.scheduler.decide.request import SchedulingRequest
-from gardenbus.scheduler.decide.rules import CAPACITY, NETWORKS, STRATEGY, capacity
+from gardenbus.scheduler.decide.rules import CAPACITY, FILTERS, NETWORKS, STRATEGY, TAINTS, capacity
 from gardenbus.scheduler.decide.shortlist import Shortlist, shortlist_of
 from gardenbus.scheduler.decide.strategies import Order
 
@@ -48,14 +58,14 @@ def explain(request: SchedulingRequest, snapshot: Snapshot) -> Explanation:
         rejections += [
             Rejection(seed.name, rule, detail) for seed in snapshot.landscape.seeds if seed.name not in rejected
         ]
-        return Explanation(outcome, snapshot.landscape.strategy, (), tuple(sorted(rejections, key=_by_seed)))
+        return _explanation(outcome, snapshot, snapshot.landscape.strategy, (), rejections)
     objections = dict(_objections(request.ranges, shortlist, snapshot.usage))
     rejections += objections.values()
     rejections += [
         Rejection(seed, STRATEGY, detail) for seed, detail in order.left_out.items() if seed not in objections
     ]
     ranking = tuple(_ranking(order, objections, snapshot))
-    return Explanation(outcome, order.strategy, ranking, tuple(sorted(rejections, key=_by_seed)))
+    return _explanation(outcome, snapshot, order.strategy, ranking, rejections)
 
 
 def free_places(request: SchedulingRequest, snapshot: Snapshot) -> int | None:
@@ -124,6 +134,23 @@ def _ranking(order: Order, objections: dict[str, Rejection], snapshot: Snapshot)
         for seed in sorted(fitting, key=lambda seed: (snapshot.usage.get(seed.name, 0), seed.name)):
             place += 1
             yield Ranked(seed.name, place, group.distance, snapshot.usage.get(seed.name, 0), seed.capacity)
+
+
+def _explanation(
+    outcome: Outcome, snapshot: Snapshot, strategy: str, ranking: tuple[Ranked, ...], rejections: Sequence[Rejection]
+) -> Explanation:
+    landscape = snapshot.landscape
+    funnel = tuple(_funnel(rejections, len(landscape.seeds), [each.name for each in landscape.filters]))
+    return Explanation(outcome, strategy, funnel, ranking, tuple(sorted(rejections, key=_by_seed)))
+
+
+def _funnel(rejections: Sequence[Rejection], seeds: int, users_filters: Sequence[str]) -> Iterator[Step]:
+    """Count the seeds down, rule by rule; a rule that is none of the listed ones (no profile, no Project) is first."""
+    order = [*(rule.name for rule in FILTERS), NETWORKS, TAINTS, *users_filters, CAPACITY, STRATEGY]
+    counts = Counter(rejection.rule for rejection in rejections)
+    for rule in sorted(counts, key=lambda rule: order.index(rule) if rule in order else -1):
+        seeds -= counts[rule]
+        yield Step(rule, counts[rule], seeds)
 
 
 def _order(shortlist: Shortlist) -> Order:

@@ -6,25 +6,21 @@ from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import Request
 from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.shoots import Shoot
 from gardenbus.scheduler.decide.outcome import Placement
 from gardenbus.scheduler.decide.placement import explain
-from gardenbus.scheduler.decide.request import request_of
+from gardenbus.scheduler.decide.request import request_of, skipped_because
 from gardenbus.scheduler.reconcilers.current import CurrentLandscape
 
 _encode = msgspec.json.Encoder().encode
 
 
-def explain_subject(subjects: Subjects, scheduler_name: str) -> str:
-    """Where a scheduler answers: `<prefix>.scheduler.<schedulerName>.explain.<ns>.<name>`."""
-    return f"{subjects.prefix}.scheduler.{scheduler_name}.explain.>"
-
-
 class Explainer:
-    """Handles requests on `explain_subject`; the answer has the form of all answers of the API."""
+    """Handles requests on `Subjects.explain_of`; the answer has the form of all answers of the API."""
 
-    def __init__(self, *, store: Store, current: CurrentLandscape) -> None:
+    def __init__(self, *, store: Store, current: CurrentLandscape, scheduler_name: str) -> None:
+        self._scheduler_name = scheduler_name
         self._store = store
         self._current = current
 
@@ -46,9 +42,11 @@ class Explainer:
         outcome = explanation.outcome
         return {
             "placed": shoot.spec.seed_name or None,
+            "skipped": skipped_because(shoot, self._scheduler_name) or None,
             "wouldChoose": outcome.seed if isinstance(outcome, Placement) else None,
             "message": None if isinstance(outcome, Placement) else outcome.message,
             "strategy": explanation.strategy,
+            "funnel": explanation.funnel,
             "ranking": explanation.ranking,
             "rejections": explanation.rejections,
         }
