@@ -18,7 +18,10 @@ def spec_on_seed(document: Document, seed: Document | Seed, project_name: str | 
     seed = seed if isinstance(seed, Seed) else Seed.from_document(seed)
     filled = {
         name: {**section(document, "spec", name), **values}
-        for name, values in (("dns", _domain(shoot, seed, project_name)), ("networking", _networks(shoot, seed)))
+        for name, values in (
+            ("dns", _domain(shoot, seed, project_name)),
+            ("networking", _networks(document, shoot, seed)),
+        )
         if values
     }
     return {**section(document, "spec"), **filled} if filled else None
@@ -32,8 +35,11 @@ def _domain(shoot: Shoot, seed: Seed, project_name: str | None) -> Document:
     return {"domain": f"{shoot.metadata.name}.{project_name}.{defaults[0].domain}"}
 
 
-def _networks(shoot: Shoot, seed: Seed) -> Document:
+def _networks(shoot_document: Document, shoot: Shoot, seed: Seed) -> Document:
     ranges = ranges_of(shoot)
     pods, services = effective_ranges(ranges, seed.spec.networks.shoot_defaults)
     filled = (("pods", pods, ranges.pods), ("services", services, ranges.services))
-    return {name: cidr for name, cidr, own in filled if own is None and cidr is not None}
+    values: Document = {name: cidr for name, cidr, own in filled if own is None and cidr is not None}
+    stated = section(shoot_document, "spec", "networking")
+    # What admission would add to the networking that comes about here; else the next apply would find a difference.
+    return values if not values or "ipFamilies" in stated else {"ipFamilies": ["IPv4"], **values}
