@@ -1,3 +1,5 @@
+"""What of a shoot is settled with its seed."""
+
 from typing import Any
 
 import pytest
@@ -64,8 +66,9 @@ def test_defaults_of_another_family_are_not_taken() -> None:
     assert "pods" not in spec["networking"]
 
 
-def test_a_shoot_without_networking_gets_it() -> None:
+def test_a_shoot_without_networking_gets_it_as_admission_would_have_it() -> None:
     assert bound(a_shoot(spec={"networking": None}))["networking"] == {
+        "ipFamilies": ["IPv4"],
         "pods": "100.96.0.0/11",
         "services": "100.64.0.0/13",
     }
@@ -75,25 +78,3 @@ def test_without_a_project_there_is_no_domain() -> None:
     spec = spec_on_seed(OPEN, SEED, None)
     assert spec is not None
     assert "dns" not in spec
-
-
-"""What of a shoot is settled with its seed."""
-
-from gardenbus.common.resources.settling import spec_on_seed
-from tests.support.builders import a_seed, a_shoot
-
-
-def test_networking_that_comes_about_with_the_seed_is_as_admission_would_have_it() -> None:
-    shoot = a_shoot(spec={"networking": None, "provider": {"workers": None}})
-    seed = a_seed(spec={"networks": {"shootDefaults": {"services": "100.64.0.0/13"}}})
-    spec = spec_on_seed(shoot, seed, "dev")
-    assert spec is not None
-    assert spec["networking"] == {"ipFamilies": ["IPv4"], "services": "100.64.0.0/13"}
-
-
-def test_address_families_that_are_stated_stay() -> None:
-    shoot = a_shoot(spec={"networking": {"ipFamilies": ["IPv4", "IPv6"], "services": None}})
-    seed = a_seed(spec={"networks": {"shootDefaults": {"services": "100.64.0.0/13"}}})
-    spec = spec_on_seed(shoot, seed, "dev")
-    assert spec is not None
-    assert spec["networking"]["ipFamilies"] == ["IPv4", "IPv6"]

@@ -40,6 +40,7 @@ def _networks(shoot_document: Document, shoot: Shoot, seed: Seed) -> Document:
     pods, services = effective_ranges(ranges, seed.spec.networks.shoot_defaults)
     filled = (("pods", pods, ranges.pods), ("services", services, ranges.services))
     values: Document = {name: cidr for name, cidr, own in filled if own is None and cidr is not None}
-    stated = section(shoot_document, "spec", "networking")
-    # What admission would add to the networking that comes about here; else the next apply would find a difference.
-    return values if not values or "ipFamilies" in stated else {"ipFamilies": ["IPv4"], **values}
+    if not values or section(shoot_document, "spec", "networking"):
+        return values
+    # Networking comes about here: with what admission adds to it, or the next apply would find a difference.
+    return {"ipFamilies": ["IPv4"], **values}
