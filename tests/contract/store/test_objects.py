@@ -188,6 +188,15 @@ async def test_a_status_write_of_a_shoot_is_not_announced_to_its_gardenlets(kit:
     assert [entry.with_binding for entry in await kit.changes()] == [True, False, True]
 
 
+async def test_a_raised_generation_is_announced_to_the_gardenlets_though_the_manifest_is_the_same(
+    kit: StoreUnderTest,
+) -> None:
+    shoot = await kit.created(a_shoot())
+    raised = await kit.changed(shoot, shoot.document(), bump_generation=True)
+    await kit.changed(raised, merged(raised.document(), {"status": {"a": 1}}), bump_generation=True)
+    assert [entry.with_binding for entry in await kit.changes()] == [True, True, True]
+
+
 async def test_an_object_without_spec_has_no_generation(kit: StoreUnderTest) -> None:
     configmap = await kit.created(
         {

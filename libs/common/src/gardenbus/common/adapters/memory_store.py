@@ -232,6 +232,7 @@ class MemoryStore:
         freed = state.move_usage(old.key, seeds, row.seeds)
         if bumped:
             state.stop_waiting(row)
+        change = change._replace(beyond_status=change.beyond_status or bumped)
         self._announce_write(row, change, left=seeds - row.seeds, requeue=bumped)
         state.gained(freed=freed, objects=change.meaning.gain)
 

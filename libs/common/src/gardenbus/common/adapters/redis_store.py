@@ -198,6 +198,7 @@ class RedisStore:
         if report_fences is not None:
             fields["rf"] = report_fences.decode()
         operation = self._operation(base.key, base.version, origin, change) | {"bump": change.spec or bump_generation}
+        operation["bindings"] |= bump_generation  # the gardenlet has work to do though the manifest is the same
         if change.differs or bump_generation:
             fields |= _changed_fields(base.parts, change)
         elif fields or origin:
