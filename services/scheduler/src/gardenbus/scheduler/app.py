@@ -8,6 +8,7 @@ from typing import Any
 import structlog
 
 from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.machinery.backoff import Backoff
 from gardenbus.common.machinery.informer import Informer
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.store import Store
@@ -19,7 +20,7 @@ from gardenbus.scheduler.reconcilers.counters import Counters
 from gardenbus.scheduler.reconcilers.current import KINDS, CurrentLandscape
 from gardenbus.scheduler.reconcilers.explaining import Explainer
 from gardenbus.scheduler.reconcilers.shoots import ShootReconciler
-from gardenbus.scheduler.reconcilers.timers import Backoff, Timers
+from gardenbus.scheduler.reconcilers.timers import Timers, Waits
 from gardenbus.scheduler.reconcilers.upkeep import Upkeep
 from gardenbus.scheduler.reconcilers.waking import WakingReconciler
 from gardenbus.scheduler.reconcilers.worker import Rejection, Worker
@@ -56,7 +57,7 @@ async def start_scheduler(  # noqa: PLR0913  the ports that a scheduler runs on
     store: Store,
     bus: Bus,
     subjects: Subjects,
-    backoff: Backoff,
+    backoff: Waits,
     filters: Sequence[SeedFilter] = (),
     counters: Counters | None = None,
 ) -> CurrentLandscape:
@@ -127,25 +128,16 @@ async def start_scheduler(  # noqa: PLR0913  the ports that a scheduler runs on
 async def build(context: ServiceContext[SchedulerSettings]) -> None:
     """Connect and start; raises SettingsInvalid when a user's filter cannot be loaded."""
     filters = load_filters()
+    waits = Backoff(context.settings.backoff_base_seconds, context.settings.backoff_cap_seconds)
     connections = await connect_all(context, reporter=REPORTER)
     await start_scheduler(
         context,
         store=connections.store,
         bus=connections.bus,
         subjects=connections.subjects,
-        backoff=equal_jitter(context.settings.backoff_base_seconds, context.settings.backoff_cap_seconds),
+        backoff=lambda failures: waits.delay_seconds(failures, random.random()),
         filters=filters,
     )
-
-
-def equal_jitter(base_seconds: float, cap_seconds: float) -> Backoff:
-    """Doubling waits from `base_seconds` up to `cap_seconds`, of which the second half is left to chance."""
-
-    def wait(failures: int) -> float:
-        full = min(cap_seconds, base_seconds * 2.0 ** min(max(failures - 1, 0), 64))
-        return full / 2 + random.random() * full / 2
-
-    return wait
 
 
 async def _ended(task: Any) -> None:
