@@ -91,9 +91,9 @@ def _problems_of(kind: str, cidr: str, seed: SeedNetworks) -> Iterator[str]:
     if not is_cidr(cidr):
         yield f"the shoot's {kind} {cidr!r} are no network range"
         return
-    for other_kind, other in (("nodes", seed.nodes), ("pods", seed.pods), ("services", seed.services)):
-        if other is not None and overlap(cidr, other):
-            yield f"the shoot's {kind} {cidr} overlap with the seed's {other_kind} {other}"
+    others = (("nodes", seed.nodes), ("pods", seed.pods), ("services", seed.services))
+    if overlapped := [f"{name} {other}" for name, other in others if other is not None and overlap(cidr, other)]:
+        yield f"the shoot's {kind} {cidr} overlap with the seed's {', '.join(overlapped)}"
     for reserved in RESERVED_RANGES:
         if overlap(cidr, reserved):
             yield f"the shoot's {kind} {cidr} overlap with the reserved range {reserved}"
