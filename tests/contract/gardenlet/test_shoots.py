@@ -132,8 +132,24 @@ async def test_a_failure_for_good_waits_for_a_person(garden: Garden) -> None:
     await asyncio.sleep(2.5)
     assert (await garden.shoot())["status"]["lastOperation"] == shoot["status"]["lastOperation"]
 
-    await garden.change(APOLLO, bump_generation=True, metadata={"annotations": {"retried": "yes"}})
+    await ask_for(garden, "retry")
     await garden.until_state("Succeeded", operation="Create")
+
+
+async def ask_for(garden: Garden, operation: str) -> None:
+    patch = {"metadata": {"annotations": {"gardener.cloud/operation": operation}}}
+    answer = await garden.bus.request(garden.subjects.api("patch.shoot.garden-dev.apollo"), msgspec.json.encode(patch))
+    assert msgspec.json.decode(answer)["ok"], answer
+
+
+async def test_a_settled_shoot_is_reconciled_on_request(garden: Garden) -> None:
+    await garden.start(a_configuration())
+    await garden.place()
+    await garden.until_state("Succeeded", operation="Create")
+    await ask_for(garden, "reconcile")
+
+    shoot = await garden.until_state("Succeeded", operation="Reconcile")
+    assert "gardener.cloud/operation" not in section(shoot, "metadata", "annotations")
 
 
 async def test_trying_ends_after_the_retry_duration(garden: Garden) -> None:

@@ -203,5 +203,31 @@ async def test_an_expired_certificate_marks_the_managed_seed_once(scene: Scene) 
     assert "annotations" not in (await scene.now("managedseed", "managed", "garden"))["metadata"]
 
 
+async def test_an_expired_certificate_marks_a_managed_seed_that_comes_later(scene: Scene) -> None:
+    expired = (SystemClock().now() - timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    await scene.add(a_seed("managed", status={"clientCertificateExpirationTimestamp": expired}))
+    await scene.start_lifecycle()
+
+    async def unknown() -> None:
+        assert (await scene.readiness("managed"))["status"] == "Unknown"
+
+    await eventually(unknown, within=2 * FOUND_WITHIN)
+    await asyncio.sleep(2 * SYNC_SECONDS)
+    await scene.add(
+        {
+            "apiVersion": "seedmanagement.gardener.cloud/v1alpha1",
+            "kind": "ManagedSeed",
+            "metadata": {"name": "managed", "namespace": "garden"},
+            "spec": {"shoot": {"name": "managed"}},
+        }
+    )
+
+    async def marked() -> None:
+        metadata = (await scene.now("managedseed", "managed", "garden"))["metadata"]
+        assert metadata.get("annotations") == {"gardener.cloud/operation": "reconcile"}
+
+    await eventually(marked, within=FOUND_WITHIN)
+
+
 def unmark(managed_seed: Document) -> None:
     del managed_seed["metadata"]["annotations"]

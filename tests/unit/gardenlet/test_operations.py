@@ -26,6 +26,7 @@ from tests.support.builders import NOW, a_shoot, merged
 
 INSTANT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SEED = "aws-eu1"
+VERSION = "1.2.3"
 
 
 def told(*, role: str = "run", version: int = 7, **changes: Any) -> ShootTold:
@@ -74,6 +75,7 @@ def action(
         now=INSTANT + timedelta(seconds=later_by),
         sync_period=timedelta(hours=1),
         respect_ignore=respect_ignore,
+        version=VERSION,
     )
 
 
@@ -157,6 +159,15 @@ def test_a_new_generation_starts_the_run_anew() -> None:
 def test_what_failed_for_good_waits_for_a_new_generation() -> None:
     assert action(told(), a_record(state="Failed")) == Later("failed")
     assert isinstance(action(told(metadata={"generation": 3}), a_record(state="Failed")), Begin)
+
+
+def test_what_failed_for_good_is_tried_again_by_another_version_of_the_gardenlet() -> None:
+    failed = a_record(state="Failed")
+    by_another = a_record(state="Failed", status=failed.status | {"gardener": {"version": "1.2.2"}})
+    by_this = a_record(state="Failed", status=failed.status | {"gardener": {"version": VERSION}})
+
+    assert action(told(), by_another) == Begin(Run(operation="Create", generation=2, number=2), resumed=False)
+    assert action(told(), by_this) == Later("failed")
 
 
 def test_a_failed_run_waits_for_its_backoff() -> None:

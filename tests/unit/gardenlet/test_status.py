@@ -64,12 +64,15 @@ def test_a_technical_id_is_given_once() -> None:
     assert a_start(a_record(technicalID="shoot-kept"))["technicalID"] == "shoot-kept"
 
 
-def test_a_retry_cycle_begins_with_a_generation_or_a_deletion() -> None:
+def test_a_retry_cycle_begins_with_a_generation_a_version_or_a_deletion() -> None:
     same = {"retryCycleStartTime": NOW, "observedGeneration": 2}
     deletion = Run(operation="Delete", generation=2, number=2)
 
     assert a_start(a_record(**same))["retryCycleStartTime"] == NOW
     assert a_start(a_record(**same | {"observedGeneration": 1}))["retryCycleStartTime"] == "2026-01-02T04:04:05Z"
+    assert a_start(a_record(**same, gardener=IDENTITY))["retryCycleStartTime"] == NOW
+    older = IDENTITY | {"version": "1.2.2"}
+    assert a_start(a_record(**same, gardener=older))["retryCycleStartTime"] == "2026-01-02T04:04:05Z"
     assert a_start(a_record(**same), deletion)["retryCycleStartTime"] == "2026-01-02T04:04:05Z"
 
 

@@ -45,6 +45,7 @@ def test_a_seed_that_never_reported_is_left_alone() -> None:
 def test_a_silent_seed_turns_unknown() -> None:
     ready = the(written(a_seed()), "GardenletReady")
     assert (ready["status"], ready["reason"]) == ("Unknown", "StatusUnknown")
+    assert ready["message"] == "Gardenlet stopped posting status updates."
     assert ready["lastTransitionTime"] == ready["lastUpdateTime"] == WRITTEN
 
 
@@ -101,6 +102,7 @@ def test_all_conditions_and_constraints_of_a_shoot_turn_unknown_and_missing_ones
         for kind in kinds:
             condition = the(document, kind, field)
             assert (condition["status"], condition["reason"]) == ("Unknown", "StatusUnknown")
+            assert condition["message"] == "Gardenlet stopped sending heartbeats."
             assert "codes" not in condition
     assert document["status"]["technicalID"] == "shoot--dev--apollo"
     assert silent_shoot(document, "aws-eu1", NOON + timedelta(hours=1)) is None, "the second time nothing is written"

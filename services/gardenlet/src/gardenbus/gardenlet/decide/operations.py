@@ -12,7 +12,7 @@ Which operation it is:
 Whether now, the first rule that applies (Gardener's `gardenlet/controller/shoot/shoot/helper/infos.go`):
 
     | the seed is under emergency stop                            | no                            |
-    | Failed at this generation, and not to be deleted since      | no                            |
+    | Failed at this generation and version, not deleted since    | no                            |
     | ignored by annotation                                       | no                            |
     | failed before, and its backoff is not over                  | then                          |
     | the seed is not fit to work                                 | Error, again in 15 s          |
@@ -138,8 +138,12 @@ def next_action(  # noqa: PLR0913 - the whole snapshot
     now: datetime,
     sync_period: timedelta,
     respect_ignore: bool = False,
+    version: str = "",
 ) -> Action:
-    """Decide by the tables of the module. `record` is what is kept of this very shoot (same uid), if anything."""
+    """Decide by the tables of the module. `record` is what is kept of this very shoot (same uid), if anything.
+
+    `version` is the gardenlet's own: what failed under another one is tried again.
+    """
     if told.role != "run" or told.spec_seed != seed_name or told.status_seed not in {"", seed_name}:
         return Later("not responsible")
     if told.is_deleting and not told.has_finalizer:
@@ -150,9 +154,13 @@ def next_action(  # noqa: PLR0913 - the whole snapshot
         return NothingBuilt()
     if not told.status_seed:
         return Claim()
-    return _when(
-        told, record, fitness=fitness, now=now, sync_period=sync_period, ignored=_is_ignored(told, respect_ignore)
-    )
+    if fitness.is_stopped:
+        return Later("emergency stop")
+    if _has_failed(told, record, version):
+        return Later("failed")
+    if _is_ignored(told, respect_ignore):
+        return Later("ignored")
+    return _when(told, record, fitness=fitness, now=now, sync_period=sync_period)
 
 
 def _when(
@@ -162,18 +170,11 @@ def _when(
     fitness: SeedFitness,
     now: datetime,
     sync_period: timedelta,
-    ignored: bool,
 ) -> Action:
     last = record.last_operation if record else told.last_operation
     run = record.run if record else None
     operation = operation_type(is_deleting=told.is_deleting, last_operation=last)
     is_same_run = run is not None and run.operation == operation and run.generation == told.generation
-    if fitness.is_stopped:
-        return Later("emergency stop")
-    if last.get("state") == "Failed" and _observed(told, record) == told.generation and last.get("type") == operation:
-        return Later("failed")
-    if ignored:
-        return Later("ignored")
     if is_same_run and record is not None and record.retry_at is not None and now < record.retry_at:
         return Later("backoff", (record.retry_at - now).total_seconds())
     is_current = last.get("state") == "Succeeded" and _observed(told, record) == told.generation
@@ -187,6 +188,16 @@ def _when(
         return Begin(run, resumed=True)
     number = run.number + 1 if run is not None else 1
     return Begin(Run(operation=operation, generation=told.generation, number=number), resumed=False)
+
+
+def _has_failed(told: ShootTold, record: ShootRecord | None, version: str) -> bool:
+    """Whether this very operation failed for good, as things stand."""
+    last = record.last_operation if record else told.last_operation
+    operation = operation_type(is_deleting=told.is_deleting, last_operation=last)
+    status = record.status if record else told.status
+    failed_under = section(status, "gardener").get("version") or version
+    is_current = _observed(told, record) == told.generation and failed_under == version
+    return last.get("state") == "Failed" and last.get("type") == operation and is_current
 
 
 def _is_ignored(told: ShootTold, respect_ignore: bool) -> bool:  # noqa: FBT001

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.common.resources.conditions import FALSE, TRUE, build_condition, get_or_init
-from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.document import Document, section
 from gardenbus.gardenlet.decide.failures import StepFailure, is_final
 from gardenbus.gardenlet.decide.flows import OperationType, shoot_flow
 from gardenbus.gardenlet.decide.operations import ShootTold
@@ -104,6 +104,7 @@ def started(
         record.status.get("retryCycleStartTime") is None
         or record.status.get("observedGeneration") != told.generation
         or (run.operation == "Delete" and old.get("type") != "Delete")
+        or section(record.status, "gardener").get("version") not in {None, gardener["version"]}
     )
     return {
         "lastOperation": last_operation(run.operation, "Processing", progress, _STARTED[run.operation], now=now),

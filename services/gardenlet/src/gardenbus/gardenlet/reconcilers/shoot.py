@@ -138,6 +138,7 @@ class ShootReconciler:
             now=self._clock.now(),
             sync_period=self._settings.sync_period,
             respect_ignore=self._settings.respect_ignore,
+            version=self._identity["version"],
         )
         return await self._act(told, record, action)
 

@@ -21,8 +21,8 @@ from gardenbus.common.resources.seeds import GARDENLET_READY
 from gardenbus.common.resources.shoot_status import with_status_label
 
 STATUS_UNKNOWN = "StatusUnknown"
-SEED_MESSAGE = "The gardenlet has stopped renewing its Lease."
-SHOOT_MESSAGE = "The gardenlet of the seed has stopped renewing its Lease, so nobody watches this."
+SEED_MESSAGE = "Gardenlet stopped posting status updates."
+SHOOT_MESSAGE = "Gardenlet stopped sending heartbeats."
 OPERATION_ANNOTATION = "gardener.cloud/operation"
 RECONCILE = "reconcile"
 

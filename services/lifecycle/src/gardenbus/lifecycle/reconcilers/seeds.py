@@ -161,13 +161,14 @@ class SeedReconciler:
         if expired is None or self._certificates_handled.get(seed) == expired:
             return
         managed_seed = await self._store.get(ObjectKey("managedseed", GARDEN_NAMESPACE, seed))
-        if managed_seed is not None:
-            await self._rewrite(
-                managed_seed,
-                marked_for_reconciliation,
-                lambda _key: log.info("certificate.expired", seed=seed, expired_at=expired),
-                bump_generation=True,
-            )
+        if managed_seed is None:
+            return  # looked for again, as it may yet come
+        await self._rewrite(
+            managed_seed,
+            marked_for_reconciliation,
+            lambda _key: log.info("certificate.expired", seed=seed, expired_at=expired),
+            bump_generation=True,
+        )
         self._certificates_handled[seed] = expired
 
     async def _rewrite(
