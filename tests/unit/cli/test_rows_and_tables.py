@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 from rich.console import Console
 
+from gardenbus.cli.output import LEAST_LAST_WIDTH, rows_text
 from gardenbus.cli.rows import seed_row, shoot_row, usage_of
 from gardenbus.cli.supervisor.picture import (
     Scene,
@@ -127,3 +128,57 @@ def test_tables_have_the_columns_of_their_kind():
     assert "40%" in shoots
     assert "PURPOSE" not in shoots
     assert unknown.split()[:3] == ["NAMESPACE", "NAME", "AGE"]
+
+
+LONG_REFUSAL = "Failed to schedule Shoot: " + "none of the [9] seeds is ready\n" * 32 + "the end"
+
+
+def a_long_refusal() -> Document:
+    operation = {"type": "Create", "state": "Pending", "description": LONG_REFUSAL}
+    assert len(LONG_REFUSAL) > 1000
+    return a_shoot("far", status={"lastOperation": operation})
+
+
+def an_event() -> Document:
+    about = {"kind": "Shoot", "namespace": "garden-dev", "name": "far"}
+    return {
+        "involvedObject": about,
+        "type": "Warning",
+        "reason": "SchedulingFailed",
+        "count": 3,
+        "message": LONG_REFUSAL,
+        "lastTimestamp": "2026-01-02T04:04:00Z",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "document", "names"),
+    [
+        ("shoot", a_long_refusal(), ["NAMESPACE", "PROVIDER", "garden-dev", "far", "eu-west-1", "<none>", "Create"]),
+        ("event", an_event(), ["LAST SEEN", "MESSAGE", "Warning", "SchedulingFailed", "Shoot garden-dev/far"]),
+    ],
+)
+@pytest.mark.parametrize("terminal_width", [None, 80, 120, 200])
+def test_a_long_refusal_takes_nothing_from_the_other_columns(
+    kind: str, document: Document, names: list[str], terminal_width: int | None
+):
+    table = objects_table(kind, [document], Context(NOW, {}), wide=True)
+
+    header, _, row = rows_text(table, terminal_width).splitlines()
+
+    for name in names:
+        assert name in header + row
+    if terminal_width is None:
+        assert row.endswith(" ".join(LONG_REFUSAL.split()))
+    else:
+        cut = row[header.rindex("DESCRIPTION" if kind == "shoot" else "MESSAGE") :]
+        assert cut.endswith("…")
+        assert len(cut) >= min(LEAST_LAST_WIDTH, len(row))
+        assert len(row) <= terminal_width or len(cut) == LEAST_LAST_WIDTH
+
+
+def test_short_rows_are_not_stretched():
+    text = rows_text(objects_table("seed", [a_seed("s1")], Context(NOW, {}), wide=False))
+
+    assert max(map(len, text.splitlines())) < 80
+    assert text == rows_text(objects_table("seed", [a_seed("s1")], Context(NOW, {}), wide=False), 80)

@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 refused, 2 usage, 3 landscape out of reach.
 """
 
 import contextlib
+import io
 import sys
 from collections.abc import Generator, Sequence
 from enum import IntEnum, StrEnum
@@ -13,11 +14,17 @@ import msgspec
 import typer
 import yaml
 from rich.console import Console, RenderableType
+from rich.table import Table
 
 from gardenbus.common.errors import BadRequest, GardenbusError, SettingsInvalid, Unavailable
 
 PIPED_WIDTH = 400
 """Columns where no terminal limits them, so that nothing is cut for grep and awk."""
+
+LEAST_LAST_WIDTH = 20
+"""What is left of a table's last column, at the least, on a terminal that is too narrow for it."""
+
+_BOUNDLESS = 1_000_000
 
 console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -53,6 +60,48 @@ class RefusedByApi(GardenbusError):
 def show(renderable: RenderableType) -> None:
     """Print a table or text."""
     console.print(renderable)
+
+
+def show_rows(table: Table) -> None:
+    """Print a table row by row, each column but the last in full; see `rows_text` where there is no terminal."""
+    if not console.is_terminal:
+        sys.stdout.write(rows_text(table))
+        return
+    before = console.width
+    console.width = fit_last_column(table, before)
+    try:
+        console.print(table, crop=False)
+    finally:
+        console.width = before
+
+
+def rows_text(table: Table, terminal_width: int | None = None) -> str:
+    """A table as plain text: every row in full, or with the last column cut so that it fits a terminal."""
+    width = _full_width(table) if terminal_width is None else fit_last_column(table, terminal_width)
+    plain = Console(width=width, file=io.StringIO(), color_system=None, force_terminal=False)
+    with plain.capture() as capture:
+        plain.print(table, crop=False)
+    return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
+
+
+def fit_last_column(table: Table, terminal_width: int) -> int:
+    """Narrow a table's last column as far as the others need the room; answers the width to print it in.
+
+    That is wider than the terminal where even so the others do not fit: a wrapped row is better than a missing name.
+    """
+    full = _full_width(table)
+    if not table.columns or full <= terminal_width:
+        return terminal_width
+    last = table.columns[-1]
+    console_of_any_width = Console(width=_BOUNDLESS, file=io.StringIO())
+    cells = [*last.cells, table.columns[-1].header]
+    needed = max(console_of_any_width.measure(cell).maximum for cell in cells)
+    last.width = min(needed, max(LEAST_LAST_WIDTH, needed - (full - terminal_width)))
+    return max(terminal_width, full - needed + last.width)
+
+
+def _full_width(table: Table) -> int:
+    return Console(width=_BOUNDLESS, file=io.StringIO()).measure(table).maximum
 
 
 def show_document(document: Any, chosen: Format) -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple, cast
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from gardenbus.cli.documents import as_mapping
 from gardenbus.cli.rows import condition, seed_row, shoot_row
@@ -33,13 +34,13 @@ class Column(NamedTuple):
 
 
 def objects_table(kind: str, documents: Sequence[Document], context: Context, *, wide: bool) -> Table:
-    """Objects of one kind as a table."""
+    """Objects of one kind as a table, a row an object; what is long comes last (`output.show_rows` counts on it)."""
     columns = [column for column in columns_of(kind) if wide or not column.wide]
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
     for column in columns:
         table.add_column(column.title, no_wrap=True)
     for document in documents:
-        table.add_row(*(column.cell(document, context) for column in columns))
+        table.add_row(*(Text(" ".join(column.cell(document, context).split())) for column in columns))
     return table
 
 
@@ -47,12 +48,12 @@ def columns_of(kind: str) -> Sequence[Column]:
     """The columns of a kind (lower-case singular)."""
     name = Column("NAME", _name)
     age = Column("AGE", _age)
-    specific = _COLUMNS.get(kind)
+    specific = _COLUMNS.get(kind, ())
     if kind == "event":
-        return specific or ()
-    if specific is not None and kind in _CLUSTER_SCOPED:
-        return (name, *specific, age)
-    return (Column("NAMESPACE", _namespace), name, *(specific or ()), age)
+        return specific
+    scope = () if kind in _CLUSTER_SCOPED else (Column("NAMESPACE", _namespace),)
+    narrow = [column for column in specific if not column.wide]
+    return (*scope, name, *narrow, age, *(column for column in specific if column.wide))
 
 
 def age_of(instant: object, now: datetime) -> str:
@@ -208,7 +209,6 @@ _COLUMNS: Mapping[str, Sequence[Column]] = {
     ),
     "project": (
         Column("NAMESPACE", field("spec", "namespace")),
-        Column("PHASE", field("status", "phase")),
         Column("OWNER", field("spec", "owner", "name"), wide=True),
     ),
     "cloudprofile": (

@@ -13,13 +13,24 @@ from rich import box
 from rich.console import Group
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from gardenbus.cli.client import ApiClient
 from gardenbus.cli.commands.naming import found, meant
 from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, asked
 from gardenbus.cli.documents import as_mapping, read_files
 from gardenbus.cli.mirror import Mirror
-from gardenbus.cli.output import Exit, Format, console, exit_codes, say_error, show, show_document, show_lines
+from gardenbus.cli.output import (
+    Exit,
+    Format,
+    console,
+    exit_codes,
+    say_error,
+    show,
+    show_document,
+    show_lines,
+    show_rows,
+)
 from gardenbus.cli.rows import usage_of
 from gardenbus.cli.supervisor.picture import seeds_table, shoots_line
 from gardenbus.common.errors import BadRequest, SettingsInvalid
@@ -82,16 +93,17 @@ def _print_explanation(answer: dict[str, Any]) -> None:
     table = Table(
         title=f"strategy {considered.get('strategy')}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
     )
-    for column in ("SEED", "PLACE", "DISTANCE", "USED", "WHY NOT"):
-        table.add_column(column, overflow="fold")
+    for column in ("SEED", "PLACE", "DISTANCE", "USED"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("WHY NOT", overflow="fold")
     for ranked in considered.get("ranking") or ():
         capacity = ranked.get("capacity")
         used = f"{ranked.get('usage')}{'' if capacity is None else f'/{capacity}'}"
         distance = ranked.get("distance")
         table.add_row(ranked.get("seed"), str(ranked.get("place")), "" if distance is None else str(distance), used, "")
     for rejection in considered.get("rejections") or ():
-        table.add_row(rejection.get("seed"), "", "", "", f"{rejection.get('rule')}: {rejection.get('detail')}")
-    show(table)
+        table.add_row(rejection.get("seed"), "", "", "", Text(f"{rejection.get('rule')}: {rejection.get('detail')}"))
+    show_rows(table)
 
 
 def _funnel(considered: dict[str, Any]) -> str:
@@ -137,11 +149,12 @@ def _print_placements(file: Path, placements: list[SimulatedPlacement], output: 
     table = Table(
         title=f"{file}: {placed} of {len(placements)} placed", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
     )
-    for column in ("SHOOT", "SEED", "WHY NOT"):
-        table.add_column(column, overflow="fold")
+    for column in ("SHOOT", "SEED"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("WHY NOT", overflow="fold")
     for placement in placements:
-        table.add_row(placement.shoot, placement.seed or "<none>", placement.message or "")
-    show(table)
+        table.add_row(placement.shoot, placement.seed or "<none>", Text(placement.message or ""))
+    show_rows(table)
 
 
 def top(

@@ -12,7 +12,7 @@ from gardenbus.cli.commands.naming import Meant, meant
 from gardenbus.cli.commands.objects import events_about
 from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, asked
 from gardenbus.cli.documents import as_mapping
-from gardenbus.cli.output import Format, errors, exit_codes, show, show_document, show_lines
+from gardenbus.cli.output import Format, errors, exit_codes, show_document, show_lines, show_rows
 from gardenbus.cli.rows import condition, shoot_row
 from gardenbus.cli.tables import Context, objects_table
 from gardenbus.common.ports.bus import Delivered, ReplayDone
@@ -48,7 +48,7 @@ def events(
     elif output in (Format.JSON, Format.YAML):
         show_document({"apiVersion": "v1", "kind": "List", "items": found}, output)
     elif found:
-        show(objects_table("event", found, Context(datetime.now(UTC), {}), wide=output is Format.WIDE))
+        show_rows(objects_table("event", found, Context(datetime.now(UTC), {}), wide=output is Format.WIDE))
     else:
         errors.print("no Events in the last 24 hours")
 

@@ -15,7 +15,17 @@ from gardenbus.cli.client import Answer, ApiClient
 from gardenbus.cli.commands.naming import Meant, found, meant, shown_name, subject_tail
 from gardenbus.cli.commands.options import Directory, Files, Namespace, NatsUrl, Output, Prefix, asked
 from gardenbus.cli.documents import as_mapping, chunks, read_files, sort_out, title
-from gardenbus.cli.output import Exit, Format, console, errors, exit_codes, say_refusal, show, show_document, show_lines
+from gardenbus.cli.output import (
+    Exit,
+    Format,
+    console,
+    errors,
+    exit_codes,
+    say_refusal,
+    show_document,
+    show_lines,
+    show_rows,
+)
 from gardenbus.cli.rows import shoot_row, usage_of
 from gardenbus.cli.tables import Context, objects_table
 from gardenbus.common.errors import BadRequest
@@ -166,7 +176,7 @@ def _print_objects(wanted: Meant, documents: list[Document], usage: dict[str, in
         errors.print(f"no {wanted.kind} found")
     else:
         context = Context(datetime.now(UTC), usage)
-        show(objects_table(wanted.kind, documents, context, wide=output is Format.WIDE))
+        show_rows(objects_table(wanted.kind, documents, context, wide=output is Format.WIDE))
 
 
 def describe(
@@ -193,7 +203,7 @@ def describe(
     show_lines([yaml.safe_dump(_readable(document), sort_keys=False, allow_unicode=True).rstrip(), ""])
     console.print(Text("Events", style="bold"))
     if events:
-        show(objects_table("event", events, Context(datetime.now(UTC), {}), wide=False))
+        show_rows(objects_table("event", events, Context(datetime.now(UTC), {}), wide=False))
     else:
         show_lines(["none in the last 24 hours"])
 
