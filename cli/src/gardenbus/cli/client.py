@@ -8,19 +8,19 @@ import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
+from urllib.parse import urlsplit
 
 import msgspec
 import structlog
 
 from gardenbus.cli.documents import as_list
 from gardenbus.cli.output import RefusedByApi
-from gardenbus.cli.supervisor.directory import LandscapeDirectory
-from gardenbus.common.errors import Unavailable
+from gardenbus.cli.supervisor.directory import DEFAULT_DIRECTORY, LandscapeDirectory, directory_option
+from gardenbus.common.errors import BadRequest, Unavailable
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import Subjects
 
-DEFAULT_DIRECTORY = Path(".gardenbus")
 CONNECT_SECONDS = 3.0
 ANSWER_SECONDS = 10.0
 PAGE = 500
@@ -47,17 +47,34 @@ class Answer(msgspec.Struct, frozen=True):
 def find_landscape(
     directory: Path | None, nats_url: str | None, prefix: str | None, environ: Mapping[str, str] | None = None
 ) -> Where:
-    """What the options mean, else the environment, else landscape.json of the directory. Raises Unavailable."""
+    """What the options mean, else the environment, else landscape.json of the directory.
+
+    Raises Unavailable, or BadRequest when the address given is none.
+    """
     environment = os.environ if environ is None else environ
     url = nats_url or (environment.get("GARDENBUS_NATS_URL") if directory is None else None)
     prefix = prefix or environment.get("GARDENBUS_PREFIX")
     if url:
+        check_nats_url(url)
         return Where(url, prefix or "garden")
     chosen = directory or DEFAULT_DIRECTORY
     landscape = LandscapeDirectory(chosen).read()
-    if landscape is None:
-        raise Unavailable(f"no landscape in {chosen}: start one with `gardenbus up`, or name one with --nats-url")
+    if landscape is None or not landscape.nats_url or landscape.state == "stopped":
+        hint = f"start one with `gardenbus up{directory_option(chosen)}`, or name one with --nats-url"
+        raise Unavailable(f"no landscape in {chosen}: {hint}")
     return Where(landscape.nats_url, prefix or landscape.prefix)
+
+
+def check_nats_url(url: str) -> None:
+    """Raise BadRequest unless each of the addresses (separated by commas) can be one of a NATS server."""
+    for address in url.split(","):
+        try:
+            parts = urlsplit(address if "://" in address else f"nats://{address}")
+            is_address = parts.scheme in ("nats", "tls", "ws", "wss") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            is_address = False
+        if not is_address:
+            raise BadRequest(f"{address!r} is no NATS address: write nats://host:port")
 
 
 class ApiClient:

@@ -11,13 +11,22 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from gardenbus.cli.client import DEFAULT_DIRECTORY
+from gardenbus.cli.client import check_nats_url
 from gardenbus.cli.commands.options import Directory, Output
 from gardenbus.cli.documents import read_files, sort_out
 from gardenbus.cli.output import Exit, Format, exit_codes, say_error, show, show_document, show_lines
 from gardenbus.cli.supervisor.configurations import check_configurations
 from gardenbus.cli.supervisor.detached import DetachFailed, start_detached, stop_supervisor
-from gardenbus.cli.supervisor.directory import LandscapeDirectory, LandscapeFile, LandscapeInUse, ServiceEntry
+from gardenbus.cli.supervisor.directory import (
+    DEFAULT_DIRECTORY,
+    DirectoryUnwritable,
+    LandscapeDirectory,
+    LandscapeFile,
+    LandscapeInUse,
+    ServiceEntry,
+    directory_option,
+)
+from gardenbus.cli.supervisor.external import check_redis_url
 from gardenbus.cli.supervisor.landscape import UpOptions
 from gardenbus.cli.supervisor.picture import SERVICE_STYLES, ServiceRow
 from gardenbus.cli.supervisor.plan import parse_replicas
@@ -52,6 +61,10 @@ def up(  # noqa: PLR0913 - one parameter an option
     with exit_codes():
         given = sort_out(read_files(files or []))
         check_configurations(given)
+        if nats_url is not None:
+            check_nats_url(nats_url)
+        if redis_url is not None:
+            check_redis_url(redis_url)
     options = UpOptions(
         directory=directory or DEFAULT_DIRECTORY,
         given=given,
@@ -77,9 +90,13 @@ def _detached(options: UpOptions, files: list[Path]) -> None:
     try:
         landscape = start_detached(directory, up_arguments(options, files))
     except DetachFailed as error:
+        say_error(str(error).removeprefix("gardenbus: "))
+        raise typer.Exit(error.code if error.code > 0 else Exit.REFUSED) from error
+    except DirectoryUnwritable as error:
         say_error(str(error))
         raise typer.Exit(Exit.REFUSED) from error
-    show_lines([f"{len(landscape.services)} processes are up; NATS {landscape.nats_url}, stop with: gardenbus down"])
+    stop = f"gardenbus down{directory_option(options.directory)}"
+    show_lines([f"{len(landscape.services)} processes are up; NATS {landscape.nats_url}, stop with: {stop}"])
 
 
 def up_arguments(options: UpOptions, files: list[Path]) -> list[str]:
@@ -114,7 +131,7 @@ def status(*, directory: Directory = None, output: Output = Format.TABLE) -> Non
     place = LandscapeDirectory(directory or DEFAULT_DIRECTORY)
     landscape = place.read()
     if landscape is None:
-        say_error(f"no landscape in {place.path}: start one with `gardenbus up`")
+        say_error(f"no landscape in {place.path}: start one with `gardenbus up{directory_option(place.path)}`")
         raise typer.Exit(Exit.OUT_OF_REACH)
     is_supervised = place.supervisor() is not None
     rows = asyncio.run(_service_rows(landscape))

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from gardenbus.cli.supervisor.directory import LandscapeDirectory, LandscapeFile
+from gardenbus.cli.supervisor.directory import LandscapeDirectory, LandscapeFile, writing
 from gardenbus.cli.supervisor.leftovers import end_leftovers
 
 READY_SECONDS = 90.0
@@ -17,14 +17,21 @@ LOOK_SECONDS = 0.05
 
 
 class DetachFailed(Exception):
-    """The supervisor ended, or was not ready in time; the message has its last words."""
+    """The supervisor ended (with `code`), or was not ready in time; the message has its last words."""
+
+    def __init__(self, message: str, code: int = 1) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 def start_detached(directory: LandscapeDirectory, arguments: Sequence[str]) -> LandscapeFile:
-    """Run `gardenbus <arguments>` in a session of its own until its landscape is ready. Raises DetachFailed."""
+    """Run `gardenbus <arguments>` in a session of its own until its landscape is ready.
+
+    Raises DetachFailed, DirectoryUnwritable.
+    """
     directory.prepare()
     log = directory.logs / "up.log"
-    with log.open("wb") as output:
+    with writing(log), log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-m", "gardenbus.cli.main", *arguments],
             stdin=subprocess.DEVNULL,
@@ -38,7 +45,7 @@ def start_detached(directory: LandscapeDirectory, arguments: Sequence[str]) -> L
         if landscape and landscape.state == "ready" and landscape.supervisor_pid == process.pid:
             return landscape
         if process.poll() is not None:
-            raise DetachFailed(_last_words(log))
+            raise DetachFailed(_last_words(log), process.returncode)
         if time.monotonic() > deadline:
             process.terminate()
             raise DetachFailed(f"not ready within {READY_SECONDS:g} s: {_last_words(log)}")

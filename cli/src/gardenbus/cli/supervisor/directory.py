@@ -1,13 +1,18 @@
 """The state directory of a landscape: what is where, landscape.json, and the lock against a second `up`."""
 
+import contextlib
 import fcntl
 import os
+import shlex
+from collections.abc import Generator
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 LandscapeState = Literal["starting", "ready", "stopping", "stopped"]
+
+DEFAULT_DIRECTORY = Path(".gardenbus")
 
 
 class ServiceEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,8 +40,18 @@ class LandscapeInUse(Exception):
     """Another `up` looks after this directory; `pid` is its process."""
 
     def __init__(self, directory: Path, pid: int | None) -> None:
-        super().__init__(f"{directory} is in use by another `gardenbus up` (pid {pid}); stop it: gardenbus down")
+        super().__init__(
+            f"{directory} is in use by another `gardenbus up` (pid {pid}); "
+            f"stop it: gardenbus down{directory_option(directory)}"
+        )
         self.pid = pid
+
+
+class DirectoryUnwritable(Exception):
+    """Something below the state directory cannot be written."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        super().__init__(f"cannot write {path}: {error.strerror or error}")
 
 
 class LandscapeDirectory:
@@ -54,9 +69,10 @@ class LandscapeDirectory:
         self.redis = self.path / "redis"
 
     def prepare(self) -> None:
-        """Create what is missing."""
-        for directory in (self.logs, self.config, self.health, self.gardenlets, self.nats, self.redis):
-            directory.mkdir(parents=True, exist_ok=True)
+        """Create what is missing. Raises DirectoryUnwritable."""
+        with writing(self.path):
+            for directory in (self.logs, self.config, self.health, self.gardenlets, self.nats, self.redis):
+                directory.mkdir(parents=True, exist_ok=True)
 
     def read(self) -> LandscapeFile | None:
         """What landscape.json says, or None when there is none that can be read."""
@@ -66,20 +82,26 @@ class LandscapeDirectory:
             return None
 
     def write(self, landscape: LandscapeFile) -> None:
-        """Replace landscape.json, whole or not at all."""
+        """Replace landscape.json, whole or not at all. Raises DirectoryUnwritable."""
         write_whole(self.landscape_file, msgspec.json.format(msgspec.json.encode(landscape), indent=2))
 
     def lock(self) -> int:
-        """Take the lock, for as long as this process lives. Raises LandscapeInUse."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.lock_file, os.O_RDWR | os.O_CREAT, 0o644)
+        """Take the lock, for as long as this process lives. Raises LandscapeInUse, DirectoryUnwritable."""
+        with writing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.lock_file, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(descriptor)
             raise LandscapeInUse(self.path, self._pid_in_lock()) from error
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
+        try:
+            with writing(self.path):
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, f"{os.getpid()}\n".encode())
+        except DirectoryUnwritable:
+            os.close(descriptor)
+            raise
         return descriptor
 
     def supervisor(self) -> int | None:
@@ -103,9 +125,29 @@ class LandscapeDirectory:
             return None
 
 
+@contextlib.contextmanager
+def writing(path: Path) -> Generator[None]:
+    """Tell of what goes wrong inside as DirectoryUnwritable."""
+    try:
+        yield
+    except OSError as error:
+        raise DirectoryUnwritable(path, error) from error
+
+
+def directory_option(path: Path) -> str:
+    """What a hint to call `gardenbus` has to end in so that it is about this directory: "" for the default one."""
+    return "" if path.absolute() == DEFAULT_DIRECTORY.absolute() else f" --dir {shlex.quote(str(path))}"
+
+
 def write_whole(file: Path, content: bytes) -> None:
-    """Write a file so that a reader sees the old content or the new, never a part."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    """Write a file so that a reader sees the old content or the new, never a part. Raises DirectoryUnwritable."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
-    draft.write_bytes(content)
-    draft.replace(file)
+    with writing(file):
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_bytes(content)
+            draft.replace(file)
+        except OSError:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise

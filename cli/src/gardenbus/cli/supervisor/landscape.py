@@ -1,19 +1,24 @@
 """One embedded landscape: started all at once (services wait for servers), told in landscape.json, stopped in order."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from gardenbus.cli.documents import Sorted
 from gardenbus.cli.supervisor.configurations import write_configurations
 from gardenbus.cli.supervisor.directory import (
+    DirectoryUnwritable,
     LandscapeDirectory,
     LandscapeFile,
     LandscapeState,
     ServiceEntry,
     write_whole,
 )
+from gardenbus.cli.supervisor.external import probe_servers
 from gardenbus.cli.supervisor.plan import STOP_ORDER, Addresses, ChildSpec, service_specs
 from gardenbus.cli.supervisor.ports import LOOPBACK, choose_port
 from gardenbus.cli.supervisor.processes import ManagedProcess
@@ -62,7 +67,11 @@ class EmbeddedLandscape:
         return self._addresses
 
     async def start(self, supervisor_pid: int) -> None:
-        """Bring everything up until it is ready. Raises StartFailed, PortTaken, ServerMissing."""
+        """Bring everything up until it is ready.
+
+        Raises StartFailed, PortTaken, ServerMissing, DirectoryUnwritable, Unavailable.
+        """
+        await probe_servers(self._options.nats_url, self._options.redis_url)
         self.directory.prepare()
         self._supervisor_pid = supervisor_pid
         servers = self._server_specs()
@@ -74,12 +83,15 @@ class EmbeddedLandscape:
             replicas=self._options.replicas,
             log_level=self._options.log_level,
         )
-        self._write("starting")
+        self._write("starting", is_needed=True)
         await self._start_all([*servers, *services])
         self._write("ready")
 
     async def stop(self) -> None:
-        """Stop everything, those first whom nobody waits for."""
+        """Stop everything, those first whom nobody waits for. A directory that cannot be written is no obstacle."""
+        if not self._addresses.nats_url:
+            self._write_never_started()
+            return
         self._write("stopping")
         for roles in STOP_ORDER:
             group = [process for process in self.processes if process.spec.role in roles]
@@ -147,8 +159,18 @@ class EmbeddedLandscape:
                 raise StartFailed(f"not ready within {START_SECONDS:g} s: {troubles} (logs: {self.directory.logs})")
             await asyncio.sleep(0.05)
 
-    def _write(self, state: LandscapeState | None) -> None:
-        """Keep landscape.json current; None keeps the state that it tells."""
+    def _write_never_started(self) -> None:
+        """What an earlier `up` left in landscape.json stays (its ports are taken again), but nothing is up."""
+        before = self.directory.read()
+        if before is not None:
+            with contextlib.suppress(DirectoryUnwritable):
+                self.directory.write(msgspec.structs.replace(before, state="stopped", supervisor_pid=None))
+
+    def _write(self, state: LandscapeState | None, *, is_needed: bool = False) -> None:
+        """Keep landscape.json current; None keeps the state that it tells.
+
+        Raises DirectoryUnwritable if it `is_needed`; else that is only said, and the next change writes it.
+        """
         entries = [process.entry() for process in self.processes]
         external = {"nats": self._options.nats_url, "redis": self._options.redis_url}
         entries = [ServiceEntry(name=name) for name, url in external.items() if url] + entries
@@ -161,9 +183,15 @@ class EmbeddedLandscape:
             supervisor_pid=self._supervisor_pid,
             ports=self._ports,
         )
-        if landscape != self._file_state:
-            self._file_state = landscape
+        if landscape == self._file_state:
+            return
+        try:
             self.directory.write(landscape)
+        except DirectoryUnwritable as error:
+            if is_needed:
+                raise
+            self._say(str(error))
+        self._file_state = landscape
 
 
 def _tail(file: Path, lines: int = 5) -> str:

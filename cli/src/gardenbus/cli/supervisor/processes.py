@@ -131,17 +131,21 @@ class ManagedProcess:
     async def _live(self) -> None:
         while self._wanted:
             began = time.monotonic()
-            process = await self._spawn()
-            watch = asyncio.create_task(self._watch(process), name=f"watch {self.spec.name}")
-            self.last_exit = await process.wait()
-            watch.cancel()
+            try:
+                process = await self._spawn()
+            except OSError as error:
+                self.trouble = f"cannot be started: {error}"
+            else:
+                watch = asyncio.create_task(self._watch(process), name=f"watch {self.spec.name}")
+                self.last_exit = await process.wait()
+                watch.cancel()
+                self.trouble = _exit_text(self.last_exit)
             self._health_url = None
             if not self._wanted:
                 return
             self.restarts += 1
             self._short_lives = 1 if time.monotonic() - began > LONG_LIFE_SECONDS else self._short_lives + 1
             delay = backoff_seconds(self._short_lives)
-            self.trouble = _exit_text(self.last_exit)
             self._say(f"{self.spec.name} {self.trouble}, starting it again in {delay:.1f} s (log: {self.log_file})")
             self._turn("waiting")
             await asyncio.sleep(delay)

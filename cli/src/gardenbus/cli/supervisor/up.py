@@ -12,7 +12,7 @@ from gardenbus.cli.client import Answer, ApiClient, Where, connected
 from gardenbus.cli.documents import chunks, title
 from gardenbus.cli.mirror import Mirror
 from gardenbus.cli.output import Exit, say_error, say_refusal
-from gardenbus.cli.supervisor.directory import LandscapeInUse
+from gardenbus.cli.supervisor.directory import DirectoryUnwritable, LandscapeInUse
 from gardenbus.cli.supervisor.landscape import EmbeddedLandscape, StartFailed, UpOptions
 from gardenbus.cli.supervisor.leftovers import end_leftovers
 from gardenbus.cli.supervisor.picture import Scene, ServiceRow
@@ -46,7 +46,7 @@ class Up:
         """The whole run; answers the exit code."""
         try:
             lock = self._landscape.directory.lock()
-        except LandscapeInUse as error:
+        except (LandscapeInUse, DirectoryUnwritable) as error:
             self._screen.close()
             say_error(str(error))
             return Exit.REFUSED
@@ -66,7 +66,11 @@ class Up:
         try:
             await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
             return await work if work.done() else Exit.DONE
-        except (StartFailed, PortTaken, ServerMissing, GardenbusError) as error:
+        except Unavailable as error:
+            self._screen.close()
+            say_error(str(error))
+            return Exit.OUT_OF_REACH
+        except (StartFailed, PortTaken, ServerMissing, DirectoryUnwritable, GardenbusError) as error:
             self._screen.close()
             say_error(str(error))
             return Exit.REFUSED

@@ -259,7 +259,8 @@ class JetStreamBus:
                 if self.connected:
                     async with asyncio.timeout(DRAIN_SECONDS):
                         await self._connection.settle()
-            await self._connection.close()
+            with contextlib.suppress(AssertionError):  # the client's own, when it never got as far as an address
+                await self._connection.close()
 
     async def _call(self, endpoint: str, payload: Any = None) -> dict[str, Any]:
         try:

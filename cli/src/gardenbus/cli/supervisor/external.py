@@ -1,0 +1,59 @@
+"""Servers that `up` is told to use: whether their addresses are any, and whether somebody is there."""
+
+import asyncio
+from urllib.parse import urlsplit
+
+from gardenbus.common.errors import BadRequest, Unavailable
+
+PROBE_SECONDS = 4.0
+NATS_PORT = 4222
+REDIS_PORT = 6379
+
+
+def check_redis_url(url: str) -> None:
+    """Raise BadRequest unless this can be the address of a Redis server."""
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme == "unix" or (parts.scheme in ("redis", "rediss") and parts.port != 0)
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise BadRequest(f"{without_password(url)!r} is no Redis address: write redis://host:port/0")
+
+
+async def probe_servers(nats_url: str | None, redis_url: str | None) -> None:
+    """Raise Unavailable, naming the server, when one of those given does not answer; of several one is enough."""
+    if nats_url is not None:
+        addresses = [address if "://" in address else f"nats://{address}" for address in nats_url.split(",")]
+        troubles = await asyncio.gather(*(_trouble(address, NATS_PORT, b"") for address in addresses))
+        if all(troubles):
+            raise Unavailable(f"no NATS at {without_password(nats_url)}: {troubles[0]}")
+    if redis_url is not None and not redis_url.startswith("unix:"):
+        trouble = await _trouble(redis_url, REDIS_PORT, b"PING\r\n")
+        if trouble:
+            raise Unavailable(f"no Redis at {without_password(redis_url)}: {trouble}")
+
+
+def without_password(url: str) -> str:
+    """The same address, fit to be shown."""
+    scheme, separator, rest = url.rpartition("://")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+
+
+async def _trouble(url: str, default_port: int, hello: bytes) -> str:
+    """Why nobody answers there, or "". A plain server must say something; of an encrypted one a connection will do."""
+    parts = urlsplit(url)
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            reader, writer = await asyncio.open_connection(parts.hostname, parts.port or default_port)
+            try:
+                if parts.scheme in ("nats", "redis"):
+                    writer.write(hello)
+                    return "" if await reader.readline() else "it closes the connection"
+            finally:
+                writer.close()
+    except TimeoutError:
+        return f"no answer within {PROBE_SECONDS:g} s"
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
