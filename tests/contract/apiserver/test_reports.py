@@ -129,6 +129,12 @@ async def test_a_gardenlet_keeps_its_own_seed(placed: Apiserver) -> None:
         (ObjectKey("shoot", "garden-dev", "nobody"), {"status": {}}, {}),
         (APOLLO, {"status": {"seedName": "other"}}, {}),
         (APOLLO, {"status": {"conditions": "all well"}}, {}),
+        (APOLLO, {"status": {"conditions": [{"type": "APIServerAvailable", "status": "maybe"}]}}, {}),
+        (APOLLO, {"status": {"lastOperation": {"type": "Create", "state": "Processing", "progress": "half"}}}, {}),
+        (APOLLO, {"status": {"lastErrors": [5]}}, {}),
+        (SEED, {"status": {"allocatable": {"shoots": "many"}}}, {}),
+        (SEED, {"status": {"capacity": {"shoots": -1}}}, {}),
+        (SEED, {"status": {"clientCertificateExpirationTimestamp": "tomorrow"}}, {}),
         (APOLLO, b"\xff", {}),
         (APOLLO, [1], {}),
         (APOLLO, {"status": {}}, {"verb": "conquer"}),
@@ -142,7 +148,7 @@ async def test_what_a_gardenlet_may_not_say_is_kept(
     await placed.report("aws-eu1", key, body, **headers)
     await reported(placed, {"technicalID": "after"})
 
-    assert await placed.reason()
+    assert "HandlerFailed" not in await placed.reason()
     assert (await status_of(placed))["technicalID"] == "after"
 
 
@@ -168,13 +174,13 @@ async def test_a_question_has_the_binding_announced_again(placed: Apiserver) -> 
 async def test_many_reports_on_one_object_are_few_writes(placed: Apiserver) -> None:
     uid = (await placed.now(APOLLO)).uid
     before = (await placed.now(APOLLO)).version
-    for progress in range(100):
+    for progress in range(99):
         await placed.client.publish(
             placed.subjects.report("aws-eu1", APOLLO),
             b'{"status":{"lastOperation":{"progress":%d}}}' % progress,
             headers={"Gardenbus-Uid": uid},
         )
-    await placed.client.flush()
+    await placed.report("aws-eu1", APOLLO, {"status": {"lastOperation": {"progress": 99}}}, uid=uid)
     await placed.until_taken()
 
     assert (await status_of(placed))["lastOperation"]["progress"] == 99

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenbus.apiserver.decide.defaults import with_defaults
-from gardenbus.apiserver.decide.merging import apply_three_way, last_applied_of, merge_patch, merge_status
+from gardenbus.apiserver.decide.merging import apply_three_way, last_applied_of, merge_patch
 from gardenbus.common.resources.document import Document
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -86,20 +86,3 @@ def test_what_others_set_elsewhere_stays(requests: list[Document], theirs: dict[
 def test_a_patch_taken_twice_is_a_patch_taken_once(document: Document, patch: Document) -> None:
     once = merge_patch(document, patch)
     assert merge_patch(once, patch) == once
-
-
-CONDITIONS = st.lists(
-    st.fixed_dictionaries({"type": st.sampled_from("ABC"), "status": st.sampled_from(["True", "False", None])}),
-    max_size=3,
-    unique_by=lambda condition: condition["type"],
-)
-
-
-@given(CONDITIONS, CONDITIONS)
-def test_reported_conditions_replace_theirs_and_leave_the_others(old: list[Document], new: list[Document]) -> None:
-    stored = merge_status({}, {"conditions": old})
-    merged = merge_status(stored, {"conditions": new})["conditions"]
-    expected = {one["type"]: one["status"] for one in [*stored["conditions"], *new]}
-    assert {one["type"]: one["status"] for one in merged} == {
-        name: status for name, status in expected.items() if status is not None
-    }

@@ -2,7 +2,7 @@
 
 import json
 
-from gardenbus.apiserver.decide.merging import apply_three_way, last_applied_of, merge_patch, merge_status
+from gardenbus.apiserver.decide.merging import apply_three_way, last_applied_of, merge_patch
 from gardenbus.common.resources.document import Document
 from tests.support.builders import a_shoot
 
@@ -106,36 +106,3 @@ def test_a_merge_patch_follows_the_examples_of_its_rfc() -> None:
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
     ]
     assert [merge_patch(current, patch) for current, patch, _ in cases] == [result for *_, result in cases]
-
-
-def test_a_report_merges_conditions_by_type_and_the_rest_key_by_key() -> None:
-    current: Document = {
-        "conditions": [{"type": "A", "status": "True", "codes": ["x"]}, {"type": "B", "status": "True"}],
-        "lastOperation": {"type": "Create", "progress": 10},
-        "lastErrors": [{"description": "x"}],
-    }
-    given: Document = {
-        "conditions": [{"type": "C", "status": "False"}, {"type": "A", "status": "False"}],
-        "lastOperation": {"progress": 20},
-        "lastErrors": None,
-    }
-    assert merge_status(current, given) == {
-        "conditions": [
-            {"type": "A", "status": "False"},
-            {"type": "B", "status": "True"},
-            {"type": "C", "status": "False"},
-        ],
-        "lastOperation": {"type": "Create", "progress": 20},
-    }
-
-
-def test_a_report_takes_conditions_away_with_null() -> None:
-    current: Document = {"conditions": [{"type": "A", "status": "True"}, {"type": "B", "status": "True"}]}
-    without_a = merge_status(current, {"conditions": [{"type": "A", "status": None}]})
-    assert without_a == {"conditions": [{"type": "B", "status": "True"}]}
-    assert merge_status(current, {"conditions": None}) == {}
-
-
-def test_a_report_of_a_wrong_type_stays_to_be_refused() -> None:
-    assert merge_status({}, {"conditions": "broken"})["conditions"] == "broken"
-    assert merge_status({}, {"conditions": ["broken"]})["conditions"] == ["broken"]

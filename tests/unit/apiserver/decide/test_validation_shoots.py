@@ -190,7 +190,7 @@ def test_a_pending_shoot_may_change_its_ranges() -> None:
             {"lastOperation": {"type": "Create", "state": "Processing", "progress": 101}},
             "status.lastOperation.progress",
         ),
-        ({"lastOperation": {"state": "Processing"}}, "status.lastOperation.type"),
+        ({"lastOperation": {"type": 5, "state": "Processing"}}, "status.lastOperation.type"),
         ({"lastErrors": [{"codes": "E"}]}, "status.lastErrors[0].codes"),
         ({"observedGeneration": "1"}, "status.observedGeneration"),
         ({"seedName": []}, "status.seedName"),

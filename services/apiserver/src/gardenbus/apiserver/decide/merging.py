@@ -1,4 +1,4 @@
-"""Merging what is given into what is stored: kubectl's three-way apply, JSON merge patches, and gardenlets' reports.
+"""Merging what is given into what is stored: kubectl's three-way apply, and JSON merge patches.
 
 Applying is made so that requests of one object may be skipped when a newer one was taken: what a manifest set last time
 and leaves out now goes, so the newest manifest alone decides about every field that only manifests set.
@@ -25,7 +25,6 @@ _OWNED_BY_STORE = (
     "selfLink",
 )
 _SYSTEM_ANNOTATIONS = frozenset({CREATED_BY, CONFIRMED_BY, UNCHECKED_TOLERATIONS})
-_BY_TYPE = ("conditions", "constraints")
 
 
 def apply_three_way(current: Document | None, last_applied: Document | None, given: Document) -> Document:
@@ -87,24 +86,6 @@ def merge_patch(current: Document, patch: Document) -> Document:
     return _patched(current, patch)
 
 
-def merge_status(current_status: Document, given_status: Document) -> Document:
-    """A report merged into a status: mappings key by key, conditions and constraints by type; null takes away.
-
-    A condition given as `{"type": T, "status": null}` is taken away; any other replaces the one of its type whole.
-    What is no list of conditions is taken as it is, for validation to refuse.
-    """
-    merged = _patched(
-        current_status, {name: value for name, value in given_status.items() if name not in _BY_TYPE or value is None}
-    )
-    for name in _BY_TYPE:
-        if (given := given_status.get(name)) is None:
-            continue
-        reported = _entries(given)
-        is_readable = isinstance(given, list) and len(reported) == len(_listed(given)) and _have_types(reported)
-        merged[name] = _merge_by_type(_entries(current_status.get(name)), reported) if is_readable else given
-    return merged
-
-
 def _merge(current: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]) -> Document:
     merged = {name: value for name, value in current.items() if name in now or name not in before}
     for name, value in now.items():
@@ -148,18 +129,6 @@ def _merge_owners(current: Sequence[Document], before: Sequence[Document], now: 
     gone = {owner.get("uid") for owner in before}
     kept = [given.pop(uid, owner) for owner in current if (uid := owner.get("uid")) in given or uid not in gone]
     return kept + list(given.values())
-
-
-def _merge_by_type(current: Sequence[Document], given: Sequence[Document]) -> list[Document]:
-    new = {entry.get("type"): entry for entry in given}
-    order = dict.fromkeys([*(entry.get("type") for entry in current), *new])
-    old = {entry.get("type"): entry for entry in current}
-    chosen = [new.get(kind, old.get(kind, {})) for kind in order]
-    return [entry for entry in chosen if not ("status" in entry and entry["status"] is None)]
-
-
-def _have_types(conditions: Sequence[Document]) -> bool:
-    return all(isinstance(condition.get("type"), str) for condition in conditions)
 
 
 def _patched(current: Mapping[str, Any], patch: Mapping[str, Any]) -> Document:

@@ -17,6 +17,7 @@ from gardenbus.apiserver.decide.validators import (
     seed_autoscaler,
     shoot,
 )
+from gardenbus.apiserver.decide.validators.status import check_seed_status, check_shoot_status, check_status
 from gardenbus.common.errors import Unsupported
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.keys import ObjectKey
@@ -36,6 +37,11 @@ _CHECKS: Mapping[str, Check] = {
     "ManagedSeed": managed_seed.check,
     "ManagedSeedSet": managed_seed_set.check,
     "SeedAutoscaler": seed_autoscaler.check,
+}
+
+_STATUS_CHECKS: Mapping[str, Callable[[Place], object]] = {
+    "Shoot": check_shoot_status,
+    "Seed": check_seed_status,
 }
 
 
@@ -58,6 +64,15 @@ def validate(document: Document, old: Document | None) -> None:
         check(manifest, old)
     metadata = section(document, "metadata")
     key = ObjectKey(kind, str(metadata.get("namespace") or ""), str(metadata.get("name")))
+    notebook.settle(str(key))
+
+
+def validate_status(document: Document) -> None:
+    """Check the status of a stored object as a report has changed it. Raises InvalidResource."""
+    notebook = Notebook()
+    _STATUS_CHECKS.get(str(document["kind"]), check_status)(Place.root(document, notebook))
+    metadata = section(document, "metadata")
+    key = ObjectKey(str(document["kind"]), str(metadata.get("namespace") or ""), str(metadata.get("name")))
     notebook.settle(str(key))
 
 

@@ -14,6 +14,7 @@ import structlog
 
 from gardenbus.apiserver.decide.manifests import read_values
 from gardenbus.apiserver.decide.metadata import key_of
+from gardenbus.apiserver.decide.validation import validate_status
 from gardenbus.apiserver.reconcilers import report_rules
 from gardenbus.apiserver.reconcilers.reads import Library, Reads
 from gardenbus.apiserver.reconcilers.rejecting import Rejections
@@ -214,6 +215,7 @@ class Reports:
         )
         if not taken.taken:
             return document, fences
+        validate_status({**document, "status": taken.status})
         merged = report_rules.finish_deletion({**document, "status": taken.status})
         return with_status_label(merged) if report.key.kind == "shoot" else merged, taken.fences
 

@@ -59,8 +59,7 @@ def _check_operation(status: Place) -> None:
     operation = status.section("lastOperation")
     if operation is None:
         return
-    operation.text("type", required=True)
-    operation.text("state", required=True)
-    operation.text("description")
+    for field in ("type", "state", "description"):  # reports come in parts, and the parts in any order
+        operation.text(field)
     operation.text("lastUpdateTime")
     operation.integer("progress", least=0, most=_MOST_PERCENT)
