@@ -139,3 +139,22 @@ def test_invalid_configurations_are_refused_before_anything_starts(tmp_path: Pat
     assert "of the seed s1: resources.reserved.shoots" in result.stderr
     assert "SchedulerConfiguration: x" in result.stderr
     assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("command", [["apply"], ["delete"]])
+def test_nothing_to_apply_or_delete_is_a_usage_error(command: list[str]):
+    result = runner.invoke(app, [*command, "-f", "-"], input="\n")
+
+    assert result.exit_code == 2
+    assert "no manifests in -" in result.stderr
+
+
+def test_configurations_among_manifests_are_said_to_be_for_up(tmp_path: Path):
+    configuration = {"kind": "GardenletConfiguration", "seedConfig": {"metadata": {"name": "s1"}}}
+    file = tmp_path / "gardenlet.yaml"
+    file.write_text(yaml.safe_dump(configuration))
+
+    result = runner.invoke(app, ["apply", "-f", str(file), "--dir", str(tmp_path)])
+
+    assert result.exit_code == 2
+    assert "left out 1 GardenletConfiguration: it is for `gardenbus up -f`" in result.stderr

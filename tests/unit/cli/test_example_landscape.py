@@ -1,38 +1,25 @@
 """The example landscape is what it is said to be."""
 
+import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import msgspec
+from typer.testing import CliRunner
 
 from gardenbus.cli.documents import Sorted, read_files, sort_out
+from gardenbus.cli.main import app
+from gardenbus.cli.ready_seeds import strategy_in, with_ready_seeds
+from gardenbus.common.resources.quantities import parse_quantity
 from gardenbus.gardenlet.decide.configuration import parse_configurations
 from gardenbus.scheduler.decide.configuration import parse_configuration
 from gardenbus.scheduler.simulate import simulate
-from tests.support.builders import a_condition
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "landscape"
 
 
 def example() -> Sorted:
     return sort_out(read_files([EXAMPLE]))
-
-
-def as_seed(configuration: dict[str, Any]) -> dict[str, Any]:
-    resources = configuration["resources"]
-    left = resources["capacity"]["shoots"] - resources.get("reserved", {}).get("shoots", 0)
-    conditions = [a_condition("GardenletReady"), a_condition("BackupBucketsReady")]
-    return {
-        "apiVersion": "core.gardener.cloud/v1beta1",
-        "kind": "Seed",
-        **configuration["seedConfig"],
-        "status": {
-            "allocatable": {"shoots": left},
-            "conditions": conditions,
-            "lastOperation": {"type": "Reconcile", "state": "Succeeded", "progress": 100},
-        },
-    }
 
 
 def test_it_has_what_a_landscape_needs():
@@ -59,9 +46,27 @@ def test_most_shoots_find_a_seed_and_the_others_fail_for_different_reasons():
     shoots = [document for document in found.manifests if document["kind"] == "Shoot"]
     others = [document for document in found.manifests if document["kind"] != "Shoot"]
 
-    placements = simulate([*map(as_seed, found.gardenlets), *others, *shoots], "MinimalDistance")
+    placements = simulate(with_ready_seeds([*found.gardenlets, *others, *shoots]), "MinimalDistance")
 
     refused = [placement.message for placement in placements if placement.seed is None]
     assert len(placements) == 60
     assert 9 <= len(refused) <= 20
     assert len(set(refused)) >= 8
+
+
+def test_simulate_takes_the_folder_as_one_landscape():
+    result = CliRunner().invoke(app, ["simulate", str(EXAMPLE)])
+
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0, result.output
+    assert re.fullmatch(rf"{re.escape(str(EXAMPLE))}: \d\d of 60 placed", lines[0])
+    assert any("garden-orbit/" in line and "<none>" not in line for line in lines)
+
+
+def test_a_gardenlet_stands_for_a_ready_seed_with_what_it_would_give_away():
+    cork = next(each for each in with_ready_seeds(example().gardenlets) if each["metadata"]["name"] == "aws-cork")
+
+    assert parse_quantity(cork["status"]["allocatable"]["shoots"]) == 6
+    assert cork["spec"]["provider"]["type"] == "aws"
+    assert strategy_in(read_files([EXAMPLE])) == "MinimalDistance"
+    assert strategy_in([]) is None

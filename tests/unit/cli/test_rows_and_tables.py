@@ -164,7 +164,8 @@ def test_a_long_refusal_takes_nothing_from_the_other_columns(
 ):
     table = objects_table(kind, [document], Context(NOW, {}), wide=True)
 
-    header, _, row = rows_text(table, terminal_width).splitlines()
+    lines = rows_text(table, terminal_width).splitlines()
+    header, row = lines[0], lines[-1]
 
     for name in names:
         assert name in header + row
@@ -180,5 +181,7 @@ def test_a_long_refusal_takes_nothing_from_the_other_columns(
 def test_short_rows_are_not_stretched():
     text = rows_text(objects_table("seed", [a_seed("s1")], Context(NOW, {}), wide=False))
 
+    on_terminal = rows_text(objects_table("seed", [a_seed("s1")], Context(NOW, {}), wide=False), 80)
+
     assert max(map(len, text.splitlines())) < 80
-    assert text == rows_text(objects_table("seed", [a_seed("s1")], Context(NOW, {}), wide=False), 80)
+    assert text.splitlines() == [line for line in on_terminal.splitlines() if "─" not in line]

@@ -77,6 +77,8 @@ def show_rows(table: Table) -> None:
 
 def rows_text(table: Table, terminal_width: int | None = None) -> str:
     """A table as plain text: every row in full, or with the last column cut so that it fits a terminal."""
+    if terminal_width is None:
+        table.box = None  # no rule as long as the longest refusal
     width = _full_width(table) if terminal_width is None else fit_last_column(table, terminal_width)
     plain = Console(width=width, file=io.StringIO(), color_system=None, force_terminal=False)
     with plain.capture() as capture:

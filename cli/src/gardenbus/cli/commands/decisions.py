@@ -90,9 +90,8 @@ def _print_explanation(answer: dict[str, Any]) -> None:
     elif not answer.get("seed") and considered.get("wouldChoose"):
         show_lines([f"  now it would be placed on {considered['wouldChoose']}"])
     show_lines([_funnel(considered)])
-    table = Table(
-        title=f"strategy {considered.get('strategy')}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
-    )
+    show_lines([f"  strategy {considered.get('strategy')}", ""])
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in ("SEED", "PLACE", "DISTANCE", "USED"):
         table.add_column(column, no_wrap=True)
     table.add_column("WHY NOT", overflow="fold")
@@ -115,12 +114,23 @@ def _funnel(considered: dict[str, Any]) -> str:
 
 
 def simulate_command(
-    files: Annotated[list[Path], typer.Argument(help="Each file is one landscape of manifests.", metavar="FILE…")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Each file, or folder, is one landscape of manifests.", metavar="FILE…")
+    ],
     *,
-    strategy: Annotated[Strategy, typer.Option(help="How candidates are chosen.")] = Strategy.SAME_REGION,
+    strategy: Annotated[
+        Strategy | None,
+        typer.Option(
+            help="How candidates are chosen (default: as a SchedulerConfiguration among them, or SameRegion)."
+        ),
+    ] = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Say offline where the pending shoots of each file would go, each placement counting for the next."""
+    """Say offline where the pending shoots of each file would go, each placement counting for the next.
+
+    GardenletConfigurations count as Seeds whose gardenlets are ready.
+    """
+    from gardenbus.cli.ready_seeds import strategy_in, with_ready_seeds  # noqa: PLC0415  as below
     from gardenbus.scheduler.app import load_filters  # noqa: PLC0415  half a second that other commands need not pay
 
     with exit_codes():
@@ -130,7 +140,9 @@ def simulate_command(
             say_error(error.message)
             raise typer.Exit(Exit.USAGE) from error
         for file in files:
-            _print_placements(file, simulate(read_files([file]), strategy.value, filters), output)
+            documents = read_files([file])
+            chosen = strategy or strategy_in(documents) or Strategy.SAME_REGION
+            _print_placements(file, simulate(with_ready_seeds(documents), str(chosen), filters), output)
 
 
 def _print_placements(file: Path, placements: list[SimulatedPlacement], output: Format) -> None:
@@ -146,15 +158,16 @@ def _print_placements(file: Path, placements: list[SimulatedPlacement], output: 
         show_lines([f"{placement.shoot} {placement.seed or '-'}" for placement in placements])
         return
     placed = sum(placement.seed is not None for placement in placements)
-    table = Table(
-        title=f"{file}: {placed} of {len(placements)} placed", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
-    )
+    show_lines([f"{file}: {placed} of {len(placements)} placed"])
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in ("SHOOT", "SEED"):
         table.add_column(column, no_wrap=True)
     table.add_column("WHY NOT", overflow="fold")
     for placement in placements:
         table.add_row(placement.shoot, placement.seed or "<none>", Text(placement.message or ""))
-    show_rows(table)
+    if placements:
+        show_rows(table)
+    show_lines([""])
 
 
 def top(

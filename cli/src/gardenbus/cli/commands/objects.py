@@ -1,5 +1,6 @@
 """`apply`, `delete`, `get`, `describe`: objects."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,12 +48,24 @@ def apply(
 ) -> None:
     """Create or update what the manifests say; exit code 1 when one of them is refused."""
     with exit_codes():
-        documents = sort_out(read_files(files)).manifests
+        documents = manifests_of(files)
 
     async def work(api: ApiClient) -> list[Answer]:
         return [answer for chunk in chunks(documents) for answer in await api.apply(chunk)]
 
     _report(documents, asked(work, directory, nats_url, prefix), output)
+
+
+def manifests_of(files: Sequence[Path]) -> Sequence[Document]:
+    """The manifests of files; says of configurations that they are for `up`. Raises BadRequest when there is none."""
+    given = sort_out(read_files(files))
+    others = [given.scheduler, given.controller_manager, *given.gardenlets]
+    counts = Counter(str(each.get("kind")) for each in others if each is not None)
+    for kind, count in counts.items():
+        errors.print(f"gardenbus: left out {count} {kind}: it is for `gardenbus up -f`", style="yellow", markup=False)
+    if not given.manifests:
+        raise BadRequest(f"no manifests in {', '.join(map(str, files))}")
+    return given.manifests
 
 
 def delete(  # noqa: PLR0913 - one parameter an option
@@ -92,7 +105,7 @@ def _to_delete(words: list[str] | None, files: list[Path] | None, namespace: str
     if bool(words) == bool(files):
         raise BadRequest("say what to delete: KIND NAME, or -f FILE")
     if files:
-        return list(reversed(sort_out(read_files(files)).manifests))
+        return list(reversed(manifests_of(files)))
     wanted = meant(words or [])
     if not wanted.names:
         raise BadRequest(f"{wanted.kind}: say which one")
