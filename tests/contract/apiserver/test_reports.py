@@ -152,6 +152,15 @@ async def test_what_a_gardenlet_may_not_say_is_kept(
     assert (await status_of(placed))["technicalID"] == "after"
 
 
+async def test_a_report_that_cannot_be_read_is_an_event_on_what_its_subject_names(placed: Apiserver) -> None:
+    await placed.kit.fresh_news()
+    await placed.report("aws-eu1", SEED, b"\xff")
+    await placed.until_taken()
+
+    (warning,) = await placed.warnings()
+    assert (warning.event.about, warning.event.reason) == (SEED, "BadRequest")
+
+
 async def test_a_gardenlet_raises_events_on_what_is_its_own(placed: Apiserver) -> None:
     await placed.kit.fresh_news()
     await placed.report("aws-eu1", APOLLO, {"type": "Warning", "reason": "Slow", "message": "so slow"}, verb="event")

@@ -61,5 +61,6 @@ def test_a_report_says_whose_it_is() -> None:
         "aws",
         ObjectKey("shoot", "dev", "apollo"),
     )
-    with pytest.raises(BadRequest):
-        reporter_and_key("garden.report.aws.shoot", SUBJECTS)
+    for subject in ("garden.report.aws.shoot", "garden.as.ann.apply.x", "garden.apply"):
+        with pytest.raises(BadRequest):
+            reporter_and_key(subject, SUBJECTS)

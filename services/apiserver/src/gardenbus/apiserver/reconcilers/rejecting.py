@@ -3,7 +3,8 @@
 import structlog
 
 from gardenbus.apiserver.answers import reason_of, rejection
-from gardenbus.common.errors import GardenbusError
+from gardenbus.apiserver.reconcilers.speaking import reporter_and_key
+from gardenbus.common.errors import BadRequest, GardenbusError
 from gardenbus.common.ports.bus import Bus, Delivered, Message
 from gardenbus.common.ports.store import EventRecord, Store
 from gardenbus.common.resources.document import Document, StoredObject, encode
@@ -36,6 +37,7 @@ class Rejections:
     ) -> None:
         """Keep the message, or the one `document` of it that is at fault; say so about an object that is stored.
 
+        That object is `about`, or where nobody knows one, what the subject of a report names.
         Raises Unavailable: the message must then not be acknowledged.
         """
         reason = reason_of(error)
@@ -48,6 +50,7 @@ class Rejections:
         )
         await self._keep(kept)
         _log.warning("request.rejected", subject=message.subject, sequence=message.sequence, reason=reason[:500])
+        about = about or await self._reported_on(message.subject)
         if about is not None:
             await self._store.record_event(
                 EventRecord(
@@ -60,6 +63,13 @@ class Rejections:
                     action=action,
                 )
             )
+
+    async def _reported_on(self, subject: str) -> StoredObject | None:
+        try:
+            _, key = reporter_and_key(subject, self._subjects)
+        except BadRequest:
+            return None
+        return await self._store.get(key)
 
     async def _keep(self, kept: Message) -> None:
         await self._bus.publish(kept)

@@ -46,9 +46,10 @@ def reports_filter(subjects: Subjects) -> str:
 
 def reporter_and_key(subject: str, subjects: Subjects) -> tuple[str, ObjectKey]:
     """The seed whose gardenlet reports and the object it reports on. Raises BadRequest."""
-    seed, _, tail = subject.removeprefix(f"{subjects.prefix}.report.").partition(".")
+    start = f"{subjects.prefix}.report."
+    seed, _, tail = subject.removeprefix(start).partition(".")
     try:
-        return seed, ObjectKey.from_tail(tail)
+        return seed, ObjectKey.from_tail(tail if subject.startswith(start) else "")
     except ValueError as error:
         raise BadRequest(f"the subject {subject} is not report.<seed>.<kind>.<namespace>.<name>") from error
 
