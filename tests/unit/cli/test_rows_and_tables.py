@@ -10,6 +10,7 @@ from gardenbus.cli.rows import seed_row, shoot_row, usage_of
 from gardenbus.cli.supervisor.picture import (
     Scene,
     ServiceRow,
+    Size,
     picture,
     plain_line,
     unplaced_lines,
@@ -184,4 +185,67 @@ def test_short_rows_are_not_stretched():
     on_terminal = rows_text(objects_table("seed", [a_seed("s1")], Context(NOW, {}), wide=False), 80)
 
     assert max(map(len, text.splitlines())) < 80
-    assert text.splitlines() == [line for line in on_terminal.splitlines() if "─" not in line]
+    assert [line.split() for line in text.splitlines()] == [
+        line.split() for line in on_terminal.splitlines() if "─" not in line
+    ]
+
+
+def a_full_scene(*, is_settled: bool = True) -> Scene:
+    """Nine seeds, eight services and thirty refusals with a long reason."""
+    reason = "none of the 9 seeds " + "fits " * 60
+    operation = {"type": "Create", "state": "Pending", "description": reason}
+    refused = [
+        a_shoot(f"a-shoot-with-a-long-name-{number:02}", status={"lastOperation": operation}) for number in range(30)
+    ]
+    return Scene(
+        title="Gardenbus",
+        services=[ServiceRow(f"scheduler-{number}", "ready", number) for number in range(8)],
+        seeds=[seed_row(a_seed(f"a-seed-in-a-far-region-{number}", shoots=12)) for number in range(9)],
+        shoots=[shoot_row(each) for each in refused],
+        news=[f"  {number}.0 s  news" for number in range(4)],
+        is_settled=is_settled,
+        more_hint="gardenbus get shoots --dir D",
+    )
+
+
+def seen(scene: Scene, columns: int, lines: int) -> list[str]:
+    console = Console(width=columns, height=lines, file=io.StringIO())
+    with console.capture() as capture:
+        console.print(picture(scene, Size(columns, lines)))
+    return capture.get().splitlines()
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (100, 30), (120, 40), (200, 80)])
+def test_the_picture_fits_the_terminal_and_cuts_no_name(columns: int, lines: int):
+    picture_lines = seen(a_full_scene(), columns, lines)
+    text = "\n".join(picture_lines)
+
+    assert len(picture_lines) <= lines
+    assert "30 shoots without a seed" in text
+    assert "garden-dev/a-shoot-with-a-long-name-00 " in text
+    assert "a-seed-in-a-far-region-8 " in text
+    assert "0/12" in text
+    rows = text.count("garden-dev/")
+    if rows < 30:
+        assert f"… and {30 - rows} more:" in text
+        assert "gardenbus get shoots --dir D" in text
+    assert sum(line.count("● scheduler-") for line in picture_lines) == 8
+
+
+def test_a_busy_landscape_fits_a_small_terminal_too():
+    busy = [shoot_row(placed(f"apollo-{number:02}", "a-seed-in-a-far-region-1")) for number in range(30)]
+
+    picture_lines = seen(a_full_scene(is_settled=False)._replace(shoots=busy), 80, 24)
+
+    assert len(picture_lines) <= 24
+    assert any("garden-dev/apollo-00 " in line and "Create Processing" in line for line in picture_lines)
+
+
+def test_nothing_is_shown_of_seeds_and_shoots_before_there_are_any():
+    starting = Scene(title="Gardenbus · starting", services=[ServiceRow("nats", "starting", 1)], seeds=[], shoots=[])
+
+    text = "\n".join(seen(starting, 80, 24))
+
+    assert "nats starting" in text
+    assert "SEED" not in text
+    assert "shoots" not in text

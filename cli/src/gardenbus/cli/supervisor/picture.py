@@ -1,12 +1,14 @@
 """The live picture of a landscape, and the plain lines in its place where there is no terminal. Pure."""
 
+import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.columns import Columns
+from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -17,6 +19,12 @@ from gardenbus.cli.rows import SeedRow, ShootRow, ShootState, usage_of
 SHOOT_ROWS = 12
 SEED_ROWS = 20
 BAR_WIDTH = 16
+TIGHT_LINES = 30
+"""Terminals with fewer lines get tables without empty lines around them, and one line of news beside refusals."""
+FRAME_LINES = 2
+FRAME_COLUMNS = 4
+HEAD_LINES = 3
+"""Of a table of shoots: its title, its columns' names, the rule (and two more where it is not tight)."""
 NEARLY_FULL = Fraction(9, 10)
 
 STATE_STYLES: Mapping[ShootState, str] = {
@@ -51,45 +59,89 @@ class Scene(NamedTuple):
     news: Sequence[str] = ()
     is_settled: bool = False
     footer: str = ""
+    more_hint: str = "gardenbus get shoots"
+    """The command that shows all shoots."""
 
 
-def picture(scene: Scene) -> RenderableType:
-    """Services, seeds with their usage, shoots by state with progress."""
-    parts: list[RenderableType] = [
-        services_line(scene.services),
-        seeds_table(scene.seeds, usage_of(scene.shoots)),
-        shoots_line(scene.shoots),
-    ]
-    if any(shoot.state in ("processing", "error", "deleting") for shoot in scene.shoots):
-        parts.append(progress_table(scene.shoots))
-    if scene.is_settled and (unplaced := unplaced_table(scene.shoots, is_brief=True)):
-        parts.append(unplaced)
-    parts += [Text(line, style="yellow") for line in scene.news]
+class Size(NamedTuple):
+    """Columns and lines of the terminal."""
+
+    columns: int
+    lines: int
+
+
+def picture(scene: Scene, size: Size | None = None) -> RenderableType:
+    """Services, seeds with their usage, shoots by state with progress; no more rows of shoots than `size` has room for.
+
+    While it starts there are neither seeds nor shoots, and no empty tables for them.
+    """
+    is_tight = size is not None and size.lines < TIGHT_LINES
+    above: list[RenderableType] = [services_line(scene.services)]
+    if scene.seeds:
+        above.append(seeds_table(scene.seeds, usage_of(scene.shoots), is_tight=is_tight))
+    if scene.seeds or scene.shoots:
+        above.append(shoots_line(scene.shoots))
+    is_busy = any(shoot.state in _BUSY for shoot in scene.shoots)
+    has_refusals = scene.is_settled and any(not shoot.seed for shoot in scene.shoots)
+    news = scene.news[-1:] if is_tight and (is_busy or has_refusals) else scene.news
+    below: list[RenderableType] = [Text(line, style="yellow") for line in news]
+    room = None if size is None else size.lines - FRAME_LINES - _lines_of([*above, *below], size.columns)
+    middle: list[RenderableType] = []
+    if is_busy:
+        middle.append(
+            progress_table(scene.shoots, rows=_rows_in(room, SHOOT_ROWS, is_tight=is_tight), is_tight=is_tight)
+        )
+        if size is not None and room is not None:
+            room -= _lines_of(middle, size.columns)
+    if has_refusals:
+        rows = _rows_in(room, None, is_tight=is_tight)
+        if unplaced := unplaced_table(
+            scene.shoots, is_brief=True, rows=rows, is_tight=is_tight, more_hint=scene.more_hint
+        ):
+            middle.append(unplaced)
+    parts = [*above, *middle, *below]
     return Panel(Group(*parts), title=scene.title, subtitle=scene.footer or None, box=box.ROUNDED, padding=(0, 1))
 
 
-def services_line(services: Sequence[ServiceRow]) -> Text:
-    """All services in one paragraph, each with its state."""
-    text = Text()
-    for service in services:
-        style = SERVICE_STYLES.get(service.state, "dim")
-        text.append("● ", style=style)
-        text.append(service.name)
-        if service.state not in ("ready", "running"):
-            text.append(f" {service.state}", style=style)
-        if service.restarts:
-            text.append(f" ↻{service.restarts}", style="yellow")
-        text.append("   ")
+_BUSY: frozenset[ShootState] = frozenset({"processing", "error", "deleting"})
+
+
+def _lines_of(parts: Sequence[RenderableType], columns: int) -> int:
+    console = Console(width=max(1, columns - FRAME_COLUMNS), file=io.StringIO())
+    return sum(len(console.render_lines(part)) for part in parts)
+
+
+def _rows_in(room: int | None, most: int | None, *, is_tight: bool) -> int | None:
+    """How many rows a table of shoots may have: what there is room for below its head, at least one."""
+    if room is None:
+        return most
+    rows = max(1, room - HEAD_LINES - (0 if is_tight else 2))
+    return rows if most is None else min(rows, most)
+
+
+def services_line(services: Sequence[ServiceRow]) -> RenderableType:
+    """All services, each with its state; a line ends between services, never between a dot and its name."""
+    return Columns([_service(service) for service in services], padding=(0, 2))
+
+
+def _service(service: ServiceRow) -> Text:
+    style = SERVICE_STYLES.get(service.state, "dim")
+    text = Text("● ", style=style, no_wrap=True)
+    text.append(service.name, style="default")
+    if service.state not in ("ready", "running"):
+        text.append(f" {service.state}", style=style)
+    if service.restarts:
+        text.append(f" ↻{service.restarts}", style="yellow")
     return text
 
 
-def seeds_table(seeds: Sequence[SeedRow], usage: Mapping[str, int]) -> Table:
-    """Seeds with readiness and used/allocatable."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+def seeds_table(seeds: Sequence[SeedRow], usage: Mapping[str, int], *, is_tight: bool = False) -> Table:
+    """Seeds with readiness and used/allocatable; the bar gives way before a name does."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=not is_tight)
     for column in ("SEED", "PROVIDER", "REGION", "GARDENLET"):
         table.add_column(column, no_wrap=True)
     table.add_column("SHOOTS", justify="right", no_wrap=True)
-    table.add_column("", width=BAR_WIDTH)
+    table.add_column("", max_width=BAR_WIDTH)
     shown = sorted(seeds)[:SEED_ROWS]
     for seed in shown:
         used = usage.get(seed.name, 0)
@@ -126,7 +178,6 @@ def bar(used: int, seed: SeedRow) -> RenderableType:
     return ProgressBar(
         total=float(seed.allocatable),
         completed=used,
-        width=BAR_WIDTH,
         complete_style="red" if is_nearly_full else "green",
         finished_style="red",
     )
@@ -142,40 +193,72 @@ def shoots_line(shoots: Sequence[ShootRow]) -> Text:
     return text
 
 
-def progress_table(shoots: Sequence[ShootRow]) -> Table:
-    """Shoots that are being worked on."""
-    table = Table(box=box.SIMPLE_HEAD, expand=True, pad_edge=False, header_style="bold")
+def progress_table(shoots: Sequence[ShootRow], *, rows: int | None = SHOOT_ROWS, is_tight: bool = False) -> Table:
+    """Shoots that are being worked on, in at most so many rows; description and bar give way before names do."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=not is_tight)
     for column in ("SHOOT", "SEED", "OPERATION"):
         table.add_column(column, no_wrap=True)
-    table.add_column("", width=BAR_WIDTH)
-    table.add_column("", ratio=1, no_wrap=True, overflow="ellipsis")
-    busy = sorted(shoot for shoot in shoots if shoot.state in ("processing", "error", "deleting"))
-    for shoot in busy[:SHOOT_ROWS]:
+    table.add_column("", max_width=BAR_WIDTH)
+    table.add_column("")
+    busy = sorted(shoot for shoot in shoots if shoot.state in _BUSY)
+    shown = _shown(busy, rows)
+    for shoot in shown:
         table.add_row(
-            f"{shoot.namespace}/{shoot.name}",
+            _name(shoot),
             shoot.seed,
             Text(f"{shoot.operation} {shoot.operation_state}".strip(), style=STATE_STYLES[shoot.state]),
-            ProgressBar(total=100, completed=shoot.progress, width=BAR_WIDTH),
-            Text(shoot.description, style="dim"),
+            ProgressBar(total=100, completed=shoot.progress),
+            _one_line(shoot.description, style="dim"),
         )
-    if len(busy) > SHOOT_ROWS:
-        table.add_row(f"… {len(busy) - SHOOT_ROWS} more", "", "", "", "")
+    if len(busy) > len(shown):
+        table.add_row(f"… {len(busy) - len(shown)} more", "", "", "", "")
     return table
 
 
-def unplaced_table(shoots: Sequence[ShootRow], *, is_brief: bool = False) -> Table | None:
-    """Shoots without a seed and why (in one line each, if brief); None when there is none."""
+def unplaced_table(
+    shoots: Sequence[ShootRow],
+    *,
+    is_brief: bool = False,
+    rows: int | None = None,
+    is_tight: bool = False,
+    more_hint: str = "gardenbus get shoots",
+) -> Table | None:
+    """Shoots without a seed and why; None when there is none.
+
+    If brief, each is one line, in at most so many rows, the last of which says how many more there are.
+    """
     unplaced = sorted(shoot for shoot in shoots if not shoot.seed)
     if not unplaced:
         return None
     table = Table(
-        title=f"{len(unplaced)} shoots without a seed", title_justify="left", box=box.SIMPLE_HEAD, header_style="bold"
+        title=f"{len(unplaced)} shoots without a seed",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        header_style="bold",
+        show_edge=not is_tight,
     )
     table.add_column("SHOOT", no_wrap=True)
-    table.add_column("WHY", overflow="ellipsis" if is_brief else "fold", no_wrap=is_brief)
-    for shoot in unplaced:
-        table.add_row(f"{shoot.namespace}/{shoot.name}", _why(shoot))
+    table.add_column("WHY", overflow="ellipsis" if is_brief else "fold")
+    shown = _shown(unplaced, rows)
+    for shoot in shown:
+        table.add_row(_name(shoot), _one_line(_why(shoot)) if is_brief else Text(_why(shoot)))
+    if len(unplaced) > len(shown):
+        table.add_row(f"… and {len(unplaced) - len(shown)} more:", _one_line(more_hint))
     return table
+
+
+def _shown(shoots: Sequence[ShootRow], rows: int | None) -> Sequence[ShootRow]:
+    """As many as fit, with the last row left for the number of the others."""
+    return shoots if rows is None or len(shoots) <= rows else shoots[: rows - 1]
+
+
+def _name(shoot: ShootRow) -> str:
+    return f"{shoot.namespace}/{shoot.name}"
+
+
+def _one_line(text: str, style: str = "") -> Text:
+    return Text(" ".join(text.split()), style=style, no_wrap=True, overflow="ellipsis")
 
 
 def unplaced_lines(shoots: Sequence[ShootRow]) -> list[str]:

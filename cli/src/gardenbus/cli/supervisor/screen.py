@@ -10,7 +10,7 @@ from rich.text import Text
 
 from gardenbus.cli.output import console, show, show_lines
 from gardenbus.cli.rows import ShootRow
-from gardenbus.cli.supervisor.picture import Scene, picture, plain_line, unplaced_lines, unplaced_table
+from gardenbus.cli.supervisor.picture import Scene, Size, picture, plain_line, unplaced_lines, unplaced_table
 
 PLAIN_SECONDS = 2.0
 NEWS_LINES = 4
@@ -43,7 +43,8 @@ class Screen:
     def draw(self, scene: Scene) -> None:
         """Show how things stand."""
         if self._live is not None:
-            self._live.update(picture(scene._replace(news=list(self.news))), refresh=True)
+            size = Size(console.width, console.height)
+            self._live.update(picture(scene._replace(news=list(self.news)), size), refresh=True)
             return
         line = plain_line(scene)
         if line != self._last_line and time.monotonic() - self._drawn_at >= PLAIN_SECONDS:

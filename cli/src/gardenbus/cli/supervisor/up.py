@@ -12,7 +12,7 @@ from gardenbus.cli.client import Answer, ApiClient, Where, connected
 from gardenbus.cli.documents import chunks, title
 from gardenbus.cli.mirror import Mirror
 from gardenbus.cli.output import Exit, say_error, say_refusal
-from gardenbus.cli.supervisor.directory import DirectoryUnwritable, LandscapeInUse
+from gardenbus.cli.supervisor.directory import DirectoryUnwritable, LandscapeInUse, directory_option
 from gardenbus.cli.supervisor.landscape import EmbeddedLandscape, StartFailed, UpOptions
 from gardenbus.cli.supervisor.leftovers import end_leftovers
 from gardenbus.cli.supervisor.picture import Scene, ServiceRow
@@ -172,6 +172,7 @@ class Up:
             shoots=list(mirror.shoots.values()) if mirror else [],
             is_settled=self._phase == "settled",
             footer="Ctrl-C stops everything",
+            more_hint=f"gardenbus get shoots{directory_option(self._options.directory)}",
         )
 
 
