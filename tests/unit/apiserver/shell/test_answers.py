@@ -3,9 +3,10 @@
 import hashlib
 
 import msgspec
+import pytest
 
 from gardenbus.apiserver.answers import answered, answered_together, reason_of, refused, rejection, single_line
-from gardenbus.common.errors import FieldProblem, InvalidResource, NotFound
+from gardenbus.common.errors import BadRequest, FieldProblem, InvalidResource, NotFound
 
 
 def test_an_answer_carries_its_result_and_warnings() -> None:
@@ -30,6 +31,25 @@ def test_a_refusal_names_each_field() -> None:
             "details": [{"field": "spec.region", "message": "is required"}],
         },
     }
+
+
+@pytest.mark.parametrize(
+    ("message", "field"),
+    [
+        ("metadata.name: is needed: give the object a name", "metadata.name"),
+        ("document 2: spec.x[0].y: given twice: keep one", "spec.x[0].y"),
+        ("metadata.annotations[confirmation.gardener.cloud/deletion]: a Shoot is deleted only after", None),
+        ("kind: 'foo' is not known here", "kind"),
+        ("not UTF-8: byte 0", ""),
+        ("seed aws: shoots are scheduled on it", ""),
+        ("nested deeper than 64 levels", ""),
+    ],
+)
+def test_a_message_that_begins_with_a_field_names_it(message: str, field: str | None) -> None:
+    details = msgspec.json.decode(refused(BadRequest(message)).encoded())["error"]["details"]
+    expected = message.partition(": ")[0] if field is None else field
+    assert [detail["field"] for detail in details] == ([expected] if expected else [])
+    assert all(detail["message"] and detail["message"] in message for detail in details)
 
 
 def test_several_documents_are_ok_only_if_all_are() -> None:

@@ -6,12 +6,13 @@ Answers to writes also have `outcome`: `created`, `configured`, `unchanged`, `de
 """
 
 import hashlib
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from gardenbus.common.errors import GardenbusError, InvalidResource
+from gardenbus.common.errors import FieldProblem, GardenbusError, InvalidResource
 from gardenbus.common.ports.bus import Message
 from gardenbus.common.resources.document import encode
 from gardenbus.common.resources.keys import Header
@@ -21,6 +22,9 @@ REJECTED_BODY_LIMIT = 64 * 1024
 
 REASON_LIMIT = 1024
 """Bytes of a reason in a header; servers and clients refuse long header blocks."""
+
+
+_FIELD_FIRST = re.compile(r"(?:document \d+: )?(?P<field>[A-Za-z][\w-]*(?:[.\[][^\s:]*)?): (?P<problem>.+)", re.DOTALL)
 
 
 class Answer(msgspec.Struct, omit_defaults=True):
@@ -48,14 +52,19 @@ def refused(error: GardenbusError, warnings: Sequence[str] = ()) -> Answer:
 
 
 def error_value(error: GardenbusError) -> dict[str, Any]:
-    """An error as answers carry it."""
-    problems = error.problems if isinstance(error, InvalidResource) else ()
+    """An error as answers carry it. A message that begins with a field's path names that field."""
+    problems = error.problems if isinstance(error, InvalidResource) else _named_field(error.message)
     return {
         "code": error.code,
         "reason": error.reason,
         "message": error.message,
         "details": [{"field": problem.field, "message": problem.message} for problem in problems],
     }
+
+
+def _named_field(message: str) -> tuple[FieldProblem, ...]:
+    found = _FIELD_FIRST.fullmatch(message)
+    return (FieldProblem(found["field"], found["problem"]),) if found else ()
 
 
 def answered_together(answers: Sequence[Answer]) -> Answer:
