@@ -82,6 +82,26 @@ async def test_an_old_report_after_a_newer_one_changes_nothing(idle_apiserver: A
     assert (await status_of(idle_apiserver))["lastOperation"] == {"progress": 90}
 
 
+async def test_a_redelivered_registration_does_not_raise_a_seed_that_was_removed(idle_apiserver: Apiserver) -> None:
+    bus = await idle_apiserver.start()
+    await idle_apiserver.ask("apply", a_project())
+    await idle_apiserver.contexts.pop().close()
+    queue = await bus.work_queue(
+        idle_apiserver.subjects.stream("REPORTS"), "apiserver", f"{idle_apiserver.subjects.prefix}.report.>"
+    )
+    await idle_apiserver.report("aws-eu1", SEED, a_seed(ready=False), verb="apply")
+    (held,) = await queue.fetch(1, 5)
+    await held.release()
+    await idle_apiserver.start()
+    await idle_apiserver.until_taken()
+    assert await idle_apiserver.kit.store.get(SEED) is None
+    assert await idle_apiserver.rejected() == []
+
+    await idle_apiserver.report("aws-eu1", SEED, a_seed(ready=False), verb="apply")
+    await idle_apiserver.until_taken()
+    assert await idle_apiserver.kit.store.get(SEED) is not None
+
+
 async def test_a_replaced_gardenlet_is_not_heard_any_more(placed: Apiserver) -> None:
     await reported(placed, {"technicalID": "new"}, fence="100.7")
     await reported(placed, {"technicalID": "old"}, fence="100.6")
