@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -158,3 +160,19 @@ def test_configurations_among_manifests_are_said_to_be_for_up(tmp_path: Path):
 
     assert result.exit_code == 2
     assert "left out 1 GardenletConfiguration: it is for `gardenbus up -f`" in result.stderr
+
+
+def test_the_version_is_told():
+    result = runner.invoke(app, ["--version"])
+
+    assert result.exit_code == 0
+    assert result.stdout.startswith("gardenbus 0.")
+
+
+def test_no_service_and_no_http_client_is_imported_before_a_command_needs_it():
+    heavy = ("aiohttp", "gardenbus.apiserver", "gardenbus.scheduler", "gardenbus.gardenlet", "nats", "redis")
+    program = f"import sys, gardenbus.cli.main; print([name for name in {heavy!r} if name in sys.modules])"
+
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert said.stdout == "[]\n"

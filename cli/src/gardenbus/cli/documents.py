@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, TypeGuard
 
 import msgspec
 
-from gardenbus.apiserver.decide.manifests import LARGEST_MESSAGE, parse
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.resources.document import Document, encode
 
@@ -62,18 +61,20 @@ def read_files(paths: Iterable[Path]) -> list[Document]:
 
     Raises BadRequest, naming the file, for what cannot be read.
     """
+    from gardenbus.apiserver.decide.manifests import LARGEST_MESSAGE, parse  # noqa: PLC0415  `get` reads no manifests
+
     documents: list[Document] = []
     for path, body in read_bodies(paths):
         if not body.strip():
             continue
         try:
-            documents += [document for part in parts_of(body) for document in parse(part)]
+            documents += [document for part in parts_of(body, LARGEST_MESSAGE) for document in parse(part)]
         except BadRequest as error:
             raise BadRequest(f"{path}: {error.message}") from error
     return documents
 
 
-def parts_of(body: bytes, largest: int = LARGEST_MESSAGE) -> Iterator[bytes]:
+def parts_of(body: bytes, largest: int) -> Iterator[bytes]:
     """A file in parts that can be read one by one: whole, or cut between its YAML documents, or entry by entry.
 
     A JSON file that is too large must be a List.

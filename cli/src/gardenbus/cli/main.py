@@ -1,6 +1,8 @@
 """The gardenbus command: what commands there are. Each is a function in `commands`."""
 
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
@@ -9,7 +11,6 @@ from gardenbus.cli.output import Exit
 
 app = typer.Typer(
     name="gardenbus",
-    help="Gardener's scheduling and seed management as services on NATS JetStream and Redis.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -25,6 +26,23 @@ for command in (news.events, news.watch):
 app.command(rich_help_panel="Decisions")(decisions.explain)
 app.command("simulate", rich_help_panel="Decisions")(decisions.simulate_command)
 app.command(rich_help_panel="Decisions")(decisions.top)
+
+
+def _show_version(is_asked: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value
+    if is_asked:
+        typer.echo(f"gardenbus {version('gardenbus-cli')}")
+        raise typer.Exit(Exit.DONE)
+
+
+@app.callback()
+def options(
+    *,
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Show the version and end.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Gardener's scheduling and seed management as services on NATS JetStream and Redis."""
+    del show_version  # its callback did it
 
 
 def main() -> None:

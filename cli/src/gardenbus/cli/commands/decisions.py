@@ -5,7 +5,7 @@ import contextlib
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -34,7 +34,9 @@ from gardenbus.cli.output import (
 from gardenbus.cli.rows import usage_of
 from gardenbus.cli.supervisor.picture import seeds_table, shoots_line
 from gardenbus.common.errors import BadRequest, SettingsInvalid
-from gardenbus.scheduler.simulate import SimulatedPlacement, simulate
+
+if TYPE_CHECKING:
+    from gardenbus.scheduler.simulate import SimulatedPlacement
 
 MIRROR_SECONDS = 10.0
 
@@ -132,6 +134,7 @@ def simulate_command(
     """
     from gardenbus.cli.ready_seeds import strategy_in, with_ready_seeds  # noqa: PLC0415  as below
     from gardenbus.scheduler.app import load_filters  # noqa: PLC0415  half a second that other commands need not pay
+    from gardenbus.scheduler.simulate import simulate  # noqa: PLC0415  as above
 
     with exit_codes():
         try:
@@ -145,7 +148,7 @@ def simulate_command(
             _print_placements(file, simulate(with_ready_seeds(documents), str(chosen), filters), output)
 
 
-def _print_placements(file: Path, placements: list[SimulatedPlacement], output: Format) -> None:
+def _print_placements(file: Path, placements: "list[SimulatedPlacement]", output: Format) -> None:
     if output in (Format.JSON, Format.YAML):
         landscape = msgspec.to_builtins({"landscape": str(file), "placements": placements})
         if output is Format.YAML:

@@ -1,10 +1,13 @@
-"""`up`, `down`, `status`: the embedded landscape."""
+"""`up`, `down`, `status`: the embedded landscape.
+
+What only these commands need (the services' own readers, an HTTP client) is imported when they are called: `get` is
+not to wait for it.
+"""
 
 import asyncio
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import aiohttp
 import msgspec
 import typer
 from rich import box
@@ -15,23 +18,20 @@ from gardenbus.cli.client import check_nats_url
 from gardenbus.cli.commands.options import Directory, Output
 from gardenbus.cli.documents import read_files, sort_out
 from gardenbus.cli.output import Exit, Format, exit_codes, say_error, show, show_document, show_lines
-from gardenbus.cli.supervisor.configurations import check_configurations
-from gardenbus.cli.supervisor.detached import DetachFailed, start_detached, stop_supervisor
 from gardenbus.cli.supervisor.directory import (
     DEFAULT_DIRECTORY,
     DirectoryUnwritable,
     LandscapeDirectory,
     LandscapeFile,
     LandscapeInUse,
-    ServiceEntry,
     directory_option,
 )
 from gardenbus.cli.supervisor.external import check_redis_url
-from gardenbus.cli.supervisor.landscape import UpOptions
 from gardenbus.cli.supervisor.picture import SERVICE_STYLES, ServiceRow
 from gardenbus.cli.supervisor.plan import parse_replicas
-from gardenbus.cli.supervisor.processes import is_alive
-from gardenbus.cli.supervisor.up import run_up
+
+if TYPE_CHECKING:
+    from gardenbus.cli.supervisor.landscape import UpOptions
 
 
 def up(  # noqa: PLR0913 - one parameter an option
@@ -54,6 +54,10 @@ def up(  # noqa: PLR0913 - one parameter an option
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
 ) -> None:
     """Start a landscape: NATS, Redis and all services as child processes, state below --dir."""
+    from gardenbus.cli.supervisor.configurations import check_configurations  # noqa: PLC0415
+    from gardenbus.cli.supervisor.landscape import UpOptions  # noqa: PLC0415
+    from gardenbus.cli.supervisor.up import run_up  # noqa: PLC0415
+
     try:
         counts = parse_replicas(replicas or [])
     except ValueError as error:
@@ -82,7 +86,9 @@ def up(  # noqa: PLR0913 - one parameter an option
     raise typer.Exit(run_up(options, exit_when_settled=exit_when_settled))
 
 
-def _detached(options: UpOptions, files: list[Path]) -> None:
+def _detached(options: "UpOptions", files: list[Path]) -> None:
+    from gardenbus.cli.supervisor.detached import DetachFailed, start_detached  # noqa: PLC0415
+
     directory = LandscapeDirectory(options.directory)
     if (pid := directory.supervisor()) is not None:
         say_error(str(LandscapeInUse(directory.path, pid)))
@@ -99,7 +105,7 @@ def _detached(options: UpOptions, files: list[Path]) -> None:
     show_lines([f"{len(landscape.services)} processes are up; NATS {landscape.nats_url}, stop with: {stop}"])
 
 
-def up_arguments(options: UpOptions, files: list[Path]) -> list[str]:
+def up_arguments(options: "UpOptions", files: list[Path]) -> list[str]:
     """The command line of the same `up`, not detached."""
     valued = {
         "--nats-url": options.nats_url,
@@ -121,6 +127,8 @@ def up_arguments(options: UpOptions, files: list[Path]) -> list[str]:
 
 def down(*, directory: Directory = None) -> None:
     """Stop the landscape of a directory; its state stays."""
+    from gardenbus.cli.supervisor.detached import stop_supervisor  # noqa: PLC0415
+
     place = LandscapeDirectory(directory or DEFAULT_DIRECTORY)
     was_running = stop_supervisor(place)
     show_lines([f"{place.path}: {'stopped' if was_running else 'nothing was running'}"])
@@ -128,48 +136,21 @@ def down(*, directory: Directory = None) -> None:
 
 def status(*, directory: Directory = None, output: Output = Format.TABLE) -> None:
     """Show the processes of a landscape and their health; exit code 3 when it is not up."""
+    from gardenbus.cli.supervisor.health import service_rows  # noqa: PLC0415
+
     place = LandscapeDirectory(directory or DEFAULT_DIRECTORY)
     landscape = place.read()
     if landscape is None:
         say_error(f"no landscape in {place.path}: start one with `gardenbus up{directory_option(place.path)}`")
         raise typer.Exit(Exit.OUT_OF_REACH)
     is_supervised = place.supervisor() is not None
-    rows = asyncio.run(_service_rows(landscape))
+    rows = asyncio.run(service_rows(landscape))
     _print_status(landscape, rows, output, is_supervised=is_supervised)
     if not is_supervised:
         say_error(f"nobody looks after {place.path} (state: {landscape.state})")
         raise typer.Exit(Exit.OUT_OF_REACH)
     if any(row.state not in ("ready", "external") for row in rows):
         raise typer.Exit(Exit.REFUSED)
-
-
-async def _service_rows(landscape: LandscapeFile) -> list[ServiceRow]:
-    timeout = aiohttp.ClientTimeout(total=2.0)
-    rows: list[ServiceRow] = []
-    async with aiohttp.ClientSession(timeout=timeout) as session:
-        for entry in landscape.services:
-            state, trouble = _state(landscape, entry), ""
-            if state == "ready" and entry.health_url is not None:
-                state, trouble = await _health(session, entry.name, entry.health_url)
-            rows.append(ServiceRow(entry.name, state, entry.pid, 0, trouble))
-    return rows
-
-
-def _state(landscape: LandscapeFile, entry: ServiceEntry) -> str:
-    """`external` for a server that `up` was told to use, `down`, or `ready` as far as its process goes."""
-    if entry.pid is None:
-        return "external" if entry.name in ("nats", "redis") and landscape.state == "ready" else "down"
-    return "ready" if is_alive(entry.pid) else "down"
-
-
-async def _health(session: aiohttp.ClientSession, name: str, url: str) -> tuple[str, str]:
-    try:
-        async with session.get(url + ("/healthz" if name == "nats" else "/readyz")) as response:
-            if response.ok:
-                return "ready", ""
-            return "not ready", (await response.text())[:200]
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        return "down", type(error).__name__
 
 
 def _print_status(landscape: LandscapeFile, rows: list[ServiceRow], output: Format, *, is_supervised: bool) -> None:
