@@ -108,7 +108,7 @@ async def test_servers_that_are_not_there_are_named_at_once():
         mute.bind(("127.0.0.1", 0))
         mute.listen()
         began = time.monotonic()
-        with pytest.raises(Unavailable, match=r"no Redis at redis://127\.0\.0\.1:1/0: "):
+        with pytest.raises(Unavailable, match=r"no Redis at redis://127\.0\.0\.1:1/0: Connection refused"):
             await probe_servers(None, "redis://me:secret@127.0.0.1:1/0")
         with pytest.raises(Unavailable, match=r"no NATS at nats://127.*: no answer within"):
             await probe_servers(f"nats://127.0.0.1:{mute.getsockname()[1]}", None)
@@ -119,3 +119,10 @@ def test_hints_name_the_directory_unless_it_is_the_default(tmp_path: Path):
     assert directory_option(Path(".gardenbus")) == ""
     assert directory_option(tmp_path / "a b") == f" --dir '{tmp_path / 'a b'}'"
     assert str(LandscapeInUse(tmp_path, 7)).endswith(f"gardenbus down --dir {tmp_path}")
+
+
+def test_a_start_in_the_background_that_failed_says_why_and_nothing_else(tmp_path: Path):
+    result = runner.invoke(app, ["up", "--dir", str(tmp_path / "d"), "--nats-url", "nats://127.0.0.1:1", "--detach"])
+
+    assert result.exit_code == 3
+    assert result.stderr == "gardenbus: no NATS at nats://127.0.0.1:1: Connection refused\n"

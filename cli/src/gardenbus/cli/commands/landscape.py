@@ -96,7 +96,7 @@ def _detached(options: "UpOptions", files: list[Path]) -> None:
     try:
         landscape = start_detached(directory, up_arguments(options, files))
     except DetachFailed as error:
-        say_error(str(error).removeprefix("gardenbus: "))
+        say_error(str(error))
         raise typer.Exit(error.code if error.code > 0 else Exit.REFUSED) from error
     except DirectoryUnwritable as error:
         say_error(str(error))

@@ -14,6 +14,8 @@ from gardenbus.cli.supervisor.leftovers import end_leftovers
 READY_SECONDS = 90.0
 DOWN_SECONDS = 30.0
 LOOK_SECONDS = 0.05
+COMPLAINT = "gardenbus: "
+"""How `output.say_error` begins a line."""
 
 
 class DetachFailed(Exception):
@@ -72,4 +74,7 @@ def stop_supervisor(directory: LandscapeDirectory) -> bool:
 
 
 def _last_words(log: Path, lines: int = 10) -> str:
-    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+    """What it said of its errors; if nothing, the end of its log."""
+    said = log.read_text(errors="replace").splitlines()
+    complaints = [line.removeprefix(COMPLAINT) for line in said if line.startswith(COMPLAINT)]
+    return "\n".join((complaints or said)[-lines:])

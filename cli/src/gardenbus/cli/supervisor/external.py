@@ -1,6 +1,7 @@
 """Servers that `up` is told to use: whether their addresses are any, and whether somebody is there."""
 
 import asyncio
+import os
 from urllib.parse import urlsplit
 
 from gardenbus.common.errors import BadRequest, Unavailable
@@ -55,5 +56,5 @@ async def _trouble(url: str, default_port: int, hello: bytes) -> str:
     except TimeoutError:
         return f"no answer within {PROBE_SECONDS:g} s"
     except OSError as error:
-        return error.strerror or str(error)
+        return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
     return ""
