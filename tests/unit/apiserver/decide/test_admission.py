@@ -330,6 +330,34 @@ class TestPlacement:
             with pytest.raises(InvalidResource, match=r"^spec\.seedSelector"):
                 admit(merged(old, {"spec": {"seedSelector": selector}}), old, facts)
 
+    def test_a_placed_shoots_control_plane_changes_as_far_as_its_seed_goes(self) -> None:
+        old = a_shoot(spec={"seedName": "aws-eu1"})
+        zonal = merged(old, {"spec": {"controlPlane": {"highAvailability": {"failureTolerance": {"type": "zone"}}}}})
+        pinned = merged(old, {"spec": {"controlPlane": {"zones": ["eu-west-1a"]}}})
+        for changed in (zonal, pinned):
+            assert facts_needed(changed, old) == [ObjectQuery(ObjectKey("seed", "", "aws-eu1"))]
+            admit(changed, old, facts_of(a_seed()))
+            with pytest.raises(InvalidResource, match=r"^spec\.controlPlane: seed aws-eu1"):
+                admit(changed, old, facts_of(a_seed(spec={"provider": {"zones": ["x", "y"]}})))
+
+    def test_a_placed_shoot_keeps_to_its_profile_and_what_is_derived_of_it(self) -> None:
+        old = a_shoot(spec={"seedName": "aws-eu1"})
+        own = {"kind": "NamespacedCloudProfile", "name": "own"}
+        derived = merged(old, {"spec": {"cloudProfile": own}})
+        key = ObjectKey("namespacedcloudprofile", "garden-dev", "own")
+        aws = ObjectQuery(ObjectKey("cloudprofile", "", "aws"))
+        assert facts_needed(derived, old) == [ObjectQuery(key), aws]
+        admit(derived, old, facts_of(a_cloudprofile(), a_namespaced_cloudprofile()))
+        admit(old, derived, facts_of(a_cloudprofile(), a_namespaced_cloudprofile()))
+        stranger = a_namespaced_cloudprofile(spec={"parent": {"name": "gcp"}})
+        for known in (facts_of(a_cloudprofile(), stranger), facts_of(a_cloudprofile())):
+            with pytest.raises(InvalidResource, match=r"^spec\.cloudProfile: a placed shoot keeps to cloudprofile aws"):
+                admit(derived, old, known)
+        elsewhere = merged(old, {"spec": {"cloudProfile": {"name": "gcp"}}})
+        with pytest.raises(InvalidResource, match=r"^spec\.cloudProfile"):
+            admit(elsewhere, old, facts_of(a_cloudprofile(), a_cloudprofile("gcp")))
+        admit(merged(elsewhere, {"spec": {"seedName": None}}), a_shoot(), Facts())
+
 
 class TestFinalizer:
     def test_it_is_kept_until_the_control_plane_is_gone(self) -> None:

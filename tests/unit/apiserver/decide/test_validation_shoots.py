@@ -149,6 +149,7 @@ def test_a_spec_is_a_mapping(spec: Any) -> None:
         ({"region": "eu-central-1"}, "spec.region"),
         ({"provider": {"type": "gcp"}}, "spec.provider.type"),
         ({"exposureClassName": "other"}, "spec.exposureClassName"),
+        ({"exposureClassName": None}, "spec.exposureClassName"),
         ({"seedName": "there"}, "spec.seedName"),
     ],
 )
@@ -158,6 +159,10 @@ def test_some_fields_stay_for_ever(change: Document, field: str) -> None:
     assert field in problems_of(merged(old, {"spec": change}), old)
 
 
+def test_an_exposure_class_is_named_when_the_shoot_is_made_or_never() -> None:
+    assert "spec.exposureClassName" in problems_of(a_shoot(spec={"exposureClassName": "internet"}), a_shoot())
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [
@@ -165,12 +170,16 @@ def test_some_fields_stay_for_ever(change: Document, field: str) -> None:
         ({"seedName": None}, "spec.seedName"),
         ({"networking": {"pods": "100.128.0.0/11"}}, "spec.networking.pods"),
         ({"networking": None}, "spec.networking.services"),
+        ({"dns": {"domain": "other.example.com"}}, "spec.dns.domain"),
+        ({"dns": None}, "spec.dns.domain"),
         ({"controlPlane": None}, "spec.controlPlane.highAvailability.failureTolerance.type"),
     ],
 )
 def test_others_stay_once_the_shoot_is_placed(change: Document, field: str) -> None:
     zonal = {"highAvailability": {"failureTolerance": {"type": "zone"}}}
-    placed = a_shoot(spec={"seedName": "here", "controlPlane": zonal})
+    placed = a_shoot(spec={"seedName": "here", "controlPlane": zonal, "dns": {"domain": "a.example.com"}})
+    validate(placed, placed)
+    validate(placed, a_shoot(spec={"seedName": "here"}))
     assert field in problems_of(merged(placed, {"spec": change}), placed)
 
 

@@ -9,14 +9,19 @@ from typing import Any
 import msgspec
 
 from gardenbus.apiserver.decide.annotations import CONFIRMATION, is_confirmed, with_confirmer, with_creator
-from gardenbus.apiserver.decide.binding import admit_binding, selector_problems, settled_with_seed
+from gardenbus.apiserver.decide.binding import (
+    admit_binding,
+    control_plane_problems,
+    selector_problems,
+    settled_with_seed,
+)
 from gardenbus.apiserver.decide.defaults import with_defaults
 from gardenbus.apiserver.decide.prescriptions import (
     entries,
     with_exposure_class,
     with_tolerations,
 )
-from gardenbus.apiserver.decide.profiles import parent_key, profile_key, profile_spec_of, with_parent
+from gardenbus.apiserver.decide.profiles import is_of_one_parent, parent_key, profile_key, profile_spec_of, with_parent
 from gardenbus.apiserver.decide.tolerating import (
     admit_tolerations,
     asks_project,
@@ -160,10 +165,14 @@ def _facts_of_shoot(shoot: Document, old: Document | None) -> Sequence[FactQuery
         queries.append(ProjectQuery(namespace))
     if (old is None or selects or tolerates) and (name := _text(spec.get("exposureClassName"))):
         queries.append(ObjectQuery(ObjectKey("exposureclass", "", name)))
-    if (places or selects) and (name := _text(spec.get("seedName"))):
+    reshapes = spec.get("controlPlane") != before.get("controlPlane")
+    if (places or selects or reshapes) and (name := _text(spec.get("seedName"))):
         queries.append(ObjectQuery(ObjectKey("seed", "", name)))
-    if places and (key := profile_key(shoot)):
+    key, key_before = profile_key(shoot), profile_key(old or {})
+    if places and key:
         queries.append(ObjectQuery(key))
+    elif spec.get("seedName") and key != key_before:
+        queries += [ObjectQuery(profile) for profile in (key, key_before) if profile is not None]
     return queries
 
 
@@ -242,8 +251,15 @@ def _admit_shoot(shoot: Document, old: Document | None, facts: Facts) -> None:
         key = profile_key(shoot)
         profile = facts.objects.get(key) if key else None
         admit_binding(shoot, seed, project=project, profile_spec=profile_spec_of(profile))
-    elif spec.get("seedSelector") != before.get("seedSelector") and seed is not None:
+        return
+    if seed is not None and spec.get("seedSelector") != before.get("seedSelector"):
         _admit_selector(shoot, seed)
+    if seed is not None and spec.get("controlPlane") != before.get("controlPlane"):
+        _admit_control_plane(shoot, seed)
+    key, key_before = profile_key(shoot), profile_key(old or {})
+    if key != key_before and not is_of_one_parent(key, key_before, facts.objects):
+        message = f"a placed shoot keeps to {key_before} and what is derived of it, and {key} is not"
+        raise InvalidResource(f"spec.cloudProfile: {message}", (FieldProblem("spec.cloudProfile", message),))
 
 
 def _keep_finalizer(shoot: Document, old: Document) -> None:
@@ -266,6 +282,14 @@ def _admit_selector(shoot: Document, seed: Document) -> None:
     if problems:
         field_problems = tuple(FieldProblem("spec.seedSelector", problem) for problem in problems)
         raise InvalidResource(f"spec.seedSelector: {'; '.join(problems)}", field_problems)
+
+
+def _admit_control_plane(shoot: Document, seed: Document) -> None:
+    """Once placed, a shoot's control plane may change as far as its seed can host it."""
+    on = Seed.from_document(seed)
+    if problems := list(control_plane_problems(Shoot.from_document(shoot), on)):
+        message = f"seed {on.name}: {'; '.join(problems)}"
+        raise InvalidResource(f"spec.controlPlane: {message}", (FieldProblem("spec.controlPlane", message),))
 
 
 def _refuse_reference(field: str, key: ObjectKey) -> None:

@@ -76,6 +76,16 @@ def provider_type_problems(selector: SeedSelector, seed: Seed) -> Iterator[str]:
         yield f"its provider type {seed.spec.provider.type} is none of those that the shoot selects ({allowed})"
 
 
+def control_plane_problems(shoot: Shoot, seed: Seed) -> Iterator[str]:
+    """Why the seed cannot host a control plane as the shoot wants it."""
+    zones = seed.spec.provider.zones
+    if shoot.is_zonal and (problem := zonal_problem(zones)):
+        yield problem
+    pinned = shoot.spec.control_plane.zones if shoot.spec.control_plane else ()
+    if absent := [zone for zone in pinned if zone not in zones]:
+        yield f"it does not have the control plane's zones {', '.join(absent)}"
+
+
 def _reasons(
     shoot: Shoot, seed_document: Document, project: Document | None, profile_spec: Document | None
 ) -> Iterator[str]:
@@ -92,12 +102,7 @@ def _reasons(
     yield from _profile_problems(profile_spec, seed)
     if shoot.spec.seed_selector is not None:
         yield from provider_type_problems(shoot.spec.seed_selector, seed)
-    zones = seed.spec.provider.zones
-    if shoot.is_zonal and (problem := zonal_problem(zones)):
-        yield problem
-    pinned = shoot.spec.control_plane.zones if shoot.spec.control_plane else ()
-    if absent := [zone for zone in pinned if zone not in zones]:
-        yield f"it does not have the control plane's zones {', '.join(absent)}"
+    yield from control_plane_problems(shoot, seed)
     yield from _network_problems(shoot, seed)
     yield from _domain_problems(shoot, seed, project)
 

@@ -1,6 +1,7 @@
 """Which profile a shoot names, and a NamespacedCloudProfile merged with its parent."""
 
 import copy
+from collections.abc import Mapping
 from typing import Any, cast
 
 from gardenbus.common.resources.document import Document, section
@@ -17,6 +18,19 @@ def profile_key(shoot: Document) -> ObjectKey | None:
     if reference.get("name") and reference.get("kind") == "NamespacedCloudProfile":
         return ObjectKey("namespacedcloudprofile", str(section(shoot, "metadata").get("namespace") or ""), name)
     return ObjectKey("cloudprofile", "", name)
+
+
+def is_of_one_parent(one: ObjectKey | None, other: ObjectKey | None, known: Mapping[ObjectKey, Document]) -> bool:
+    """Whether two profiles are the same CloudProfile at their root; one that is not known has none."""
+    root = _root(one, known)
+    return root is not None and root == _root(other, known)
+
+
+def _root(key: ObjectKey | None, known: Mapping[ObjectKey, Document]) -> ObjectKey | None:
+    if key is None or key.kind == "cloudprofile":
+        return key
+    profile = known.get(key)
+    return parent_key(profile) if profile is not None else None
 
 
 def profile_spec_of(profile: Document | None) -> Document | None:

@@ -124,7 +124,9 @@ def _check_immutable(spec: Place, old: Document) -> None:
     scheduler = "a shoot keeps the scheduler that it was made for"
     spec.same_as(old, "schedulerName", scheduler)
     spec.same_as(old, "region", "make a new shoot there")
-    spec.same_as(old, "exposureClassName", "its control plane is exposed that way already")
+    exposure_class, before_class = spec.content.get("exposureClassName") or "", old.get("exposureClassName") or ""
+    if exposure_class != before_class:
+        spec.note("exposureClassName", "is set once, when the shoot is made: what its class prescribes is merged then")
     if provider := spec.section("provider"):
         provider.same_as(section(old, "provider"), "type", "make a new shoot there")
     if before:
@@ -136,6 +138,8 @@ def _check_immutable_once_placed(spec: Place, old: Document) -> None:
     networking = spec.section("networking") or Place({}, spec.at("networking"), spec.notebook)
     for field in ("nodes", "pods", "services"):
         networking.same_as(section(old, "networking"), field, placed)
+    dns = spec.section("dns") or Place({}, spec.at("dns"), spec.notebook)
+    dns.same_as(section(old, "dns"), "domain", "its API server is reached there")
     tolerance = spec.nested("controlPlane", "highAvailability", "failureTolerance")
     before = section(old, "controlPlane", "highAvailability", "failureTolerance")
     if before.get("type"):
