@@ -196,6 +196,8 @@ async def test_heartbeats_are_read_from_the_bus(apiserver: Apiserver) -> None:
     lease = {"kind": "Lease", "metadata": {"name": "aws"}, "spec": {"holderIdentity": "aws"}}
     await apiserver.publish("lease.aws", lease)
 
+    await apiserver.publish("lease._canary", {"kind": "Lease", "metadata": {"name": "_canary"}})
+
     assert await apiserver.ask("get.lease.gardener-system-seed-lease.aws") == lease
     assert (await apiserver.ask("list.lease.gardener-system-seed-lease"))["items"] == [lease]
     assert (await apiserver.refusal("get.lease.gardener-system-seed-lease.none"))["code"] == 404

@@ -258,6 +258,32 @@ async def test_a_project_is_found_by_its_namespace_even_when_it_has_just_come(de
     assert written.stored.document()["spec"]["tolerations"] == [{"key": "special"}]
 
 
+async def test_what_was_meant_for_an_object_that_is_gone_is_not_done_to_its_successor(desk: Desk) -> None:
+    first = (await desk.apply(a_shoot(metadata=CONFIRMED))).stored
+    assert first is not None
+    await desk.delete(APOLLO)
+    manifest = a_shoot(metadata={**CONFIRMED, "uid": first.uid})
+    assert (await desk.apply(manifest)).outcome == "created"
+
+    with pytest.raises(StaleVersion, match=r"metadata\.uid"):
+        await desk.apply(manifest)
+    with pytest.raises(StaleVersion, match=r"metadata\.uid"):
+        await desk.patch(APOLLO, {"metadata": {"uid": first.uid, "labels": {"a": "b"}}})
+    uid = (await desk.now()).uid
+    assert (await desk.patch(APOLLO, {"metadata": {"uid": uid, "labels": {"a": "b"}}})).outcome == "configured"
+
+
+async def test_nobody_takes_hold_of_what_is_being_deleted(desk: Desk) -> None:
+    held = {**CONFIRMED, "finalizers": ["example.org/one", "example.org/two"]}
+    await desk.apply(a_shoot(metadata=held))
+    assert (await desk.delete(APOLLO)).outcome == "deleting"
+
+    with pytest.raises(InvalidResource, match="finalizers: none can be added"):
+        await desk.patch(APOLLO, {"metadata": {"finalizers": ["example.org/one", "example.org/three"]}})
+    await desk.patch(APOLLO, {"metadata": {"finalizers": ["example.org/two"]}})
+    assert (await desk.patch(APOLLO, {"metadata": {"finalizers": None}})).outcome == "deleted"
+
+
 async def test_an_operation_raises_the_generation(desk: Desk) -> None:
     await desk.apply(a_shoot())
     stored = await desk.now()

@@ -86,3 +86,13 @@ def _check_identity(manifest: Place, old: Document) -> None:
         for field in ("name", "namespace", "uid"):
             if field != "uid" or metadata.has("uid"):
                 metadata.same_as(section(old, "metadata"), field, "make a new object")
+        _check_new_finalizers(metadata, section(old, "metadata"))
+
+
+def _check_new_finalizers(metadata: Place, before: Document) -> None:
+    """Nobody takes hold any more of what is being deleted. Source: apimachinery's `validation/objectmeta.go`."""
+    if not before.get("deletionTimestamp"):
+        return
+    held = before.get("finalizers") or ()
+    if new := [finalizer for _, finalizer in metadata.texts("finalizers") if finalizer not in held]:
+        metadata.note("finalizers", f"none can be added while the object is being deleted: leave out {', '.join(new)}")

@@ -11,7 +11,7 @@ from gardenbus.common.errors import BadRequest, GardenbusError, NotFound, Unavai
 from gardenbus.common.ports.bus import Bus, Delivered, ReplayDone
 from gardenbus.common.ports.store import Page, Store
 from gardenbus.common.resources.document import section
-from gardenbus.common.resources.keys import CLUSTER_SCOPE, LEASE_NAMESPACE, ObjectKey, Subjects
+from gardenbus.common.resources.keys import CANARY_LEASE, CLUSTER_SCOPE, LEASE_NAMESPACE, ObjectKey, Subjects
 from gardenbus.common.resources.kinds import KINDS, understood_kinds
 from gardenbus.common.resources.shoots import DEFAULT_SCHEDULER
 
@@ -217,13 +217,14 @@ class Reader:
     async def _from_bus(self, stream: str, subject_filter: str, query: Query, *, all_of_subject: bool) -> Any:
         chooses = query.chooses
         newest: dict[str, bytes] = {}
+        canary = self._subjects.lease(CANARY_LEASE)  # nobody's heartbeat
         async with self._bus.follow(
             self._subjects.stream(stream), [subject_filter], last_per_subject=not all_of_subject
         ) as follower:
             async for event in follower:
                 if isinstance(event, ReplayDone):
                     break
-                if isinstance(event, Delivered) and event.marker is None:
+                if isinstance(event, Delivered) and event.marker is None and event.subject != canary:
                     identity = f"{event.subject} {_event_name(event.body)}" if all_of_subject else event.subject
                     newest.pop(identity, None)
                     newest[identity] = event.body

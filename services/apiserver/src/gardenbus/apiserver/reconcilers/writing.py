@@ -124,6 +124,7 @@ class Writer:
 
         def merge(base: StoredObject | None, current: Document | None) -> Document:
             _check_version(key, base, resource_version)
+            _check_uid(key, base, given)
             last = msgspec.json.decode(base.last_applied) if base is not None and base.last_applied else None
             return merging.apply_three_way(current, last, given)
 
@@ -142,6 +143,7 @@ class Writer:
             if base is None or current is None:
                 raise Missing(f"{key} is not there")
             _check_version(key, base, resource_version)
+            _check_uid(key, base, patch)
             patched = merging.merge_patch(current, accepted)
             _check_identity(current, patched)
             return patched
@@ -349,6 +351,13 @@ def _check_version(key: ObjectKey, base: StoredObject | None, resource_version: 
         )
     if str(base.version) != resource_version:
         raise StaleVersion(f"metadata.resourceVersion: {key} has version {base.version} by now, not {resource_version}")
+
+
+def _check_uid(key: ObjectKey, base: StoredObject | None, given: Document) -> None:
+    """Refuse what was meant for an object that is gone; what is not there may be made again, under a new uid."""
+    uid: object = section(given, "metadata").get("uid")
+    if base is not None and isinstance(uid, str) and uid and uid != base.uid:
+        raise StaleVersion(f"metadata.uid: {key} was created anew, with the uid {base.uid}; leave it out to change it")
 
 
 def _check_identity(current: Document, patched: Document) -> None:
