@@ -228,3 +228,29 @@ async def test_it_explains_each_seed(garden: Garden) -> None:
         assert result["funnel"] == [{"rule": "capacity", "rejected": 1, "left": 1}]
         assert [ranked["seed"] for ranked in result["ranking"]] == ["b"]
         assert [(rejection["seed"], rejection["rule"]) for rejection in result["rejections"]] == [("a", "capacity")]
+
+
+async def test_a_placed_shoot_does_not_stand_in_its_own_way_when_it_is_explained(garden: Garden) -> None:
+    await garden.hold(a_seed("a", shoots="1"), a_shoot())
+    async with garden.scheduler():
+        await garden.expect({"a": 1})
+
+        async def explained() -> Document:
+            subject = garden.subjects.explain("default-scheduler", ObjectKey("shoot", "garden-dev", "apollo"))
+            result = msgspec.json.decode(await garden.bus.request(subject, b""))["result"]
+            assert result["placed"] == "a"
+            return result
+
+        result = await eventually(explained, within=5)
+        assert [(ranked["seed"], ranked["usage"]) for ranked in result["ranking"]] == [("a", 0)]
+
+
+async def test_a_region_configmap_that_brings_a_far_seed_near_wakes_who_waits(garden: Garden) -> None:
+    far = "x" * 520
+    await garden.hold(a_seed("a", spec={"provider": {"region": far}}), a_shoot())
+    async with garden.scheduler(strategy="MinimalDistance"):
+        await garden.expect_waiting(1)
+        began = time.monotonic()
+        await garden.hold(a_region_configmap(data={"eu-west-1": f"{far}: 7"}))
+        await garden.expect({"a": 1}, within=5)
+        assert time.monotonic() - began < 1.0

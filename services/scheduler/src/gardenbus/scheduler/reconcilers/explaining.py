@@ -38,7 +38,10 @@ class Explainer:
 
     def _explained(self, document: Document) -> object:
         shoot = Shoot.from_document(document)
-        explanation = explain(request_of(shoot, document, self._current.filters), self._current.snapshot())
+        snapshot = self._current.snapshot()
+        for seed in {shoot.spec.seed_name, shoot.status.seed_name} & snapshot.usage.keys():
+            snapshot.usage[seed] = max(snapshot.usage[seed] - 1, 0)  # it does not stand in its own way
+        explanation = explain(request_of(shoot, document, self._current.filters), snapshot)
         outcome = explanation.outcome
         return {
             "placed": shoot.spec.seed_name or None,
