@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gardenbus.common.resources.fitting import restriction_problem
 from gardenbus.scheduler.decide.landscape import SeedCandidate
-from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where
+from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where, none_of
 
 
 def keep_supporting(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
@@ -16,5 +16,5 @@ def keep_supporting(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtere
     return keep_where(
         seeds,
         lambda candidate: restriction_problem(wanted, candidate.seed.spec.access_restrictions),
-        f"none of the {len(seeds)} seeds supports the access restrictions {', '.join(wanted)}",
+        f"{none_of(seeds)} supports the access restrictions {', '.join(wanted)}",
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gardenbus.scheduler.decide.landscape import SeedCandidate
-from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry
+from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, none_of
 
 
 def keep_domain(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
@@ -29,6 +29,6 @@ def keep_domain(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
     return Filtered(
         kept,
         rejected,
-        f"none of the {len(seeds)} seeds offers a default domain for a shoot's domain below {below!r};"
+        f"{none_of(seeds)} offers a default domain for a shoot's domain below {below!r};"
         " it must read <shoot>.<project>.<default domain>",
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gardenbus.common.resources.seeds import EMERGENCY_STOP
 from gardenbus.scheduler.decide.landscape import SeedCandidate
-from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where
+from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where, none_of
 
 
 def keep_running(_inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
@@ -16,5 +16,5 @@ def keep_running(_inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
             if candidate.seed.metadata.annotations.get(EMERGENCY_STOP) == "true"
             else ""
         ),
-        f"reconciliations are stopped on all of the {len(seeds)} seeds that are left",
+        f"{none_of(seeds)} reconciles its shoots: they were stopped in an emergency",
     )

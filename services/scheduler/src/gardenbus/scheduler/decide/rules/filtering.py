@@ -40,6 +40,6 @@ def keep_where(seeds: Sequence[SeedCandidate], problem: Callable[[SeedCandidate]
     return Filtered(kept, rejected, sentence)
 
 
-def seeds_of(count: int) -> str:
-    """`the one seed` or `the 5 seeds`."""
-    return "the only seed" if count == 1 else f"the {count} seeds"
+def none_of(seeds: Sequence[SeedCandidate]) -> str:
+    """How a sentence about seeds that all fail a rule begins; earlier rules may have turned others away."""
+    return f"none of the {len(seeds)} seeds left" if len(seeds) != 1 else "not even the one seed left"

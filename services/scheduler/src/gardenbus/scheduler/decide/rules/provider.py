@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gardenbus.common.resources.fitting import ANY_PROVIDER
 from gardenbus.scheduler.decide.landscape import SeedCandidate
-from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where
+from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where, none_of
 
 
 def keep_allowed_providers(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
@@ -24,5 +24,5 @@ def keep_allowed_providers(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> 
             if candidate.seed.spec.provider.type in allowed
             else f"its provider is {candidate.seed.spec.provider.type!r}, not {wanted!r}"
         ),
-        f"none of the {len(seeds)} seeds has the provider {wanted!r}",
+        f"{none_of(seeds)} has the provider {wanted!r}",
     )

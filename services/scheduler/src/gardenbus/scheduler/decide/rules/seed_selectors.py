@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gardenbus.common.resources.selectors import LabelSelector
 from gardenbus.scheduler.decide.landscape import SeedCandidate
-from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where
+from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where, none_of
 
 
 def keep_selected_by_profile(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
@@ -32,5 +32,5 @@ def _keep_selected(selector: LabelSelector | None, owner: str, seeds: Sequence[S
             if selector.meets(candidate.seed.metadata.labels)
             else f"its labels do not match the seed selector of the {owner}"
         ),
-        f"none of the {len(seeds)} seeds has the labels that the seed selector of the {owner} wants ({selector})",
+        f"{none_of(seeds)} has the labels that the seed selector of the {owner} wants ({selector})",
     )

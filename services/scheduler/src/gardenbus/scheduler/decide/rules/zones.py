@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gardenbus.common.resources.fitting import ZONES_FOR_HIGH_AVAILABILITY, zonal_problem
 from gardenbus.scheduler.decide.landscape import SeedCandidate
-from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where
+from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where, none_of
 
 ENFORCE = "Enforce"
 PREFER = "Prefer"
@@ -17,7 +17,7 @@ def keep_zonal(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
     return keep_where(
         seeds,
         lambda candidate: zonal_problem(candidate.seed.spec.provider.zones),
-        f"none of the {len(seeds)} seeds has {ZONES_FOR_HIGH_AVAILABILITY} zones, as failure tolerance 'zone' needs",
+        f"{none_of(seeds)} has {ZONES_FOR_HIGH_AVAILABILITY} zones, as failure tolerance 'zone' needs",
     )
 
 
@@ -37,7 +37,7 @@ def keep_zones(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
             lambda candidate: (
                 "" if wanted <= candidate.zones else f"it lacks zones of {_listed(demand.control_plane_zones)}"
             ),
-            f"none of the {len(seeds)} seeds has the control plane's zones {_listed(demand.control_plane_zones)}",
+            f"{none_of(seeds)} has the control plane's zones {_listed(demand.control_plane_zones)}",
         )
     if not demand.worker_zones:
         return Filtered(seeds, {}, "")
@@ -51,7 +51,7 @@ def _keep_hinted(hints: tuple[str, ...], seeds: Sequence[SeedCandidate]) -> Filt
     enforced = keep_where(
         seeds,
         misses(ENFORCE),
-        f"none of the {len(seeds)} seeds has one of the workers' zones, as they enforce, {_listed(hints)}",
+        f"{none_of(seeds)} has one of the workers' zones, as they enforce, {_listed(hints)}",
     )
     preferred = keep_where(enforced.kept, misses(PREFER), "")
     if not preferred.kept:
