@@ -7,7 +7,8 @@ import pytest
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.resources.document import Document
 from gardenbus.scheduler.app import load_filters
-from gardenbus.scheduler.decide.user_filters import ENTRY_POINT_GROUP
+from gardenbus.scheduler.decide.rules import RULES
+from gardenbus.scheduler.decide.user_filters import ENTRY_POINT_GROUP, filter_of
 from gardenbus.scheduler.simulate import simulate
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 
@@ -57,6 +58,26 @@ def test_a_filter_is_found_through_its_entry_point(tmp_path: Path, monkeypatch: 
     filters = load_filters()
     documents = [a_seed(), a_cloudprofile(), a_project(), a_shoot("a"), a_shoot("b", spec={"purpose": "testing"})]
     assert [placement.seed for placement in simulate(documents, filters=filters)] == ["aws-eu1", None]
+
+
+def test_a_filter_is_an_object_a_class_or_what_makes_one() -> None:
+    ready = GreenOnly()
+    assert filter_of(ready, frozenset()) is ready
+    for made in (GreenOnly, lambda: ready):
+        assert filter_of(made, frozenset()).name == "green-only"
+
+
+@pytest.mark.parametrize("loaded", [5, "x", object, lambda: None, type("Nameless", (GreenOnly,), {"name": ""})])
+def test_what_is_no_filter_is_refused(loaded: object) -> None:
+    with pytest.raises(ValueError, match=r"no filter|must be a text"):
+        filter_of(loaded, frozenset())
+
+
+def test_a_filter_has_a_name_of_its_own() -> None:
+    for taken in (RULES, frozenset({"green-only"})):
+        renamed = type("Renamed", (GreenOnly,), {"name": min(taken)})
+        with pytest.raises(ValueError, match="no other rule has"):
+            filter_of(renamed, taken)
 
 
 def test_a_filter_that_cannot_be_loaded_keeps_the_scheduler_from_starting(

@@ -15,7 +15,8 @@ from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.keys import Subjects
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.service import ServiceContext
-from gardenbus.scheduler.decide.user_filters import ENTRY_POINT_GROUP, SeedFilter
+from gardenbus.scheduler.decide.rules import RULES
+from gardenbus.scheduler.decide.user_filters import ENTRY_POINT_GROUP, SeedFilter, filter_of
 from gardenbus.scheduler.reconcilers.counters import Counters
 from gardenbus.scheduler.reconcilers.current import KINDS, CurrentLandscape
 from gardenbus.scheduler.reconcilers.explaining import Explainer
@@ -42,8 +43,7 @@ def load_filters() -> Sequence[SeedFilter]:
     problems: list[str] = []
     for entry_point in entry_points(group=ENTRY_POINT_GROUP):
         try:
-            loaded: Any = entry_point.load()
-            filters.append(loaded() if isinstance(loaded, type) else loaded)
+            filters.append(filter_of(entry_point.load(), RULES.union(each.name for each in filters)))
         except Exception as error:  # noqa: BLE001  somebody else's code may fail in any way
             problems.append(f"entry point {entry_point.name} = {entry_point.value}: {type(error).__name__}: {error}")
     if problems:

@@ -47,5 +47,8 @@ NETWORKS = "networks"
 TAINTS = "taints"
 CAPACITY = "capacity"
 STRATEGY = "strategy"
+RULES = frozenset({"cloudprofile", "project", *(rule.name for rule in FILTERS), NETWORKS, TAINTS, CAPACITY, STRATEGY})
+"""The names of all rules of ours, as refusals and explanations give them."""
+
 CHECKS = (NETWORKS, TAINTS, CAPACITY)
 """The checks in order; the functions are `network_problems`, `taint_problem` and `capacity.problem`."""
