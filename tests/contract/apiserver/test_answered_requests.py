@@ -160,6 +160,12 @@ async def test_unknown_fields_and_unknown_kinds_are_kept(apiserver: Apiserver) -
     assert len((await apiserver.ask("list.widgets"))["items"]) == 1
 
 
+async def test_settings_of_older_manifests_are_stored(apiserver: Apiserver) -> None:
+    seed = await apiserver.ask("apply", a_seed(ready=False, spec={"settings": {"shootDNS": {"enabled": False}}}))
+
+    assert seed["spec"]["settings"] == {"scheduling": {"visible": True}, "shootDNS": {"enabled": False}}
+
+
 async def test_it_says_which_kinds_it_understands(apiserver: Apiserver) -> None:
     kinds = {kind["kind"]: kind["understood"] for kind in await apiserver.ask("kinds")}
 

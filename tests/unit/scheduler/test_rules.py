@@ -98,6 +98,8 @@ def test_the_rule_refuses_and_says_so(rule: str, shoot: Document, seed: Document
     [
         ({}, {"metadata": {"annotations": {EMERGENCY_STOP: "True"}}}),
         ({}, {"status": {"conditions": [a_condition("GardenletReady"), a_condition("ExtensionsReady", "False")]}}),
+        ({}, {"status": {"conditions": [a_condition("GardenletReady"), a_condition("Bootstrapped", "False")]}}),
+        ({}, {"spec": {"settings": {"shootDNS": {"enabled": False}}}}),
         ({"seedSelector": {}}, {}),
         ({"seedSelector": {"providerTypes": ["gcp"]}}, {}),
         ({"networking": None}, {"spec": {"networks": {"pods": "10.0.0.0/8"}}}),
