@@ -28,13 +28,16 @@ _FIELD_FIRST = re.compile(r"(?:document \d+: )?(?P<field>[A-Za-z][\w-]*(?:[.\[][
 
 
 class Answer(msgspec.Struct, omit_defaults=True):
-    """One answer; `result` may hold manifests as `msgspec.Raw`, so that they are not parsed to be sent."""
+    """One answer; `result` may hold manifests as `msgspec.Raw`, so that they are not parsed to be sent.
+
+    What was carried out always has its list of warnings, a refusal only where there are any.
+    """
 
     ok: bool
     outcome: Any = msgspec.UNSET
     result: Any = msgspec.UNSET
     error: Any = msgspec.UNSET
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def encoded(self) -> bytes:
         """As JSON."""
@@ -48,7 +51,7 @@ def answered(result: Any, warnings: Sequence[str] = (), *, outcome: str | None =
 
 def refused(error: GardenbusError, warnings: Sequence[str] = ()) -> Answer:
     """The answer to a request that was not carried out, with the fields that are at fault."""
-    return Answer(ok=False, error=error_value(error), warnings=tuple(warnings))
+    return Answer(ok=False, error=error_value(error), warnings=tuple(warnings) or msgspec.UNSET)
 
 
 def error_value(error: GardenbusError) -> dict[str, Any]:
@@ -81,7 +84,7 @@ def answered_together(answers: Sequence[Answer]) -> Answer:
             ok=True,
             outcome=[answer.outcome for answer in answers],
             result=[answer.result for answer in answers],
-            warnings=tuple(warning for answer in answers for warning in answer.warnings),
+            warnings=tuple(warning for answer in answers for warning in answer.warnings or ()),
         )
     first: dict[str, Any] = bad[0].error
     message = f"{len(bad)} of {len(answers)} documents were refused; the first: {first['message']}"
