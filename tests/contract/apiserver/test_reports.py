@@ -102,6 +102,14 @@ async def test_a_redelivered_registration_does_not_raise_a_seed_that_was_removed
     assert await idle_apiserver.kit.store.get(SEED) is not None
 
 
+async def test_what_was_observed_never_falls(placed: Apiserver) -> None:
+    for generation in (3, 2, None):
+        await reported(placed, {"observedGeneration": generation})
+    await placed.until_taken()
+
+    assert (await status_of(placed))["observedGeneration"] == 3
+
+
 async def test_a_replaced_gardenlet_is_not_heard_any_more(placed: Apiserver) -> None:
     await reported(placed, {"technicalID": "new"}, fence="100.7")
     await reported(placed, {"technicalID": "old"}, fence="100.6")

@@ -9,6 +9,7 @@ from gardenbus.apiserver.reconcilers.report_rules import (
     check_seed_claim,
     check_shoot,
     finish_deletion,
+    never_fallen,
     reported_event,
     reported_status,
 )
@@ -50,6 +51,16 @@ def test_a_prepared_migration_hands_the_shoot_over() -> None:
 
     assert bumps_generation(on("new", "old"), on("new", "new", lastOperation=migrated))
     assert not bumps_generation(on("new", "new", lastOperation=migrated), on("new", "new", lastOperation=migrated))
+
+
+@pytest.mark.parametrize(
+    ("before", "reported", "after"), [(3, 4, 4), (3, 3, 3), (3, 2, 3), (3, None, 3), (None, 2, 2), (None, None, None)]
+)
+def test_what_was_observed_never_falls(before: int | None, reported: int | None, after: int | None) -> None:
+    def status(generation: int | None) -> dict[str, Any]:
+        return {"a": 1} | ({} if generation is None else {"observedGeneration": generation})
+
+    assert never_fallen(status(before), status(reported)) == status(after)
 
 
 def test_a_complete_deletion_takes_the_finalizer_off() -> None:

@@ -68,6 +68,15 @@ def check_seed_claim(shoot: Document, reported: Document) -> None:
         raise Forbidden(f"status.seedName: {wanted!r} cannot be reported: it is {now or 'empty'}, spec has {target!r}")
 
 
+def never_fallen(status: Document, reported: Document) -> Document:
+    """The `reported` status with what was observed before, where it says less: nobody unlearns a generation."""
+    before: Any = status.get("observedGeneration")
+    now: Any = reported.get("observedGeneration")
+    if not isinstance(before, int) or (isinstance(now, int) and now >= before):
+        return reported
+    return {**reported, "observedGeneration": before}
+
+
 def bumps_generation(old: Document, new: Document) -> bool:
     """Whether the generation grows: a migration was prepared or aborted, so the destination has work to do."""
     return _has_migrated(new) and not _has_migrated(old)

@@ -216,7 +216,8 @@ class Reports:
         if not taken.taken:
             return document, fences
         validate_status({**document, "status": taken.status})
-        merged = report_rules.finish_deletion({**document, "status": taken.status})
+        new_status = report_rules.never_fallen(section(document, "status"), taken.status)
+        merged = report_rules.finish_deletion({**document, "status": new_status})
         return with_status_label(merged) if report.key.kind == "shoot" else merged, taken.fences
 
     async def _write(self, stored: StoredObject, document: Document, fences: bytes) -> StoredObject | None:
