@@ -16,7 +16,9 @@ def test_an_answer_carries_its_result_and_warnings() -> None:
 
 
 def test_a_stored_manifest_is_passed_on_unparsed() -> None:
-    assert answered(msgspec.Raw(b'{"kind":"Shoot"}')).encoded() == b'{"ok":true,"result":{"kind":"Shoot"},"warnings":[]}'
+    assert (
+        answered(msgspec.Raw(b'{"kind":"Shoot"}')).encoded() == b'{"ok":true,"result":{"kind":"Shoot"},"warnings":[]}'
+    )
 
 
 def test_a_refusal_names_each_field() -> None:
