@@ -95,6 +95,12 @@ class TestDefaults:
         hidden = a_seed(spec={"settings": {"scheduling": {"visible": False}}})
         assert mutated(hidden)["spec"]["settings"]["scheduling"]["visible"] is False
 
+    def test_a_seed_can_be_selected_by_its_name(self) -> None:
+        labels = {"env": "prod", "name.seed.gardener.cloud/other": "true"}
+        seed = mutated(a_seed(metadata={"labels": labels}))
+        assert seed["metadata"]["labels"] == {"env": "prod", "name.seed.gardener.cloud/aws-eu1": "true"}
+        assert mutated(seed, seed) == seed
+
     @pytest.mark.parametrize(("name", "namespace"), [("dev", "garden-dev"), ("garden", "garden")])
     def test_a_project_gets_a_namespace(self, name: str, namespace: str) -> None:
         assert mutated(a_project(name, spec=None))["spec"]["namespace"] == namespace

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gardenbus.common.resources.derived import DEFAULT_SCHEDULER_NAME
-from gardenbus.common.resources.document import Document, section
+from gardenbus.common.resources.document import SEED_LABEL_PREFIX, Document, section
 from gardenbus.common.resources.keys import GARDEN_NAMESPACE
 
 SHOOTS_OF_A_MANAGED_SEED = 250
@@ -45,7 +45,18 @@ def _shoot(shoot: Document) -> Document:
 
 
 def _seed(seed: Document) -> Document:
+    """A Seed has its own name for a label, by which selectors may name it. Source: Gardener's plugin SeedMutator."""
+    metadata = section(seed, "metadata")
+    labels = metadata.get("labels")
+    if labels is None or isinstance(labels, dict):
+        own = {f"{SEED_LABEL_PREFIX}{metadata.get('name')}": "true"}
+        others = {name: value for name, value in section(metadata, "labels").items() if not _names_a_seed(name)}
+        seed = {**seed, "metadata": {**metadata, "labels": {**others, **own}}}
     return with_default(seed, ("spec", "settings", "scheduling", "visible"), value=True)
+
+
+def _names_a_seed(label: object) -> bool:
+    return isinstance(label, str) and label.startswith(SEED_LABEL_PREFIX)
 
 
 def _project(project: Document) -> Document:
