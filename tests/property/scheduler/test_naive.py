@@ -7,7 +7,6 @@
 import copy
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 from hypothesis import given, settings
@@ -23,6 +22,7 @@ from gardenbus.scheduler.decide.request import descriptor, request_from_descript
 from gardenbus.scheduler.simulate import simulate, snapshot_of
 from tests.support import naive_scheduler
 from tests.support.builders import a_condition
+from tests.support.golden import manifests, required_expectations
 
 REGIONS = ["eu-west-1", "eu-west-1", "eu-central-1", "northeurope", "westeurope", "región-öst"]
 PROVIDERS = ["aws", "aws", "aws", "gcp"]
@@ -302,12 +302,7 @@ def test_no_change_of_a_seed_makes_a_shoot_fit_without_being_a_gain(
                 assert may_gain(old, new)
 
 
-GOLDEN = Path(os.environ.get("GARDENBUS_SHARED", Path(__file__).resolve().parents[4] / "shared")) / "golden"
-
-
 def test_the_naive_one_is_no_straw_man() -> None:
-    for line in (GOLDEN / "expected.jsonl").read_text().splitlines() if GOLDEN.exists() else []:
-        expected = json.loads(line)
-        documents = json.loads((GOLDEN / expected["landscape"]).read_text())["items"]
-        placements = naive_scheduler.schedule_all(documents, expected["strategy"])
+    for expected in required_expectations():
+        placements = naive_scheduler.schedule_all(manifests(expected)["items"], expected["strategy"])
         assert placements == {placement["shoot"]: placement["seed"] for placement in expected["placements"]}
