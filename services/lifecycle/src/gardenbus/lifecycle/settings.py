@@ -3,12 +3,11 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import cast
 
 import msgspec
 
-from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.runtime.configuration_file import configuration_file, read_configuration
 from gardenbus.common.runtime.settings import CommonSettings, LogFormat, LogLevel, load
 from gardenbus.lifecycle.decide.configuration import LifecycleConfiguration, parse_configuration
 
@@ -29,8 +28,8 @@ def load_settings(
 
     logLevel and logFormat of the file count where the environment says nothing.
     """
-    file = _file(sys.argv[1:] if arguments is None else arguments)
-    configuration = LifecycleConfiguration() if file is None else parse_configuration(_content(file))
+    file = configuration_file(sys.argv[1:] if arguments is None else arguments, usage=USAGE)
+    configuration = LifecycleConfiguration() if file is None else parse_configuration(read_configuration(file))
     settings = load(LifecycleSettings, environ=environ)
     given = os.environ if environ is None else environ
     if configuration.log_level and "GARDENBUS_LOG_LEVEL" not in given:
@@ -38,25 +37,6 @@ def load_settings(
     if configuration.log_format and "GARDENBUS_LOG_FORMAT" not in given:
         settings = msgspec.structs.replace(settings, log_format=_format(configuration.log_format))
     return msgspec.structs.replace(settings, configuration=configuration)
-
-
-def _file(arguments: Sequence[str]) -> Path | None:
-    match list(arguments):
-        case []:
-            return None
-        case ["--config", file]:
-            return Path(file)
-        case [argument] if argument.startswith("--config="):
-            return Path(argument.removeprefix("--config="))
-        case _:
-            raise SettingsInvalid((USAGE,))
-
-
-def _content(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise SettingsInvalid((f"--config {file}: {error.strerror or error}",)) from error
 
 
 def _format(configured: str) -> LogFormat:

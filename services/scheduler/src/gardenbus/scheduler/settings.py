@@ -3,12 +3,12 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, cast
 
 import msgspec
 
 from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.runtime.configuration_file import configuration_file, read_configuration
 from gardenbus.common.runtime.settings import CommonSettings, LogFormat, LogLevel, load
 from gardenbus.scheduler.decide.configuration import SchedulerConfiguration, parse_configuration
 
@@ -38,7 +38,10 @@ def load_settings(
     arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None
 ) -> SchedulerSettings:
     """Read `--config FILE` (mandatory) and the environment; raises SettingsInvalid with all problems."""
-    configuration = parse_configuration(_content(_file(sys.argv[1:] if arguments is None else arguments)))
+    file = configuration_file(sys.argv[1:] if arguments is None else arguments, usage=USAGE)
+    if file is None:
+        raise SettingsInvalid((USAGE,))
+    configuration = parse_configuration(read_configuration(file))
     settings = load(SchedulerSettings, environ=environ)
     given = os.environ if environ is None else environ
     return msgspec.structs.replace(
@@ -47,23 +50,6 @@ def load_settings(
         log_level=settings.log_level if "GARDENBUS_LOG_LEVEL" in given else cast("LogLevel", configuration.log_level),
         log_format=settings.log_format if "GARDENBUS_LOG_FORMAT" in given else _format(configuration.log_format),
     )
-
-
-def _file(arguments: Sequence[str]) -> Path:
-    match list(arguments):
-        case ["--config", file]:
-            return Path(file)
-        case [argument] if argument.startswith("--config="):
-            return Path(argument.removeprefix("--config="))
-        case _:
-            raise SettingsInvalid((USAGE,))
-
-
-def _content(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise SettingsInvalid((f"--config {file}: {error.strerror or error}",)) from error
 
 
 def _format(configured: str) -> LogFormat:
