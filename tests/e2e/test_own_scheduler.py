@@ -36,8 +36,10 @@ async def own_scheduler(client: Client) -> None:
             for seed in sorted(seeds, reverse=True):
                 answer = await ask("bind", {"namespace": namespace, "name": name, "seed": seed})
                 if answer["ok"]:
+                    await message.ack()
                     break
-            await message.ack()
+            else:  # no seed takes it now: the work comes back
+                await message.nak(delay=0.5)
 
 
 @pytest.mark.slow
@@ -47,6 +49,12 @@ async def test_a_shoot_with_another_scheduler_name_is_bound_by_that_scheduler_al
     files = tmp_path / "files.yaml"
     files.write_text(yaml.safe_dump_all([gardenlet, other, a_project(), a_cloudprofile()]))
     async with a_landscape(tmp_path / "state", "-f", str(files)) as landscape:
+
+        async def registered() -> None:
+            seeds = (await landscape.ask("list.seed"))["items"]
+            assert {seed["metadata"]["name"] for seed in seeds} == {"earth-1", "earth-2"}
+
+        await eventually(registered, within=30)
         mine = a_shoot("mine", spec={"schedulerName": "mine", "region": "mars", "provider": {"type": "local"}})
         await landscape.publish("garden.apply", [mine])
 
@@ -60,6 +68,8 @@ async def test_a_shoot_with_another_scheduler_name_is_bound_by_that_scheduler_al
         scheduler = asyncio.create_task(own_scheduler(landscape.client))
 
         async def bound() -> None:
+            if scheduler.done():
+                await scheduler  # it ends by an error alone
             shoot = await landscape.ask("get.shoot.garden-dev.mine")
             assert shoot["spec"].get("seedName") == "earth-2"
             assert shoot["status"]["lastOperation"]["state"] == "Succeeded"
