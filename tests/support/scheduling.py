@@ -10,12 +10,12 @@ from gardenbus.common.adapters.memory_store import MemoryStore
 from gardenbus.common.ports.bus import Bus, Delivered, Message
 from gardenbus.common.resources.document import Document, StoredObject
 from gardenbus.common.resources.keys import ObjectKey, Subjects
-from gardenbus.scheduler.decide.user_filters import SeedFilter
 from gardenbus.scheduler.reconcilers.counters import Counters
 from gardenbus.scheduler.reconcilers.current import KINDS, CurrentLandscape
 from gardenbus.scheduler.reconcilers.shoots import ShootReconciler
 from gardenbus.scheduler.reconcilers.timers import Timers
 from gardenbus.scheduler.reconcilers.waking import WakingReconciler
+from gardenbus.scheduling.user_filters import SeedFilter
 from tests.support.clocks import FakeClock
 
 SERVER_TIME = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

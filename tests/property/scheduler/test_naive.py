@@ -16,10 +16,10 @@ from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.seeds import may_gain
 from gardenbus.common.resources.shoots import Shoot
 from gardenbus.common.resources.tolerations import UNCHECKED_TOLERATIONS
-from gardenbus.scheduler.decide.outcome import Placement, Refusal
-from gardenbus.scheduler.decide.placement import decide, explain, free_places
-from gardenbus.scheduler.decide.request import descriptor, request_from_descriptor, request_of, waiting_class
-from gardenbus.scheduler.simulate import simulate, snapshot_of
+from gardenbus.scheduling.outcome import Placement, Refusal
+from gardenbus.scheduling.placement import decide, explain, free_places
+from gardenbus.scheduling.request import descriptor, request_from_descriptor, request_of, waiting_class
+from gardenbus.scheduling.simulate import simulate, snapshot_of
 from tests.support import naive_scheduler
 from tests.support.builders import a_condition
 from tests.support.golden import manifests, required_expectations

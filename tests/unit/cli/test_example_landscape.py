@@ -13,7 +13,7 @@ from gardenbus.cli.ready_seeds import strategy_in, with_ready_seeds
 from gardenbus.common.resources.quantities import parse_quantity
 from gardenbus.gardenlet.decide.configuration import parse_configurations
 from gardenbus.scheduler.decide.configuration import parse_configuration
-from gardenbus.scheduler.simulate import simulate
+from gardenbus.scheduling.simulate import simulate
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "landscape"
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gardenbus.scheduler.simulate import simulate
+from gardenbus.scheduling.simulate import simulate
 from tests.support.golden import expectations, manifests, required_expectations
 
 

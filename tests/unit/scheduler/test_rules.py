@@ -7,10 +7,10 @@ import pytest
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.shoots import Shoot
 from gardenbus.common.resources.tolerations import UNCHECKED_TOLERATIONS
-from gardenbus.scheduler.decide.outcome import Outcome, Placement, Refusal
-from gardenbus.scheduler.decide.placement import decide, explain
-from gardenbus.scheduler.decide.request import request_of
-from gardenbus.scheduler.simulate import simulate, snapshot_of
+from gardenbus.scheduling.outcome import Outcome, Placement, Refusal
+from gardenbus.scheduling.placement import decide, explain
+from gardenbus.scheduling.request import request_of
+from gardenbus.scheduling.simulate import simulate, snapshot_of
 from tests.support.builders import (
     a_cloudprofile,
     a_condition,

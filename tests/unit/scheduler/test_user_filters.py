@@ -7,9 +7,9 @@ import pytest
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.resources.document import Document
 from gardenbus.scheduler.app import load_filters
-from gardenbus.scheduler.decide.rules import RULES
-from gardenbus.scheduler.decide.user_filters import ENTRY_POINT_GROUP, filter_of
-from gardenbus.scheduler.simulate import simulate
+from gardenbus.scheduling.rules import RULES
+from gardenbus.scheduling.simulate import simulate
+from gardenbus.scheduling.user_filters import ENTRY_POINT_GROUP, filter_of
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 
 

@@ -36,7 +36,7 @@ from gardenbus.cli.supervisor.picture import seeds_table, shoots_line
 from gardenbus.common.errors import BadRequest, SettingsInvalid
 
 if TYPE_CHECKING:
-    from gardenbus.scheduler.simulate import SimulatedPlacement
+    from gardenbus.scheduling.simulate import SimulatedPlacement
 
 MIRROR_SECONDS = 10.0
 
@@ -134,7 +134,7 @@ def simulate_command(
     """
     from gardenbus.cli.ready_seeds import strategy_in, with_ready_seeds  # noqa: PLC0415  as below
     from gardenbus.scheduler.app import load_filters  # noqa: PLC0415  half a second that other commands need not pay
-    from gardenbus.scheduler.simulate import simulate  # noqa: PLC0415  as above
+    from gardenbus.scheduling.simulate import simulate  # noqa: PLC0415  as above
 
     with exit_codes():
         try:

@@ -15,8 +15,6 @@ from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.keys import Subjects
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.service import ServiceContext
-from gardenbus.scheduler.decide.rules import RULES
-from gardenbus.scheduler.decide.user_filters import ENTRY_POINT_GROUP, SeedFilter, filter_of
 from gardenbus.scheduler.reconcilers.counters import Counters
 from gardenbus.scheduler.reconcilers.current import KINDS, CurrentLandscape
 from gardenbus.scheduler.reconcilers.explaining import Explainer
@@ -26,6 +24,8 @@ from gardenbus.scheduler.reconcilers.upkeep import Upkeep
 from gardenbus.scheduler.reconcilers.waking import WakingReconciler
 from gardenbus.scheduler.reconcilers.worker import Rejection, Worker
 from gardenbus.scheduler.settings import SchedulerSettings
+from gardenbus.scheduling.rules import RULES
+from gardenbus.scheduling.user_filters import ENTRY_POINT_GROUP, SeedFilter, filter_of
 
 _log = structlog.stdlib.get_logger()
 

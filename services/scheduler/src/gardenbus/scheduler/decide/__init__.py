@@ -1,1 +1,1 @@
-"""Which seed a shoot gets, and why not: values in, one value out. No I/O, clock or randomness in here."""
+"""What the scheduler is told: its configuration file. How it decides stands in gardenbus.scheduling."""

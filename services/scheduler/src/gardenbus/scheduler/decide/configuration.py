@@ -11,7 +11,7 @@ import yaml
 
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.resources.shoots import DEFAULT_SCHEDULER
-from gardenbus.scheduler.decide.landscape import SAME_REGION, STRATEGIES
+from gardenbus.scheduling.landscape import SAME_REGION, STRATEGIES
 
 API_VERSION = "scheduler.config.gardener.cloud/v1alpha1"
 KIND = "SchedulerConfiguration"

@@ -13,8 +13,8 @@ from gardenbus.common.resources.document import StoredObject
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.projects import Project
 from gardenbus.common.resources.views import read_view
-from gardenbus.scheduler.decide.landscape import Landscape, SeedCandidate, Snapshot
-from gardenbus.scheduler.decide.user_filters import SeedFilter
+from gardenbus.scheduling.landscape import Landscape, SeedCandidate, Snapshot
+from gardenbus.scheduling.user_filters import SeedFilter
 
 _log = structlog.stdlib.get_logger()
 T = TypeVar("T")

@@ -23,19 +23,19 @@ from gardenbus.common.resources.document import Document, StoredObject
 from gardenbus.common.resources.keys import Header, ObjectKey
 from gardenbus.common.resources.settling import spec_on_seed
 from gardenbus.common.resources.shoots import Shoot
-from gardenbus.scheduler.decide.landscape import Landscape, Snapshot
-from gardenbus.scheduler.decide.outcome import Placement, Refusal
-from gardenbus.scheduler.decide.placement import decide
-from gardenbus.scheduler.decide.request import (
+from gardenbus.scheduler.reconcilers.counters import Counters
+from gardenbus.scheduler.reconcilers.current import CurrentLandscape
+from gardenbus.scheduler.reconcilers.timers import Timers
+from gardenbus.scheduling.landscape import Landscape, Snapshot
+from gardenbus.scheduling.outcome import Placement, Refusal
+from gardenbus.scheduling.placement import decide
+from gardenbus.scheduling.request import (
     SchedulingRequest,
     descriptor,
     request_of,
     skipped_because,
     waiting_class,
 )
-from gardenbus.scheduler.reconcilers.counters import Counters
-from gardenbus.scheduler.reconcilers.current import CurrentLandscape
-from gardenbus.scheduler.reconcilers.timers import Timers
 
 _log = structlog.stdlib.get_logger()
 

@@ -7,12 +7,12 @@ import structlog
 
 from gardenbus.common.ports.bus import Work, WorkQueue
 from gardenbus.common.ports.store import Store, WaitingClass
-from gardenbus.scheduler.decide.landscape import Snapshot
-from gardenbus.scheduler.decide.placement import free_places
-from gardenbus.scheduler.decide.request import request_from_descriptor
 from gardenbus.scheduler.reconcilers.counters import Counters
 from gardenbus.scheduler.reconcilers.current import CurrentLandscape
 from gardenbus.scheduler.reconcilers.timers import Timers
+from gardenbus.scheduling.landscape import Snapshot
+from gardenbus.scheduling.placement import free_places
+from gardenbus.scheduling.request import request_from_descriptor
 
 _log = structlog.stdlib.get_logger()
 

@@ -15,7 +15,7 @@ from gardenbus.common.resources.cloudprofiles import (
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.projects import Project
 from gardenbus.common.resources.seeds import Seed, shoot_capacity
-from gardenbus.scheduler.decide.user_filters import SeedFilter
+from gardenbus.scheduling.user_filters import SeedFilter
 
 SAME_REGION = "SameRegion"
 MINIMAL_DISTANCE = "MinimalDistance"

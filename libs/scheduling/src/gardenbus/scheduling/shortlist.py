@@ -7,12 +7,12 @@ import msgspec
 
 from gardenbus.common.resources.fitting import taint_problem
 from gardenbus.common.resources.tolerations import counting
-from gardenbus.scheduler.decide.landscape import Landscape, SeedCandidate
-from gardenbus.scheduler.decide.outcome import Refusal, Rejection
-from gardenbus.scheduler.decide.request import Demand
-from gardenbus.scheduler.decide.rules import FILTERS, TAINTS
-from gardenbus.scheduler.decide.rules.filtering import Inquiry
-from gardenbus.scheduler.decide.strategies import Order, order_of
+from gardenbus.scheduling.landscape import Landscape, SeedCandidate
+from gardenbus.scheduling.outcome import Refusal, Rejection
+from gardenbus.scheduling.request import Demand
+from gardenbus.scheduling.rules import FILTERS, TAINTS
+from gardenbus.scheduling.rules.filtering import Inquiry
+from gardenbus.scheduling.strategies import Order, order_of
 
 _REMEMBERED = 20_000
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from gardenbus.scheduler.decide.landscape import SeedCandidate
-from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, none_of
+from gardenbus.scheduling.landscape import SeedCandidate
+from gardenbus.scheduling.rules.filtering import Filtered, Inquiry, none_of
 
 
 def keep_domain(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:

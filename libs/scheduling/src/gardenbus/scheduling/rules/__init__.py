@@ -9,8 +9,8 @@ the order where its documentation differs.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from gardenbus.scheduler.decide.landscape import SeedCandidate
-from gardenbus.scheduler.decide.rules import (
+from gardenbus.scheduling.landscape import SeedCandidate
+from gardenbus.scheduling.rules import (
     access_restrictions,
     dns,
     emergency_stop,
@@ -19,7 +19,7 @@ from gardenbus.scheduler.decide.rules import (
     usable,
     zones,
 )
-from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry
+from gardenbus.scheduling.rules.filtering import Filtered, Inquiry
 
 FilterFunction = Callable[[Inquiry, Sequence[SeedCandidate]], Filtered]
 

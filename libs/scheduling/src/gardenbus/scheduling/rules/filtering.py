@@ -7,8 +7,8 @@ import msgspec
 
 from gardenbus.common.resources.cloudprofiles import CloudProfileSpec
 from gardenbus.common.resources.fitting import Tolerations
-from gardenbus.scheduler.decide.landscape import SeedCandidate
-from gardenbus.scheduler.decide.request import Demand
+from gardenbus.scheduling.landscape import SeedCandidate
+from gardenbus.scheduling.request import Demand
 
 
 class Inquiry(msgspec.Struct, frozen=True, eq=False):

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from gardenbus.common.resources.selectors import LabelSelector
-from gardenbus.scheduler.decide.landscape import SeedCandidate
-from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where, none_of
+from gardenbus.scheduling.landscape import SeedCandidate
+from gardenbus.scheduling.rules.filtering import Filtered, Inquiry, keep_where, none_of
 
 
 def keep_selected_by_profile(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from gardenbus.common.resources.shoot_networks import Ranges, network_problems
-from gardenbus.scheduler.decide.landscape import SeedCandidate, Snapshot
-from gardenbus.scheduler.decide.outcome import (
+from gardenbus.scheduling.landscape import SeedCandidate, Snapshot
+from gardenbus.scheduling.outcome import (
     Explanation,
     Outcome,
     Placement,
@@ -15,10 +15,10 @@ from gardenbus.scheduler.decide.outcome import (
     Step,
     listed,
 )
-from gardenbus.scheduler.decide.request import SchedulingRequest
-from gardenbus.scheduler.decide.rules import CAPACITY, FILTERS, NETWORKS, STRATEGY, TAINTS, capacity
-from gardenbus.scheduler.decide.shortlist import Shortlist, shortlist_of
-from gardenbus.scheduler.decide.strategies import Order
+from gardenbus.scheduling.request import SchedulingRequest
+from gardenbus.scheduling.rules import CAPACITY, FILTERS, NETWORKS, STRATEGY, TAINTS, capacity
+from gardenbus.scheduling.shortlist import Shortlist, shortlist_of
+from gardenbus.scheduling.strategies import Order
 
 
 def decide(request: SchedulingRequest, snapshot: Snapshot) -> Outcome:

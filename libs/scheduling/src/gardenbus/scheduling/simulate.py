@@ -11,11 +11,11 @@ from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.projects import Project
 from gardenbus.common.resources.shoots import DEFAULT_SCHEDULER, Shoot
 from gardenbus.common.resources.views import mapping_or_empty, read_view
-from gardenbus.scheduler.decide.landscape import SAME_REGION, STRATEGIES, Landscape, SeedCandidate, Snapshot
-from gardenbus.scheduler.decide.outcome import Placement
-from gardenbus.scheduler.decide.placement import decide
-from gardenbus.scheduler.decide.request import request_of, skipped_because
-from gardenbus.scheduler.decide.user_filters import SeedFilter
+from gardenbus.scheduling.landscape import SAME_REGION, STRATEGIES, Landscape, SeedCandidate, Snapshot
+from gardenbus.scheduling.outcome import Placement
+from gardenbus.scheduling.placement import decide
+from gardenbus.scheduling.request import request_of, skipped_because
+from gardenbus.scheduling.user_filters import SeedFilter
 
 T = TypeVar("T")
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from gardenbus.common.resources.seeds import EMERGENCY_STOP
-from gardenbus.scheduler.decide.landscape import SeedCandidate
-from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where, none_of
+from gardenbus.scheduling.landscape import SeedCandidate
+from gardenbus.scheduling.rules.filtering import Filtered, Inquiry, keep_where, none_of
 
 
 def keep_running(_inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:

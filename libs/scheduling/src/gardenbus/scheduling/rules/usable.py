@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from gardenbus.common.resources.seeds import unready_because
-from gardenbus.scheduler.decide.landscape import SeedCandidate
-from gardenbus.scheduler.decide.rules.filtering import Filtered, Inquiry, keep_where
+from gardenbus.scheduling.landscape import SeedCandidate
+from gardenbus.scheduling.rules.filtering import Filtered, Inquiry, keep_where
 
 
 def keep_usable(_inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from gardenbus.scheduler.decide.distance import FARTHEST, OTHER_PROVIDER, distance_by_name, parse_distances
-from gardenbus.scheduler.decide.landscape import MINIMAL_DISTANCE, Landscape, SeedCandidate
-from gardenbus.scheduler.decide.request import Demand
+from gardenbus.scheduling.distance import FARTHEST, OTHER_PROVIDER, distance_by_name, parse_distances
+from gardenbus.scheduling.landscape import MINIMAL_DISTANCE, Landscape, SeedCandidate
+from gardenbus.scheduling.request import Demand
 
 TESTING = "Testing"
 

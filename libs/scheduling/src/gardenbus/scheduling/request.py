@@ -15,7 +15,7 @@ from gardenbus.common.resources.selectors import LabelSelector
 from gardenbus.common.resources.shoot_networks import Ranges, ranges_of
 from gardenbus.common.resources.shoots import TESTING_PURPOSE, Shoot
 from gardenbus.common.resources.tolerations import unchecked_in
-from gardenbus.scheduler.decide.user_filters import SeedFilter
+from gardenbus.scheduling.user_filters import SeedFilter
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 

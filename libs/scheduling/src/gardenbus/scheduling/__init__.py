@@ -1,0 +1,1 @@
+"""Which seed a shoot gets, and why not: values in, one value out. No I/O, clock or randomness in here."""

@@ -1,0 +1,1 @@
+"""Changes how many seeds a set keeps, as shoots come and go."""
