@@ -11,10 +11,10 @@ from gardenbus.common.ports.bus import Bus, Delivered, Message
 from gardenbus.common.resources.document import Document, StoredObject
 from gardenbus.common.resources.keys import ObjectKey, Subjects
 from gardenbus.scheduler.reconcilers.counters import Counters
-from gardenbus.scheduler.reconcilers.current import KINDS, CurrentLandscape
 from gardenbus.scheduler.reconcilers.shoots import ShootReconciler
 from gardenbus.scheduler.reconcilers.timers import Timers
 from gardenbus.scheduler.reconcilers.waking import WakingReconciler
+from gardenbus.scheduling.current import KINDS, CurrentLandscape
 from gardenbus.scheduling.user_filters import SeedFilter
 from tests.support.clocks import FakeClock
 

@@ -16,7 +16,6 @@ from gardenbus.common.resources.keys import Subjects
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.scheduler.reconcilers.counters import Counters
-from gardenbus.scheduler.reconcilers.current import KINDS, CurrentLandscape
 from gardenbus.scheduler.reconcilers.explaining import Explainer
 from gardenbus.scheduler.reconcilers.shoots import ShootReconciler
 from gardenbus.scheduler.reconcilers.timers import Timers, Waits
@@ -24,6 +23,7 @@ from gardenbus.scheduler.reconcilers.upkeep import Upkeep
 from gardenbus.scheduler.reconcilers.waking import WakingReconciler
 from gardenbus.scheduler.reconcilers.worker import Rejection, Worker
 from gardenbus.scheduler.settings import SchedulerSettings
+from gardenbus.scheduling.current import KINDS, CurrentLandscape
 from gardenbus.scheduling.rules import RULES
 from gardenbus.scheduling.user_filters import ENTRY_POINT_GROUP, SeedFilter, filter_of
 

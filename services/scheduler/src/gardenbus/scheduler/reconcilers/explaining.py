@@ -8,7 +8,7 @@ from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.shoots import Shoot
-from gardenbus.scheduler.reconcilers.current import CurrentLandscape
+from gardenbus.scheduling.current import CurrentLandscape
 from gardenbus.scheduling.outcome import Placement
 from gardenbus.scheduling.placement import explain
 from gardenbus.scheduling.request import request_of, skipped_because

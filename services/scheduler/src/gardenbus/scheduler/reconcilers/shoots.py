@@ -24,8 +24,8 @@ from gardenbus.common.resources.keys import Header, ObjectKey
 from gardenbus.common.resources.settling import spec_on_seed
 from gardenbus.common.resources.shoots import Shoot
 from gardenbus.scheduler.reconcilers.counters import Counters
-from gardenbus.scheduler.reconcilers.current import CurrentLandscape
 from gardenbus.scheduler.reconcilers.timers import Timers
+from gardenbus.scheduling.current import CurrentLandscape
 from gardenbus.scheduling.landscape import Landscape, Snapshot
 from gardenbus.scheduling.outcome import Placement, Refusal
 from gardenbus.scheduling.placement import decide

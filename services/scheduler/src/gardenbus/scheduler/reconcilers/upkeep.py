@@ -8,7 +8,7 @@ from gardenbus.common.errors import Transient
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import EventRecord, Store
 from gardenbus.common.resources.keys import GARDEN_NAMESPACE, ObjectKey
-from gardenbus.scheduler.reconcilers.current import CurrentLandscape
+from gardenbus.scheduling.current import CurrentLandscape
 
 _log = structlog.stdlib.get_logger()
 

@@ -8,8 +8,8 @@ import structlog
 from gardenbus.common.ports.bus import Work, WorkQueue
 from gardenbus.common.ports.store import Store, WaitingClass
 from gardenbus.scheduler.reconcilers.counters import Counters
-from gardenbus.scheduler.reconcilers.current import CurrentLandscape
 from gardenbus.scheduler.reconcilers.timers import Timers
+from gardenbus.scheduling.current import CurrentLandscape
 from gardenbus.scheduling.landscape import Snapshot
 from gardenbus.scheduling.placement import free_places
 from gardenbus.scheduling.request import request_from_descriptor
