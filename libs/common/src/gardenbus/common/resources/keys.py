@@ -155,6 +155,7 @@ class Header:
     QUESTION = "Gardenbus-Question"  # report: `exists` (is this shoot still mine?), `gone` (its tombstone was obeyed)
     SEQUENCE = "Gardenbus-Sequence"  # report `gone`: where the tombstone stands in BINDINGS
     FENCE = "Gardenbus-Fence"  # report: the gardenlet's fencing number, `<stream created ns>.<sequence>`
+    CONDITION = "Gardenbus-Condition"  # api: only while `<kind>.<ns>.<name>=<resourceVersion>` holds; else 409
     REASON = "Gardenbus-Reason"  # rejected
     SUBJECT = "Gardenbus-Subject"  # rejected: where it came from
     SHA256 = "Gardenbus-Sha256"  # rejected: of the whole message
