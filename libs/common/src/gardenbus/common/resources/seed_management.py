@@ -7,7 +7,7 @@ PROTECT_FROM_DELETION = "seedmanagement.gardener.cloud/protect-from-deletion"
 """On a Shoot or ManagedSeed: exactly "true" keeps the replica from being removed by scaling in."""
 
 PRIORITY = "seedmanagement.gardener.cloud/priority"
-"""On a ManagedSeed or its Shoot: an integer, lower goes first when scaling in. Proposed by Gardener, never built there."""
+"""On a ManagedSeed or its Shoot: an integer, lower goes first when scaling in. Proposed by Gardener, not built."""
 
 DEFAULT_PRIORITY = 3
 
