@@ -1,0 +1,61 @@
+"""Whether a control plane may be moved between two seeds, beyond what any seed must be to take it. Pure.
+
+Source: Gardener's admission plugin ShootValidator, for a shoot that is rescheduled.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from gardenbus.common.resources.document import Document, section
+
+
+def migration_problems(shoot: Document, source_seed: Document, target_seed: Document) -> Sequence[str]:
+    """Why the shoot cannot move from one seed to the other, each a part of a sentence; none when it can.
+
+    Both need a backup, since it is what the control plane moves by. The internal domain must be the same, and where the
+    shoot's domain lies below a default domain of the source, the target must offer that one too: otherwise the names
+    under which the cluster is known would change.
+    """
+    return [
+        *(
+            f"seed {_name(seed)} has no spec.backup, and a control plane moves by its backup"
+            for seed in (source_seed, target_seed)
+            if seed.get("spec") is None or section(seed, "spec").get("backup") is None
+        ),
+        *_internal_domain_problems(source_seed, target_seed),
+        *_default_domain_problems(shoot, source_seed, target_seed),
+    ]
+
+
+def _internal_domain_problems(source_seed: Document, target_seed: Document) -> Iterator[str]:
+    here, there = _internal_domain(source_seed), _internal_domain(target_seed)
+    if here != there:
+        yield (
+            f"its internal domain is {there or 'not set'}, "
+            f"and that of seed {_name(source_seed)} is {here or 'not set'}: they must be equal"
+        )
+
+
+def _default_domain_problems(shoot: Document, source_seed: Document, target_seed: Document) -> Iterator[str]:
+    domain = section(shoot, "spec", "dns").get("domain")
+    if not isinstance(domain, str) or not domain:
+        return
+    offered = _default_domains(target_seed)
+    for default in _default_domains(source_seed):
+        if domain.endswith(f".{default}") and default not in offered:
+            yield f"it does not offer the default domain {default}, below which the shoot's domain {domain} lies"
+
+
+def _internal_domain(seed: Document) -> str:
+    return str(section(seed, "spec", "dns", "internal").get("domain") or "")
+
+
+def _default_domains(seed: Document) -> Sequence[str]:
+    defaults = section(seed, "spec", "dns").get("defaults")
+    if not isinstance(defaults, list):
+        return ()
+    domains = [section({"default": default}, "default").get("domain") for default in defaults]  # pyright: ignore[reportUnknownVariableType]
+    return [domain for domain in domains if isinstance(domain, str) and domain]
+
+
+def _name(seed: Document) -> str:
+    return str(section(seed, "metadata").get("name") or "")
