@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from gardenbus.cli.rows import seed_row, shoot_row
+from gardenbus.cli.rows import autoscaler_row, seed_row, set_row, shoot_row
 from gardenbus.cli.supervisor.settled import unsettled_because
 from gardenbus.common.resources.document import Document
 from tests.support.builders import a_seed, a_shoot
@@ -20,6 +20,8 @@ class Standing:
     shoots: list[Document]
     census: dict[str, int]
     seeds: list[Document] = dataclasses.field(default_factory=lambda: [a_seed()])
+    sets: list[Document] = dataclasses.field(default_factory=list)
+    autoscalers: list[Document] = dataclasses.field(default_factory=list)
 
     def why(self) -> str:
         counts = {"objects.shoot": len(self.shoots), "shoots.pending": 0, "shoots.waiting": 0, "outbox": 0}
@@ -27,6 +29,8 @@ class Standing:
             census=counts | self.census,
             shoots=[shoot_row(shoot) for shoot in self.shoots],
             seeds=[seed_row(seed) for seed in self.seeds],
+            sets=[set_row(each) for each in self.sets],
+            autoscalers=[autoscaler_row(each) for each in self.autoscalers],
             expected_seeds=["aws-eu1"],
         )
 
@@ -73,3 +77,49 @@ def test_work_that_is_under_way_is_not_settled(census: dict[str, int], words: st
 def test_a_seed_that_has_not_reported_yet_is_waited_for():
     assert "1 seeds have not reported" in Standing([], {}, seeds=[a_seed(ready=False)]).why()
     assert "1 seeds have not reported" in Standing([], {}, seeds=[]).why()
+
+
+def a_set(status: Document, *, generation: int = 1, replicas: int | None = 2) -> Document:
+    spec = {} if replicas is None else {"replicas": replicas}
+    return {
+        "kind": "ManagedSeedSet",
+        "metadata": {"name": "grove", "generation": generation},
+        "spec": spec,
+        "status": status,
+    }
+
+
+FULL = {"observedGeneration": 1, "replicas": 2, "readyReplicas": 2}
+
+
+def test_a_set_with_all_that_it_wants_is_settled():
+    assert Standing([], {}, sets=[a_set(FULL)]).why() == ""
+    assert Standing([], {}, sets=[a_set({**FULL, "replicas": 1, "readyReplicas": 1}, replicas=None)]).why() == ""
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {},
+        {**FULL, "observedGeneration": 0},
+        {**FULL, "readyReplicas": 1},
+        {**FULL, "replicas": 3},
+        {**FULL, "pendingReplica": {"name": "grove-1", "reason": "ShootReconciling"}},
+    ],
+)
+def test_a_set_that_grows_or_shrinks_is_not(status: Document):
+    assert Standing([], {}, sets=[a_set(status)]).why().startswith("the set grove has")
+
+
+@pytest.mark.parametrize("status", [{}, {"desiredReplicas": 3}])
+def test_an_autoscaler_that_wants_something_else_or_has_not_looked_yet_is_not(status: Document):
+    autoscaler: Document = {
+        "metadata": {"name": "grove-scaler"},
+        "spec": {"scaleTargetRef": {"name": "grove"}},
+        "status": status,
+    }
+
+    standing = Standing([], {}, sets=[a_set(FULL)], autoscalers=[autoscaler])
+    assert standing.why() == "the autoscaler grove-scaler has not settled"
+    autoscaler["status"] = {"desiredReplicas": 2}
+    assert standing.why() == ""

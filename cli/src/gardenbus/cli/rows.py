@@ -75,6 +75,31 @@ class SeedRow(NamedTuple):
     is_deleting: bool
 
 
+class SetRow(NamedTuple):
+    """One ManagedSeedSet. `pending` is the replica in the making and what is waited for, "" when there is none."""
+
+    name: str
+    wanted: int
+    replicas: int
+    ready: int
+    pending: str
+    is_observed: bool
+    is_deleting: bool
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has what it wants, and nothing is in the making."""
+        return self.is_observed and not self.pending and self.wanted == self.replicas == self.ready
+
+
+class AutoscalerRow(NamedTuple):
+    """One SeedAutoscaler. `desired` is None before its first look."""
+
+    name: str
+    target: str
+    desired: int | None
+
+
 def shoot_row(document: Document) -> ShootRow:
     """The row of a Shoot."""
     metadata, spec = as_mapping(document.get("metadata")), as_mapping(document.get("spec"))
@@ -113,6 +138,33 @@ def seed_row(document: Document) -> SeedRow:
         allocatable=_quantity(as_mapping(status.get("allocatable")).get("shoots")),
         is_visible=scheduling.get("visible") is not False,
         is_deleting=bool(metadata.get("deletionTimestamp")),
+    )
+
+
+def set_row(document: Document) -> SetRow:
+    """The row of a ManagedSeedSet."""
+    metadata, spec = as_mapping(document.get("metadata")), as_mapping(document.get("spec"))
+    status = as_mapping(document.get("status"))
+    pending = as_mapping(status.get("pendingReplica"))
+    wanted = spec.get("replicas")
+    return SetRow(
+        name=_text(metadata.get("name")),
+        wanted=1 if wanted is None else _number(wanted),
+        replicas=_number(status.get("replicas")),
+        ready=_number(status.get("readyReplicas")),
+        pending=f"{_text(pending.get('name'))}: {_text(pending.get('reason'))}" if pending else "",
+        is_observed=_number(status.get("observedGeneration")) == _number(metadata.get("generation")),
+        is_deleting=bool(metadata.get("deletionTimestamp")),
+    )
+
+
+def autoscaler_row(document: Document) -> AutoscalerRow:
+    """The row of a SeedAutoscaler."""
+    desired = as_mapping(document.get("status")).get("desiredReplicas")
+    return AutoscalerRow(
+        name=_text(as_mapping(document.get("metadata")).get("name")),
+        target=_text(as_mapping(as_mapping(document.get("spec")).get("scaleTargetRef")).get("name")),
+        desired=None if desired is None else _number(desired),
     )
 
 

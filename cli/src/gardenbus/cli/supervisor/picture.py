@@ -14,7 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from gardenbus.cli.rows import SeedRow, ShootRow, ShootState, usage_of
+from gardenbus.cli.rows import SeedRow, SetRow, ShootRow, ShootState, usage_of
 
 SHOOT_ROWS = 12
 SEED_ROWS = 20
@@ -56,6 +56,7 @@ class Scene(NamedTuple):
     services: Sequence[ServiceRow]
     seeds: Sequence[SeedRow]
     shoots: Sequence[ShootRow]
+    sets: Sequence[SetRow] = ()
     news: Sequence[str] = ()
     is_settled: bool = False
     footer: str = ""
@@ -79,6 +80,7 @@ def picture(scene: Scene, size: Size | None = None) -> RenderableType:
     above: list[RenderableType] = [services_line(scene.services)]
     if scene.seeds:
         above.append(seeds_table(scene.seeds, usage_of(scene.shoots), is_tight=is_tight))
+    above += [set_line(each) for each in sorted(scene.sets)]
     if scene.seeds or scene.shoots:
         above.append(shoots_line(scene.shoots))
     is_busy = any(shoot.state in _BUSY for shoot in scene.shoots)
@@ -152,6 +154,15 @@ def seeds_table(seeds: Sequence[SeedRow], usage: Mapping[str, int], *, is_tight:
         ready = sum(seed.ready == "True" for seed in seeds)
         table.add_row(f"… {len(seeds) - len(shown)} more", "", "", f"{ready}/{len(seeds)} ready", "", "")
     return table
+
+
+def set_line(row: SetRow) -> Text:
+    """A set of seeds: how many of those wanted are ready, and what is in the making."""
+    text = Text(f"set {row.name}: ", no_wrap=True, overflow="ellipsis")
+    text.append(f"{row.ready}/{row.wanted} seeds ready", style="green" if row.is_settled else "cyan")
+    if row.pending:
+        text.append(f", {row.pending}", style="dim")
+    return text
 
 
 def readiness(seed: SeedRow) -> Text:
@@ -279,4 +290,5 @@ def plain_line(scene: Scene) -> str:
     ready = sum(seed.ready == "True" for seed in scene.seeds)
     down = [service.name for service in scene.services if service.state not in ("ready", "running")]
     trouble = f"; not ready: {', '.join(down)}" if down else ""
-    return f"seeds {ready}/{len(scene.seeds)} ready; {len(scene.shoots)} shoots: {shown or 'none'}{trouble}"
+    sets = "".join(f"; {set_line(each).plain}" for each in sorted(scene.sets))
+    return f"seeds {ready}/{len(scene.seeds)} ready; {len(scene.shoots)} shoots: {shown or 'none'}{sets}{trouble}"

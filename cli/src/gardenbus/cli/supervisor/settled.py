@@ -1,13 +1,14 @@
 """When a landscape has nothing left to do. Pure.
 
 A shoot is done when its gardenlet has reconciled it at its generation, or when it was refused and nothing that might
-let it fit has happened since. The landscape is settled when every shoot is done, every gardenlet that belongs to it
-has reported its seed, and no change waits to be announced.
+let it fit has happened since. The landscape is settled when every shoot is done, every set of seeds has what its
+autoscaler and its manifest want, every gardenlet that belongs to it has reported its seed, and no change waits to be
+announced.
 """
 
 from collections.abc import Collection, Mapping
 
-from gardenbus.cli.rows import SeedRow, ShootRow
+from gardenbus.cli.rows import AutoscalerRow, SeedRow, SetRow, ShootRow
 
 
 def unsettled_because(
@@ -15,6 +16,8 @@ def unsettled_because(
     census: Mapping[str, int],
     shoots: Collection[ShootRow],
     seeds: Collection[SeedRow],
+    sets: Collection[SetRow] = (),
+    autoscalers: Collection[AutoscalerRow] = (),
     expected_seeds: Collection[str],
 ) -> str:
     """Why the landscape is not settled, or "" when it is. `census` is what `garden.api.census` answers."""
@@ -23,6 +26,8 @@ def unsettled_because(
         return f"{len(missing)} seeds have not reported yet ({missing[0]}, …)"
     if (stored := census.get("objects.shoot", 0)) != len(shoots):
         return f"{stored} shoots are stored, {len(shoots)} have been announced"
+    if unfinished := _unfinished_set(sets, autoscalers):
+        return unfinished
     undone = [shoot for shoot in shoots if not (shoot.is_reconciled or (shoot.is_refused and not shoot.is_deleting))]
     if undone:
         return f"{len(undone)} shoots are not done ({undone[0].namespace}/{undone[0].name}, …)"
@@ -32,4 +37,16 @@ def unsettled_because(
         return f"{unseen} shoots were refused before the landscape changed"
     if outbox := census.get("outbox", 0):
         return f"{outbox} changes are not announced yet"
+    return ""
+
+
+def _unfinished_set(sets: Collection[SetRow], autoscalers: Collection[AutoscalerRow]) -> str:
+    """Which set of seeds still grows or shrinks, "" when none does."""
+    wanted = {each.name: each.wanted for each in sets}
+    for each in sets:
+        if not each.is_settled:
+            return f"the set {each.name} has {each.ready} of {each.wanted} seeds ready ({each.pending or 'looking'})"
+    for each in autoscalers:
+        if each.target in wanted and each.desired != wanted[each.target]:
+            return f"the autoscaler {each.name} has not settled"
     return ""

@@ -144,6 +144,8 @@ class Up:
             census=census,
             shoots=list(mirror.shoots.values()),
             seeds=list(mirror.seeds.values()),
+            sets=list(mirror.sets.values()),
+            autoscalers=list(mirror.autoscalers.values()),
             expected_seeds=self._landscape.seeds,
         )
 
@@ -170,6 +172,7 @@ class Up:
             ],
             seeds=list(mirror.seeds.values()) if mirror else [],
             shoots=list(mirror.shoots.values()) if mirror else [],
+            sets=list(mirror.sets.values()) if mirror else [],
             is_settled=self._phase == "settled",
             footer="Ctrl-C stops everything",
             more_hint=f"gardenbus get shoots{directory_option(self._options.directory)}",
