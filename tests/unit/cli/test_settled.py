@@ -20,8 +20,8 @@ class Standing:
     shoots: list[Document]
     census: dict[str, int]
     seeds: list[Document] = dataclasses.field(default_factory=lambda: [a_seed()])
-    sets: list[Document] = dataclasses.field(default_factory=list)
-    autoscalers: list[Document] = dataclasses.field(default_factory=list)
+    sets: list[Document] = dataclasses.field(default_factory=list[Document])
+    autoscalers: list[Document] = dataclasses.field(default_factory=list[Document])
 
     def why(self) -> str:
         counts = {"objects.shoot": len(self.shoots), "shoots.pending": 0, "shoots.waiting": 0, "outbox": 0}
