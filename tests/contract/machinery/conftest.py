@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -100,9 +100,11 @@ class Joint:
         await eventually(empty, within=15)
 
     @contextlib.asynccontextmanager
-    async def informer(self, kinds: Sequence[str]) -> AsyncGenerator[Informer]:
+    async def informer(
+        self, kinds: Sequence[str], namespaces: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[Informer]:
         """A running informer."""
-        informer = Informer(self.store, self.bus, SUBJECTS, kinds)
+        informer = Informer(self.store, self.bus, SUBJECTS, kinds, namespaces)
         await informer.start()
         try:
             yield informer

@@ -76,3 +76,21 @@ async def test_the_gate_that_it_knows_is_the_one_that_a_bind_needs(joint: Joint)
             assert reply.outcomes == ["bound"]
 
         await eventually(binds, within=5)
+
+
+async def test_a_kind_limited_to_a_namespace_is_known_there_only(joint: Joint) -> None:
+    joint.start_relay()
+    listed, unlisted = await joint.create(a_shoot("old", "garden")), await joint.create(a_shoot("old", "garden-dev"))
+    async with joint.informer(["shoot", "seed"], {"shoot": "garden"}) as informer:
+        assert set(informer.objects("shoot")) == {listed.key}
+        await joint.update(unlisted.key, tier="gold")
+        followed = await joint.create(a_shoot("new", "garden"))
+        await joint.create(a_shoot("new", "garden-dev"))
+        await joint.store.delete(await joint.update(listed.key, tier="gold"))
+        seed = await joint.create(a_seed("last"))
+
+        async def caught_up() -> None:
+            assert seed.key in informer.objects("seed")
+            assert set(informer.objects("shoot")) == {followed.key}
+
+        await eventually(caught_up, within=5)

@@ -170,7 +170,8 @@ local function reindex_claims(P, before, after, key)
   end
 end
 
-local CURRENT = {'ver', 'uid', 'gen', 'del', 'fin', 'seed', 'sseed', 'sched', 'refs', 'own', 'claims', 'req', 'spec'}
+local CURRENT = {'ver', 'uid', 'gen', 'del', 'fin', 'seed', 'sseed', 'sched', 'refs', 'own', 'claims', 'req', 'spec',
+                 'mark'}
 
 -- Takes an object out of the store and its indexes and says so. `object` holds the fields CURRENT.
 local function remove(P, op, object)
@@ -217,7 +218,20 @@ local function reply_with(outcome, object_key)
   return {outcome, redis.call('HMGET', object_key, 'ver', 'gen', 'uid', 'created', 'del', 'gate', 'pend')}
 end
 
--- Why a put cannot be taken, as a reply, or nil.
+-- The first guard that does not hold, as a reply, or nil.
+local function guard_refusal(P, guards)
+  for i, guard in ipairs(guards) do
+    if guard.version then
+      local version = redis.call('HGET', P .. ':o:' .. guard.key, 'ver') or '0'
+      if tonumber(version) ~= guard.version then return {'outdated', i, version} end
+    else
+      local holders = redis.call('SCARD', P .. ':' .. guard.set)
+      if holders > 0 then return {'guarded', i, holders, redis.call('SRANDMEMBER', P .. ':' .. guard.set)} end
+    end
+  end
+end
+
+-- Why a put (or a deletion, with nothing to set) cannot be taken, as a reply, or nil.
 local function put_refusal(P, op, object)
   local exists = object.ver ~= ''
   if op.origin ~= '' then
@@ -227,6 +241,8 @@ local function put_refusal(P, op, object)
   if op.base == 0 and exists then return {'exists'} end
   if op.base > 0 and not exists then return {'gone'} end
   if op.base > 0 and tonumber(object.ver) ~= op.base then return {'conflict', object.ver} end
+  local unguarded = guard_refusal(P, op.guards)
+  if unguarded then return unguarded end
   for _, claim in ipairs(split_lines(op.set.claims)) do
     local holder = redis.call('HGET', P .. ':claims', claim)
     if holder and holder ~= op.key then return {'claimed', claim, holder} end
@@ -234,6 +250,14 @@ local function put_refusal(P, op, object)
   if op.set.seed and op.set.seed ~= '' and op.set.seed ~= object.seed then
     local refusal = refusal_of(P, op.set.seed, op.gate_seen, op.ns .. '/' .. op.name)
     if refusal then return {'refused', refusal} end
+  end
+  local reported = op.set.sseed or ''
+  if reported ~= '' and reported ~= object.sseed and reported ~= object.seed
+     and (redis.call('HGET', P .. ':o:seed:_:' .. reported, 'mark') or '') ~= '' then return {'refused', 'seed-gone'} end
+  if (op.set.mark or '') ~= '' and object.mark == '' then -- a seed is marked for removal only while it is empty
+    local usage = P .. ':usage:' .. op.name
+    local shoots = redis.call('SCARD', usage)
+    if shoots > 0 then return {'in-use', shoots, redis.call('SRANDMEMBER', usage)} end
   end
 end
 
@@ -333,10 +357,6 @@ local function delete(keys, args)
   op.set = {}
   local refused = put_refusal(P, op, object)
   if refused then return refused end
-  for i, guard in ipairs(op.guards) do
-    local holders = redis.call('SCARD', P .. ':' .. guard)
-    if holders > 0 then return {'guarded', i, holders, redis.call('SRANDMEMBER', P .. ':' .. guard)} end
-  end
   if object.fin == '' then return {'removed', remove(P, op, object)} end
   if op.origin ~= '' then redis.call('HSET', object_key, 'req', op.origin) end
   if object.del == '' then

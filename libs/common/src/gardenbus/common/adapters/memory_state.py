@@ -246,7 +246,7 @@ class MemoryState:
     def refusal_of(self, seed_name: str, gate: int | None, key: ObjectKey) -> str:
         """Why a seed does not take one more shoot; "" when it does."""
         row = self.rows.get(ObjectKey("seed", "", seed_name))
-        if row is None or row.stored.is_deleting:
+        if row is None or row.stored.is_deleting or row.derived.mark:
             return "seed-gone"
         if gate is not None and row.stored.gate != gate:
             return "seed-changed"

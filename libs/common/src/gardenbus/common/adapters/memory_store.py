@@ -14,11 +14,13 @@ from gardenbus.common.adapters.store_answers import (
     OUTBOX_MAX,
     PAGE_MAX,
     Token,
+    cannot_be_marked,
     claim_is_taken,
     exists_already,
     has_moved_on,
     is_gone,
     is_guarded,
+    is_outdated,
     key_of,
     parked_operation,
     read_token,
@@ -152,11 +154,12 @@ class MemoryStore:
         origin: RequestOrigin | None = None,
         last_applied: bytes = b"",
         gate: int | None = None,
+        guards: Sequence[Guard] = (),
     ) -> StoredObject | Superseded:
         """Store a new object."""
         state, change, key = self.state, creation_of(document), key_of(document)
         state.check_open()
-        superseded = self._check(key, 0, origin, change, gate)
+        superseded = self._check(key, 0, origin, change, guards, gate)
         if superseded:
             return superseded
         version = state.next_version()
@@ -181,7 +184,7 @@ class MemoryStore:
         state.gained(objects=change.meaning.gain)
         return stored
 
-    async def update(
+    async def update(  # noqa: PLR0913  all that a write may depend on
         self,
         base: StoredObject,
         document: Document,
@@ -190,17 +193,19 @@ class MemoryStore:
         last_applied: bytes | None = None,
         report_fences: bytes | None = None,
         bump_generation: bool = False,
+        gate: int | None = None,
+        guards: Sequence[Guard] = (),
     ) -> StoredObject | Superseded:
         """Replace an object."""
         state, key, change = self.state, base.key, change_of(base, document)
         differs = change.differs or bump_generation
-        if not differs and (last_applied, report_fences, origin) == (None, None, None):
+        if not differs and not guards and (last_applied, report_fences, origin) == (None, None, None):
             return base
         state.check_open()
         if self.conflicts > 0:
             self.conflicts -= 1
             raise Conflict(f"{key} is refused every update")
-        superseded = self._check(key, base.version, origin, change if differs else None)
+        superseded = self._check(key, base.version, origin, change if differs else None, guards, gate)
         if superseded:
             return superseded
         row = state.rows[key]
@@ -251,7 +256,13 @@ class MemoryStore:
         row.refusal, row.attempts, row.attempted_generation = "", 0, 0
 
     def _check(
-        self, key: ObjectKey, base: int, origin: RequestOrigin | None, change: Change | None, gate: int | None = None
+        self,
+        key: ObjectKey,
+        base: int,
+        origin: RequestOrigin | None,
+        change: Change | None,
+        guards: Sequence[Guard],
+        gate: int | None = None,
     ) -> Superseded | None:
         """Raise what speaks against a write based on version `base` (0: a creation), or say what superseded it."""
         state, row = self.state, self.state.rows.get(key)
@@ -264,8 +275,28 @@ class MemoryStore:
             raise is_gone(key)
         if row and base != row.stored.version:
             raise has_moved_on(key, row.stored.version)
-        if change is None:
-            return None
+        self._check_guards(guards)
+        if change is not None:
+            self._check_change(key, row, change, gate)
+        return None
+
+    def _check_guards(self, guards: Sequence[Guard]) -> None:
+        state = self.state
+        for guard in guards:
+            if guard.kind == "version":
+                row = state.rows.get(ObjectKey.from_stored(guard.name))
+                version = row.stored.version if row else 0
+                if version != guard.version:
+                    raise is_outdated(guard.message, version)
+                continue
+            holders = state.usage[guard.name] if guard.kind == "usage" else state.references[guard.name]
+            if holders:
+                example = min(holders)
+                text = member_of(example) if guard.kind == "usage" else str(example)
+                raise is_guarded(guard.message, len(holders), text)
+
+    def _check_change(self, key: ObjectKey, row: Row | None, change: Change, gate: int | None) -> None:
+        state = self.state
         for claim in change.derived.claims:
             if state.claims.get(claim, key) != key:
                 raise claim_is_taken(claim, state.claims[claim])
@@ -274,7 +305,14 @@ class MemoryStore:
             refusal = state.refusal_of(seed, gate, key)
             if refusal:
                 raise seed_refuses(key, refusal)
-        return None
+        reported = change.parts.status_seed_name
+        reported_on = state.rows.get(ObjectKey("seed", "", reported))
+        if reported_on and reported_on.derived.mark and not (row and reported in row.seeds):
+            raise seed_refuses(key, "seed-gone")
+        if change.derived.mark and not (row and row.derived.mark):
+            shoots = state.usage[key.name]
+            if shoots:
+                raise cannot_be_marked(key, len(shoots), member_of(min(shoots)))
 
     async def delete(
         self, base: StoredObject, *, origin: RequestOrigin | None = None, guards: Sequence[Guard] = ()
@@ -282,16 +320,9 @@ class MemoryStore:
         """Mark an object for deletion, or remove it."""
         state = self.state
         state.check_open()
-        superseded = self._check(base.key, base.version, origin, None)
+        superseded = self._check(base.key, base.version, origin, None, guards)
         if superseded:
             return superseded
-        for guard in guards:
-            holders = state.usage[guard.name] if guard.kind == "usage" else state.references[guard.name]
-            if holders:
-                example = min(holders)
-                raise is_guarded(
-                    guard.message, len(holders), member_of(example) if guard.kind == "usage" else str(example)
-                )
         row, gain = state.rows[base.key], meaning_of(base.key.kind, base.document(), None).gain
         if not row.stored.parts.finalizers:
             state.remove(row, origin, gain=gain)

@@ -68,6 +68,7 @@ def written_fields(parts: Parts, derived: Derived) -> dict[str, str]:
         "refs": "\n".join(derived.references),
         "own": "\n".join(derived.owners),
         "claims": "\n".join(derived.claims),
+        "mark": derived.mark,
     }
 
 

@@ -16,11 +16,13 @@ from gardenbus.common.adapters.store_answers import (
     OUTBOX_MAX,
     PAGE_MAX,
     Token,
+    cannot_be_marked,
     claim_is_taken,
     exists_already,
     has_moved_on,
     is_gone,
     is_guarded,
+    is_outdated,
     key_of,
     parked_operation,
     read_token,
@@ -157,6 +159,7 @@ class RedisStore:
         origin: RequestOrigin | None = None,
         last_applied: bytes = b"",
         gate: int | None = None,
+        guards: Sequence[Guard] = (),
     ) -> StoredObject | Superseded:
         """Store a new object."""
         change = creation_of(document)
@@ -164,18 +167,16 @@ class RedisStore:
         fields = {name: value for name, value in written_fields(change.parts, change.derived).items() if value}
         if last_applied:
             fields["last"] = last_applied.decode()
-        operation = self._operation(key, 0, origin, change) | {"set": fields, "uid": str(uuid.uuid4())}
-        if gate is not None:
-            operation["gate_seen"] = gate
+        operation = self._operation(key, 0, origin, change, guards, gate) | {"set": fields, "uid": str(uuid.uuid4())}
         reply = await self._connection.call("put", operation)
         if reply[0] == b"created":
             base = StoredObject(
                 key=key, parts=change.parts, uid="", version=0, generation=0, created_at="", last_applied=last_applied
             )
             return applied_reply(base, change.parts, reply[1])
-        return self._refused(key, reply)
+        return self._refused(key, reply, guards)
 
-    async def update(
+    async def update(  # noqa: PLR0913  all that a write may depend on
         self,
         base: StoredObject,
         document: Document,
@@ -184,6 +185,8 @@ class RedisStore:
         last_applied: bytes | None = None,
         report_fences: bytes | None = None,
         bump_generation: bool = False,
+        gate: int | None = None,
+        guards: Sequence[Guard] = (),
     ) -> StoredObject | Superseded:
         """Replace an object."""
         change = change_of(base, document)
@@ -197,11 +200,12 @@ class RedisStore:
             fields["last"] = last_applied.decode()
         if report_fences is not None:
             fields["rf"] = report_fences.decode()
-        operation = self._operation(base.key, base.version, origin, change) | {"bump": change.spec or bump_generation}
+        operation = self._operation(base.key, base.version, origin, change, guards, gate)
+        operation["bump"] = change.spec or bump_generation
         operation["bindings"] |= bump_generation  # the gardenlet has work to do though the manifest is the same
         if change.differs or bump_generation:
             fields |= _changed_fields(base.parts, change)
-        elif fields or origin:
+        elif fields or origin or guards:
             operation["quiet"] = True
         else:
             return base
@@ -210,7 +214,7 @@ class RedisStore:
             return applied_reply(base, change.parts, reply[1])
         if reply[0] == b"removed":
             return msgspec.structs.replace(base, parts=change.parts, version=int(reply[1]))
-        return self._refused(base.key, reply)
+        return self._refused(base.key, reply, guards)
 
     async def delete(
         self, base: StoredObject, *, origin: RequestOrigin | None = None, guards: Sequence[Guard] = ()
@@ -222,17 +226,14 @@ class RedisStore:
             "base": base.version,
             "origin": origin_text(origin),
             "gain": gain,
-            "guards": [f"{'usage' if guard.kind == 'usage' else 'refs'}:{guard.name}" for guard in guards],
+            "guards": _guards(guards),
         }
         reply = await self._connection.call("delete", operation)
         if reply[0] == b"removed":
             return None
         if reply[0] == b"ok":
             return applied_reply(base, base.parts, reply[1])
-        if reply[0] == b"guarded":
-            guard, example = guards[int(reply[1]) - 1], reply[3].decode().replace(":", " ", 1).replace(":", "/")
-            raise is_guarded(guard.message, int(reply[2]), example)
-        return self._refused(base.key, reply)
+        return self._refused(base.key, reply, guards)
 
     async def bind(self, bindings: Sequence[Binding], usage_since: int = 0) -> BindReply:
         """Place shoots."""
@@ -304,13 +305,23 @@ class RedisStore:
             "outbox_max": OUTBOX_MAX,
         }
 
-    def _operation(self, key: ObjectKey, base: int, origin: RequestOrigin | None, change: Change) -> dict[str, Any]:
+    def _operation(
+        self,
+        key: ObjectKey,
+        base: int,
+        origin: RequestOrigin | None,
+        change: Change,
+        guards: Sequence[Guard],
+        gate: int | None,
+    ) -> dict[str, Any]:
         return self._identity(key) | {
             "base": base,
             "origin": origin_text(origin),
             "gate": change.meaning.gate,
             "gain": change.meaning.gain,
             "bindings": change.beyond_status or key.kind == "seed",
+            "guards": _guards(guards),
+            **({} if gate is None else {"gate_seen": gate}),
         }
 
     def _binding_item(self, binding: Binding) -> dict[str, Any]:
@@ -347,7 +358,7 @@ class RedisStore:
             "now": self._now(),
         }
 
-    def _refused(self, key: ObjectKey, reply: Sequence[Any]) -> Superseded:
+    def _refused(self, key: ObjectKey, reply: Sequence[Any], guards: Sequence[Guard]) -> Superseded:
         match reply[0]:
             case b"superseded":
                 return Superseded(_origin_of(reply[1]))
@@ -357,12 +368,34 @@ class RedisStore:
                 raise is_gone(key)
             case b"conflict":
                 raise has_moved_on(key, int(reply[1]))
+            case b"guarded":
+                guard = guards[int(reply[1]) - 1]
+                raise is_guarded(guard.message, int(reply[2]), _for_people(reply[3]))
+            case b"outdated":
+                raise is_outdated(guards[int(reply[1]) - 1].message, int(reply[2]))
+            case b"in-use":
+                raise cannot_be_marked(key, int(reply[1]), _for_people(reply[2]))
             case b"claimed":
                 raise claim_is_taken(reply[1].decode(), ObjectKey.from_stored(reply[2].decode()))
             case b"refused":
                 raise seed_refuses(key, reply[1].decode())
             case other:
                 raise Unavailable(f"the store answered {other!r}")
+
+
+def _guards(guards: Sequence[Guard]) -> list[dict[str, Any]]:
+    """Guards as functions.lua reads them: a set that must be empty, or a key and the version that it must have."""
+    return [
+        {"key": guard.name, "version": guard.version}
+        if guard.kind == "version"
+        else {"set": f"{'usage' if guard.kind == 'usage' else 'refs'}:{guard.name}"}
+        for guard in guards
+    ]
+
+
+def _for_people(member: bytes) -> str:
+    """A member of an index as people write it: `<kind> <ns>/<name>`, or `<ns>/<name>` for a shoot in a usage."""
+    return member.decode().replace(":", " ", 1).replace(":", "/")
 
 
 def _changed_fields(old: Parts, change: Change) -> dict[str, str]:

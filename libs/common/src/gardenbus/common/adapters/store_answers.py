@@ -100,5 +100,15 @@ def seed_refuses(key: ObjectKey, refusal: str) -> Forbidden:
 
 
 def is_guarded(message: str, holders: int, example: str) -> Forbidden:
-    """A deletion found a set that must be empty; `example` is one of its members."""
+    """A write found a set that must be empty; `example` is one of its members."""
     return Forbidden(f"{message} ({holders}, for example {example})")
+
+
+def is_outdated(message: str, version: int) -> Conflict:
+    """A write found another version of the object that it was to depend on."""
+    return Conflict(f"{message} (its version is {version} by now)" if version else f"{message} (it is not there)")
+
+
+def cannot_be_marked(key: ObjectKey, shoots: int, example: str) -> Forbidden:
+    """A seed was to be marked for removal with shoots on it."""
+    return Forbidden(f"{key} cannot be marked for removal: shoots are on it ({shoots}, for example {example})")

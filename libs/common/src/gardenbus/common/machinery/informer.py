@@ -53,13 +53,24 @@ class _ListAgain(Transient):
 
 
 class Informer:
-    """Objects of some kinds. Callbacks run synchronously, in order, and must not block."""
+    """Objects of some kinds. Callbacks run synchronously, in order, and must not block.
 
-    def __init__(self, store: Store, bus: Bus, subjects: Subjects, kinds: Sequence[str]) -> None:
+    A kind in `namespaces` is known in that namespace only: the others are neither listed nor followed.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        bus: Bus,
+        subjects: Subjects,
+        kinds: Sequence[str],
+        namespaces: Mapping[str, str] | None = None,
+    ) -> None:
         self._store = store
         self._bus = bus
         self._subjects = subjects
         self._kinds = tuple(kinds)
+        self._namespaces = dict(namespaces or {})
         self._objects: dict[str, dict[ObjectKey, StoredObject]] = {kind: {} for kind in kinds}
         self._removed: dict[ObjectKey, int] = {}
         self._listed_version = 0
@@ -122,7 +133,7 @@ class Informer:
         stream = self._subjects.stream("OBJECTS")
         place = await self._bus.position(stream)
         await self._list()
-        filters = [self._subjects.changed_kind(kind) for kind in self._kinds]
+        filters = [self._subjects.changed_kind(kind, self._namespaces.get(kind)) for kind in self._kinds]
         async with (
             self._bus.follow(stream, filters, after_sequence=place.sequence) as follower,
             asyncio.TaskGroup() as tasks,
@@ -144,7 +155,7 @@ class Informer:
             token: str | None = None
             first = True
             while first or token:
-                page = await self._store.list_page(kind, continue_token=token)
+                page = await self._store.list_page(kind, self._namespaces.get(kind), continue_token=token)
                 if first:
                     version = min(version or page.version, page.version)
                     gain = min(gain or page.gain, page.gain)

@@ -127,11 +127,17 @@ class WaitingClass(msgspec.Struct, frozen=True):
 
 
 class Guard(msgspec.Struct, frozen=True):
-    """A set that must be empty when an object is deleted: `usage` of a seed, or `references` to a key."""
+    """What must hold besides for a write, checked together with it.
 
-    kind: Literal["usage", "references"]
+    `usage`: no shoot is on the seed `name`; `references`: nothing refers to `name` (an `ObjectKey.stored`): both refuse
+    with Forbidden. `version`: the object `name` (an `ObjectKey.stored`) has exactly this version, 0 for "is not there";
+    it refuses with Conflict, because who wrote on what it read there has to look again.
+    """
+
+    kind: Literal["usage", "references", "version"]
     name: str
     message: str
+    version: int = 0
 
 
 class EventRecord(msgspec.Struct, frozen=True):
@@ -170,6 +176,7 @@ class Store(Protocol):
         origin: RequestOrigin | None = None,
         last_applied: bytes = b"",
         gate: int | None = None,
+        guards: Sequence[Guard] = (),
     ) -> StoredObject | Superseded:
         """Store a new object: uid, version, generation 1, creationTimestamp.
 
@@ -178,7 +185,7 @@ class Store(Protocol):
         """
         ...
 
-    async def update(
+    async def update(  # noqa: PLR0913  all that a write may depend on
         self,
         base: StoredObject,
         document: Document,
@@ -187,19 +194,22 @@ class Store(Protocol):
         last_applied: bytes | None = None,
         report_fences: bytes | None = None,
         bump_generation: bool = False,
+        gate: int | None = None,
+        guards: Sequence[Guard] = (),
     ) -> StoredObject | Superseded:
         """Replace what `base` was by `document` (spec, status, labels, annotations, finalizers, all of it).
 
         Nothing is written, and `base` comes back, when nothing differs. The generation grows when spec does (or with
         `bump_generation`). An object that is deleting and has no finalizer left is removed. Raises Conflict when the
-        store has another version than `base`.
+        store has another version than `base`. A Shoot that comes to name another seed passes the checks of a bind
+        there, `gate` included. A Seed is marked for removal only while no shoot is on it: else Forbidden.
         """
         ...
 
     async def delete(
         self, base: StoredObject, *, origin: RequestOrigin | None = None, guards: Sequence[Guard] = ()
     ) -> StoredObject | Superseded | None:
-        """Mark for deletion (finalizers left: the object comes back) or remove (None). Forbidden when guarded."""
+        """Mark for deletion (finalizers left: the object comes back) or remove (None)."""
         ...
 
     async def bind(self, bindings: Sequence[Binding], usage_since: int = 0) -> BindReply:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.common.resources.seeds import gate_content, may_gain, shoot_capacity
+from gardenbus.common.resources.seeds import gate_content, may_gain, removal_mark, shoot_capacity
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 FINALIZER = "gardener"
@@ -25,6 +25,7 @@ class Derived(NamedTuple):
     references: tuple[str, ...] = ()  # objects that must not be deleted before this one
     owners: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()  # what only one object may have
+    mark: str = ""  # Seed: on whose behalf it is about to be removed; "" while it is to stay
 
 
 class Meaning(NamedTuple):
@@ -50,7 +51,9 @@ def derive(document: Document) -> Derived:
             )
         case "Seed":
             capacity = shoot_capacity(document)
-            return Derived(capacity="" if capacity is None else str(capacity), owners=owners)
+            return Derived(
+                capacity="" if capacity is None else str(capacity), owners=owners, mark=removal_mark(document)
+            )
         case "Project":
             namespace = spec.get("namespace")
             return Derived(claims=(f"namespace/{namespace}",) if namespace else (), owners=owners)

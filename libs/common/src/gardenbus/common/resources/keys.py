@@ -76,9 +76,9 @@ class Subjects:
         """Where a change of this object is announced."""
         return f"{self.prefix}.changed.{key.tail}"
 
-    def changed_kind(self, kind: str) -> str:
-        """Filter for all changes of one kind."""
-        return f"{self.prefix}.changed.{kind}.>"
+    def changed_kind(self, kind: str, namespace: str | None = None) -> str:
+        """Filter for all changes of one kind, in one namespace or in all."""
+        return f"{self.prefix}.changed.{kind}.{namespace}.>" if namespace else f"{self.prefix}.changed.{kind}.>"
 
     def scheduling(self, scheduler_name: str, key: ObjectKey) -> str:
         """The scheduling queue's place for one shoot."""

@@ -8,6 +8,7 @@ import msgspec
 from gardenbus.common.resources.conditions import condition_status, conditions_of
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.quantities import whole_places
+from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
 from gardenbus.common.resources.views import ConditionView, LastOperation, Metadata, View, mapping_or_empty, read_view
 
 GARDENLET_READY = "GardenletReady"
@@ -156,10 +157,18 @@ def shoot_capacity(document: Document) -> int | None:
     return None if quantity is None else max(whole_places(quantity), 0)
 
 
+def removal_mark(document: Document) -> str:
+    """On whose behalf the seed is about to be removed; "" when it is not, and it takes shoots."""
+    metadata = mapping_or_empty(document.get("metadata"))
+    mark = mapping_or_empty(metadata.get("annotations")).get(MARKED_FOR_REMOVAL)
+    return str(mark) if mark else ""
+
+
 def gate_content(document: Document) -> bytes:
     """Canonical JSON of what a bind depends on in a Seed besides its usage and its capacity.
 
-    That is spec, labels, the emergency stop, whether it is being deleted, and readiness; heartbeats change nothing.
+    That is spec, labels, the emergency stop, whether it is being deleted or marked for removal, and readiness;
+    heartbeats change nothing.
     """
     metadata = mapping_or_empty(document.get("metadata"))
     return _canonical(
@@ -168,6 +177,7 @@ def gate_content(document: Document) -> bytes:
             "labels": metadata.get("labels") or {},
             "emergencyStop": mapping_or_empty(metadata.get("annotations")).get(EMERGENCY_STOP),
             "deletionTimestamp": metadata.get("deletionTimestamp"),
+            "markedForRemoval": bool(removal_mark(document)),
             "ready": document_is_ready(document),
         }
     )
@@ -203,6 +213,7 @@ def _is_open(document: Document) -> bool:
     settings = mapping_or_empty(mapping_or_empty(document.get("spec")).get("settings"))
     return (
         not metadata.get("deletionTimestamp")
+        and not removal_mark(document)
         and mapping_or_empty(settings.get("scheduling")).get("visible") is not False
         and mapping_or_empty(metadata.get("annotations")).get(EMERGENCY_STOP) != "true"
         and document_is_ready(document)

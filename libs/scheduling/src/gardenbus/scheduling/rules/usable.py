@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
+from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
 from gardenbus.common.resources.seeds import unready_because
 from gardenbus.scheduling.landscape import SeedCandidate
 from gardenbus.scheduling.rules.filtering import Filtered, Inquiry, keep_where
 
 
 def keep_usable(_inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
-    """Keep seeds that are not being deleted, visible to the scheduler, and ready."""
+    """Keep seeds that are not being deleted nor marked for removal, visible to the scheduler, and ready."""
     sentence = f"none of the {len(seeds)} seeds can be scheduled to (not being deleted, visible, ready)"
     return keep_where(seeds, _problem, sentence)
 
@@ -18,6 +19,8 @@ def _problem(candidate: SeedCandidate) -> str:
         return f"its manifest cannot be read: {candidate.unreadable}"
     if candidate.seed.metadata.deletion_timestamp:
         return "it is being deleted"
+    if mark := candidate.seed.metadata.annotations.get(MARKED_FOR_REMOVAL):
+        return f"it is marked for removal by {mark}"
     if not candidate.seed.spec.settings.scheduling.visible:
         return "it is hidden from the scheduler (spec.settings.scheduling.visible is false)"
     if reason := unready_because(candidate.seed):
