@@ -21,7 +21,7 @@ from gardenbus.gardenlet.reconcilers.heartbeat import Heartbeat
 from gardenbus.gardenlet.reconcilers.reports import Reporter
 from gardenbus.gardenlet.reconcilers.seed import SeedReconciler
 from gardenbus.gardenlet.reconcilers.shoot import ShootReconciler
-from gardenbus.gardenlet.reconcilers.told import Told
+from gardenbus.gardenlet.reconcilers.told import SHOOT_STATE, Told
 
 _log = structlog.stdlib.get_logger()
 
@@ -118,6 +118,8 @@ class Gardenlet:
                 self._report_everything(_PASSES_AFTER_RECOVERY)
             if self.seed.fitness != fitness:
                 self._look_at_all()
+            if subject.kind == SHOOT_STATE:
+                self.agenda.add((subject.namespace, subject.name))
         elif subject is not None:
             self.agenda.add(subject)
 
@@ -204,11 +206,15 @@ class Gardenlet:
 
     async def _forget_what_was_missed(self) -> None:
         """Before acting: a standby may have slept while the active one obeyed tombstones that have gone since."""
-        known = dict(self.told.shoots)
-        if not known:
+        known, known_objects = dict(self.told.shoots), dict(self.told.objects)
+        if not known and not known_objects:
             return
-        held = await self._bus.subjects(self._subjects.stream(BINDINGS), self._subjects.bindings_of(self.seed_name))
-        self.told.keep_only(held, known=known)
+        stream = self._subjects.stream(BINDINGS)
+        held = {
+            *await self._bus.subjects(stream, self._subjects.bindings_of(self.seed_name)),
+            *await self._bus.subjects(stream, self._subjects.views_of(self.seed_name)),
+        }
+        self.told.keep_only(held, known=known, known_objects=known_objects)
 
     async def _stand_by(self) -> None:
         self.reporter.stand_by()

@@ -1,6 +1,7 @@
-"""What one gardenlet has been told on BINDINGS: its shoots, and its own Seed.
+"""What one gardenlet has been told on BINDINGS: its shoots, its own Seed, and what hangs on its shoots.
 
-Absence says nothing here: a shoot is gone only when a tombstone said so, or when another one carries its name.
+That is the ManagedSeeds that make seeds of its shoots, and the ShootStates that shoots are restored from.
+Absence says nothing here: an object is gone only when a tombstone said so, or when another one carries its name.
 """
 
 from collections.abc import Collection, Mapping
@@ -18,9 +19,13 @@ from gardenbus.gardenlet.decide.operations import ShootTold
 _log = structlog.stdlib.get_logger()
 _decode = msgspec.json.Decoder(dict).decode
 
+MANAGED_SEED = "managedseed"
+SHOOT_STATE = "shootstate"
+_KEPT_KINDS = (MANAGED_SEED, SHOOT_STATE)
+
 
 class Gone(NamedTuple):
-    """The explicit word that a shoot does not concern this seed any more, and where it stands in the stream."""
+    """The explicit word that an object does not concern this seed any more, and where it stands in the stream."""
 
     sequence: int
 
@@ -39,10 +44,12 @@ class Told:
         self._views = subjects.views_of(seed_name).removesuffix(">")
         self._seed = ObjectKey("seed", "", seed_name)
         self.shoots: dict[ShootName, ShootTold | Gone] = {}
+        self.objects: dict[ObjectKey, Document | Gone] = {}
         self.seed: Document | None = None
         self.seed_is_gone = False
         self.is_complete = False
         self._unheard: set[ShootName] = set()
+        self._unheard_objects: set[ObjectKey] = set()
 
     @property
     def seed_uid(self) -> str:
@@ -65,6 +72,9 @@ class Told:
             if key == self._seed:
                 self.seed_is_gone = is_gone and (self.seed_is_gone or self.is_complete or self.seed is not None)
                 self.seed = None if is_gone else _decode(message.body)
+            elif key.kind in _KEPT_KINDS:
+                self._unheard_objects.discard(key)
+                self.objects[key] = Gone(message.sequence) if is_gone else _decode(message.body)
         except (msgspec.DecodeError, msgspec.ValidationError, KeyError, ValueError) as error:
             _log.warning("binding.unreadable", subject=message.subject, reason=str(error))
             return None
@@ -74,6 +84,7 @@ class Told:
         """The stream is read anew. What was told stays for now."""
         self.is_complete = False
         self._unheard = set(self.shoots)
+        self._unheard_objects = set(self.objects)
 
     def replay_ended(self) -> None:
         """All that the stream holds has been told; of what it does not hold nothing is known any more."""
@@ -81,13 +92,25 @@ class Told:
         for shoot in self._unheard:
             self.shoots.pop(shoot, None)
         self._unheard.clear()
+        for key in self._unheard_objects:
+            self.objects.pop(key, None)
+        self._unheard_objects.clear()
 
-    def keep_only(self, subjects: Collection[str], *, known: Mapping[ShootName, ShootTold | Gone]) -> None:
-        """Forget what the stream does not hold any more: it held `subjects` when `known` was all that was told."""
+    def keep_only(
+        self,
+        subjects: Collection[str],
+        *,
+        known: Mapping[ShootName, ShootTold | Gone],
+        known_objects: Mapping[ObjectKey, Document | Gone] = {},
+    ) -> None:
+        """Forget what the stream does not hold any more: it held `subjects` when what is known was all that was told."""
         for shoot, told in known.items():
             namespace, name = shoot
             if f"{self._bindings}{namespace}.{name}" not in subjects and self.shoots.get(shoot) is told:
                 del self.shoots[shoot]
+        for key, said in known_objects.items():
+            if f"{self._views}{key.tail}" not in subjects and self.objects.get(key) is said:
+                del self.objects[key]
 
     def is_gone(self, shoot: ShootName) -> bool:
         """Whether a tombstone is the last that was told of a shoot."""
@@ -98,6 +121,11 @@ class Told:
         if self.shoots.get(shoot) == tombstone:
             del self.shoots[shoot]
 
+    def forget_object(self, key: ObjectKey, tombstone: Gone) -> None:
+        """Drop an object's tombstone that has been obeyed, unless something newer was told."""
+        if self.objects.get(key) == tombstone:
+            del self.objects[key]
+
     def shoot(self, shoot: ShootName) -> ShootTold | None:
         """What was told of a shoot that is there."""
         told = self.shoots.get(shoot)
@@ -106,6 +134,18 @@ class Told:
     def present(self) -> list[ShootTold]:
         """All shoots that concern the seed."""
         return [told for told in self.shoots.values() if not isinstance(told, Gone)]
+
+    def managed_seed(self, namespace: str, name: str) -> Document | None:
+        """A ManagedSeed that is there, and whose shoot concerns this seed."""
+        return self._object(ObjectKey(MANAGED_SEED, namespace, name))
+
+    def shoot_state(self, namespace: str, name: str) -> Document | None:
+        """The ShootState that is there for a shoot that concerns this seed."""
+        return self._object(ObjectKey(SHOOT_STATE, namespace, name))
+
+    def _object(self, key: ObjectKey) -> Document | None:
+        said = self.objects.get(key)
+        return None if isinstance(said, Gone) else said
 
 
 def _read_shoot(message: Delivered) -> ShootTold:
