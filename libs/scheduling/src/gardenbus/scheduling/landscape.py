@@ -1,6 +1,7 @@
 """The objects that decisions are made on, as they stood at one moment, and the usage that goes with them."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import msgspec
@@ -84,6 +85,14 @@ class Landscape:
         for project in sorted(projects, key=lambda project: project.metadata.name):
             self._projects.setdefault(project.namespace, project)
         self.memory: dict[Hashable, Any] = {}
+
+    def without(self, seeds: Collection[str]) -> "Landscape":
+        """The same landscape as it were if some seeds were not there."""
+        rest = copy(self)
+        rest.seeds = tuple(seed for seed in self.seeds if seed.name not in seeds)
+        rest.seeds_by_name = {seed.name: seed for seed in rest.seeds}
+        rest.memory = {}
+        return rest
 
     def profile(self, kind: str, namespace: str, name: str) -> CloudProfileSpec | None:
         """The profile that a shoot of a namespace names, or None."""
