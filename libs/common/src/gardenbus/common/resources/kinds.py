@@ -21,6 +21,8 @@ EXTENSIONS = "extensions.gardener.cloud"
 RESOURCES = "resources.gardener.cloud"
 OPERATOR = "operator.gardener.cloud"
 COORDINATION = "coordination.k8s.io"
+APPS = "apps"
+"""Of this group a revision of templates (ControllerRevision) is taken, and nothing else."""
 
 GROUPS = frozenset(
     {
@@ -42,6 +44,8 @@ GROUPS = frozenset(
     }
 )
 """Groups whose objects are taken; "" is Kubernetes' core group (`v1`)."""
+
+REVISION_KIND = "ControllerRevision"
 
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 _VERSION = re.compile(r"v[1-9][0-9]{0,2}((alpha|beta)[1-9][0-9]{0,2})?")
@@ -120,6 +124,7 @@ _UNDERSTOOD = (
 )
 
 _STORED = (
+    _kind(REVISION_KIND, f"{APPS}/v1", has_spec=False),
     _kind("BackupBucket", _CORE_V1BETA1, "bbc", namespaced=False),
     _kind("BackupEntry", _CORE_V1BETA1, "bec"),
     _kind("ControllerDeployment", f"{CORE}/v1", "ctrldeploy", namespaced=False, has_spec=False),
@@ -183,7 +188,7 @@ def resolve(api_version: str, kind: str) -> KindSpec:
     not served, and for an understood word in another group.
     """
     group, _, version = api_version.rpartition("/")
-    if group not in GROUPS:
+    if group not in GROUPS and (group, kind) != (APPS, REVISION_KIND):
         raise Unsupported(_unknown_group(api_version, group))
     if not _VERSION.fullmatch(version):
         raise Unsupported(f"apiVersion: {api_version[:80]!r} has no version as v1 or v1beta1 at its end")

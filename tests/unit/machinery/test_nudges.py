@@ -1,0 +1,87 @@
+"""Looks that callbacks ask for."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from gardenbus.common.adapters.memory_bus import MemoryBus, MemoryServer
+from gardenbus.common.machinery.nudges import BATCH, Nudges
+from gardenbus.common.machinery.timers import Timers
+from gardenbus.common.ports.bus import WorkQueue
+from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.common.runtime.clock import SystemClock
+from tests.support.buses import fetch_until, names
+
+SUBJECTS = Subjects()
+
+
+def a_set(name: str) -> ObjectKey:
+    return ObjectKey("managedseedset", "garden", name)
+
+
+@pytest.fixture
+def bus() -> MemoryBus:
+    clock = SystemClock()
+    return MemoryBus(clock, server=MemoryServer(clock))
+
+
+@pytest.fixture
+async def queue(bus: MemoryBus) -> WorkQueue:
+    return await bus.work_queue(SUBJECTS.stream("QUEUES"), "sets", SUBJECTS.queue_of("sets"))
+
+
+@pytest.fixture
+async def nudges(bus: MemoryBus) -> AsyncIterator[Nudges]:
+    nudges = Nudges(bus, SUBJECTS, "sets", retry_seconds=0.01)
+    running = asyncio.create_task(nudges.run())
+    yield nudges
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_nudge_becomes_work_in_the_controllers_queue(nudges: Nudges, queue: WorkQueue):
+    nudges.nudge(a_set("one"))
+
+    (work,) = await fetch_until(queue, 1)
+
+    assert work.message.subject == "garden.queue.sets.garden.one"
+    assert nudges.owed == 0
+
+
+async def test_many_nudges_of_one_object_are_one_look(nudges: Nudges, queue: WorkQueue):
+    for name in ("one", "two", "one", "one"):
+        nudges.nudge(a_set(name))
+
+    assert sorted(names(await fetch_until(queue, 2))) == ["one", "two"]
+    assert await queue.fetch(1, 0.05) == []
+
+
+async def test_a_nudge_takes_the_timer_of_its_object_with_it(bus: MemoryBus, nudges: Nudges, queue: WorkQueue):
+    timers = Timers(bus, SUBJECTS)
+    await timers.park(SUBJECTS.queue("sets", "garden", "one"), 1.0)
+
+    nudges.nudge(a_set("one"))
+
+    (work,) = await fetch_until(queue, 1)
+    await work.ack()
+    assert await queue.fetch(1, 1.5) == []
+
+
+async def test_nudges_wait_for_a_bus_that_is_away(bus: MemoryBus, nudges: Nudges, queue: WorkQueue):
+    bus.cut()
+    nudges.nudge(a_set("one"))
+    await asyncio.sleep(0.05)
+    nudges.nudge(a_set("two"))
+    assert nudges.owed >= 1
+
+    await bus.mend()
+
+    assert sorted(names(await fetch_until(queue, 2))) == ["one", "two"]
+
+
+async def test_a_burst_is_published_in_parts(nudges: Nudges, queue: WorkQueue):
+    for number in range(BATCH + 3):
+        nudges.nudge(a_set(f"set-{number}"))
+
+    assert len(await fetch_until(queue, BATCH + 3)) == BATCH + 3
