@@ -81,7 +81,7 @@ class LocalFiles:
     def save(self, record: ShootRecord) -> None:
         """Replace one file. Raises FencedOff."""
         file = self._file((record.namespace, record.name))
-        with self._owned():
+        with self.owned():
             file.parent.mkdir(exist_ok=True)
             draft = file.with_name(f".{file.name}.draft")
             draft.write_bytes(_encode(record))
@@ -94,7 +94,7 @@ class LocalFiles:
     def remove(self, shoot: ShootName) -> None:
         """Remove one file, and its namespace's directory when that is empty. Raises FencedOff."""
         file = self._file(shoot)
-        with self._owned():
+        with self.owned():
             file.unlink(missing_ok=True)
             file.with_name(f".{file.name}.draft").unlink(missing_ok=True)
             if file.parent.is_dir() and not any(file.parent.iterdir()):
@@ -102,19 +102,20 @@ class LocalFiles:
 
     def make_bucket(self, name: str) -> None:
         """Make a bucket's directory. Raises FencedOff."""
-        with self._owned():
+        with self.owned():
             (self.directory / "buckets" / name).mkdir(parents=True, exist_ok=True)
 
     def remove_bucket(self, name: str) -> None:
         """Remove a bucket with all that is in it. Raises FencedOff."""
         buckets = self.directory / "buckets"
-        with self._owned():
+        with self.owned():
             shutil.rmtree(buckets / name, ignore_errors=True)
             if buckets.is_dir() and not any(buckets.iterdir()):
                 buckets.rmdir()
 
     @contextmanager
-    def _owned(self) -> Generator[None]:
+    def owned(self) -> Generator[None]:
+        """Write inside of this: nobody can take the directory over meanwhile. Raises FencedOff."""
         fcntl.flock(self._descriptor, fcntl.LOCK_SH)
         try:
             owner = self._owner()

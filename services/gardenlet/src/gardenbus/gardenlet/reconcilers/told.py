@@ -103,7 +103,7 @@ class Told:
         known: Mapping[ShootName, ShootTold | Gone],
         known_objects: Mapping[ObjectKey, Document | Gone] = {},
     ) -> None:
-        """Forget what the stream does not hold any more: it held `subjects` when what is known was all that was told."""
+        """Forget what the stream does not hold any more: it held `subjects` when all that is known was told."""
         for shoot, told in known.items():
             namespace, name = shoot
             if f"{self._bindings}{namespace}.{name}" not in subjects and self.shoots.get(shoot) is told:
