@@ -94,6 +94,14 @@ class Landscape:
         rest.memory = {}
         return rest
 
+    def with_seed(self, seed: SeedCandidate) -> "Landscape":
+        """The same landscape as it were with one more seed, or with another of its name."""
+        more = copy(self)
+        more.seeds = tuple(sorted((*self.without({seed.name}).seeds, seed), key=lambda each: each.name))
+        more.seeds_by_name = {each.name: each for each in more.seeds}
+        more.memory = {}
+        return more
+
     def profile(self, kind: str, namespace: str, name: str) -> CloudProfileSpec | None:
         """The profile that a shoot of a namespace names, or None."""
         if kind == "NamespacedCloudProfile":
