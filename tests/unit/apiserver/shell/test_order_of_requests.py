@@ -6,8 +6,9 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gardenbus.apiserver.reconcilers.attempts import Missing
 from gardenbus.apiserver.reconcilers.reads import Library, Reads
-from gardenbus.apiserver.reconcilers.writing import Missing, Writer
+from gardenbus.apiserver.reconcilers.writing import Writer
 from gardenbus.common.adapters.memory_store import MemoryStore
 from gardenbus.common.ports.store import RequestOrigin
 from gardenbus.common.resources.document import Document

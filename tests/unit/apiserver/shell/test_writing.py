@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from gardenbus.apiserver.reconcilers.attempts import Contingent, Missing, StaleVersion, Written
+from gardenbus.apiserver.reconcilers.placing import BindBody, Placer
 from gardenbus.apiserver.reconcilers.reads import Library, Reads
-from gardenbus.apiserver.reconcilers.writing import ANSWERED, Contingent, Missing, StaleVersion, Writer, Written
+from gardenbus.apiserver.reconcilers.writing import ANSWERED, Writer
 from gardenbus.common.adapters.memory_store import MemoryStore
 from gardenbus.common.errors import BadRequest, Conflict, Forbidden, InvalidResource
 from gardenbus.common.ports.store import RequestOrigin
@@ -26,6 +28,7 @@ class Desk:
         self.store = MemoryStore(clock, **options)
         self.library = Library(self.store)
         self.writer = Writer(self.store, clock)
+        self.placer = Placer(self.store, clock)
 
     def reads(self) -> Reads:
         return Reads(self.store, self.library)
@@ -40,7 +43,8 @@ class Desk:
         return await self.writer.delete(key, self.reads(), origin=origin)
 
     async def bind(self, seed: str, resource_version: str = "") -> Written:
-        return await self.writer.bind(APOLLO, seed, self.reads(), user="ann", resource_version=resource_version)
+        asked = BindBody(APOLLO.namespace, APOLLO.name, seed, resource_version)
+        return await self.placer.bind(asked, self.reads(), user="ann")
 
     async def now(self, key: ObjectKey = APOLLO) -> StoredObject:
         stored = await self.store.get(key)
@@ -210,7 +214,7 @@ async def test_a_shoot_is_bound_by_name(desk: Desk) -> None:
     document = written.stored.document()
     assert document["spec"]["seedName"] == "aws-eu1"
     assert document["metadata"]["finalizers"] == ["gardener"]
-    with pytest.raises(StaleVersion, match="placed already"):
+    with pytest.raises(StaleVersion, match="already assigned to the same seed"):
         await desk.bind("aws-eu1")
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from gardenbus.apiserver.reconcilers.api import Api
 from gardenbus.apiserver.reconcilers.garbage import CONTROLLER, Garbage
 from gardenbus.apiserver.reconcilers.intake import Handle, Intake, KilledItsHandler
+from gardenbus.apiserver.reconcilers.placing import Placer
 from gardenbus.apiserver.reconcilers.profiles import Profiles
 from gardenbus.apiserver.reconcilers.reads import Library
 from gardenbus.apiserver.reconcilers.rejecting import Rejections
@@ -97,6 +98,7 @@ async def start_apiserver(
         store=store,
         subjects=subjects,
         writer=writer,
+        placer=Placer(store, clock),
         library=library,
         concurrency=settings.answer_concurrency,
     )

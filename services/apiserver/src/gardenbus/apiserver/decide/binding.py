@@ -1,7 +1,9 @@
 """Binding by name: whether a seed may take a shoot, and what else of the shoot is settled with its seed.
 
 Where the scheduler chooses, these hold by its choice; here somebody else chose. Whether a seed is visible or ready, and
-its region, are that somebody's business. Source: Gardener's admission plugins ShootValidator, ShootMutator, ShootDNS.
+its region, are that somebody's business. A placed shoot moves by the same rules, and by those of resources/migrating.
+
+Source: Gardener's admission plugins ShootValidator, ShootMutator, ShootDNS.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,8 +14,9 @@ import msgspec
 from gardenbus.common.errors import Forbidden, InvalidResource
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.fitting import ANY_PROVIDER, restriction_problem, taint_problem, zonal_problem
+from gardenbus.common.resources.migrating import migration_problems
 from gardenbus.common.resources.projects import Project
-from gardenbus.common.resources.seeds import Seed, shoot_capacity
+from gardenbus.common.resources.seeds import Seed, removal_mark, shoot_capacity
 from gardenbus.common.resources.settling import spec_on_seed
 from gardenbus.common.resources.shoot_networks import network_problems, ranges_of
 from gardenbus.common.resources.shoots import SeedSelector, Shoot
@@ -44,6 +47,29 @@ def admit_binding(
         reasons.append(f"it already has the maximum number of shoots scheduled on it ({capacity})")
     if reasons:
         raise Forbidden(f"seed {name} cannot take the shoot: {'; '.join(reasons)}")
+
+
+def admit_migration(
+    shoot: Document,
+    source: Document | None,
+    target: Document,
+    *,
+    project: Document | None,
+    profile_spec: Document | None,
+) -> None:
+    """Check that a placed shoot may move to another seed: what any shoot must meet there, and what a move needs.
+
+    `source` is where it stands, None when that Seed is not there. Raises Forbidden with every reason.
+    """
+    name = str(section(target, "metadata").get("name"))
+    if project is None:
+        namespace = section(shoot, "metadata").get("namespace")
+        raise Forbidden(f"metadata.namespace: {namespace} belongs to no Project: the shoot stays where it is")
+    reasons = list(_reasons(Shoot.from_document(shoot), target, project, profile_spec))
+    if source is not None:
+        reasons += migration_problems(shoot, source, target)
+    if reasons:
+        raise Forbidden(f"seed {name} cannot take the shoot over: {'; '.join(reasons)}")
 
 
 def settled_with_seed(shoot: Document, seed: Document, project: Document | None) -> Document:
@@ -92,6 +118,8 @@ def _reasons(
     seed = Seed.from_document(seed_document)
     if seed.metadata.deletion_timestamp:
         yield "it is being deleted"
+    if removal_mark(seed_document):
+        yield "it is marked for removal"
     allowed = () if project is None else allowed_by(project)
     unchecked = unchecked_in(shoot.metadata.annotations, shoot.tolerations)
     if problem := taint_problem(counting(shoot.tolerations, unchecked, allowed), seed.spec.taints):

@@ -7,16 +7,19 @@
 | `delete.<kind>.<ns>.<name>`, `delete` | nothing; manifests or `{"kind", "namespace", "name"}` | what is left of it |
 | `get.<kind>.<ns>.<name>` | | the object |
 | `list.<kind>[.<ns>]` | `{"limit", "continue", "labelSelector", "fieldSelector"}` | items and where to go on |
-| `bind` | `{"namespace", "name", "seed", "resourceVersion"?}` | the shoot |
+| `bind` | `{"namespace", "name", "seed", "resourceVersion"?, "force"?}`; a placed shoot is moved | the shoot |
+| `scale` | `{"namespace"?, "name", "replicas"?, "resourceVersion"?}` of a ManagedSeedSet | its scale |
 | `explain.shoot.<ns>.<name>` | | where it stands and why it waits |
 | `kinds`, `census`, `waiting.<schedulerName>` | | |
 
 A request that writes stands, in the order of the bus, behind all durable requests that were stored before it came.
+With the header `Gardenbus-Condition: <kind>.<ns>.<name>=<resourceVersion>` it writes only while that object has that
+version.
 """
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import structlog
@@ -25,10 +28,14 @@ from prometheus_client import Histogram
 from gardenbus.apiserver.answers import Answer, answered, answered_together, refused
 from gardenbus.apiserver.decide.manifests import parse, read_values
 from gardenbus.apiserver.decide.metadata import reference_of
+from gardenbus.apiserver.reconcilers.attempts import Contingent, Written
+from gardenbus.apiserver.reconcilers.placing import BindBody, Placer
+from gardenbus.apiserver.reconcilers.preconditions import Condition, condition_in
 from gardenbus.apiserver.reconcilers.reading import Reader
 from gardenbus.apiserver.reconcilers.reads import Library, Reads
+from gardenbus.apiserver.reconcilers.scaling import ScaleBody, read_scale, scale_of, write_scale
 from gardenbus.apiserver.reconcilers.speaking import no_such_verb, spoken
-from gardenbus.apiserver.reconcilers.writing import ANSWERED, Contingent, Writer, Written
+from gardenbus.apiserver.reconcilers.writing import ANSWERED, Writer
 from gardenbus.common.errors import BadRequest, GardenbusError, Unavailable
 from gardenbus.common.ports.bus import Bus, Request, StreamPosition
 from gardenbus.common.ports.store import RequestOrigin, Store
@@ -43,16 +50,7 @@ ANSWER_SECONDS = Histogram(
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )  # fmt: skip
 
-VERBS = frozenset({"apply", "patch", "delete", "get", "list", "bind", "explain", "kinds", "census", "waiting"})
-
-
-class BindBody(msgspec.Struct, frozen=True, rename="camel"):
-    """What `bind` is sent."""
-
-    namespace: str
-    name: str
-    seed: str
-    resource_version: str = ""
+VERBS = frozenset({"apply", "patch", "delete", "get", "list", "bind", "scale", "explain", "kinds", "census", "waiting"})
 
 
 class PatchBody(msgspec.Struct, frozen=True):
@@ -62,6 +60,13 @@ class PatchBody(msgspec.Struct, frozen=True):
     name: str
     patch: dict[str, Any]
     namespace: str = ""
+
+
+class Speaker(NamedTuple):
+    """Who asks, and on which condition (None: on none)."""
+
+    user: str
+    condition: Condition | None
 
 
 class LatestPosition:
@@ -89,16 +94,18 @@ class LatestPosition:
 class Api:
     """Answers requests; any number at a time."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         *,
         bus: Bus,
         store: Store,
         subjects: Subjects,
         writer: Writer,
+        placer: Placer,
         library: Library,
         concurrency: int,
     ) -> None:
+        self._placer = placer
         self._store = store
         self._subjects = subjects
         self._writer = writer
@@ -114,7 +121,8 @@ class Api:
         began = asyncio.get_running_loop().time()
         try:
             async with self._slots:
-                answer = await self._answer(verb, rest, request.body, user)
+                speaker = Speaker(user, condition_in(request.headers))
+                answer = await self._answer(verb, rest, request.body, speaker)
         except Contingent as contingent:
             answer = refused(contingent.error)
         except GardenbusError as error:
@@ -128,16 +136,18 @@ class Api:
         )
         return answer.encoded()
 
-    async def _answer(self, verb: str, rest: str, body: bytes, user: str) -> Answer:
+    async def _answer(self, verb: str, rest: str, body: bytes, speaker: Speaker) -> Answer:
         match verb:
             case "apply":
-                return await self._apply(body, user)
+                return await self._apply(body, speaker)
             case "patch":
-                return await self._patch(rest, body, user)
+                return await self._patch(rest, body, speaker)
             case "delete":
-                return await self._delete(rest, body)
+                return await self._delete(rest, body, speaker)
             case "bind":
-                return await self._bind(body, user)
+                return await self._bind(body, speaker)
+            case "scale":
+                return await self._scale(body, speaker)
             case _:
                 return answered(await self._read(verb, rest, body))
 
@@ -158,22 +168,24 @@ class Api:
             case _:
                 raise no_such_verb(verb)
 
-    async def _apply(self, body: bytes, user: str) -> Answer:
+    async def _apply(self, body: bytes, speaker: Speaker) -> Answer:
         documents = parse(body)
         origin = await self._origin()
         reads = self._reads()
-        answers = [await self._apply_one(document, reads, user, origin) for document in documents]
+        answers = [await self._apply_one(document, reads, speaker, origin) for document in documents]
         return answered_together(answers)
 
-    async def _apply_one(self, document: Document, reads: Reads, user: str, origin: RequestOrigin) -> Answer:
+    async def _apply_one(self, document: Document, reads: Reads, speaker: Speaker, origin: RequestOrigin) -> Answer:
         try:
-            return _written(await self._writer.apply(document, reads, user=user, origin=origin))
+            return _written(
+                await self._writer.apply(document, reads, user=speaker.user, origin=origin, condition=speaker.condition)
+            )
         except Contingent as contingent:
             return refused(contingent.error)
         except GardenbusError as error:
             return refused(error)
 
-    async def _patch(self, tail: str, body: bytes, user: str) -> Answer:
+    async def _patch(self, tail: str, body: bytes, speaker: Speaker) -> Answer:
         if tail:
             key, patch = await self._reader.key(tail), _mapping(body, "a JSON merge patch")
         else:
@@ -181,30 +193,46 @@ class Api:
             key = reference_of({"kind": asked.kind, "namespace": asked.namespace, "name": asked.name})
             patch = asked.patch
         origin = await self._origin()
-        return _written(await self._writer.patch(key, patch, self._reads(), user=user, origin=origin))
+        return _written(
+            await self._writer.patch(
+                key, patch, self._reads(), user=speaker.user, origin=origin, condition=speaker.condition
+            )
+        )
 
-    async def _delete(self, tail: str, body: bytes) -> Answer:
+    async def _delete(self, tail: str, body: bytes, speaker: Speaker) -> Answer:
         keys = [await self._reader.key(tail)] if tail else [reference_of(document) for document in parse(body)]
         origin = await self._origin()
         reads = self._reads()
-        return answered_together([await self._delete_one(key, reads, origin) for key in keys])
+        return answered_together([await self._delete_one(key, reads, speaker, origin) for key in keys])
 
-    async def _delete_one(self, key: ObjectKey, reads: Reads, origin: RequestOrigin) -> Answer:
+    async def _delete_one(self, key: ObjectKey, reads: Reads, speaker: Speaker, origin: RequestOrigin) -> Answer:
         try:
-            return _written(await self._writer.delete(key, reads, origin=origin))
+            return _written(await self._writer.delete(key, reads, origin=origin, condition=speaker.condition))
         except Contingent as contingent:
             return refused(contingent.error)
         except GardenbusError as error:
             return refused(error)
 
-    async def _bind(self, body: bytes, user: str) -> Answer:
-        asked = _read(body, BindBody)
-        shoot = ObjectKey("shoot", asked.namespace, asked.name)
-        return _written(
-            await self._writer.bind(
-                shoot, asked.seed, self._reads(), user=user, resource_version=asked.resource_version
-            )
+    async def _bind(self, body: bytes, speaker: Speaker) -> Answer:
+        asked: BindBody = _read(body, BindBody)
+        return _written(await self._placer.bind(asked, self._reads(), user=speaker.user, condition=speaker.condition))
+
+    async def _scale(self, body: bytes, speaker: Speaker) -> Answer:
+        asked: ScaleBody = _read(body, ScaleBody)
+        if asked.replicas is None:
+            return answered(await read_scale(asked, self._reads()))
+        origin = await self._origin()
+        written = await write_scale(
+            asked,
+            asked.replicas,
+            self._writer,
+            self._reads(),
+            user=speaker.user,
+            origin=origin,
+            condition=speaker.condition,
         )
+        scale = scale_of(written.stored) if written.stored is not None else None
+        return answered(scale, written.warnings, outcome=written.outcome)
 
     def _reads(self) -> Reads:
         return Reads(self._store, self._library)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from gardenbus.apiserver.decide.admission import FactQuery, Facts, ObjectQuery
+from gardenbus.apiserver.decide.facts import FactQuery, Facts, GuestsQuery, HostQuery, ObjectQuery, ProjectQuery
+from gardenbus.apiserver.decide.managed_seeds import shoot_key
 from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.document import Document, StoredObject, section
 from gardenbus.common.resources.keys import ObjectKey
@@ -89,25 +90,70 @@ class Reads:
         self._has_listed_projects = False
 
     async def fetch_facts(self, queries: Iterable[FactQuery]) -> None:
-        """Read ahead what `facts` will be asked for."""
-        keys = (
-            query.key if isinstance(query, ObjectQuery) else self._library.project_of(query.namespace)
-            for query in queries
-        )
-        await self.fetch(key for key in keys if key is not None)
+        """Read ahead what `facts` will be asked for, as far as one round trip tells."""
+        await self.fetch(key for query in queries if (key := self._key_of(query)) is not None)
 
     async def facts(self, queries: Sequence[FactQuery]) -> Facts:
         """What admission asked for, as it stands now."""
         await self.fetch_facts(queries)
         objects: dict[ObjectKey, Document] = {}
         projects: dict[str, Document] = {}
+        standing: dict[ObjectKey, Document] = {}
+        guests: dict[str, Sequence[Document]] = {}
         for query in queries:
-            if isinstance(query, ObjectQuery):
-                if stored := self._known[query.key]:
-                    objects[query.key] = self._library.decoded(stored)
-            elif project := await self._project(query.namespace):
-                projects[query.namespace] = project
-        return Facts(objects=objects, projects=projects)
+            match query:
+                case ProjectQuery(namespace):
+                    if project := await self._project(namespace):
+                        projects[namespace] = project
+                case GuestsQuery(seed):
+                    guests[seed] = await self._guests(seed)
+                case ObjectQuery(key):
+                    if stored := self._known[key]:
+                        objects[key] = self._library.decoded(stored)
+                case HostQuery(shoot):
+                    if host := await self._host(shoot):
+                        objects[host.key] = self._library.decoded(host)
+                case _:
+                    if managed_seed := await self._standing(query.shoot):
+                        standing[query.shoot] = managed_seed
+        return Facts(objects=objects, projects=projects, standing=standing, guests=guests)
+
+    def _key_of(self, query: FactQuery) -> ObjectKey | None:
+        match query:
+            case ProjectQuery(namespace):
+                return self._library.project_of(namespace)
+            case ObjectQuery(key):
+                return key
+            case HostQuery(shoot):
+                return shoot
+            case _:
+                return None
+
+    async def _host(self, shoot: ObjectKey) -> StoredObject | None:
+        stored = await self.get(shoot)
+        return (
+            await self.get(ObjectKey("seed", "", stored.parts.seed_name)) if stored and stored.parts.seed_name else None
+        )
+
+    async def _guests(self, seed: str) -> Sequence[Document]:
+        """The shoots on a seed, read past what is known: a shoot may have moved since."""
+        stored = await self._store.get_many(await self._store.shoots_on(seed))
+        return [shoot.document() for shoot in stored if shoot is not None]
+
+    async def _standing(self, shoot: ObjectKey) -> Document | None:
+        """The ManagedSeed on a shoot: mostly of the same name, else found by looking through all of them."""
+        namesake = await self.get(ObjectKey("managedseed", shoot.namespace, shoot.name))
+        if namesake is not None and shoot_key(document := self._library.decoded(namesake)) == shoot:
+            return document
+        token: str | None = None
+        while True:
+            page = await self._store.list_page("managedseed", shoot.namespace, continue_token=token)
+            for stored in page.objects:
+                if shoot_key(document := self._library.decoded(stored)) == shoot:
+                    return document
+            token = page.continue_token
+            if token is None:
+                return None
 
     async def _project(self, namespace: str) -> Document | None:
         key = self._library.project_of(namespace)

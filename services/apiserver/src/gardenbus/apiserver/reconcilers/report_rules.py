@@ -5,6 +5,7 @@ Source: Gardener's SeedRestriction admission and the status strategy of Shoots.
 
 from typing import Any, Literal, cast, get_args
 
+from gardenbus.apiserver.decide.migration import seeds_of, source_of
 from gardenbus.common.errors import BadRequest, Forbidden
 from gardenbus.common.resources.derived import FINALIZER
 from gardenbus.common.resources.document import Document, StoredObject, section
@@ -13,13 +14,6 @@ Verb = Literal["status", "apply", "delete", "event"]
 VERBS: tuple[str, ...] = get_args(Verb)
 
 EVENT_TYPES = ("Normal", "Warning")
-
-
-def seeds_of(shoot: Document) -> tuple[str, str]:
-    """Where a shoot shall stand and where it stands ("" for nowhere)."""
-    wanted: Any = section(shoot, "spec").get("seedName")
-    actual: Any = section(shoot, "status").get("seedName")
-    return str(wanted or ""), str(actual or "")
 
 
 def concerns(shoot: Document, seed: str) -> bool:
@@ -43,8 +37,7 @@ def check_object(stored: StoredObject | None, *, uid: str, reported_at: str, wha
 
 def check_shoot(shoot: Document, seed: str, what: str) -> None:
     """Raise Forbidden unless the gardenlet of `seed` is responsible: that of the seed where it stands, else shall."""
-    wanted, actual = seeds_of(shoot)
-    responsible = actual or wanted
+    responsible = source_of(shoot)
     if responsible != seed:
         raise Forbidden(f"{what} belongs to {f'seed {responsible}' if responsible else 'no seed yet'}, not to {seed}")
 

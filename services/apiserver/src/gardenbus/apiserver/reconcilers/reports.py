@@ -16,11 +16,12 @@ from gardenbus.apiserver.decide.manifests import read_values
 from gardenbus.apiserver.decide.metadata import key_of
 from gardenbus.apiserver.decide.validation import validate_status
 from gardenbus.apiserver.reconcilers import report_rules
+from gardenbus.apiserver.reconcilers.attempts import Contingent
 from gardenbus.apiserver.reconcilers.reads import Library, Reads
 from gardenbus.apiserver.reconcilers.rejecting import Rejections
 from gardenbus.apiserver.reconcilers.report_fences import take_report
 from gardenbus.apiserver.reconcilers.speaking import reporter_and_key
-from gardenbus.apiserver.reconcilers.writing import Contingent, Writer
+from gardenbus.apiserver.reconcilers.writing import Writer
 from gardenbus.common.errors import (
     BadRequest,
     Conflict,

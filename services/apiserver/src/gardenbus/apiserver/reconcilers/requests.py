@@ -16,10 +16,11 @@ import structlog
 from gardenbus.apiserver.decide import admission
 from gardenbus.apiserver.decide.manifests import parse
 from gardenbus.apiserver.decide.metadata import key_of, reference_of
+from gardenbus.apiserver.reconcilers.attempts import Contingent, StaleVersion
 from gardenbus.apiserver.reconcilers.reads import Library, Reads
 from gardenbus.apiserver.reconcilers.rejecting import Rejections
 from gardenbus.apiserver.reconcilers.speaking import spoken
-from gardenbus.apiserver.reconcilers.writing import Contingent, StaleVersion, Writer
+from gardenbus.apiserver.reconcilers.writing import Writer
 from gardenbus.common.errors import Conflict, GardenbusError, NotFound, Terminal, Transient, Unavailable
 from gardenbus.common.ports.bus import Bus, Delivered, Work, WorkQueue
 from gardenbus.common.ports.clock import Clock

@@ -1,0 +1,128 @@
+"""A placed shoot and its seeds: what a bind means to it, and what is forbidden while its control plane moves. Pure.
+
+What a bind of a placed shoot to a seed is, by where the shoot shall stand (spec.seedName), where it stands
+(status.seedName, empty until a gardenlet has claimed it), and the seed asked for:
+
+    | spec | status  | asked for | its operation       | force | course                                    |
+    |------|---------|-----------|---------------------|-------|-------------------------------------------|
+    | A    | any     | A         | any                 | no    | unchanged                                 |
+    | A    | A or "" | A         | any                 | yes   | unchanged                                 |
+    | any  | any     | any other | Migrate, or Restore | no    | refused                                   |
+    |      |         |           | that has not ended  |       |                                           |
+    | B    | A       | A         | any other           | no    | back: the migration has not begun         |
+    | A    | any     | B         | any other           | no    | move                                      |
+    | any  | ""      | B         | any                 | yes   | refused: there is nothing to be restored  |
+    | any  | A       | B         | any                 | yes   | restore: without its source, at once      |
+
+Source: Gardener's admission plugin ShootValidator; the courses back and restore are ours.
+"""
+
+from typing import Any, Literal
+
+from gardenbus.common.errors import Forbidden
+from gardenbus.common.resources.document import Document, section
+from gardenbus.common.resources.shoot_status import with_status_label
+
+Course = Literal["unchanged", "back", "move", "restore"]
+
+MIGRATE = "Migrate"
+RESTORE = "Restore"
+SUCCEEDED = "Succeeded"
+ABORTED = "Aborted"
+
+RESTORED_BY_FORCE = "Restoration by force: the previous seed has not prepared it."
+
+
+def seeds_of(shoot: Document) -> tuple[str, str]:
+    """Where a shoot shall stand and where it stands ("" for nowhere)."""
+    wanted: Any = section(shoot, "spec").get("seedName")
+    actual: Any = section(shoot, "status").get("seedName")
+    return str(wanted or ""), str(actual or "")
+
+
+def source_of(shoot: Document) -> str:
+    """The seed that a placed shoot would move from: where it stands, else where it shall."""
+    wanted, actual = seeds_of(shoot)
+    return actual or wanted
+
+
+def course_of(shoot: Document, seed: str, *, force: bool) -> Course:
+    """What a bind of a placed shoot to a seed is, by the module's table. Raises Forbidden."""
+    wanted, actual = seeds_of(shoot)
+    if seed == wanted and not (force and actual not in ("", seed)):
+        return "unchanged"
+    if force:
+        if not actual:
+            raise Forbidden("status.seedName: no gardenlet has taken the shoot yet: bind it without force")
+        return "restore"
+    if section(shoot, "metadata").get("deletionTimestamp"):
+        raise Forbidden("metadata.deletionTimestamp: the shoot is being deleted, and is not moved any more")
+    if phase := _phase(shoot):
+        route = f"from {actual} to {wanted}" if actual not in ("", wanted) else f"to {wanted}"
+        raise Forbidden(
+            f"spec.seedName: the shoot is moving {route} ({phase}): wait until it is there, or bind it with "
+            "force: true when a seed is lost for good"
+        )
+    return "back" if seed == actual else "move"
+
+
+def moved(shoot: Document, seed: str) -> Document:
+    """The shoot as it shall stand on another seed; nothing but its seedName differs."""
+    return {**shoot, "spec": {**section(shoot, "spec"), "seedName": seed}}
+
+
+def restored_by_force(shoot: Document, seed: str, *, now: str) -> Document:
+    """The shoot as it stands on another seed from this moment on, to be restored there from its ShootState.
+
+    Its source is not asked: whatever it still reports is not of its shoot any more. `now` is RFC 3339.
+    """
+    left_behind = ("lastErrors", "retryCycleStartTime", "seedName", "lastOperation")
+    status = {name: value for name, value in section(shoot, "status").items() if name not in left_behind}
+    operation = {
+        "type": MIGRATE,
+        "state": ABORTED,
+        "progress": 0,
+        "description": RESTORED_BY_FORCE,
+        "lastUpdateTime": now,
+    }
+    return with_status_label({**moved(shoot, seed), "status": {**status, "seedName": seed, "lastOperation": operation}})
+
+
+def admit_state(shoot: Document, state: Document | None) -> None:
+    """Raise Forbidden unless there is a ShootState of this very shoot."""
+    name = f"{section(shoot, 'metadata').get('namespace')}/{section(shoot, 'metadata').get('name')}"
+    if state is None:
+        raise Forbidden(f"shootstate {name} is not there: nothing could be restored from it")
+    born, saved = (str(section(one, "metadata").get("creationTimestamp") or "") for one in (shoot, state))
+    if saved < born:
+        raise Forbidden(f"shootstate {name} is older than the shoot: it was saved of another one of that name")
+
+
+def admit_change(shoot: Document, old: Document) -> None:
+    """Raise Forbidden for a change of spec (not by a bind) while the control plane moves, or is about to."""
+    if section(shoot, "spec") == section(old, "spec"):
+        return
+    wanted, actual = seeds_of(old)
+    phase = _phase(old)
+    if not phase and actual and wanted != actual:
+        phase = f"it has been bound to seed {wanted} and still stands on {actual}"
+    if phase:
+        message = f"cannot be changed while the control plane moves ({phase}): try again when it has"
+        raise Forbidden(f"spec: {message}")
+
+
+def admit_deletion(document: Document) -> None:
+    """Raise Forbidden for the deletion of a shoot whose control plane is on its way; other kinds pass."""
+    if document.get("kind") != "Shoot" or section(document, "metadata").get("deletionTimestamp"):
+        return
+    if phase := _phase(document):
+        raise Forbidden(f"the shoot cannot be deleted while its control plane moves ({phase}): try again when it has")
+
+
+def _phase(shoot: Document) -> str:
+    """Which step of a migration the control plane is in; "" when it stands."""
+    operation = section(shoot, "status", "lastOperation")
+    kind, state = operation.get("type"), operation.get("state")
+    if kind == MIGRATE or (kind == RESTORE and state != SUCCEEDED):
+        return f"its last operation is {kind}, {state or 'begun'}"
+    return ""
