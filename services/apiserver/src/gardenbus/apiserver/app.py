@@ -13,6 +13,7 @@ from gardenbus.apiserver.reconcilers.rejecting import Rejections
 from gardenbus.apiserver.reconcilers.reports import Reports
 from gardenbus.apiserver.reconcilers.requests import Requests
 from gardenbus.apiserver.reconcilers.speaking import api_filters, reports_filter
+from gardenbus.apiserver.reconcilers.use_as_seed import UseAsSeed
 from gardenbus.apiserver.reconcilers.writing import Writer
 from gardenbus.apiserver.settings import ApiserverSettings
 from gardenbus.common.machinery.controller import Controller, WorkRequest
@@ -84,6 +85,12 @@ async def start_apiserver(
     informer.subscribe(profiles.changed)
     context.stack.push_async_callback(informer.stop)
     context.spawn("profiles", profiles.run(informer.start))
+    _start_use_as_seed(
+        context,
+        writer,
+        UseAsSeed(store, clock, writer, library),
+        Informer(store, bus, subjects, UseAsSeed.KINDS, UseAsSeed.NAMESPACES),
+    )
     _start_intakes(
         context,
         rejections,
@@ -103,6 +110,15 @@ async def start_apiserver(
         concurrency=settings.answer_concurrency,
     )
     await bus.serve("apiserver", VERSION, dict.fromkeys(api_filters(subjects), api.handle))
+
+
+def _start_use_as_seed(
+    context: ServiceContext[ApiserverSettings], writer: Writer, use_as_seed: UseAsSeed, informer: Informer
+) -> None:
+    writer.followed_by(use_as_seed.follow)
+    informer.subscribe(use_as_seed.changed)
+    context.stack.push_async_callback(informer.stop)
+    context.spawn("use-as-seed", use_as_seed.run(informer.start))
 
 
 async def _start_garbage_collection(

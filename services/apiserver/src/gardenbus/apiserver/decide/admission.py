@@ -3,7 +3,7 @@
 The caller asks `facts_needed`, fetches, and hands the facts to `mutate` (before validation) and `admit` (after it).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,19 +15,38 @@ from gardenbus.apiserver.decide.binding import (
     selector_problems,
     settled_with_seed,
 )
-from gardenbus.apiserver.decide.defaults import with_defaults
+from gardenbus.apiserver.decide.defaults import with_creation_defaults, with_defaults
+from gardenbus.apiserver.decide.facts import FactQuery, Facts, ObjectQuery, ProjectQuery
+from gardenbus.apiserver.decide.managed_seeds import (
+    admit_gardenlet,
+    admit_managed_seed,
+    facts_of_managed_seed,
+    guards_of_managed_seed,
+    namesake,
+    with_its_shoot,
+)
+from gardenbus.apiserver.decide.migration import admit_change
 from gardenbus.apiserver.decide.prescriptions import (
     entries,
     with_exposure_class,
     with_tolerations,
 )
 from gardenbus.apiserver.decide.profiles import is_of_one_parent, parent_key, profile_key, profile_spec_of, with_parent
+from gardenbus.apiserver.decide.shoots_behind_seeds import admit_for_seed, guards_for_seed, standing_needed
 from gardenbus.apiserver.decide.tolerating import (
     admit_tolerations,
     asks_project,
     unchecked_warnings,
     with_unchecked_note,
 )
+from gardenbus.apiserver.decide.use_as_seed import FIELD as USE_AS_SEED_FIELD
+from gardenbus.apiserver.decide.use_as_seed import annotation_of, is_made_from_annotation
+from gardenbus.apiserver.decide.use_as_seed_admission import (
+    admit_use_as_seed,
+    facts_of_use_as_seed,
+    use_as_seed_warnings,
+)
+from gardenbus.apiserver.decide.used_seeds import guests_needed, losses_of_guests
 from gardenbus.common.errors import FieldProblem, Forbidden, InvalidResource
 from gardenbus.common.ports.store import Guard
 from gardenbus.common.resources.derived import FINALIZER
@@ -42,28 +61,6 @@ LONGEST_NAMES = 21
 """Characters that project and shoot name should have together; Gardener allows no more."""
 
 
-class ObjectQuery(msgspec.Struct, frozen=True, tag=True):
-    """Fetch one object (its whole manifest)."""
-
-    key: ObjectKey
-
-
-class ProjectQuery(msgspec.Struct, frozen=True, tag=True):
-    """Find the Project whose spec.namespace this is."""
-
-    namespace: str
-
-
-FactQuery = ObjectQuery | ProjectQuery
-
-
-class Facts(msgspec.Struct, frozen=True):
-    """What was found: objects by key and Projects by their namespace; what is missing was not there."""
-
-    objects: Mapping[ObjectKey, Document] = {}
-    projects: Mapping[str, Document] = {}
-
-
 class Mutated(msgspec.Struct, frozen=True):
     """The manifest as it shall be stored, and what its sender should know."""
 
@@ -75,7 +72,15 @@ def facts_needed(document: Document, old: Document | None) -> Sequence[FactQuery
     """What `mutate` and `admit` must know about other objects; nothing for a change that touches no rule of theirs."""
     match document.get("kind"):
         case "Shoot":
-            return _facts_of_shoot(document, old)
+            behind = (*standing_needed(document, old), *facts_of_use_as_seed(document, old))
+            return [*_facts_of_shoot(document, old), *behind]
+        case "ManagedSeed":
+            return facts_of_managed_seed(with_defaults(document), old)
+        case "Gardenlet":
+            return (ObjectQuery(namesake(document)),) if old is None else ()
+        case "Seed" if old is not None:
+            name = str(section(document, "metadata").get("name"))
+            return guests_needed(name, section(document, "spec"), section(old, "spec"))
         case "NamespacedCloudProfile":
             parent = parent_key(document)
             return (ObjectQuery(parent),) if parent else ()
@@ -92,6 +97,8 @@ def mutate(document: Document, old: Document | None, facts: Facts, *, user: str)
     """
     warnings: list[str] = []
     document = with_defaults(document)
+    if old is None:
+        document = with_creation_defaults(document)
     document = with_creator(document, old, user, warnings)
     match document.get("kind"):
         case "Shoot":
@@ -103,6 +110,9 @@ def mutate(document: Document, old: Document | None, facts: Facts, *, user: str)
             )
             document = _with_seed(document, old, facts)
             warnings += _shoot_warnings(document, old, facts)
+            warnings += use_as_seed_warnings(document, old, facts)
+        case "ManagedSeed":
+            document = with_its_shoot(document, old, facts)
         case "NamespacedCloudProfile":
             document = _with_parent(document, facts)
         case _:
@@ -115,12 +125,31 @@ def admit(document: Document, old: Document | None, facts: Facts) -> None:
     match document["kind"]:
         case "Shoot":
             _admit_shoot(document, old, facts)
+            admit_for_seed(document, old, facts)
+            admit_use_as_seed(document, old, facts)
+        case "ManagedSeed":
+            admit_managed_seed(document, old, facts, is_domain_needed=not is_made_from_annotation(document))
+        case "Gardenlet":
+            admit_gardenlet(document, old, facts)
+        case "Seed" if old is not None:
+            _admit_seed(document, old, facts)
         case "NamespacedCloudProfile":
             parent = parent_key(document)
             if parent is not None and parent not in facts.objects:
                 _refuse_reference("spec.parent.name", parent)
         case _:
             pass
+
+
+def write_guards(document: Document, old: Document | None, facts: Facts) -> Sequence[Guard]:
+    """What must still hold of other objects when an admitted manifest is written."""
+    match document["kind"]:
+        case "ManagedSeed":
+            return guards_of_managed_seed(document, old, facts)
+        case "Shoot":
+            return guards_for_seed(document, old, facts)
+        case _:
+            return ()
 
 
 def delete_guards(stored: Document) -> Sequence[Guard]:
@@ -137,7 +166,7 @@ def delete_guards(stored: Document) -> Sequence[Guard]:
         case "Namespace":
             return (Guard("references", key.stored, f"{key}: there are shoots in it"),)
         case "Shoot":
-            return (Guard("references", key.stored, f"{key}: a ManagedSeed stands on it"),)
+            return (Guard("references", key.stored, f"{key}: a ManagedSeed stands on it: {_way_out(stored)}"),)
         case "CloudProfile" | "NamespacedCloudProfile" | "ExposureClass":
             return (Guard("references", key.stored, f"{key}: it is in use"),)
         case _:
@@ -152,6 +181,12 @@ def confirm_deletion(document: Document) -> None:
         f"metadata.annotations[{CONFIRMATION}]: a {document['kind']} is deleted only after this annotation was set to "
         '"true"'
     )
+
+
+def _way_out(shoot: Document) -> str:
+    if annotation_of(shoot) is None:
+        return "delete that first, and wait until it is gone"
+    return f"take off {USE_AS_SEED_FIELD} first, which deletes that too, and wait until it is gone"
 
 
 def _facts_of_shoot(shoot: Document, old: Document | None) -> Sequence[FactQuery]:
@@ -241,6 +276,7 @@ def _admit_shoot(shoot: Document, old: Document | None, facts: Facts) -> None:
         raise Forbidden(f"metadata.namespace: the project {section(project, 'metadata')['name']} is being deleted")
     if old is not None:
         _keep_finalizer(shoot, old)
+        admit_change(shoot, old)
     if project is not None:
         admit_tolerations(spec, before, project, _exposure_class(shoot, facts))
     name = _text(spec.get("seedName"))
@@ -260,6 +296,14 @@ def _admit_shoot(shoot: Document, old: Document | None, facts: Facts) -> None:
     if key != key_before and not is_of_one_parent(key, key_before, facts.objects):
         message = f"a placed shoot keeps to {key_before} and what is derived of it, and {key} is not"
         raise InvalidResource(f"spec.cloudProfile: {message}", (FieldProblem("spec.cloudProfile", message),))
+
+
+def _admit_seed(seed: Document, old: Document, facts: Facts) -> None:
+    """What shoots on the seed need stays. Source: Gardener's plugin SeedValidator."""
+    guests = facts.guests.get(str(section(seed, "metadata").get("name")), ())
+    if problems := losses_of_guests("spec", section(seed, "spec"), section(old, "spec"), guests):
+        listed = "; ".join(f"{problem.field}: {problem.message}" for problem in problems)
+        raise InvalidResource(listed, tuple(problems))
 
 
 def _keep_finalizer(shoot: Document, old: Document) -> None:
@@ -313,4 +357,5 @@ __all__ = [
     "delete_guards",
     "facts_needed",
     "mutate",
+    "write_guards",
 ]

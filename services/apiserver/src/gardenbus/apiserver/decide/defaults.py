@@ -6,6 +6,7 @@ from typing import Any
 from gardenbus.common.resources.derived import DEFAULT_SCHEDULER_NAME
 from gardenbus.common.resources.document import SEED_LABEL_PREFIX, Document, section
 from gardenbus.common.resources.keys import GARDEN_NAMESPACE
+from gardenbus.common.resources.managed_seeds import GARDENLET_API_VERSION, GARDENLET_KIND
 
 SHOOTS_OF_A_MANAGED_SEED = 250
 """Capacity for shoots of a ManagedSeed that states none. Source: Gardener's `defaults_managedseed.go`."""
@@ -17,6 +18,20 @@ def with_defaults(document: Document) -> Document:
     """The manifest with the defaults of its kind filled in; whatever is stated, of whatever type, stays."""
     fill = _DEFAULTS.get(str(document.get("kind")))
     return fill(document) if fill else document
+
+
+def with_creation_defaults(document: Document) -> Document:
+    """The manifest of a new object with what only new ones get: a Shoot with workers its vertical pod autoscaler.
+
+    That is so in the garden namespace alone, whose shoots may become seeds: nothing here reads it of other shoots.
+    Source: Gardener's admission plugin ShootVPAEnabledByDefault.
+    """
+    workers = section(document, "spec", "provider").get("workers")
+    if document.get("kind") != "Shoot" or not (isinstance(workers, list) and workers):
+        return document
+    if section(document, "metadata").get("namespace") != GARDEN_NAMESPACE:
+        return document
+    return with_default(document, ("spec", "kubernetes", "verticalPodAutoscaler", "enabled"), value=True)
 
 
 def with_default(document: Document, path: tuple[str, ...], value: Any) -> Document:
@@ -66,10 +81,13 @@ def _project(project: Document) -> Document:
 
 
 def _managed_seed(managed_seed: Document) -> Document:
+    if not isinstance(section(managed_seed, "spec").get("gardenlet"), dict):
+        return managed_seed
     managed_seed = with_default(managed_seed, ("spec", "gardenlet", "bootstrap"), "BootstrapToken")
     managed_seed = with_default(managed_seed, ("spec", "gardenlet", "mergeWithParent"), value=True)
     if not section(managed_seed, "spec", "gardenlet", "config"):
-        return managed_seed
+        config = {"apiVersion": GARDENLET_API_VERSION, "kind": GARDENLET_KIND}
+        managed_seed = with_default(managed_seed, ("spec", "gardenlet", "config"), config)
     capacity = ("spec", "gardenlet", "config", "resources", "capacity", "shoots")
     return with_default(managed_seed, capacity, SHOOTS_OF_A_MANAGED_SEED)
 

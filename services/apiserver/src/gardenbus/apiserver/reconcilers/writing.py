@@ -4,7 +4,7 @@ A write that lost against another is worked out again on what stands now. What r
 objects are the reason of comes as `Contingent`, since an earlier request may still be about to change them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -198,6 +198,8 @@ class Writer:
     # ------------------------------------------------------------------------------------------ steps
 
     async def _write(self, intent: _Intent, reads: Reads) -> Written:
+        depends_on = [intent.key, *keys_of(intent.condition)]
+
         async def attempt() -> Written:
             await check_condition(intent.condition, reads)
             base = await reads.get(intent.key)
@@ -208,14 +210,11 @@ class Writer:
                 return await self._create(intent, admitted, reads)
             return await self._update(intent, base, current, admitted, reads)
 
-        depends_on = [intent.key, *keys_of(intent.condition)]
         written = await insist(attempt, depends_on, reads, self._clock)
         warnings = [warning for follow in self._followers for warning in await follow(written, reads, intent.user)]
         return written._replace(warnings=(*written.warnings, *warnings)) if warnings else written
 
-    async def _admitted(
-        self, document: Document, current: Document | None, reads: Reads, user: str
-    ) -> _Admitted:
+    async def _admitted(self, document: Document, current: Document | None, reads: Reads, user: str) -> _Admitted:
         facts = await reads.facts(admission.facts_needed(document, current))
         try:
             mutated = admission.mutate(document, current, facts, user=user)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from gardenbus.apiserver.decide.fields import Place
 from gardenbus.apiserver.decide.metadata import check_labels
 from gardenbus.apiserver.decide.validators import shoot
-from gardenbus.apiserver.decide.validators.managed_seed import check_garden_namespace, check_gardenlet
+from gardenbus.apiserver.decide.validators.managed_seed import check_garden_namespace, check_way
 from gardenbus.apiserver.decide.validators.scheduling import check_label_selector
 from gardenbus.apiserver.decide.validators.status import check_status
 from gardenbus.common.resources.document import Document, section
@@ -25,6 +25,8 @@ def check(manifest: Place, old: Document | None) -> None:
     spec.integer("replicas", least=0)
     spec.integer("revisionHistoryLimit", least=0)
     _check_strategy(spec)
+    if scale_in := spec.section("scaleIn"):
+        scale_in.boolean("drain")
     selector = _check_selector(spec)
     _check_template(spec, selector)
     _check_shoot_template(spec, selector)
@@ -63,14 +65,13 @@ def _check_template(spec: Place, selector: LabelSelector | None) -> None:
         return
     if content.content.get("shoot"):
         content.note("shoot", "must be left out: each replica has a shoot of its own name")
-    gardenlet = content.section("gardenlet", required=True)
-    if gardenlet is None:
-        return
-    check_gardenlet(gardenlet)
-    configuration = gardenlet.section("config", required=True)
-    seed_config = configuration.section("seedConfig", required=True) if configuration else None
-    if seed_config is not None:
-        _check_template_labels(seed_config, selector)
+    template_of_seed = check_way(content)
+    if gardenlet := content.section("gardenlet"):
+        configuration = gardenlet.section("config", required=True)
+        if configuration is not None:
+            configuration.section("seedConfig", required=True)
+    if template_of_seed is not None:
+        _check_template_labels(template_of_seed, selector)
 
 
 def _check_shoot_template(spec: Place, selector: LabelSelector | None) -> None:
@@ -84,6 +85,12 @@ def _check_shoot_template(spec: Place, selector: LabelSelector | None) -> None:
     shoot.check_spec(content)
     if not section(content.content, "provider").get("workers"):
         content.note("provider.workers", "is needed: a seed cannot stand on a shoot without workers")
+    nginx = content.nested("addons", "nginxIngress")
+    if nginx is not None and nginx.boolean("enabled"):
+        nginx.note("enabled", "must be false: the seed on the shoot brings its own ingress")
+    autoscaler = content.nested("kubernetes", "verticalPodAutoscaler")
+    if autoscaler is not None and autoscaler.boolean("enabled") is False:
+        autoscaler.note("enabled", "must be true: the seed on the shoot relies on it")
 
 
 def _check_template_labels(template: Place, selector: LabelSelector | None) -> None:

@@ -4,7 +4,7 @@ Source: Gardener's proposal 13 (automated seed management), which defines the ki
 """
 
 from gardenbus.apiserver.decide.fields import Place, unique
-from gardenbus.apiserver.decide.metadata import label_problem
+from gardenbus.apiserver.decide.metadata import label_problem, qualified_name_problem
 from gardenbus.apiserver.decide.validators.managed_seed import check_garden_namespace
 from gardenbus.apiserver.decide.validators.scheduling import check_quantity
 from gardenbus.apiserver.decide.validators.status import check_status
@@ -12,6 +12,13 @@ from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.kinds import SEED_MANAGEMENT
 
 TARGETS = ("Utilization", "AverageValue")
+DIRECTIONS = ("scaleUp", "scaleDown")
+SELECTIONS = ("Max", "Min", "Disabled")
+POLICIES = ("Replicas", "Pods", "Percent")
+"""`Pods` is what the HorizontalPodAutoscaler calls replicas."""
+
+_LONGEST_WINDOW = 3600
+_LONGEST_PERIOD = 1800
 _MOST_PERCENT = 100
 _LEAST_REPLICAS = 1
 
@@ -31,6 +38,7 @@ def check(manifest: Place, old: Document | None) -> None:
     if most is not None and most < least:
         spec.note("maxReplicas", f"must not be below minReplicas ({least}), but is {most}")
     _check_metrics(spec)
+    _check_behavior(spec)
 
 
 def _check_target(spec: Place) -> None:
@@ -53,10 +61,35 @@ def _check_metrics(spec: Place) -> None:
         if resource is None:
             continue
         resources.append(resource)
-        resource.text("name", required=True)
+        if (name := resource.text("name", required=True)) and (problem := qualified_name_problem(name)):
+            resource.note("name", problem)
         if target := resource.section("target", required=True):
             _check_measure(target)
     unique(resources, "name")
+
+
+def _check_behavior(spec: Place) -> None:
+    behavior = spec.section("behavior")
+    if behavior is None:
+        return
+    for direction in DIRECTIONS:
+        if rules := behavior.section(direction):
+            _check_rules(rules)
+
+
+def _check_rules(rules: Place) -> None:
+    """How fast it may go in one direction. Source: Kubernetes' `validateScalingRules` of autoscaling/v2."""
+    rules.integer("stabilizationWindowSeconds", least=0, most=_LONGEST_WINDOW)
+    rules.choice("selectPolicy", SELECTIONS)
+    if rules.has("tolerance"):
+        check_quantity(rules, "tolerance")
+    policies = rules.entries("policies")
+    if rules.content.get("policies") == []:
+        rules.note("policies", "must not be empty: state one, or leave the field out")
+    for policy in policies:
+        policy.choice("type", POLICIES, required=True)
+        policy.integer("value", least=1, required=True)
+        policy.integer("periodSeconds", least=1, most=_LONGEST_PERIOD, required=True)
 
 
 def _check_measure(target: Place) -> None:
