@@ -2,7 +2,7 @@
 
 import pytest
 
-from gardenbus.gardenlet.decide.flows import DESTROYS, FLOWS, shoot_flow
+from gardenbus.gardenlet.decide.flows import DESTROYS, FLOWS, SAVE_STATE, OperationType, shoot_flow
 from gardenbus.gardenlet.decide.graph import Flow, Step
 
 DIAMOND = Flow("diamond", (Step("a", "A"), Step("b", "B", ("a",)), Step("c", "C", ("a",)), Step("d", "D", ("b", "c"))))
@@ -59,9 +59,30 @@ def test_a_shoots_flow_starts_with_one_step_and_ends_complete(operation: str, ha
     assert flow.is_complete(done)
 
 
-def test_the_deletion_takes_away_all_that_was_built() -> None:
+@pytest.mark.parametrize("operation", ["Delete", "Migrate", "Leave"])
+def test_what_takes_down_takes_away_all_that_was_built(operation: OperationType) -> None:
     built = set(shoot_flow("Create", has_workers=True).steps)
+    steps = shoot_flow(operation, has_workers=True).steps
 
-    assert {name for destroyed in DESTROYS.values() for name in destroyed} == built
-    assert DESTROYS.keys() == shoot_flow("Delete", has_workers=True).steps.keys()
+    assert {name for step in steps for name in DESTROYS[step]} == built
+
+
+def test_without_workers_no_machines_are_built() -> None:
     assert "machines" not in shoot_flow("Create", has_workers=False).steps
+
+
+def test_a_migration_destroys_nothing_that_lasts_before_its_state_is_saved() -> None:
+    flow = shoot_flow("Migrate", has_workers=True)
+    before = [step for step in flow.steps if not _comes_after(flow, step, SAVE_STATE)]
+
+    assert {name for step in before for name in DESTROYS[step]} == {
+        "control-plane",
+        "wait-for-api-server",
+        "system-components",
+        "tunnel",
+    }
+    assert SAVE_STATE not in shoot_flow("Leave", has_workers=True).steps
+
+
+def _comes_after(flow: Flow, step: str, other: str) -> bool:
+    return any(name == other or _comes_after(flow, name, other) for name in flow.steps[step].after)

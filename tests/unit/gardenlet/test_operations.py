@@ -17,6 +17,7 @@ from gardenbus.gardenlet.decide.operations import (
     SeedFitness,
     SeedUnfit,
     ShootTold,
+    Snapshot,
     adopted,
     next_action,
     operation_type,
@@ -66,17 +67,18 @@ def action(
     fitness: SeedFitness | None = None,
     later_by: float = 0,
     respect_ignore: bool = False,
+    has_state: bool = False,
 ) -> Action:
-    return next_action(
-        shoot,
-        record,
+    snapshot = Snapshot(
         seed_name=SEED,
         fitness=fitness or SeedFitness(),
         now=INSTANT + timedelta(seconds=later_by),
         sync_period=timedelta(hours=1),
         respect_ignore=respect_ignore,
         version=VERSION,
+        has_state=has_state,
     )
+    return next_action(shoot, record, snapshot)
 
 
 @pytest.mark.parametrize(

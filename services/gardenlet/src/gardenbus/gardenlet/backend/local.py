@@ -1,7 +1,8 @@
 """A seed on this machine: shoots are kept as files, steps take time, and failures can be asked for.
 
 What a step makes and the note that it is done are one write, so that a run that was cut at any instant goes on exactly
-where it stood.
+where it stood. Some steps make something that lasts (an identity): it is kept when the step is repeated, and taken from
+what another seed saved when the shoot is restored here.
 
     annotation on a Shoot                     what it does
     local.backend.gardenbus.io/fail           `<step>=<ERROR_CODE>[,times=N]`, several separated by `;`
@@ -13,6 +14,7 @@ where it stood.
     buckets-fail                              buckets can be neither made nor removed
 """
 
+import secrets
 from pathlib import Path
 
 import msgspec
@@ -31,6 +33,8 @@ from gardenbus.gardenlet.decide.status import CONDITIONS, CONSTRAINTS, technical
 FAIL_ANNOTATION = "local.backend.gardenbus.io/fail"
 UNHEALTHY_ANNOTATION = "local.backend.gardenbus.io/unhealthy"
 _TAKE_OVER_PAUSE_SECONDS = 0.05
+_LASTING = {"secrets": "ca", "infrastructure": "network", "dns-record": "zone", "etcd": "volume", "machines": "pool"}
+"""Steps that make something that must survive a repetition and a move, and what it is called."""
 
 
 class LocalBackend:
@@ -96,6 +100,9 @@ class LocalBackend:
             return record
         record = with_step_done(record, step)
         made = {"operation": record.run.operation if record.run else "", "at": timestamp(self._clock.now())}
+        if step in _LASTING:
+            field, known = _LASTING[step], record.resources.get(step) or record.state.get(step) or {}
+            made[field] = known.get(field) or secrets.token_hex(8)
         resources = {name: value for name, value in record.resources.items() if name not in DESTROYS.get(step, ())} | (
             {} if step in DESTROYS else {step: made}
         )

@@ -1,13 +1,19 @@
 """The flows of a shoot: what is built, in which order, and how it is taken down again.
 
 What each flow does is a graph below. A shoot without worker pools skips the steps that concern machines.
+
+A migration takes the control plane down and leaves what the next one needs (machines, networks, infrastructure) alone:
+it is released, not destroyed. `Leave` is the same for a shoot that is another seed's already; it is never reported.
 """
 
 from typing import Literal
 
 from gardenbus.gardenlet.decide.graph import Flow, Step
 
-OperationType = Literal["Create", "Reconcile", "Delete"]
+OperationType = Literal["Create", "Reconcile", "Delete", "Migrate", "Restore", "Leave"]
+
+SAVE_STATE = "save-state"
+"""The step that is done only once the garden has what the next seed needs."""
 
 _BUILD = (
     Step("namespace", "Deploying Shoot namespace in Seed"),
@@ -43,17 +49,34 @@ _TEAR_DOWN = (
     ),
 )
 
+_MIGRATE = (
+    Step("stop-control-plane", "Stopping Kubernetes API server and controllers"),
+    Step(SAVE_STATE, "Persisting the state of the control plane", ("stop-control-plane",)),
+    Step("release-infrastructure", "Releasing shoot infrastructure, network and worker nodes", (SAVE_STATE,)),
+    Step("release-etcd", "Deleting main and event etcd", (SAVE_STATE,)),
+    Step("release-namespace", "Deleting Shoot namespace in Seed", ("release-infrastructure", "release-etcd")),
+)
+
 _WITH_MACHINES: tuple[str, ...] = ("machines", "tunnel")
 
 _CREATION = Flow("Shoot cluster creation", _BUILD)
 _RECONCILIATION = Flow("Shoot cluster reconciliation", _BUILD)
+_RESTORATION = Flow("Shoot cluster restoration", _BUILD)
 _DELETION = Flow("Shoot cluster deletion", _TEAR_DOWN)
+_MIGRATION = Flow("Shoot cluster preparation for migration", _MIGRATE)
+_LEAVING = Flow("Shoot cluster release", _MIGRATE).without(SAVE_STATE)
 
 FLOWS = {
     ("Create", True): _CREATION,
     ("Create", False): _CREATION.without(*_WITH_MACHINES),
     ("Reconcile", True): _RECONCILIATION,
     ("Reconcile", False): _RECONCILIATION.without(*_WITH_MACHINES),
+    ("Restore", True): _RESTORATION,
+    ("Restore", False): _RESTORATION.without(*_WITH_MACHINES),
+    ("Migrate", True): _MIGRATION,
+    ("Migrate", False): _MIGRATION,
+    ("Leave", True): _LEAVING,
+    ("Leave", False): _LEAVING,
     ("Delete", True): _DELETION,
     ("Delete", False): _DELETION.without("delete-machines"),
 }
@@ -68,8 +91,16 @@ DESTROYS = {
     "delete-infrastructure": ("infrastructure",),
     "delete-dns-record": ("dns-record",),
     "delete-namespace": ("namespace", "secrets", "cloud-provider-secret"),
+    "stop-control-plane": ("control-plane", "wait-for-api-server", "system-components", "tunnel"),
+    SAVE_STATE: (),
+    "release-infrastructure": ("infrastructure", "network", "machines", "dns-record"),
+    "release-etcd": ("etcd",),
+    "release-namespace": ("namespace", "secrets", "cloud-provider-secret"),
 }
-"""Which steps' results a step of the deletion takes away."""
+"""Which steps' results a step of a deletion or migration takes away."""
+
+CONTROL_PLANE = "control-plane"
+"""The step whose result is a control plane that runs."""
 
 
 def shoot_flow(operation: OperationType, *, has_workers: bool) -> Flow:

@@ -26,7 +26,8 @@ class ShootRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     `resources` are what the steps made (step → what and when), `applied` counts how often each step took effect,
     `failed` how often each requested failure occurred. `retry_at` is when a failed run may go on, `attempts` how
-    often it failed.
+    often it failed. `state` is what a migration takes along (on the source) or brings (on the destination), step by
+    step. `state_of_generation`: a restoration needs the state that was saved at this generation or later.
     """
 
     namespace: str
@@ -40,6 +41,8 @@ class ShootRecord(msgspec.Struct, frozen=True, kw_only=True):
     resources: dict[str, dict[str, Any]] = {}
     applied: dict[str, int] = {}
     failed: dict[str, int] = {}
+    state: dict[str, Document] = {}
+    state_of_generation: int = 0
 
     @property
     def last_operation(self) -> Document:
@@ -53,15 +56,34 @@ class ShootRecord(msgspec.Struct, frozen=True, kw_only=True):
         return self.last_operation.get("type") == "Delete" and self.last_operation.get("state") == "Succeeded"
 
     @property
+    def has_left(self) -> bool:
+        """Whether the migration to another seed is complete here: no control plane runs any more."""
+        return self.last_operation.get("type") == "Migrate" and self.last_operation.get("state") == "Succeeded"
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether the migration to another seed has begun here: it is carried to its end, whatever is wanted since."""
+        return self.run is not None and self.run.operation == "Migrate" and not self.has_left
+
+    @property
+    def is_half_gone(self) -> bool:
+        """Whether it was being taken down, unreported, because it was said to be another's, or nobody's."""
+        return self.run is not None and (
+            self.run.operation == "Leave" or (self.run.operation == "Delete" and not self.run.generation)
+        )
+
+    @property
     def is_settled(self) -> bool:
         """Whether the last operation built the shoot and succeeded."""
-        return self.last_operation.get("type") != "Delete" and self.last_operation.get("state") == "Succeeded"
+        built = self.last_operation.get("type") not in {"Delete", "Migrate"}
+        return built and self.last_operation.get("state") == "Succeeded"
 
     @property
     def was_created(self) -> bool:
-        """Whether the creation succeeded once."""
+        """Whether the creation (or the restoration on this seed) succeeded once."""
         return bool(self.last_operation) and (
-            self.last_operation.get("type") != "Create" or self.last_operation.get("state") == "Succeeded"
+            self.last_operation.get("type") not in {"Create", "Restore"}
+            or self.last_operation.get("state") == "Succeeded"
         )
 
 

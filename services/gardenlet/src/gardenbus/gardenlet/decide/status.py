@@ -22,11 +22,15 @@ _STARTED: Mapping[OperationType, str] = {
     "Create": "Reconciliation of Shoot cluster initialized.",
     "Reconcile": "Reconciliation of Shoot cluster initialized.",
     "Delete": "Deletion of Shoot cluster in progress.",
+    "Migrate": "Preparation of Shoot cluster for migration initialized.",
+    "Restore": "Restoration of Shoot cluster initialized.",
 }
 _SUCCEEDED: Mapping[OperationType, str] = {
     "Create": "Shoot cluster has been successfully reconciled.",
     "Reconcile": "Shoot cluster has been successfully reconciled.",
     "Delete": "Shoot cluster has been successfully deleted.",
+    "Migrate": "Shoot cluster has been successfully prepared for migration.",
+    "Restore": "Shoot cluster has been successfully restored.",
 }
 
 CONDITIONS: Mapping[str, tuple[str, str, str]] = {
@@ -139,6 +143,20 @@ def succeeded(operation: OperationType, *, now: datetime) -> Document:
     }
 
 
+def handed_over(last: Document, *, seed_name: str, generation: int) -> Document:
+    """What is reported, in one, when a migration is prepared: from here on `seed_name` runs the shoot.
+
+    `generation`: at which its state was saved; the destination takes no older one.
+    """
+    return {
+        "lastOperation": last,
+        "lastErrors": None,
+        "retryCycleStartTime": None,
+        "seedName": seed_name,
+        "observedGeneration": generation,
+    }
+
+
 def failed(
     record: ShootRecord, failures: Sequence[StepFailure], *, retry_duration: timedelta, now: datetime
 ) -> Document:
@@ -172,10 +190,21 @@ def failed(
 
 def seed_unfit(operation: OperationType, old: Document, problem: str, *, now: datetime) -> Document | None:
     """What is reported when the seed cannot be worked on; None when that was said already. Never Failed."""
-    text = f"Shoot cannot be reconciled on seed: {problem}{WILL_BE_RETRIED}"
-    if old.get("state") == "Error" and old.get("description") == text:
+    return _not_yet(operation, old, f"Shoot cannot be reconciled on seed: {problem}", now=now)
+
+
+def waiting(operation: OperationType, old: Document, problem: str, *, now: datetime) -> Document | None:
+    """What is reported when a migration or restoration waits for others; None when that was said already."""
+    what = "prepared for migration" if operation == "Migrate" else "restored"
+    return _not_yet(operation, old, f"Shoot cannot be {what}: {problem}", now=now)
+
+
+def _not_yet(operation: OperationType, old: Document, text: str, *, now: datetime) -> Document | None:
+    text += WILL_BE_RETRIED
+    if (old.get("type"), old.get("state"), old.get("description")) == (operation, "Error", text):
         return None
-    return {"lastOperation": last_operation(operation, "Error", int(old.get("progress") or 0), text, now=now)}
+    progress = int(old.get("progress") or 0) if old.get("type") == operation else 0
+    return {"lastOperation": last_operation(operation, "Error", progress, text, now=now)}
 
 
 def cared(status: Document, problems: Mapping[str, str], *, has_workers: bool, now: datetime) -> Document:

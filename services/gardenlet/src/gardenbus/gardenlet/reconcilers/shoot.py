@@ -5,6 +5,7 @@
 | a shoot    | nothing, or the same  | the next action (`decide.operations`)                     |
 | a shoot    | another of its name   | that one is taken down first: its name has a new owner    |
 | a tombstone| something             | it is taken down, without a status: nobody is left to ask |
+|            |                       | (what a shoot that moved on needs there is left alone)    |
 | a tombstone| nothing               | it is reported gone, so that the tombstone may go too     |
 | nothing    | something             | it is kept, and asked about                               |
 """
@@ -12,7 +13,7 @@
 import random
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import NamedTuple, assert_never
+from typing import Literal, NamedTuple, assert_never
 from uuid import uuid4
 
 import msgspec
@@ -25,6 +26,7 @@ from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.gardenlet.backend.port import Backend, ShootName
 from gardenbus.gardenlet.decide.configuration import ShootSettings
+from gardenbus.gardenlet.decide.flows import SAVE_STATE
 from gardenbus.gardenlet.decide.operations import (
     REPEAT_AFTER,
     UNFIT_SEED_RETRY,
@@ -32,18 +34,32 @@ from gardenbus.gardenlet.decide.operations import (
     Begin,
     Claim,
     Later,
+    LetGo,
     NothingBuilt,
     RepeatReport,
     SeedFitness,
     SeedUnfit,
     ShootTold,
+    Snapshot,
+    Waiting,
     adopted,
+    is_still_wanted,
     next_action,
 )
 from gardenbus.gardenlet.decide.record import Run, ShootRecord, with_status
-from gardenbus.gardenlet.decide.status import cared, failed, progressed, seed_unfit, started, succeeded
+from gardenbus.gardenlet.decide.status import (
+    cared,
+    failed,
+    handed_over,
+    progressed,
+    seed_unfit,
+    started,
+    succeeded,
+    waiting,
+)
 from gardenbus.gardenlet.reconcilers.flow import FlowResult, run_flow
 from gardenbus.gardenlet.reconcilers.reports import Reporter
+from gardenbus.gardenlet.reconcilers.shoot_states import KEEP_AGAIN_SECONDS, SAVE_AGAIN_SECONDS, ShootStates
 from gardenbus.gardenlet.reconcilers.told import Gone, Told
 
 _log = structlog.stdlib.get_logger()
@@ -89,6 +105,7 @@ class ShootReconciler:
         self._identity = identity
         self._fitness = fitness
         self._is_active = is_active
+        self._states = ShootStates(told, reporter)
 
     async def look(self, shoot: ShootName) -> float | None:
         """Do what is to be done for a shoot now; answers when to look again (seconds, None: when told)."""
@@ -122,25 +139,25 @@ class ShootReconciler:
         if isinstance(told, Gone):
             outcome = Outcome("waiting")
             if record is not None:
-                outcome = await self._take_down(shoot, record, is_wanted=lambda: self._told.is_gone(shoot))
+                operation = "Leave" if told.left else "Delete"
+                outcome = await self._take_down(shoot, record, operation, is_wanted=lambda: self._told.is_gone(shoot))
             if self._backend.load(shoot) is None and self._is_active():
                 await self._reporter.gone(ObjectKey("shoot", *shoot), tombstone=told.sequence)
                 self._told.forget(shoot, told)
             return outcome
         if record is not None and record.uid != told.uid:
-            outcome = await self._take_down(shoot, record, is_wanted=lambda: True)
-            return outcome if outcome.name != "torn-down" else Outcome("torn-down", 0.0)
-        action = next_action(
-            told,
-            record,
+            outcome = await self._take_down(shoot, record, "Delete", is_wanted=lambda: True)
+            return outcome._replace(again_seconds=0.0) if outcome.name == "torn-down" else outcome
+        snapshot = Snapshot(
             seed_name=self._seed_name,
             fitness=self._fitness(),
             now=self._clock.now(),
             sync_period=self._settings.sync_period,
             respect_ignore=self._settings.respect_ignore,
             version=self._identity["version"],
+            has_state=self._states.can_restore(told, record),
         )
-        return await self._act(told, record, action)
+        return await self._act(told, record, next_action(told, record, snapshot))
 
     async def _act(self, told: ShootTold, record: ShootRecord | None, action: Action) -> Outcome:
         match action:
@@ -149,25 +166,47 @@ class ShootReconciler:
                 return Outcome("claimed", REPEAT_AFTER.total_seconds())
             case Begin(run, resumed):
                 return await self._run(told, record or adopted(told), run, resumed=resumed)
-            case SeedUnfit(operation, problem):
-                record = record or adopted(told)
-                patch = seed_unfit(operation, record.last_operation, problem, now=self._clock.now())
-                if patch is not None:
-                    self._keep(told, record, patch)
-                return Outcome("postponed", UNFIT_SEED_RETRY.total_seconds(), problem)
+            case SeedUnfit() | Waiting():
+                return self._postpone(told, record, action)
+            case LetGo():
+                assert record is not None
+                shoot = (told.namespace, told.name)
+                outcome = await self._take_down(shoot, record, "Leave", is_wanted=lambda: True)
+                return outcome._replace(again_seconds=0.0) if outcome.name == "torn-down" else outcome
             case NothingBuilt():
                 self._report(told, succeeded("Delete", now=self._clock.now()))
                 return Outcome("let-go", REPEAT_AFTER.total_seconds())
             case RepeatReport():
                 assert record is not None
-                self._report(told, {"lastOperation": record.last_operation, "lastErrors": None})
+                self._report(told, self._result(told, record))
                 return Outcome("repeated", REPEAT_AFTER.total_seconds())
+            case Later("settled", seconds) if record is not None and await self._states.keep(told, record):
+                return Outcome("saved", min(seconds or KEEP_AGAIN_SECONDS, KEEP_AGAIN_SECONDS))
             case Later(reason, seconds):
                 return Outcome("waiting", None if seconds is None else self._jittered(reason, seconds), reason)
             case _:
                 assert_never(action)
 
+    def _postpone(self, told: ShootTold, record: ShootRecord | None, why: SeedUnfit | Waiting) -> Outcome:
+        """Say why nothing can be done yet, once; not before all that the stream holds has been told."""
+        if isinstance(why, Waiting) and not self._told.is_complete:
+            return Outcome("waiting")
+        record = record or adopted(told)
+        say = waiting if isinstance(why, Waiting) else seed_unfit
+        patch = say(why.operation, record.last_operation, why.problem, now=self._clock.now())
+        if patch is not None:
+            self._keep(told, record, patch)
+        return Outcome("postponed", UNFIT_SEED_RETRY.total_seconds(), why.problem)
+
+    def _result(self, told: ShootTold, record: ShootRecord) -> Document:
+        """What is said of a shoot of which nothing is left here: it is gone, or the next seed's."""
+        if not record.has_left or record.run is None:
+            return {"lastOperation": record.last_operation, "lastErrors": None}
+        return handed_over(record.last_operation, seed_name=told.spec_seed, generation=record.run.generation)
+
     async def _run(self, told: ShootTold, record: ShootRecord, run: Run, *, resumed: bool) -> Outcome:
+        if run.operation == "Delete":
+            await self._states.release(told)
         patch = started(told, record, run, seed_name=self._seed_name, gardener=self._identity, now=self._clock.now())
         record = msgspec.structs.replace(
             record,
@@ -175,6 +214,7 @@ class ShootReconciler:
             has_workers=told.has_workers or record.has_workers if run.operation == "Delete" else told.has_workers,
             attempts=record.attempts if resumed else 0,
             retry_at=None,
+            state=record.state if resumed else self._states.brought(told, record, run.operation),
         )
         record = self._keep(told, record, patch)
         result = await run_flow(
@@ -183,24 +223,36 @@ class ShootReconciler:
             told,
             is_wanted=lambda: self._is_still_wanted(told, run),
             on_progress=lambda record, tasks: self._report_progress(told, record, tasks),
+            hold=lambda record, step: self._hold(told, record, step),
         )
         if result.failures:
             return await self._fail(told, result)
+        if result.held:
+            return Outcome("held", SAVE_AGAIN_SECONDS, result.held)
         if not result.is_complete:
             return Outcome("stopped", 0.0, "something else is wanted")
         return await self._succeed(told, result.record, run)
 
+    async def _hold(self, told: ShootTold, record: ShootRecord, step: str) -> str | None:
+        """Why a step has to wait: nothing is taken down before the garden has what the next seed needs."""
+        if step != SAVE_STATE or record.run is None:
+            return None
+        return await self._states.save(told, record.state, generation=record.run.generation)
+
     async def _succeed(self, told: ShootTold, record: ShootRecord, run: Run) -> Outcome:
         now = self._clock.now()
         patch = succeeded(run.operation, now=now)
-        if run.operation != "Delete":
-            problems = await self._backend.problems(told)
-            patch |= cared(record.status, problems, has_workers=told.has_workers, now=now)
-        record = msgspec.structs.replace(record, attempts=0, retry_at=None, failed={})
+        if run.operation in {"Migrate", "Delete"}:
+            record = msgspec.structs.replace(record, attempts=0, retry_at=None, failed={})
+            record = with_status(record, patch)
+            self._backend.save(record)
+            self._report(told, patch | self._result(self._told.shoot((told.namespace, told.name)) or told, record))
+            return Outcome("migrated" if record.has_left else "deleted", REPEAT_AFTER.total_seconds())
+        problems = await self._backend.problems(told)
+        patch |= cared(record.status, problems, has_workers=told.has_workers, now=now)
+        record = msgspec.structs.replace(record, attempts=0, retry_at=None, failed={}, state={}, state_of_generation=0)
         self._keep(told, record, patch)
-        if run.operation == "Delete":
-            return Outcome("deleted", REPEAT_AFTER.total_seconds())
-        return Outcome("reconciled", self._jittered("settled", self._settings.sync_period.total_seconds()))
+        return Outcome("reconciled", 0.0)
 
     async def _fail(self, told: ShootTold, result: FlowResult) -> Outcome:
         now = self._clock.now()
@@ -224,12 +276,19 @@ class ShootReconciler:
         except Unavailable as error:
             _log.info("event.lost", shoot=str(key), reason=error.message)
 
-    async def _take_down(self, shoot: ShootName, record: ShootRecord, *, is_wanted: Callable[[], bool]) -> Outcome:
-        """Take down what is kept of a shoot that is no more, and forget it. Nothing is reported."""
-        if not record.is_torn_down:
-            if record.run is None or record.run.operation != "Delete":
+    async def _take_down(
+        self,
+        shoot: ShootName,
+        record: ShootRecord,
+        operation: Literal["Delete", "Leave"],
+        *,
+        is_wanted: Callable[[], bool],
+    ) -> Outcome:
+        """Take down what is kept of a shoot that is no more (or another seed's), and forget it. Nothing is reported."""
+        if not record.is_torn_down and not record.has_left:
+            if record.run is None or record.run.operation != operation:
                 number = record.run.number + 1 if record.run else 1
-                run = Run(operation="Delete", generation=0, number=number)
+                run = Run(operation=operation, generation=0, number=number)
                 record = msgspec.structs.replace(record, run=run)
                 self._backend.save(record)
             result = await run_flow(
@@ -256,8 +315,10 @@ class ShootReconciler:
         record = self._backend.load(shoot)
         if record is None or record.uid != told.uid or told.status_seed != self._seed_name or not self._is_active():
             return
+        if record.has_left:
+            return
         patch: Document = {}
-        if record.was_created and not record.is_torn_down:
+        if record.was_created and not record.is_torn_down and not record.is_leaving:
             patch = cared(record.status, problems, has_workers=record.has_workers, now=self._clock.now())
         if patch:
             record = with_status(record, patch)
@@ -277,8 +338,7 @@ class ShootReconciler:
             self._is_active()
             and now is not None
             and now.uid == told.uid
-            and now.role == "run"
-            and (run.operation == "Delete" or not now.is_deleting)
+            and is_still_wanted(run.operation, now, self._seed_name)
             and not self._fitness().is_stopped
         )
 

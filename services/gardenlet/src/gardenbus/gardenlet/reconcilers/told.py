@@ -22,12 +22,18 @@ _decode = msgspec.json.Decoder(dict).decode
 MANAGED_SEED = "managedseed"
 SHOOT_STATE = "shootstate"
 _KEPT_KINDS = (MANAGED_SEED, SHOOT_STATE)
+LEFT = "left"
+"""The role on the tombstone of a shoot that another seed runs."""
 
 
 class Gone(NamedTuple):
-    """The explicit word that an object does not concern this seed any more, and where it stands in the stream."""
+    """The explicit word that an object does not concern this seed any more, and where it stands in the stream.
+
+    `left`: the object is there, and another seed's; else it is no more.
+    """
 
     sequence: int
+    left: bool = False
 
 
 class Told:
@@ -66,7 +72,8 @@ class Told:
             if message.subject.startswith(self._bindings):
                 namespace, _, name = message.subject.removeprefix(self._bindings).partition(".")
                 self._unheard.discard((namespace, name))
-                self.shoots[namespace, name] = Gone(message.sequence) if is_gone else _read_shoot(message)
+                has_left = message.headers.get(Header.ROLE) == LEFT
+                self.shoots[namespace, name] = Gone(message.sequence, has_left) if is_gone else _read_shoot(message)
                 return (namespace, name)
             key = ObjectKey.from_tail(message.subject.removeprefix(self._views))
             if key == self._seed:
