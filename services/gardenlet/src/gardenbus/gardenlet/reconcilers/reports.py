@@ -68,6 +68,10 @@ class Reporter:
         """Report a manifest that is this gardenlet's own. Raises Unavailable."""
         await self._publish(key, encode(manifest), {Header.VERB: "apply"})
 
+    async def delete(self, key: ObjectKey) -> None:
+        """Have a Seed deleted whose ManagedSeed is being deleted. Raises Unavailable."""
+        await self._publish(key, b"{}", {Header.VERB: "delete"})
+
     async def ask(self, key: ObjectKey, uid: str) -> None:
         """Ask to be told of an object again, or that it is gone. Raises Unavailable."""
         await self._publish(key, b"{}", {Header.QUESTION: "exists", Header.UID: uid})
