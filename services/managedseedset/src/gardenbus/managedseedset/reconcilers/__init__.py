@@ -1,0 +1,1 @@
+"""SHELL: reads sets and their replicas, has `decide` decide, and carries it out."""
