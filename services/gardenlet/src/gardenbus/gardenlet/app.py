@@ -5,7 +5,6 @@ import contextlib
 from pathlib import Path
 
 import msgspec
-import structlog
 from prometheus_client import Gauge
 
 from gardenbus.common.ports.bus import Bus
@@ -14,8 +13,6 @@ from gardenbus.common.runtime.connections import connect_bus
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.gardenlet.host import Host
 from gardenbus.gardenlet.settings import GardenletSettings
-
-_log = structlog.stdlib.get_logger()
 
 _ACTIVE = Gauge("gardenbus_gardenlet_active", "Seeds whose Lease this process holds.")
 _IN_WORK = Gauge("gardenbus_gardenlet_shoots_in_work", "Shoots that are worked on now.")
@@ -40,15 +37,13 @@ async def start_gardenlets(context: ServiceContext[GardenletSettings], *, bus: B
     )
     context.stack.push_async_callback(host.close)
     await host.start()
-    gardenlets = host.gardenlets.values()
+    gardenlets = host.gardenlets.values()  # those that are there at the moment: they come and go
     _ACTIVE.set_function(lambda: sum(each.is_active for each in gardenlets))
     _IN_WORK.set_function(lambda: sum(each.agenda.in_work for each in gardenlets))
     _SENT.set_function(lambda: sum(each.reporter.sent for each in gardenlets))
     context.health.add_page("/healthz", lambda: _healthz(host))
     context.health.add_page("/seeds", lambda: (200, msgspec.json.encode(host.endpoints()).decode() + "\n"))
     context.health.add_readiness("heartbeats", lambda: ", ".join(host.unhealthy()) or None)
-    for seed, url in host.endpoints().items():
-        _log.info("seed.served", seed=seed, health_url=url)
     task = context.spawn("gardenlets", host.run())
 
     async def stop() -> None:

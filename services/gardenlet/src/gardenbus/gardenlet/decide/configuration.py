@@ -62,6 +62,25 @@ class ShootSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether `shoot.gardener.cloud/ignore` counts outside the garden namespace (respectSyncPeriodOverwrite)."""
 
 
+class ManagedSeedSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How gardenlets are deployed into shoots that shall be seeds; the defaults are Gardener's."""
+
+    concurrent_syncs: int = 20
+    """ManagedSeeds in work at a time."""
+
+    sync_period: timedelta = timedelta(hours=1)
+    """After which a ManagedSeed that is settled is looked at again."""
+
+    wait_sync_period: timedelta = timedelta(seconds=15)
+    """After which one that waits for something is looked at again, at the latest."""
+
+    sync_jitter_period: timedelta = timedelta(minutes=5)
+    """Within which changes reach the gardenlets, where `jitter_updates` says so."""
+
+    jitter_updates: bool = False
+    """Whether changes are spread over that time, so that not all gardenlets start anew at once."""
+
+
 class BackendSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the shoots are built on."""
 
@@ -90,7 +109,13 @@ class GardenletConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     seed_care_period: timedelta = timedelta(seconds=30)
     shoot: ShootSettings = ShootSettings()
     shoot_care_period: timedelta = timedelta(minutes=1)
+    managed_seed: ManagedSeedSettings = ManagedSeedSettings()
+    certificate_validity: timedelta = timedelta(days=30)
+    """How long a client certificate is good; it is renewed at 80 % of that (kubeconfigValidity.validity)."""
+
     backend: BackendSettings = BackendSettings()
+    document: Document = {}
+    """All of it as written, for those that inherit from it."""
 
 
 def parse_configurations(text: str | bytes, *, source: str = "configuration") -> tuple[GardenletConfiguration, ...]:
@@ -145,7 +170,23 @@ def _configuration(root: Section) -> GardenletConfiguration:
             respect_ignore=shoot.read("respectSyncPeriodOverwrite", flag, default=False),
         ),
         shoot_care_period=controllers.section("shootCare").read("syncPeriod", positive_duration, timedelta(minutes=1)),
+        managed_seed=_managed_seed(controllers.section("managedSeed")),
+        certificate_validity=root.section("gardenClientConnection")
+        .section("kubeconfigValidity")
+        .read("validity", positive_duration, timedelta(days=30)),
         backend=_backend(root.section("backend")),
+        document=dict(root.values),
+    )
+
+
+def _managed_seed(section: Section) -> ManagedSeedSettings:
+    default = ManagedSeedSettings()
+    return ManagedSeedSettings(
+        concurrent_syncs=section.read("concurrentSyncs", positive_count, default.concurrent_syncs),
+        sync_period=section.read("syncPeriod", positive_duration, default.sync_period),
+        wait_sync_period=section.read("waitSyncPeriod", positive_duration, default.wait_sync_period),
+        sync_jitter_period=section.read("syncJitterPeriod", duration, default.sync_jitter_period),
+        jitter_updates=section.read("jitterUpdates", flag, default.jitter_updates),
     )
 
 

@@ -46,6 +46,7 @@ class SeedFindings(NamedTuple):
     bucket_problem: str | None = None
     kubernetes_version: str = ""
     shoots_left: int = 0
+    certificate_expires_at: datetime | None = None
 
 
 def gardener_identity(seed_name: str, version: str) -> Document:
@@ -97,7 +98,8 @@ def seed_status_patch(
 ) -> Document:
     """Whatever of the Seed's status is not as it should be, as a patch; empty when all is.
 
-    `seed` is the Seed as it was seen last. Conditions that nobody here keeps are left alone.
+    `seed` is the Seed as it was seen last. Conditions that nobody here keeps are left alone, and so is the end of the
+    client certificate when the gardenlet has none.
     """
     status = section(seed, "status")
     wanted: Document = {
@@ -109,6 +111,8 @@ def seed_status_patch(
     if configuration.capacity:
         wanted["capacity"] = dict(configuration.capacity)
         wanted["allocatable"] = dict(allocatable(configuration.capacity, configuration.reserved))
+    if findings.certificate_expires_at is not None:
+        wanted["clientCertificateExpirationTimestamp"] = timestamp(findings.certificate_expires_at)
     patch = {field: value for field, value in wanted.items() if status.get(field) != value}
     conditions = [
         condition for condition in _conditions(seed, findings, now=now) if condition not in conditions_of(seed)

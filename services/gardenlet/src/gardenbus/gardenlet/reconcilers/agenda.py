@@ -22,10 +22,13 @@ _AFTER_ERROR_SECONDS = 5.0
 class Agenda:
     """See the module. `look` answers the seconds after which to look again, None for not before asked."""
 
-    def __init__(self, look: Callable[[ShootName], Awaitable[float | None]], *, clock: Clock, limit: int) -> None:
+    def __init__(
+        self, look: Callable[[ShootName], Awaitable[float | None]], *, clock: Clock, limit: int, kind: str = "shoot"
+    ) -> None:
         self._look = look
         self._clock = clock
         self._limit = limit
+        self._kind = kind
         self._due: dict[ShootName, float] = {}
         self._heap: list[tuple[float, ShootName]] = []
         self._running: dict[ShootName, asyncio.Task[None]] = {}
@@ -78,7 +81,7 @@ class Agenda:
                 blocked.append((due, shoot))
                 continue
             del self._due[shoot]
-            self._running[shoot] = asyncio.create_task(self._work(shoot), name=f"shoot {shoot[0]}/{shoot[1]}")
+            self._running[shoot] = asyncio.create_task(self._work(shoot), name=f"{self._kind} {shoot[0]}/{shoot[1]}")
         for entry in blocked:
             heapq.heappush(self._heap, entry)
 
@@ -94,10 +97,10 @@ class Agenda:
         try:
             again = await self._look(shoot)
         except GardenbusError as error:
-            _log.warning("reconcile.interrupted", shoot="/".join(shoot), reason=error.message)
+            _log.warning("reconcile.interrupted", controller=self._kind, object="/".join(shoot), reason=error.message)
             again = _AFTER_ERROR_SECONDS
         except Exception:  # noqa: BLE001 - this is the loop that nothing may end
-            _log.exception("reconcile.crashed", shoot="/".join(shoot))
+            _log.exception("reconcile.crashed", controller=self._kind, object="/".join(shoot))
             again = _AFTER_ERROR_SECONDS
         finally:
             self._running.pop(shoot, None)

@@ -1,4 +1,4 @@
-"""One gardenlet of one seed: its heartbeat, its Seed, its shoots, and what it says.
+"""One gardenlet of one seed: its heartbeat, its Seed, its shoots, the seeds made of them, and what it says.
 
 It listens always, and acts only while it holds the Lease; losing that cuts whatever is in work, at any instant.
 """
@@ -6,6 +6,7 @@ It listens always, and acts only while it holds the Lease; losing that cuts what
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 
 import structlog
 
@@ -14,18 +15,18 @@ from gardenbus.common.ports.bus import Bus, Delivered
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.resources.document import section
 from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.gardenlet.backend.children import Children
 from gardenbus.gardenlet.backend.port import Backend, Fence, ShootName
 from gardenbus.gardenlet.decide.configuration import GardenletConfiguration
 from gardenbus.gardenlet.reconcilers.agenda import Agenda
 from gardenbus.gardenlet.reconcilers.heartbeat import Heartbeat
+from gardenbus.gardenlet.reconcilers.managed_seeds import BINDINGS, Elsewhere, ManagedSeedReconciler, Nursery
 from gardenbus.gardenlet.reconcilers.reports import Reporter
 from gardenbus.gardenlet.reconcilers.seed import SeedReconciler
 from gardenbus.gardenlet.reconcilers.shoot import ShootReconciler
-from gardenbus.gardenlet.reconcilers.told import SHOOT_STATE, Told
+from gardenbus.gardenlet.reconcilers.told import MANAGED_SEED, SHOOT_STATE, Told
 
 _log = structlog.stdlib.get_logger()
-
-BINDINGS = "BINDINGS"
 
 HTTPProbe = Callable[[str], Awaitable[str | None]]
 """Ask a URL; answers what is wrong, None when it says 200."""
@@ -35,7 +36,7 @@ _PASSES_AFTER_RECOVERY = 2
 
 
 class Gardenlet:
-    """See the module."""
+    """See the module. `children` is what it deploys into its shoots, `nursery` where that runs."""
 
     def __init__(  # noqa: PLR0913 - the ports of one gardenlet
         self,
@@ -48,6 +49,9 @@ class Gardenlet:
         identity: str,
         probe: HTTPProbe,
         version: str,
+        children: Children,
+        nursery: Nursery | None = None,
+        certificate_expires_at: Callable[[], datetime | None] = lambda: None,
     ) -> None:
         self.configuration = configuration
         self.seed_name = configuration.seed_name
@@ -64,6 +68,7 @@ class Gardenlet:
             reporter=self.reporter,
             clock=clock,
             version=version,
+            certificate_expires_at=certificate_expires_at,
         )
         self.heartbeat = Heartbeat(
             bus=bus,
@@ -89,6 +94,24 @@ class Gardenlet:
             is_active=lambda: self.is_active,
         )
         self.agenda = Agenda(self._look, clock=clock, limit=configuration.shoot.concurrent_syncs)
+        self.managed_seeds = ManagedSeedReconciler(
+            configuration,
+            told=self.told,
+            children=children,
+            reporter=self.reporter,
+            bus=bus,
+            subjects=subjects,
+            clock=clock,
+            record_of=backend.load,
+            is_active=lambda: self.is_active,
+            nursery=nursery or Elsewhere(),
+        )
+        self.seed_agenda = Agenda(
+            self._look_at_managed_seed,
+            clock=clock,
+            limit=configuration.managed_seed.concurrent_syncs,
+            kind=MANAGED_SEED,
+        )
         self._was_unready = False
         self._whole_reports: dict[ShootName, int] = {}
         self._care_soon = asyncio.Event()
@@ -120,13 +143,23 @@ class Gardenlet:
                 self._look_at_all()
             if subject.kind == SHOOT_STATE:
                 self.agenda.add((subject.namespace, subject.name))
+            elif subject.kind == MANAGED_SEED:
+                self._hear_of((subject.namespace, subject.name))
         elif subject is not None:
             self.agenda.add(subject)
+            self._look_at_seeds_of(subject)
+
+    def seed_of_child_changed(self, seed: str) -> None:
+        """Look at the ManagedSeed of a gardenlet that was deployed: its Seed came or goes, or it has stopped."""
+        for name in self.managed_seeds.known() if self.is_active else ():
+            if name[1] == seed:
+                self.seed_agenda.add(name)
 
     def replay_ended(self) -> None:
         """All that BINDINGS held has been delivered: what is kept and was not told of can be asked about."""
         self.told.replay_ended()
         self._look_at_all()
+        self._look_at_managed_seeds()
         self._care_soon.set()
 
     def replay_began(self) -> None:
@@ -145,14 +178,17 @@ class Gardenlet:
             tasks.create_task(self._beat(), name=f"heartbeat {self.seed_name}")
             tasks.create_task(self._care(), name=f"care {self.seed_name}")
             tasks.create_task(self.agenda.run(), name=f"agenda {self.seed_name}")
+            tasks.create_task(self.seed_agenda.run(), name=f"agenda of managed seeds {self.seed_name}")
             tasks.create_task(self.reporter.run(), name=f"reports {self.seed_name}")
 
-    async def stop(self) -> None:
-        """Cut what is in work, say what is left to say, release the Lease."""
+    async def stop(self, *, hands_over: bool = False) -> None:
+        """Cut what is in work, say what is left to say, release the Lease, unless the same holder goes on with it."""
         await self.agenda.clear()
+        await self.seed_agenda.clear()
         if self.reporter.fence is not None:
             await self.reporter.flush(everything=True)
-        await self.heartbeat.release()
+        if not hands_over:
+            await self.heartbeat.release()
         self.reporter.stand_by()
 
     async def round(self) -> None:
@@ -203,6 +239,8 @@ class Gardenlet:
         self.seed.stand_by()
         self._report_everything(1)
         self._look_at_all()
+        self.managed_seeds.stand_by()
+        self._look_at_managed_seeds()
 
     async def _forget_what_was_missed(self) -> None:
         """Before acting: a standby may have slept while the active one obeyed tombstones that have gone since."""
@@ -219,11 +257,29 @@ class Gardenlet:
     async def _stand_by(self) -> None:
         self.reporter.stand_by()
         self.seed.stand_by()
+        self.managed_seeds.stand_by()
         await self.agenda.clear()
+        await self.seed_agenda.clear()
 
     def _look_at_all(self) -> None:
         for shoot in {*self.told.shoots, *self.backend.shoots()}:
             self.agenda.add(shoot)
+
+    def _look_at_managed_seeds(self) -> None:
+        for name in self.managed_seeds.known():
+            self._hear_of(name)
+
+    def _hear_of(self, name: ShootName) -> None:
+        """Look at a ManagedSeed within the time that what was told of it leaves."""
+        if self.reporter.fence is None:
+            return
+        delay = self.managed_seeds.delay_of_news(name)
+        if delay is not None:
+            self.seed_agenda.add(name, delay)
+
+    def _look_at_seeds_of(self, shoot: ShootName) -> None:
+        for name in self.managed_seeds.waiting_for(shoot) if self.reporter.fence is not None else ():
+            self.seed_agenda.add(name)
 
     def _report_everything(self, passes: int) -> None:
         """Have the whole status of every shoot reported in the next rounds of care, the first of them at once."""
@@ -232,4 +288,12 @@ class Gardenlet:
         self._care_soon.set()
 
     async def _look(self, shoot: ShootName) -> float | None:
-        return None if self.reporter.fence is None else await self.shoots.look(shoot)
+        if self.reporter.fence is None:
+            return None
+        try:
+            return await self.shoots.look(shoot)
+        finally:
+            self._look_at_seeds_of(shoot)
+
+    async def _look_at_managed_seed(self, name: ShootName) -> float | None:
+        return None if self.reporter.fence is None else await self.managed_seeds.look(name)

@@ -114,7 +114,7 @@ class Heartbeat:
                 return
         last = await self._bus.last(self._stream, self._subject)
         decision = judge_lease(
-            _seen(last),
+            lease_seen(last),
             identity=self._identity,
             is_held=self._held is not None,
             now=await self._bus.server_now(self._stream),
@@ -158,7 +158,8 @@ class Heartbeat:
         return self._clock.monotonic() - instant < self._settings.patience.total_seconds()
 
 
-def _seen(last: Delivered | None) -> LeaseSeen | None:
+def lease_seen(last: Delivered | None) -> LeaseSeen | None:
+    """What the last message on a lease's subject says; None when there is none."""
     if last is None:
         return None
     if last.marker is not None:

@@ -4,6 +4,9 @@ What to report is a comparison with the Seed as it was seen last, so a condition
 status that was lost, is put right by the next round.
 """
 
+from collections.abc import Callable
+from datetime import datetime
+
 import structlog
 
 from gardenbus.common.errors import Unavailable
@@ -34,9 +37,9 @@ REGISTER_AGAIN_SECONDS = 10.0
 
 
 class SeedReconciler:
-    """See the module."""
+    """See the module. `certificate_expires_at`: when the gardenlet's client certificate ends; None without one."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the ports of one reconciler
         self,
         configuration: GardenletConfiguration,
         *,
@@ -45,12 +48,14 @@ class SeedReconciler:
         reporter: Reporter,
         clock: Clock,
         version: str,
+        certificate_expires_at: Callable[[], datetime | None] = lambda: None,
     ) -> None:
         self._configuration = configuration
         self._told = told
         self._backend = backend
         self._reporter = reporter
         self._clock = clock
+        self._certificate_expires_at = certificate_expires_at
         self._key = ObjectKey("seed", "", configuration.seed_name)
         self.identity = gardener_identity(configuration.seed_name, version)
         self._findings = SeedFindings(kubernetes_version=backend.kubernetes_version)
@@ -89,6 +94,7 @@ class SeedReconciler:
             await self._care(self._told.seed)
         if section(self._told.seed, "metadata").get("deletionTimestamp") and self._told.is_complete:
             await self._delete()
+        self._findings = self._findings._replace(certificate_expires_at=self._certificate_expires_at())
         self._report(self._told.seed, now)
 
     def look_again(self) -> None:

@@ -12,7 +12,7 @@ import structlog
 
 from gardenbus.common.ports.bus import Delivered
 from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
+from gardenbus.common.resources.keys import LEFT, Header, ObjectKey, Subjects
 from gardenbus.gardenlet.backend.port import ShootName
 from gardenbus.gardenlet.decide.operations import ShootTold
 
@@ -22,8 +22,6 @@ _decode = msgspec.json.Decoder(dict).decode
 MANAGED_SEED = "managedseed"
 SHOOT_STATE = "shootstate"
 _KEPT_KINDS = (MANAGED_SEED, SHOOT_STATE)
-LEFT = "left"
-"""The role on the tombstone of a shoot that another seed runs."""
 
 
 class Gone(NamedTuple):
