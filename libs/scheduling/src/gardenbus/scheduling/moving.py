@@ -125,13 +125,14 @@ def kept_because(shoot: Shoot, source: str) -> tuple[str, bool] | None:
 
 
 class Alternatives(msgspec.Struct, frozen=True, eq=False):
-    """What a placed shoot can choose from: the landscape without the seeds where it cannot go.
+    """What a placed shoot can choose from: the landscape without the seeds where it cannot go (`absent`).
 
     `problems` say why migration to seeds that fit otherwise is impossible.
     """
 
     request: SchedulingRequest
     landscape: Landscape
+    absent: frozenset[str]
     problems: Sequence[str]
 
     def groups(self) -> Sequence[Sequence[SeedCandidate]]:
@@ -145,6 +146,7 @@ class Surroundings:
     def __init__(self, landscape: Landscape) -> None:
         self._landscape = landscape
         self._without: dict[frozenset[str], Landscape] = {}
+        self._alternatives: dict[tuple[SchedulingRequest, str, frozenset[str]], Alternatives] = {}
 
     def alternatives(
         self, shoot: Shoot, document: Document, source: SeedCandidate, barred: frozenset[str]
@@ -153,7 +155,22 @@ class Surroundings:
 
         Seeds that migration rules out are left out as if they were not there, which may bring others in.
         """
+        # The request says all that either the rules or migration ask of a shoot, its domain included.
         request = migration_request(shoot, document, self._landscape)
+        known = (request, source.name, barred)
+        if known not in self._alternatives:
+            self._alternatives[known] = self._worked_out(request, document, source, barred)
+        return self._alternatives[known]
+
+    def without(self, seeds: frozenset[str]) -> Landscape:
+        """The landscape without some seeds; the same one each time."""
+        if seeds not in self._without:
+            self._without[seeds] = self._landscape.without(seeds)
+        return self._without[seeds]
+
+    def _worked_out(
+        self, request: SchedulingRequest, document: Document, source: SeedCandidate, barred: frozenset[str]
+    ) -> Alternatives:
         problems: dict[str, str] = {}
         absent = barred | {source.name}
         while True:
@@ -165,15 +182,9 @@ class Surroundings:
                 if (against := migration_problems(document, source.document, seed.document))
             }
             if not found:
-                return Alternatives(request, landscape, list(problems.values()))
+                return Alternatives(request, landscape, absent, list(problems.values()))
             problems |= found
             absent |= frozenset(found)
-
-    def without(self, seeds: frozenset[str]) -> Landscape:
-        """The landscape without some seeds; the same one each time."""
-        if seeds not in self._without:
-            self._without[seeds] = self._landscape.without(seeds)
-        return self._without[seeds]
 
 
 class _Wanderer(msgspec.Struct, eq=False):

@@ -11,10 +11,11 @@ from gardenbus.scheduling.rules.filtering import Filtered, Inquiry, keep_where
 def keep_usable(_inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
     """Keep seeds that are not being deleted nor marked for removal, visible to the scheduler, and ready."""
     sentence = f"none of the {len(seeds)} seeds can be scheduled to (not being deleted, visible, ready)"
-    return keep_where(seeds, _problem, sentence)
+    return keep_where(seeds, unusable_because, sentence)
 
 
-def _problem(candidate: SeedCandidate) -> str:
+def unusable_because(candidate: SeedCandidate) -> str:
+    """Why no shoot at all may be placed on a seed; "" when it is usable."""
     if candidate.unreadable:
         return f"its manifest cannot be read: {candidate.unreadable}"
     if candidate.seed.metadata.deletion_timestamp:

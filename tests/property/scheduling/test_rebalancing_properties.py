@@ -1,0 +1,216 @@
+"""The plan of few moves against the true minimum, found by trying everything, on small landscapes."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations_with_replacement, pairwise
+from math import ceil, floor
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gardenbus.common.resources.document import Document, section
+from gardenbus.scheduling.levelling import Kind, least_moves, level
+from gardenbus.scheduling.rebalancing import plan_rebalancing
+from gardenbus.scheduling.simulate import snapshot_of
+from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged
+
+REGIONS = ("eu-west-1", "eu-central-1")
+BACKUP: Document = {
+    "spec": {"backup": {"provider": "aws"}},
+    "status": {"conditions": [a_condition("GardenletReady"), a_condition("BackupBucketsReady")]},
+}
+
+
+def reachable(used: Mapping[str, int], units: Mapping[Kind, int]) -> Mapping[tuple[int, ...], int]:
+    """All counts that moves can bring about, with the fewest moves that do."""
+    seeds = sorted(used)
+    states = {tuple(used[seed] for seed in seeds): 0}
+    for kind, number in units.items():
+        following: dict[tuple[int, ...], int] = {}
+        for ends in combinations_with_replacement([kind.home, *sorted(kind.targets)], number):
+            change = Counter(ends)
+            change[kind.home] -= number
+            moved = number - ends.count(kind.home)
+            for state, moves in states.items():
+                after = tuple(count + change[seed] for seed, count in zip(seeds, state, strict=True))
+                following[after] = min(following.get(after, moves + moved), moves + moved)
+        states = following
+    return states
+
+
+def lies_in_a_band(capacities: Sequence[int], counts: Sequence[int], band: Fraction) -> bool:
+    mean = Fraction(sum(counts), sum(capacities))
+    start = max(mean - band, Fraction(0))
+    marks = {start, mean}
+    for capacity in capacities:
+        for number in range(capacity + 2):
+            marks |= {Fraction(number, capacity), Fraction(number, capacity) - band}
+    edges = sorted(mark for mark in marks if start <= mark <= mean)
+    edges += [(low + high) / 2 for low, high in pairwise(edges)]
+    return any(
+        all(count in allowed(capacity, edge, edge + band) for capacity, count in zip(capacities, counts, strict=True))
+        for edge in edges
+    )
+
+
+def allowed(capacity: int, low: Fraction, high: Fraction) -> Sequence[int]:
+    whole = [number for number in range(capacity + 1) if low <= Fraction(number, capacity) <= high]
+    return whole or [floor(capacity * low), ceil(capacity * high)]
+
+
+@st.composite
+def places(draw: st.DrawFn) -> tuple[dict[str, int], dict[Kind, int], dict[str, tuple[int, int]]]:
+    seeds = [f"s{number}" for number in range(draw(st.integers(2, 8)))]
+    counts = {seed: draw(st.integers(0, 4)) for seed in seeds}
+    units: dict[Kind, int] = {}
+    left = dict(counts)
+    for _ in range(draw(st.integers(0, 5))):
+        home = draw(st.sampled_from(seeds))
+        targets = frozenset(draw(st.sets(st.sampled_from(seeds), min_size=1, max_size=3))) - {home}
+        number = draw(st.integers(0, left[home]))
+        if targets and number:
+            units[Kind(home, targets)] = units.get(Kind(home, targets), 0) + number
+            left[home] -= number
+    bounds = {seed: tuple(sorted(draw(st.tuples(st.integers(0, 4), st.integers(0, 4))))) for seed in seeds}
+    return counts, units, {seed: (low, high) for seed, (low, high) in bounds.items()}
+
+
+@settings(max_examples=300, deadline=None)
+@given(places())
+def test_levelling_misses_the_bounds_least_and_with_the_fewest_moves(
+    case: tuple[dict[str, int], dict[Kind, int], dict[str, tuple[int, int]]],
+):
+    counts, units, bounds = case
+    seeds = sorted(counts)
+
+    levelled = level(counts, units, bounds)
+
+    best = min(
+        (sum(max(bounds[s][0] - n, n - bounds[s][1], 0) for s, n in zip(seeds, state, strict=True)), moves)
+        for state, moves in reachable(counts, units).items()
+    )
+    assert (levelled.missed, levelled.moves) == best
+    if not levelled.missed:
+        assert least_moves(counts, bounds) <= levelled.moves
+
+
+@st.composite
+def landscapes(draw: st.DrawFn) -> Sequence[Document]:
+    """Up to 8 seeds in two regions, some labelled; shoots in one region, some wanting the label or to stay."""
+    documents: list[Document] = [a_project(), a_cloudprofile()]
+    # Few shoots where the seeds are many: all that can become of them is tried.
+    number = draw(st.integers(2, 8))
+    most = {2: 8, 3: 6, 4: 4}.get(number, 2)
+    for seed in range(number):
+        name = f"s{seed}"
+        region = draw(st.sampled_from(REGIONS)) if number < 5 else REGIONS[0]
+        labels = draw(st.sampled_from([{}, {"tier": "gold"}]))
+        capacity = draw(st.integers(1, 12))
+        changes: Document = {
+            "metadata": {"labels": labels},
+            "spec": {"provider": {"region": region}, "settings": {"scheduling": {"visible": draw(mostly(True))}}},
+        }
+        documents.append(merged(a_seed(name, shoots=str(capacity)), merged(BACKUP, changes)))
+        shoots = range(draw(st.integers(0, min(capacity, most))))
+        documents += [placed(draw, f"{name}-{shoot}", name, region) for shoot in shoots]
+    return documents
+
+
+def mostly(value: bool) -> st.SearchStrategy[bool]:
+    return st.sampled_from([value] * 5 + [not value])
+
+
+def placed(draw: st.DrawFn, name: str, seed: str, region: str) -> Document:
+    annotations = {} if draw(mostly(True)) else {"scheduling.gardener.cloud/protect-from-rebalancing": "true"}
+    selector = None if draw(mostly(True)) else {"matchLabels": {"tier": "gold"}}
+    return a_shoot(
+        name,
+        metadata={"annotations": annotations},
+        spec={"seedName": seed, "region": region, "seedSelector": selector},
+        status={"seedName": seed, "lastOperation": {"type": "Reconcile", "state": "Succeeded"}},
+    )
+
+
+def shoots_of(documents: Sequence[Document]) -> list[Document]:
+    return [document for document in documents if document["kind"] == "Shoot"]
+
+
+def groups_and_kinds(documents: Sequence[Document]) -> Iterator[tuple[dict[str, int], dict[str, int], dict[Kind, int]]]:
+    """Capacities, counts and movable units of each group, read straight from the manifests."""
+    seeds = {
+        each["metadata"]["name"]: each
+        for each in documents
+        if each["kind"] == "Seed" and each["spec"]["settings"]["scheduling"]["visible"]
+    }
+    units: Counter[Kind] = Counter()
+    for shoot in shoots_of(documents):
+        home = shoot["spec"]["seedName"]
+        if home not in seeds or shoot["metadata"]["annotations"]:
+            continue
+        wanted = section(shoot, "spec", "seedSelector", "matchLabels")
+        targets = frozenset(
+            name
+            for name, seed in seeds.items()
+            if name != home
+            and seed["spec"]["provider"]["region"] == shoot["spec"]["region"]
+            and wanted.items() <= seed["metadata"]["labels"].items()
+        )
+        if targets:
+            units[Kind(home, targets)] += 1
+    group_of = {name: {name} for name in seeds}
+    for kind in units:
+        joined = set[str]().union(*(group_of[name] for name in {kind.home, *kind.targets}))
+        group_of |= dict.fromkeys(joined, joined)
+    used = Counter(shoot["spec"]["seedName"] for shoot in shoots_of(documents))
+    for group in {frozenset(group) for group in group_of.values() if len(group) > 1}:
+        names = sorted(group)
+        capacities = {name: int(seeds[name]["status"]["allocatable"]["shoots"]) for name in names}
+        yield capacities, {name: used[name] for name in names}, {k: n for k, n in units.items() if k.home in group}
+
+
+@settings(max_examples=100, deadline=None)
+@given(landscapes(), st.sampled_from([Fraction(1, 10), Fraction(1, 5), Fraction(1, 3), Fraction(0)]))
+def test_no_plan_needs_fewer_moves(documents: Sequence[Document], band: Fraction):
+    plan = plan_rebalancing(shoots_of(documents), snapshot_of(documents), band=band)
+
+    fewest: list[int | None] = []
+    for capacities, used, units in groups_and_kinds(documents):
+        names = sorted(capacities)
+        room = [capacities[name] for name in names]
+        fewest.append(
+            next(
+                (
+                    moves
+                    for state, moves in sorted(reachable(used, units).items(), key=lambda each: each[1])
+                    if lies_in_a_band(room, state, band)
+                ),
+                None,
+            )
+        )
+    assert plan.is_complete == (None not in fewest)
+    if plan.is_complete:
+        assert len(plan.moves) == sum(moves or 0 for moves in fewest)
+        assert plan.lower_bound <= len(plan.moves)
+
+
+@settings(max_examples=100, deadline=None)
+@given(landscapes(), st.integers(0, 4))
+def test_every_move_finds_room_and_is_one_that_the_rules_allow(documents: Sequence[Document], most: int):
+    plan = plan_rebalancing(shoots_of(documents), snapshot_of(documents))
+    fewer = plan_rebalancing(shoots_of(documents), snapshot_of(documents), max_moves=most)
+
+    assert fewer.moves == plan.moves[:most]
+    by_name = {shoot["metadata"]["name"]: shoot for shoot in shoots_of(documents)}
+    seeds = {each["metadata"]["name"]: each for each in documents if each["kind"] == "Seed"}
+    used = Counter(shoot["spec"]["seedName"] for shoot in by_name.values())
+    for move in plan.moves:
+        shoot, target = by_name.pop(move.name), seeds[move.target]
+        assert shoot["spec"]["seedName"] == move.source
+        assert not shoot["metadata"]["annotations"]
+        assert target["spec"]["settings"]["scheduling"]["visible"]
+        assert target["spec"]["provider"]["region"] == shoot["spec"]["region"]
+        assert used[move.target] < int(target["status"]["allocatable"]["shoots"])
+        used[move.target] += 1
+        used[move.source] -= 1
+    assert {share.seed: share.planned for share in plan.seeds} == {share.seed: used[share.seed] for share in plan.seeds}
