@@ -13,6 +13,9 @@ from gardenbus.apiserver.decide.metadata import key_of
 from gardenbus.apiserver.decide.validation import validate
 from gardenbus.common.errors import InvalidResource, Unsupported
 from gardenbus.common.resources.document import Document, split
+from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.resources.managed_seeds import seed_of
+from tests.support.builders import CORE, a_shoot
 
 EXAMPLES = Path(os.environ.get("GARDENBUS_SHARED", Path(__file__).resolve().parents[5] / "shared")) / "examples"
 CONFIGURATIONS = ("admissionconfig.yaml", "componentconfig-")
@@ -36,13 +39,24 @@ def objects_in(examples: Path) -> Iterator[tuple[str, Document]]:
                 yield path.name, document
 
 
+def facts_for(document: Document) -> Facts:
+    """A shoot for the ManagedSeeds, which lie around without theirs."""
+    if document["kind"] != "ManagedSeed":
+        return Facts()
+    name = document["spec"]["shoot"]["name"]
+    dns = {"domain": f"{name}.example.org"}
+    shoot = mutate(a_shoot(name, "garden", spec={"dns": dns}), None, Facts(), user="ann").document
+    return Facts(objects={ObjectKey("shoot", "garden", name): shoot})
+
+
 def admitted(document: Document) -> Document:
     key_of(document)
     given = apply_three_way(None, None, document)
-    result = mutate(given, None, Facts(), user="ann").document
+    facts = facts_for(document)
+    result = mutate(given, None, facts, user="ann").document
     validate(result, None)
     if result["kind"] != "NamespacedCloudProfile":
-        admit(result, None, Facts())
+        admit(result, None, facts)
     return result
 
 
@@ -63,6 +77,26 @@ def test_a_skeleton_is_told_what_it_lacks(examples: Path) -> None:
         if name in SKELETONS:
             with pytest.raises(InvalidResource, match=r"spec\.shootTemplate\.spec\.provider"):
                 admitted(document)
+
+
+def test_a_managed_seed_takes_over_from_its_shoot_what_it_leaves_open(examples: Path) -> None:
+    by_file = {name: document for name, document in objects_in(examples) if document["kind"] == "ManagedSeed"}
+    assert len(by_file) == 2
+    for document in by_file.values():
+        seed = seed_of(admitted(document))
+        name = document["spec"]["shoot"]["name"]
+        assert seed["spec"]["ingress"]["domain"] == f"ingress.{name}.example.org"
+        assert seed["spec"]["provider"] == {"type": "aws", "region": "eu-west-1", "zones": ["eu-west-1a"]}
+        validate(mutate(seed, None, Facts(), user="ann").document, None)
+
+
+def test_the_shoot_of_a_set_gets_the_autoscaler_that_its_seed_needs(examples: Path) -> None:
+    for _, document in objects_in(examples):
+        if document["kind"] == "ManagedSeedSet" and document["spec"]["shootTemplate"]["spec"].get("provider"):
+            metadata = {"name": "my-mss-0", "namespace": "garden"}
+            template = document["spec"]["shootTemplate"]
+            shoot = {"apiVersion": CORE, "kind": "Shoot", "metadata": metadata, "spec": template["spec"]}
+            assert admitted(shoot)["spec"]["kubernetes"]["verticalPodAutoscaler"] == {"enabled": True}
 
 
 def test_component_configurations_are_no_objects(examples: Path) -> None:

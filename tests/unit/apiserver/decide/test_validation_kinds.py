@@ -286,6 +286,48 @@ def test_each_rule_of_managed_seeds_names_its_field(changes: Document, field: st
     assert field in problems_of(a_managed_seed(**changes))
 
 
+def templated(**changes: Any) -> Document:
+    return {"spec": {"gardenlet": None, "seedTemplate": changes}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"spec": {"gardenlet": None}}, "spec.gardenlet"),
+        ({"spec": {"seedTemplate": {}}}, "spec.seedTemplate"),
+        ({"spec": {"seed": {}}}, "spec.seed"),
+        ({"spec": {"gardenlet": None, "seedTemplate": {}, "seed": {}}}, "spec.seed"),
+        (templated(metadata={"name": "s1"}), "spec.seedTemplate.metadata.name"),
+        (templated(metadata={"labels": {"a b": "c"}}), "spec.seedTemplate.metadata.labels[a b]"),
+        (templated(spec={"provider": {"zones": ["a", "a"]}}), "spec.seedTemplate.spec.provider.zones[1]"),
+        (templated(spec={"ingress": {"domain": "A b"}}), "spec.seedTemplate.spec.ingress.domain"),
+        (
+            templated(spec={"settings": {"verticalPodAutoscaler": {"enabled": True}}}),
+            "spec.seedTemplate.spec.settings.verticalPodAutoscaler.enabled",
+        ),
+        (
+            config_of(seedConfig={"spec": {"settings": {"verticalPodAutoscaler": {"enabled": True}}}}),
+            "spec.gardenlet.config.seedConfig.spec.settings.verticalPodAutoscaler.enabled",
+        ),
+    ],
+)
+def test_a_managed_seed_states_its_seed_in_one_way(changes: Document, field: str) -> None:
+    assert list(problems_of(a_managed_seed(**changes))) == [field]
+
+
+@pytest.mark.parametrize("way", ["seedTemplate", "seed"])
+def test_a_template_will_do_for_a_managed_seed_and_for_a_set(way: str) -> None:
+    seed = {"metadata": {"labels": {"name": "my-set"}}, "spec": {"settings": {"scheduling": {"visible": True}}}}
+    validate(a_managed_seed(spec={"gardenlet": None, way: seed}), None)
+    validate(a_set(spec={"template": {"spec": {"gardenlet": None, way: seed}}}), None)
+
+
+def test_the_older_template_may_become_the_newer_one() -> None:
+    older = a_managed_seed(spec={"gardenlet": None, "seed": {}})
+    validate(a_managed_seed(**templated()), older)
+    assert list(problems_of(a_managed_seed(), older)) == ["spec.gardenlet"]
+
+
 def test_all_of_the_capacity_may_be_reserved() -> None:
     validate(a_managed_seed(**config_of(resources={"capacity": {"shoots": "1k"}, "reserved": {"shoots": 1000}})), None)
 
@@ -295,7 +337,8 @@ def test_all_of_the_capacity_may_be_reserved() -> None:
     [
         ({"shoot": {"name": "other"}}, "spec.shoot.name"),
         ({"gardenlet": {"bootstrap": "None"}}, "spec.gardenlet.bootstrap"),
-        ({"gardenlet": None}, "spec.gardenlet.mergeWithParent"),
+        ({"gardenlet": {"mergeWithParent": False}}, "spec.gardenlet.mergeWithParent"),
+        ({"gardenlet": None, "seedTemplate": {}}, "spec.gardenlet"),
     ],
 )
 def test_a_managed_seed_keeps_what_it_was_set_up_with(spec: Document, field: str) -> None:
@@ -325,6 +368,23 @@ def test_a_managed_seed_keeps_what_it_was_set_up_with(spec: Document, field: str
             "spec.shootTemplate.spec.provider.workers",
         ),
         ({"spec": {"shootTemplate": {"spec": {"region": None}}}}, "spec.shootTemplate.spec.region"),
+        (
+            {"spec": {"shootTemplate": {"spec": {"addons": {"nginxIngress": {"enabled": True}}}}}},
+            "spec.shootTemplate.spec.addons.nginxIngress.enabled",
+        ),
+        (
+            {"spec": {"shootTemplate": {"spec": {"kubernetes": {"verticalPodAutoscaler": {"enabled": False}}}}}},
+            "spec.shootTemplate.spec.kubernetes.verticalPodAutoscaler.enabled",
+        ),
+        ({"spec": {"template": {"spec": {"gardenlet": None}}}}, "spec.template.spec.gardenlet"),
+        ({"spec": {"template": {"spec": {"seedTemplate": {}}}}}, "spec.template.spec.seedTemplate"),
+        (
+            {"spec": {"template": {"spec": {"gardenlet": None, "seedTemplate": {}}}}},
+            "spec.template.spec.seedTemplate.metadata.labels",
+        ),
+        ({"spec": {"scaleIn": {"drain": "yes"}}}, "spec.scaleIn.drain"),
+        ({"spec": {"scaleIn": True}}, "spec.scaleIn"),
+        ({"spec": {"revisionHistoryLimit": -1}}, "spec.revisionHistoryLimit"),
         ({"spec": {"updateStrategy": {"type": "OnDelete"}}}, "spec.updateStrategy.type"),
         (
             {"spec": {"updateStrategy": {"rollingUpdate": {"partition": "1"}}}},
@@ -372,6 +432,62 @@ def measured(**target: Any) -> Document:
 )
 def test_each_rule_of_autoscalers_names_its_field(changes: Document, field: str) -> None:
     assert field in problems_of(an_autoscaler(**changes))
+
+
+def behaving(**rules: Any) -> Document:
+    return {"spec": {"behavior": {"scaleDown": rules}}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"spec": {"behavior": []}}, "spec.behavior"),
+        ({"spec": {"behavior": {"scaleUp": 3}}}, "spec.behavior.scaleUp"),
+        (behaving(stabilizationWindowSeconds=3601), "spec.behavior.scaleDown.stabilizationWindowSeconds"),
+        (behaving(stabilizationWindowSeconds=-1), "spec.behavior.scaleDown.stabilizationWindowSeconds"),
+        (behaving(selectPolicy="Most"), "spec.behavior.scaleDown.selectPolicy"),
+        (behaving(policies=[]), "spec.behavior.scaleDown.policies"),
+        (behaving(tolerance="-1"), "spec.behavior.scaleDown.tolerance"),
+        (
+            behaving(policies=[{"type": "Nodes", "value": 1, "periodSeconds": 1}]),
+            "spec.behavior.scaleDown.policies[0].type",
+        ),
+        (
+            behaving(policies=[{"type": "Pods", "value": 0, "periodSeconds": 1}]),
+            "spec.behavior.scaleDown.policies[0].value",
+        ),
+        (
+            behaving(policies=[{"type": "Pods", "value": 1, "periodSeconds": 1801}]),
+            "spec.behavior.scaleDown.policies[0].periodSeconds",
+        ),
+        (
+            behaving(policies=[{"type": "Pods", "value": 1}]),
+            "spec.behavior.scaleDown.policies[0].periodSeconds",
+        ),
+    ],
+)
+def test_each_rule_of_an_autoscalers_behavior_names_its_field(changes: Document, field: str) -> None:
+    assert list(problems_of(an_autoscaler(**changes))) == [field]
+
+
+@pytest.mark.parametrize("kind", ["Replicas", "Pods", "Percent"])
+@pytest.mark.parametrize("direction", ["scaleUp", "scaleDown"])
+def test_an_autoscaler_behaves_as_horizontal_ones_do(direction: str, kind: str) -> None:
+    rules = {
+        "stabilizationWindowSeconds": 300,
+        "selectPolicy": "Min",
+        "tolerance": "0.05",
+        "policies": [{"type": kind, "value": 200, "periodSeconds": 1800}],
+    }
+    validate(an_autoscaler(spec={"behavior": {direction: rules}}), None)
+
+
+def test_an_autoscaler_measures_any_resource_with_a_name_of_its_own() -> None:
+    target = {"type": "AverageValue", "averageValue": "1500m"}
+    measured_by = [{"type": "Resource", "resource": {"name": "example.com/gpus", "target": target}}]
+    validate(an_autoscaler(spec={"metrics": measured_by}), None)
+    measured_by[0]["resource"] = {"name": "a b", "target": target}
+    assert list(problems_of(an_autoscaler(spec={"metrics": measured_by}))) == ["spec.metrics[0].resource.name"]
 
 
 def test_nobody_writes_events_by_hand() -> None:
