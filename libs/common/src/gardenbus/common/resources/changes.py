@@ -4,8 +4,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from gardenbus.common.resources.conditions import conditions_of, get_condition
 from gardenbus.common.resources.derived import FINALIZER, Derived, Meaning, derive, meaning_of
 from gardenbus.common.resources.document import NO_SPEC, Document, Parts, StoredObject, section, split
+from gardenbus.common.resources.migrating import READY_FOR_MIGRATION
 
 _decode = msgspec.json.Decoder().decode
 
@@ -14,7 +16,8 @@ class Change(NamedTuple):
     """A write, worked out.
 
     `parts` and `derived` are what shall stand; `differs` is whether anything does, `spec` whether the generation
-    grows, `beyond_status` whether those who see the shoot without its status must hear of it.
+    grows, `beyond_status` whether those who see the shoot without its status must hear of it
+    (as the source of a migration must of its destination).
     """
 
     parts: Parts
@@ -53,8 +56,21 @@ def change_of(base: StoredObject, document: Document) -> Change:
         meaning=meaning_of(base.key.kind, base.document(), None if removes else document),
         differs=True,
         spec=spec,
-        beyond_status=parts._replace(status=base.parts.status) != base.parts,
+        beyond_status=parts._replace(status=base.parts.status) != base.parts or _turns(base.parts, parts),
     )
+
+
+def _turns(old: Parts, new: Parts) -> bool:
+    """Whether a shoot that shall move may now, or may not any more: its source seed waits to be told."""
+    if old.kind != "Shoot" or READY_FOR_MIGRATION.encode() not in old.status + new.status:
+        return False
+    return _readiness(old) != _readiness(new)
+
+
+def _readiness(parts: Parts) -> object:
+    constraints = conditions_of({"status": _decode(b"{" + parts.status + b"}")}, "constraints")
+    constraint = get_condition(constraints, READY_FOR_MIGRATION) or {}
+    return constraint.get("status"), constraint.get("message")
 
 
 def _held(parts: Parts) -> Parts:

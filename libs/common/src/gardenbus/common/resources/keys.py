@@ -10,6 +10,8 @@ CLUSTER_SCOPE = "_"
 GARDEN_NAMESPACE = "garden"
 LEASE_NAMESPACE = "gardener-system-seed-lease"
 CANARY_LEASE = "_canary"
+LEFT = "left"
+"""The role on a binding's tombstone when the shoot is there, and another seed's."""
 
 
 class ObjectKey(NamedTuple):
@@ -148,7 +150,7 @@ class Header:
     VERSION = "Gardenbus-Version"  # the object's resourceVersion
     UID = "Gardenbus-Uid"
     VERB = "Gardenbus-Verb"  # changed: added|modified|deleted; report: status|apply|delete|event
-    ROLE = "Gardenbus-Role"  # binding: run|migrate-away|wait
+    ROLE = "Gardenbus-Role"  # binding: run|migrate-away|wait; its tombstone, when another seed has it: left
     GAIN = "Gardenbus-Gain"  # changed: all gains of objects up to this number have been announced
     GATE = "Gardenbus-Gate"  # changed (Seed): what a bind compares
     ATTEMPT = "Gardenbus-Attempt"  # queue and later: how often this work has failed

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from gardenbus.common.resources.document import Document, section
 
+READY_FOR_MIGRATION = "ReadyForMigration"
+"""The constraint on a shoot by which its source learns that the destination can take the control plane."""
+
 
 def migration_problems(shoot: Document, source_seed: Document, target_seed: Document) -> Sequence[str]:
     """Why the shoot cannot move from one seed to the other, each a part of a sentence; none when it can.

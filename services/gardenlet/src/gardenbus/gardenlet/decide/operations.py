@@ -40,14 +40,12 @@ from typing import Literal, NamedTuple, cast
 from gardenbus.common.resources.conditions import TRUE, get_condition
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.keys import GARDEN_NAMESPACE
+from gardenbus.common.resources.migrating import READY_FOR_MIGRATION
 from gardenbus.gardenlet.decide.flows import SAVE_STATE, OperationType
 from gardenbus.gardenlet.decide.record import Run, ShootRecord
 
 FINALIZER = "gardener"
 IGNORE_ANNOTATION = "shoot.gardener.cloud/ignore"
-READY_FOR_MIGRATION = "ReadyForMigration"
-"""The constraint by which the garden says that the destination can take the control plane."""
-
 UNFIT_SEED_RETRY = timedelta(seconds=15)
 REPEAT_AFTER = timedelta(seconds=30)
 """When a report that has had no visible effect is made again."""
