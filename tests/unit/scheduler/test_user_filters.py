@@ -6,7 +6,7 @@ import pytest
 
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.resources.document import Document
-from gardenbus.scheduler.app import load_filters
+from gardenbus.scheduling.installed_filters import load_filters
 from gardenbus.scheduling.rules import RULES
 from gardenbus.scheduling.simulate import simulate
 from gardenbus.scheduling.user_filters import ENTRY_POINT_GROUP, filter_of

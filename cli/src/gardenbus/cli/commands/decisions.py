@@ -133,7 +133,7 @@ def simulate_command(
     GardenletConfigurations count as Seeds whose gardenlets are ready.
     """
     from gardenbus.cli.ready_seeds import strategy_in, with_ready_seeds  # noqa: PLC0415  as below
-    from gardenbus.scheduler.app import load_filters  # noqa: PLC0415  half a second that other commands need not pay
+    from gardenbus.scheduling.installed_filters import load_filters  # noqa: PLC0415  as below
     from gardenbus.scheduling.simulate import simulate  # noqa: PLC0415  as above
 
     with exit_codes():

@@ -2,12 +2,10 @@
 
 import random
 from collections.abc import Sequence
-from importlib.metadata import entry_points
 from typing import Any
 
 import structlog
 
-from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.machinery.backoff import Backoff
 from gardenbus.common.machinery.informer import Informer
 from gardenbus.common.ports.bus import Bus
@@ -24,31 +22,13 @@ from gardenbus.scheduler.reconcilers.waking import WakingReconciler
 from gardenbus.scheduler.reconcilers.worker import Rejection, Worker
 from gardenbus.scheduler.settings import SchedulerSettings
 from gardenbus.scheduling.current import KINDS, CurrentLandscape
-from gardenbus.scheduling.rules import RULES
-from gardenbus.scheduling.user_filters import ENTRY_POINT_GROUP, SeedFilter, filter_of
+from gardenbus.scheduling.installed_filters import load_filters
+from gardenbus.scheduling.user_filters import SeedFilter
 
 _log = structlog.stdlib.get_logger()
 
 REPORTER = "shoot-scheduler"
 WAKING_BATCH = 100
-
-
-def load_filters() -> Sequence[SeedFilter]:
-    """Find users' own filters: each entry point is a `SeedFilter`, or what makes one when called without arguments.
-
-    Raises SettingsInvalid naming the entry points that cannot be loaded: a rule that silently does not hold is worse
-    than a scheduler that does not start.
-    """
-    filters: list[SeedFilter] = []
-    problems: list[str] = []
-    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
-        try:
-            filters.append(filter_of(entry_point.load(), RULES.union(each.name for each in filters)))
-        except Exception as error:  # noqa: BLE001  somebody else's code may fail in any way
-            problems.append(f"entry point {entry_point.name} = {entry_point.value}: {type(error).__name__}: {error}")
-    if problems:
-        raise SettingsInvalid(tuple(problems))
-    return filters
 
 
 async def start_scheduler(  # noqa: PLR0913  the ports that a scheduler runs on

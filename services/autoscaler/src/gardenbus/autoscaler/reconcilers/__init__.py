@@ -1,0 +1,1 @@
+"""Reads what decisions are made on, and carries them out."""

@@ -1,0 +1,24 @@
+"""What the autoscaler counts, for Prometheus."""
+
+from prometheus_client import Counter, Gauge
+
+DESIRED = Gauge("gardenbus_autoscaler_desired_replicas", "Replicas that an autoscaler wants", ["autoscaler"])
+CURRENT = Gauge("gardenbus_autoscaler_current_replicas", "Replicas that its set has", ["autoscaler"])
+PENDING = Gauge("gardenbus_autoscaler_pending_shoots", "Waiting shoots that would fit a new seed", ["autoscaler"])
+RESCALED = Counter(
+    "gardenbus_autoscaler_rescaled", "Times that this process changed a set", ["autoscaler", "direction"]
+)
+REFUSED = Counter("gardenbus_autoscaler_refused", "Times that a change was refused", ["autoscaler"])
+
+
+def forget(autoscaler: str) -> None:
+    """Show an autoscaler no longer."""
+    for gauge in (DESIRED, CURRENT, PENDING):
+        gauge.clear() if not autoscaler else _remove(gauge, autoscaler)
+
+
+def _remove(gauge: Gauge, autoscaler: str) -> None:
+    try:
+        gauge.remove(autoscaler)
+    except KeyError:
+        return
