@@ -4,11 +4,33 @@ Source: Gardener's admission plugin ShootValidator, for a shoot that is reschedu
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from gardenbus.common.resources.document import Document, section
 
 READY_FOR_MIGRATION = "ReadyForMigration"
 """The constraint on a shoot by which its source learns that the destination can take the control plane."""
+
+STATE_GENERATION = "shootstate.gardenbus.io/generation"
+"""Ours, on a ShootState: the generation of the shoot at which it was saved. A destination takes no older one."""
+
+
+def state_generation(shoot_state: Document) -> int:
+    """The generation at which a ShootState was saved; 0 when it does not say."""
+    written = section(shoot_state, "metadata", "annotations").get(STATE_GENERATION)
+    return int(written) if isinstance(written, str) and written.isascii() and written.isdecimal() else 0
+
+
+def state_owners(shoot_state: Document) -> frozenset[str]:
+    """The uids of the shoots that a ShootState says it was saved of."""
+    owners: Any = section(shoot_state, "metadata").get("ownerReferences") or []
+    return frozenset(str(owner.get("uid")) for owner in owners if owner.get("kind") == "Shoot")
+
+
+def is_older_state(given: Document, stored: Document) -> bool:
+    """Whether a ShootState was saved of the same shoot before the one that is stored."""
+    same_shoot = bool(state_owners(given) & state_owners(stored))
+    return same_shoot and state_generation(given) < state_generation(stored)
 
 
 def migration_problems(shoot: Document, source_seed: Document, target_seed: Document) -> Sequence[str]:

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from gardenbus.common.resources.document import Document, section
+from gardenbus.common.resources.migrating import STATE_GENERATION, state_generation, state_owners
 from gardenbus.gardenlet.decide.flows import CONTROL_PLANE
 from gardenbus.gardenlet.decide.operations import ShootTold
 from gardenbus.gardenlet.decide.record import ShootRecord
 
 API_VERSION = "core.gardener.cloud/v1beta1"
-GENERATION_ANNOTATION = "shootstate.gardenbus.io/generation"
 CONFIRMATION_ANNOTATION = "confirmation.gardener.cloud/deletion"
 RESOURCE_TYPE = "local.backend.gardenbus.io/step"
 
@@ -39,7 +39,7 @@ def state_of(record: ShootRecord) -> dict[str, Document]:
 
 def shoot_state(told: ShootTold, state: State, *, generation: int, is_deletable: bool = False) -> Document:
     """The manifest. It belongs to the very shoot; `is_deletable`: the shoot goes for good, and takes it along."""
-    annotations = {GENERATION_ANNOTATION: str(generation)}
+    annotations = {STATE_GENERATION: str(generation)}
     if is_deletable:
         annotations[CONFIRMATION_ANNOTATION] = "true"
     return {
@@ -61,17 +61,15 @@ def state_in(document: Document | None, uid: str) -> dict[str, Document] | None:
     """What a ShootState holds of the shoot with this uid; None when there is none, or it is of an earlier shoot."""
     if document is None:
         return None
-    owners = cast("list[Document]", section(document, "metadata").get("ownerReferences") or [])
-    if uid not in {owner.get("uid") for owner in owners}:
+    if uid not in state_owners(document):
         return None
     entries = cast("list[Document]", section(document, "spec").get("gardener") or [])
     return {str(entry.get("name")): section(entry, "data") for entry in entries if entry.get("type") == RESOURCE_TYPE}
 
 
 def generation_of(document: Document | None) -> int:
-    """The generation at which a ShootState was saved; 0 when it does not say."""
-    written = section(document or {}, "metadata", "annotations").get(GENERATION_ANNOTATION)
-    return int(written) if isinstance(written, str) and written.isascii() and written.isdecimal() else 0
+    """The generation at which a ShootState was saved; 0 when it does not say, or there is none."""
+    return state_generation(document or {})
 
 
 def is_deletable(document: Document | None) -> bool:
