@@ -1,12 +1,15 @@
 """Whether a seed may take a shoot that somebody binds to it."""
 
+from typing import Any
+
 import pytest
 
-from gardenbus.apiserver.decide.binding import admit_binding, settled_with_seed
+from gardenbus.apiserver.decide.binding import admit_binding, admit_migration, settled_with_seed
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
 from gardenbus.common.resources.tolerations import UNCHECKED_TOLERATIONS
-from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
+from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot, merged
 
 
 def refusal(
@@ -165,3 +168,35 @@ def test_a_shoot_with_its_own_or_unmanaged_dns_gets_no_domain() -> None:
         shoot = a_shoot(spec={"dns": dns})
         assert settled_with_seed(shoot, seed, a_project())["spec"]["dns"] == dns
     assert "dns" not in settled_with_seed(a_shoot(), seed, None)["spec"]
+
+
+def move_refusal(shoot: Document | None = None, **target: Any) -> str:
+    """Why a shoot on a seed with a backup cannot move to another one, which has one too unless it is said."""
+    source = a_seed("old", spec={"backup": {"provider": "aws"}})
+    seed = merged(a_seed("new", spec={"backup": {"provider": "aws"}}), target)
+    with pytest.raises(Forbidden) as refused:
+        admit_migration(shoot or a_shoot(), source, seed, project=a_project(), profile_spec=a_cloudprofile()["spec"])
+    return refused.value.message
+
+
+def test_a_placed_shoot_moves_by_the_rules_of_a_bind_and_those_of_a_move() -> None:
+    zonal = a_shoot(spec={"controlPlane": {"highAvailability": {"failureTolerance": {"type": "zone"}}}})
+    assert "it has 1 zones" in move_refusal(zonal, spec={"provider": {"zones": ["x"]}})
+    message = move_refusal(spec={"taints": [{"key": "special"}], "backup": None, "networks": {"pods": "100.96.0.0/16"}})
+    assert message.startswith("seed new cannot take the shoot over: ")
+    for reason in ("taints (special)", "no spec.backup", "overlap with the seed's pods"):
+        assert reason in message
+    assert "being deleted" in move_refusal(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    assert "marked for removal" in move_refusal(metadata={"annotations": {MARKED_FOR_REMOVAL: "garden/set"}})
+    assert "access restrictions eu" in move_refusal(a_shoot(spec={"accessRestrictions": [{"name": "eu"}]}))
+
+
+def test_the_profile_decides_about_a_move_too() -> None:
+    selector = {"seedSelector": {"matchLabels": {"tier": "gold"}}}
+    seeds = [a_seed(name, spec={"backup": {}}) for name in ("old", "new")]
+    with pytest.raises(Forbidden, match="cloud profile"):
+        admit_migration(a_shoot(), *seeds, project=a_project(), profile_spec=a_cloudprofile(spec=selector)["spec"])
+    with pytest.raises(Forbidden, match="no Project"):
+        admit_migration(a_shoot(), *seeds, project=None, profile_spec=a_cloudprofile()["spec"])
+    admit_migration(a_shoot(), *seeds, project=a_project(), profile_spec=a_cloudprofile()["spec"])
+    admit_migration(a_shoot(), None, seeds[1], project=a_project(), profile_spec=a_cloudprofile()["spec"])

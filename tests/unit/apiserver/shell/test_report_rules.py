@@ -9,12 +9,17 @@ from gardenbus.apiserver.reconcilers.report_rules import (
     check_seed_claim,
     check_shoot,
     finish_deletion,
+    held,
+    is_taken_down,
     never_fallen,
+    released,
     reported_event,
     reported_status,
+    without_mark,
 )
 from gardenbus.common.errors import BadRequest, Forbidden
-from tests.support.builders import NOW, a_shoot
+from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
+from tests.support.builders import NOW, a_seed, a_shoot
 
 
 def on(seed: str, actual: str = "", **status: Any) -> dict[str, Any]:
@@ -108,3 +113,30 @@ def test_an_event_needs_a_type_and_a_reason() -> None:
     for body in ({"reason": "x"}, {"type": "Error", "reason": "x"}, {"type": "Normal"}, {"type": 1, "reason": "x"}):
         with pytest.raises(BadRequest):
             reported_event(body)
+
+
+def a_managed_seed(reason: str = "Reconciled", **metadata: Any) -> dict[str, Any]:
+    conditions = [{"type": "SeedRegistered", "status": "False", "reason": reason}]
+    return {"kind": "ManagedSeed", "metadata": metadata, "status": {"conditions": conditions}}
+
+
+def test_a_gardenlet_holds_the_managed_seed_that_it_reports_on() -> None:
+    held_one = held(a_managed_seed(finalizers=["mine"]))
+    assert held_one["metadata"]["finalizers"] == ["mine", "gardener"]
+    assert held(held_one) is held_one
+    assert "finalizers" not in held(a_managed_seed(deletionTimestamp=NOW))["metadata"]
+
+
+def test_a_managed_seed_goes_when_nothing_is_left_of_it() -> None:
+    assert is_taken_down(a_managed_seed("Deleted", deletionTimestamp=NOW))
+    assert not is_taken_down(a_managed_seed("Deleted"))
+    assert not is_taken_down(a_managed_seed("Deleting", deletionTimestamp=NOW))
+    assert not is_taken_down({"metadata": {"deletionTimestamp": NOW}})
+    assert released(a_managed_seed(finalizers=["gardener", "mine"]))["metadata"] == {"finalizers": ["mine"]}
+    assert released(a_managed_seed(finalizers=["gardener"]))["metadata"] == {}
+
+
+def test_a_gardenlet_says_nothing_of_the_mark_for_removal() -> None:
+    seed = a_seed(metadata={"annotations": {MARKED_FOR_REMOVAL: "garden/set", "a": "b"}})
+    assert without_mark(seed)["metadata"]["annotations"] == {"a": "b"}
+    assert without_mark(a_seed()) == a_seed()

@@ -29,6 +29,7 @@ MIGRATE = "Migrate"
 RESTORE = "Restore"
 SUCCEEDED = "Succeeded"
 ABORTED = "Aborted"
+ERROR = "Error"
 
 RESTORED_BY_FORCE = "Restoration by force: the previous seed has not prepared it."
 
@@ -94,8 +95,10 @@ def admit_state(shoot: Document, state: Document | None) -> None:
     if state is None:
         raise Forbidden(f"shootstate {name} is not there: nothing could be restored from it")
     born, saved = (str(section(one, "metadata").get("creationTimestamp") or "") for one in (shoot, state))
-    if saved < born:
-        raise Forbidden(f"shootstate {name} is older than the shoot: it was saved of another one of that name")
+    owners: Any = section(state, "metadata").get("ownerReferences") or []
+    uids = {owner.get("uid") for owner in owners if owner.get("kind") == "Shoot"}
+    if saved < born or (uids and section(shoot, "metadata").get("uid") not in uids):
+        raise Forbidden(f"shootstate {name} was saved of another shoot of that name")
 
 
 def admit_change(shoot: Document, old: Document) -> None:
@@ -123,6 +126,8 @@ def _phase(shoot: Document) -> str:
     """Which step of a migration the control plane is in; "" when it stands."""
     operation = section(shoot, "status", "lastOperation")
     kind, state = operation.get("type"), operation.get("state")
+    if kind == MIGRATE and state == ERROR and not operation.get("progress"):
+        return ""  # its source has only waited for the destination so far
     if kind == MIGRATE or (kind == RESTORE and state != SUCCEEDED):
         return f"its last operation is {kind}, {state or 'begun'}"
     return ""

@@ -78,6 +78,15 @@ def take_report(
     return FencedStatus(result, new_fences, taken=result != dict(status) or new_fences != fences)
 
 
+def has_set(fences: bytes, field: str, *, incarnation: int, sequence: int) -> bool:
+    """Whether it is this very report that set a field of the status as it stands."""
+    if not fences:
+        return False
+    created, plain = msgspec.json.decode(fences)
+    place = Place.from_plain(plain).below.get(field)
+    return created == incarnation and place is not None and place.set_whole == sequence
+
+
 def _merge(place: Place, value: Any, reported: Any, sequence: int) -> Any:
     if isinstance(reported, Mapping) and not isinstance(reported, _Entry):
         return _merge_map(place, value, cast("Mapping[str, Any]", reported), sequence)

@@ -7,11 +7,16 @@ from typing import Any, Literal, cast, get_args
 
 from gardenbus.apiserver.decide.migration import seeds_of, source_of
 from gardenbus.common.errors import BadRequest, Forbidden
+from gardenbus.common.resources.conditions import conditions_of, get_condition
 from gardenbus.common.resources.derived import FINALIZER
 from gardenbus.common.resources.document import Document, StoredObject, section
+from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL, SEED_REGISTERED
 
 Verb = Literal["status", "apply", "delete", "event"]
 VERBS: tuple[str, ...] = get_args(Verb)
+
+SEED_DELETED = "Deleted"
+"""The reason of SeedRegistered when nothing is left of the seed that was."""
 
 EVENT_TYPES = ("Normal", "Warning")
 
@@ -19,6 +24,11 @@ EVENT_TYPES = ("Normal", "Warning")
 def concerns(shoot: Document, seed: str) -> bool:
     """Whether a shoot stands on a seed or shall."""
     return seed in seeds_of(shoot)
+
+
+def is_responsible(shoot: Document, seed: str) -> bool:
+    """Whether a shoot stands on a seed or, where nobody has claimed it yet, shall."""
+    return source_of(shoot) == seed
 
 
 def check_object(stored: StoredObject | None, *, uid: str, reported_at: str, what: str) -> StoredObject:
@@ -83,10 +93,44 @@ def finish_deletion(document: Document) -> Document:
     finalizers = cast("list[str]", metadata.get("finalizers") or [])
     if not is_gone or not metadata.get("deletionTimestamp") or FINALIZER not in finalizers:
         return document
+    return released(document)
+
+
+def held(managed_seed: Document) -> Document:
+    """The ManagedSeed with its gardenlet's finalizer, from the first report on; nobody takes hold of a deleting one."""
+    metadata = section(managed_seed, "metadata")
+    finalizers = cast("list[str]", metadata.get("finalizers") or [])
+    if metadata.get("deletionTimestamp") or FINALIZER in finalizers:
+        return managed_seed
+    return {**managed_seed, "metadata": {**metadata, "finalizers": [*finalizers, FINALIZER]}}
+
+
+def is_taken_down(managed_seed: Document) -> bool:
+    """Whether a deleting ManagedSeed's gardenlet says that nothing is left of it."""
+    if not section(managed_seed, "metadata").get("deletionTimestamp"):
+        return False
+    condition = get_condition(conditions_of(managed_seed), SEED_REGISTERED)
+    return condition is not None and condition.get("reason") == SEED_DELETED
+
+
+def released(document: Document) -> Document:
+    """The object without its gardenlet's finalizer."""
+    metadata = section(document, "metadata")
+    finalizers = cast("list[str]", metadata.get("finalizers") or [])
     left = {name: value for name, value in metadata.items() if name != "finalizers"}
     if others := [finalizer for finalizer in finalizers if finalizer != FINALIZER]:
         left["finalizers"] = others
     return {**document, "metadata": left}
+
+
+def without_mark(seed: Document) -> Document:
+    """A manifest without the mark for removal, which is not a gardenlet's to set or to take off."""
+    metadata = section(seed, "metadata")
+    annotations = section(metadata, "annotations")
+    if MARKED_FOR_REMOVAL not in annotations:
+        return seed
+    others = {name: value for name, value in annotations.items() if name != MARKED_FOR_REMOVAL}
+    return {**seed, "metadata": {**metadata, "annotations": others}}
 
 
 def reported_status(body: Document) -> Document:

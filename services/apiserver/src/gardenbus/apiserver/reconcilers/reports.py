@@ -6,72 +6,38 @@ Reports of one object are taken in order and merged into one write. What a garde
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
 
-import msgspec
 import structlog
 
-from gardenbus.apiserver.decide.manifests import read_values
-from gardenbus.apiserver.decide.metadata import key_of
 from gardenbus.apiserver.decide.validation import validate_status
 from gardenbus.apiserver.reconcilers import report_rules
-from gardenbus.apiserver.reconcilers.attempts import Contingent
+from gardenbus.apiserver.reconcilers.attempts import Contingent, StaleVersion
 from gardenbus.apiserver.reconcilers.reads import Library, Reads
 from gardenbus.apiserver.reconcilers.rejecting import Rejections
-from gardenbus.apiserver.reconcilers.report_fences import take_report
+from gardenbus.apiserver.reconcilers.report_fences import has_set, take_report
+from gardenbus.apiserver.reconcilers.report_messages import Refused, Report, read_report
+from gardenbus.apiserver.reconcilers.report_permissions import (
+    admit_applied,
+    admit_deleted,
+    check_reporter,
+    held_or_released,
+    own_seed,
+)
 from gardenbus.apiserver.reconcilers.speaking import reporter_and_key
 from gardenbus.apiserver.reconcilers.writing import Writer
-from gardenbus.common.errors import (
-    BadRequest,
-    Conflict,
-    Forbidden,
-    GardenbusError,
-    NotFound,
-    Terminal,
-    Unavailable,
-    Unsupported,
-)
+from gardenbus.common.errors import BadRequest, Conflict, Forbidden, NotFound, Terminal, Unavailable
 from gardenbus.common.ports.bus import Bus, Work, WorkQueue
-from gardenbus.common.ports.clock import timestamp
 from gardenbus.common.ports.store import EventRecord, Store
 from gardenbus.common.resources.document import Document, StoredObject, section
-from gardenbus.common.resources.keys import GARDEN_NAMESPACE, Header, ObjectKey, Subjects
+from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
+from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
 from gardenbus.common.resources.shoot_status import with_status_label
 
 _log = structlog.stdlib.get_logger()
 
-QUESTIONS = ("exists", "gone")
-"""What the header Gardenbus-Question may say of a shoot: `exists` has its binding (or that there is none) announced
-again; `gone` tells that nothing of it is left on the seed, so that the tombstone has done its work."""
-
 ATTEMPTS = 25
 GARDENLET_USER = "gardener.cloud:system:seed:"
-
-
-class Report(msgspec.Struct, frozen=True):
-    """One report, read."""
-
-    work: Work
-    seed: str
-    key: ObjectKey
-    verb: str
-    uid: str
-    at: str
-    sequence: int
-    body: Document
-    obeyed: int = 0
-    """Of a `gone`: where the tombstone stands in BINDINGS."""
-
-
-class Refused(Exception):
-    """A report that is not taken."""
-
-    def __init__(self, work: Work, error: GardenbusError, about: ObjectKey | None = None) -> None:
-        super().__init__(error.message)
-        self.work = work
-        self.error = error
-        self.about = about
 
 
 class Reports:
@@ -138,7 +104,7 @@ class Reports:
                     fences[fence] = await self._is_current(*fence)
                 if not fences[fence]:
                     raise Forbidden(f"another gardenlet of seed {seed} is active by now: fence {fence[1]} is too old")
-                reports.append(_read_report(work, seed, key))
+                reports.append(read_report(work, seed, key))
             except Terminal as error:
                 refused.append(Refused(work, error))
         return reports, refused
@@ -168,10 +134,10 @@ class Reports:
                     await self._take_other(report, reads)
                 except Contingent as contingent:
                     refused.append(Refused(report.work, contingent.error, report.key))
+                except (Terminal, NotFound, StaleVersion) as error:
+                    refused.append(Refused(report.work, error, report.key))
                 except Conflict as error:
                     raise Unavailable(error.message) from error
-                except (Terminal, NotFound) as error:
-                    refused.append(Refused(report.work, error, report.key))
             return refused + await self._take_statuses(statuses, reads)
 
     async def _take_statuses(self, reports: Sequence[Report], reads: Reads) -> list[Refused]:
@@ -188,7 +154,7 @@ class Reports:
                 try:
                     document, fences = await self._merge(report, stored, document, fences, reads)
                 except Terminal as error:
-                    if not (stored is None and report.work.deliveries > 1):  # it is what removed the object
+                    if not self._was_taken(report, stored):
                         refused.append(Refused(report.work, error, key))
             if stored is None or document is None or fences == stored.report_fences:
                 return refused
@@ -200,6 +166,14 @@ class Reports:
                 return refused
         raise Unavailable(f"{key} is changed by others all the time")
 
+    def _was_taken(self, report: Report, stored: StoredObject | None) -> bool:
+        """Whether a report that is refused comes again, and is what removed the object or handed it over."""
+        if report.work.deliveries == 1:
+            return False
+        return stored is None or has_set(
+            stored.report_fences, "seedName", incarnation=self._created, sequence=report.sequence
+        )
+
     async def _merge(
         self, report: Report, stored: StoredObject | None, document: Document | None, fences: bytes, reads: Reads
     ) -> tuple[Document, bytes]:
@@ -207,7 +181,7 @@ class Reports:
         what = str(report.key)
         report_rules.check_object(stored, uid=report.uid, reported_at=report.at, what=what)
         assert document is not None
-        await self._check_reporter(report, document, reads)
+        await check_reporter(report, document, reads)
         status = report_rules.reported_status(report.body)
         if report.key.kind == "shoot":
             report_rules.check_seed_claim(document, status)
@@ -219,6 +193,8 @@ class Reports:
         validate_status({**document, "status": taken.status})
         new_status = report_rules.never_fallen(section(document, "status"), taken.status)
         merged = report_rules.finish_deletion({**document, "status": new_status})
+        if report.key.kind == "managedseed":
+            merged = await held_or_released(merged, reads)
         return with_status_label(merged) if report.key.kind == "shoot" else merged, taken.fences
 
     async def _write(self, stored: StoredObject, document: Document, fences: bytes) -> StoredObject | None:
@@ -248,32 +224,44 @@ class Reports:
         The purge is bounded by its sequence, so that a binding announced meanwhile is left alone.
         """
         stream = self._subjects.stream("BINDINGS")
-        subject = self._subjects.binding(report.seed, report.key.namespace, report.key.name)
+        subject = (
+            self._subjects.binding(report.seed, report.key.namespace, report.key.name)
+            if report.key.kind == "shoot"
+            else self._subjects.view(report.seed, report.key)
+        )
         last = await self._bus.last(stream, subject)
         if last is None or last.sequence != report.obeyed or last.headers.get(Header.VERB) != "deleted":
             return
         await self._bus.purge(stream, subject, upto_sequence=report.obeyed)
 
     async def _apply(self, report: Report, reads: Reads) -> None:
-        if key_of(report.body) != report.key:
-            raise Forbidden(f"the manifest is not of {report.key}, which the subject names")
-        if report.key.kind == "shootstate":
-            await self._check_shoot_of_state(report, reads)
-        elif report.key != _own_seed(report):
-            raise Forbidden(f"the gardenlet of seed {report.seed} may apply its Seed and the ShootStates of its shoots")
-        elif report.work.deliveries > 1 and await reads.get(report.key) is None:
-            _log.info("registration.dropped", seed=report.seed)  # it may have been taken, and the Seed removed since;
-            return  # a gardenlet that waits for its Seed registers it again
-        await self._writer.apply(report.body, reads, user=GARDENLET_USER + report.seed)
+        """Store the manifest of a Seed or a ShootState, as long as what allows it holds."""
+        for _ in range(ATTEMPTS):
+            condition = await admit_applied(report, reads)
+            if report.key == own_seed(report) and report.work.deliveries > 1 and await reads.get(report.key) is None:
+                _log.info("registration.dropped", seed=report.seed)  # it may have been taken, and the Seed removed
+                return  # since; a gardenlet that waits for its Seed registers it again
+            try:
+                await self._writer.apply(
+                    report_rules.without_mark(report.body),
+                    reads,
+                    user=GARDENLET_USER + report.seed,
+                    condition=condition,
+                    kept_annotations=(MARKED_FOR_REMOVAL,),
+                )
+            except StaleVersion:
+                if condition is None:
+                    raise
+                reads.forget(condition.key)
+                if await admit_applied(report, reads) == condition:
+                    raise  # it is the manifest that is stale
+            else:
+                return
+        raise Unavailable(f"what allows {report.key} is changed by others all the time")
 
     async def _delete(self, report: Report, reads: Reads) -> None:
         """Delete the Seed of a ManagedSeed that is deleting and whose shoot stands here."""
-        refusal = f"the gardenlet of seed {report.seed} may delete no {report.key}"
-        managed_seed = await reads.get(ObjectKey("managedseed", GARDEN_NAMESPACE, report.key.name))
-        if report.key.kind != "seed" or managed_seed is None or not managed_seed.is_deleting:
-            raise Forbidden(f"{refusal}: only the Seed of a ManagedSeed that is being deleted")
-        if not await self._hosts(managed_seed.document(), report.seed, reads):
-            raise Forbidden(f"{refusal}: the shoot of the ManagedSeed is not here")
+        await admit_deleted(report, reads)
         await self._writer.delete(report.key, reads)
 
     async def _record_event(self, report: Report, reads: Reads) -> None:
@@ -282,7 +270,7 @@ class Reports:
         )
         document = stored.document()
         if report.key.kind != "shoot" or not report_rules.concerns(document, report.seed):
-            await self._check_reporter(report, document, reads)
+            await check_reporter(report, document, reads)
         kind, reason, message, action = report_rules.reported_event(report.body)
         await self._store.record_event(
             EventRecord(
@@ -296,71 +284,6 @@ class Reports:
             )
         )
 
-    # ------------------------------------------------------------------------------------------ who may
-
-    async def _check_reporter(self, report: Report, document: Document, reads: Reads) -> None:
-        """Raise Forbidden unless the object is one that this seed's gardenlet observes."""
-        match report.key.kind:
-            case "shoot":
-                report_rules.check_shoot(document, report.seed, str(report.key))
-            case "seed" if report.key == _own_seed(report):
-                return
-            case "managedseed" if await self._hosts(document, report.seed, reads):
-                return
-            case _:
-                raise Forbidden(f"{report.key} is not of seed {report.seed}")
-
-    async def _hosts(self, managed_seed: Document, seed: str, reads: Reads) -> bool:
-        """Whether the shoot of a ManagedSeed stands on a seed."""
-        name = str(section(managed_seed, "spec", "shoot").get("name") or "")
-        shoot = await reads.get(ObjectKey("shoot", managed_seed["metadata"]["namespace"], name))
-        return shoot is not None and report_rules.concerns(shoot.document(), seed)
-
-    async def _check_shoot_of_state(self, report: Report, reads: Reads) -> None:
-        shoot = await reads.get(ObjectKey("shoot", report.key.namespace, report.key.name))
-        if shoot is None or not report_rules.concerns(shoot.document(), report.seed):
-            raise Forbidden(f"{report.key}: its shoot is not on seed {report.seed}")
-
     async def _reject(self, refusal: Refused, reads: Reads) -> None:
         about = await reads.get(refusal.about) if refusal.about is not None else None
         await self._rejections.reject(refusal.work.message, refusal.error, about=about, action="Report")
-
-
-def _own_seed(report: Report) -> ObjectKey:
-    return ObjectKey("seed", "", report.seed)
-
-
-def _read_report(work: Work, seed: str, key: ObjectKey) -> Report:
-    """Read a report's headers and body. Raises Terminal."""
-    message = work.message
-    question = message.headers.get(Header.QUESTION)
-    verb = question or message.headers.get(Header.VERB, "status")
-    if question and (question not in QUESTIONS or key.kind != "shoot"):
-        raise Unsupported(f"{Header.QUESTION}: {question[:40]!r} is none of {', '.join(QUESTIONS)}, of a shoot")
-    if not question and verb not in report_rules.VERBS:
-        raise Unsupported(f"{Header.VERB}: {verb[:40]!r} is none of {', '.join(report_rules.VERBS)}")
-    body: Document = {}
-    if verb not in (*QUESTIONS, "delete"):
-        values: Sequence[Any] = read_values(message.body)
-        if len(values) != 1 or not isinstance(values[0], dict):
-            raise BadRequest("a report is one JSON object")
-        body = cast("Document", values[0])
-    return Report(
-        work=work,
-        seed=seed,
-        key=key,
-        verb=verb,
-        uid=message.headers.get(Header.UID, ""),
-        at=timestamp(message.at),
-        sequence=message.sequence,
-        body=body,
-        obeyed=_obeyed(message.headers) if verb == "gone" else 0,
-    )
-
-
-def _obeyed(headers: Mapping[str, str]) -> int:
-    """The sequence of the tombstone in a `gone`. Raises BadRequest."""
-    written = headers.get(Header.SEQUENCE, "")
-    if not (written.isascii() and written.isdecimal() and len(written) <= 20):  # noqa: PLR2004 - a 64-bit number
-        raise BadRequest(f"{Header.SEQUENCE}: must be the tombstone's sequence")
-    return int(written)
