@@ -163,3 +163,25 @@ def a_region_configmap(
         "data": dict(data if data is not None else {"eu-west-1": "eu-central-1: 50\nus-east-1: 200\n"}),
     }
     return merged(configmap, changes)
+
+
+def a_managed_seed(name: str = "aws-eu1", shoot: str | None = None, **changes: Any) -> Document:
+    """The ManagedSeed, in the namespace garden, that makes a shoot there (of its own name by default) a seed."""
+    managed_seed: Document = {
+        "apiVersion": "seedmanagement.gardener.cloud/v1alpha1",
+        "kind": "ManagedSeed",
+        "metadata": {"name": name, "namespace": "garden"},
+        "spec": {"shoot": {"name": shoot or name}, "gardenlet": {}},
+    }
+    return merged(managed_seed, changes)
+
+
+def a_shoot_state(name: str = "apollo", namespace: str = "garden-dev", **changes: Any) -> Document:
+    """The state that a source seed saves of the shoot of the same name."""
+    state: Document = {
+        "apiVersion": CORE,
+        "kind": "ShootState",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"gardener": [{"name": "ca", "type": "secret", "data": {}}]},
+    }
+    return merged(state, changes)

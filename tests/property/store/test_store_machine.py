@@ -1,13 +1,14 @@
 """Random operations on the store in memory and on Redis: every answer, every entry of news and the end are the same.
 
 Besides that, what must always hold holds on both: no bind above the allocatable shoots, versions never used twice nor
-going back, usage as counted from the objects, and no deleted object raised by an older request.
+going back, usage as counted from the objects, no deleted object raised by an older request, no shoot on a seed that is
+marked for removal, and no shoot hosted by itself.
 """
 
 import asyncio
 import os
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, cast
 
@@ -22,7 +23,19 @@ from gardenbus.common.ports.outbox import News, ObjectNews, OutboxPage, Restored
 from gardenbus.common.ports.store import BindReply, EventRecord, Gains, Guard, RequestOrigin, Superseded
 from gardenbus.common.resources.document import Document, StoredObject
 from gardenbus.common.resources.keys import ObjectKey
-from tests.support.builders import NOW, a_condition, a_project, a_region_configmap, a_seed, a_shoot, merged
+from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
+from gardenbus.common.resources.seeds import removal_mark
+from tests.support.builders import (
+    NOW,
+    a_condition,
+    a_managed_seed,
+    a_project,
+    a_region_configmap,
+    a_seed,
+    a_shoot,
+    a_shoot_state,
+    merged,
+)
 from tests.support.servers import Server
 from tests.support.stores import StoreUnderTest, a_binding, a_parking, in_memory, on_redis
 
@@ -30,11 +43,14 @@ EXAMPLES = int(os.environ.get("STORE_MACHINE_EXAMPLES", "40"))
 """The same few every time; 100 or more are drawn anew."""
 
 CREATED = 1_767_323_045_000_000_000
-SHOOTS = [ObjectKey("shoot", "garden-dev", f"s{number}") for number in range(5)]
+HOSTS = [ObjectKey("shoot", "garden", f"h{number}") for number in range(2)]
+SHOOTS = [*(ObjectKey("shoot", "garden-dev", f"s{number}") for number in range(4)), *HOSTS]
 SEEDS = [ObjectKey("seed", "", name) for name in ("x", "y")]
 PROJECTS = [ObjectKey("project", "", name) for name in ("p", "q")]
 OTHERS = [ObjectKey("configmap", "garden", "regions"), ObjectKey("secret", "garden", "owned")]
-KEYS = [*SHOOTS, *SEEDS, *PROJECTS, *OTHERS]
+MANAGED_SEEDS = [ObjectKey("managedseed", "garden", name) for name in ("x", "y")]
+SHOOT_STATES = [ObjectKey("shootstate", "garden-dev", "s0"), ObjectKey("shootstate", "garden", "h0")]
+KEYS = [*SHOOTS, *SEEDS, *PROJECTS, *OTHERS, *MANAGED_SEEDS, *SHOOT_STATES]
 SCHEDULERS = ("default-scheduler", "mine")
 
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -71,6 +87,7 @@ seed_changes = st.one_of(
     changing(
         st.sampled_from(["True", "?"]).map(lambda it: [a_condition("GardenletReady", it)]), "status", "conditions"
     ),
+    changing(st.sampled_from(["garden/set", None]), "metadata", "annotations", MARKED_FOR_REMOVAL),
 )
 project_changes = changing(small.map(lambda number: f"garden-{number}"), "spec", "namespace")
 other_changes = changing(small.map(str), "data", "a")
@@ -86,6 +103,8 @@ CHANGES = {
     "project": project_changes,
     "configmap": other_changes,
     "secret": other_changes,
+    "managedseed": changing(st.sampled_from(["h0", "h1"]), "spec", "shoot", "name"),
+    "shootstate": changing(small, "spec", "gardener"),
 }
 
 
@@ -93,7 +112,7 @@ def first_document(key: ObjectKey, owner_uid: str) -> Document:
     """What a key holds when it is created."""
     match key.kind:
         case "shoot":
-            scheduler = {"schedulerName": "mine"} if key.name == "s4" else {}
+            scheduler = {"schedulerName": "mine"} if key == SHOOTS[3] else {}
             return a_shoot(key.name, key.namespace, spec=scheduler)
         case "seed":
             return a_seed(key.name, shoots="2")
@@ -101,6 +120,10 @@ def first_document(key: ObjectKey, owner_uid: str) -> Document:
             return a_project(key.name, "garden-0")
         case "configmap":
             return a_region_configmap(key.name)
+        case "managedseed":
+            return a_managed_seed(key.name, HOSTS[MANAGED_SEEDS.index(key)].name)
+        case "shootstate":
+            return a_shoot_state(key.name, key.namespace)
         case _:
             owners = [{"apiVersion": "v1", "kind": "Seed", "name": "x", "uid": owner_uid}]
             metadata = {"name": key.name, "namespace": key.namespace, "ownerReferences": owners}
@@ -132,6 +155,17 @@ class Side:
         text = _EXAMPLE.sub(")", repr(plain))
         text = _EVENT_ID.sub("event-id", text)
         return _UID.sub(lambda match: self.labels.get(match.group(), match.group()), text)
+
+
+def is_circular(shoots: Mapping[str, str], places: Mapping[str, set[str]]) -> bool:
+    """Whether some shoot stands on itself, by the shoot that each seed is and the seeds that each such shoot is on."""
+    for host in places:
+        below = places[host]
+        for _step in SEEDS:
+            below = below | {place for seed in below if seed in shoots for place in places.get(shoots[seed], set())}
+        if any(shoots.get(seed) == host for seed in below):
+            return True
+    return False
 
 
 def _ordered(answer: object) -> object:
@@ -169,7 +203,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.newest = 0
         self.owners: dict[int, tuple[ObjectKey, bool]] = {}
         self.both(lambda side: side.kit.open())
-        for key in (*SEEDS, *SHOOTS):
+        for key in (*SEEDS, *SHOOTS, *MANAGED_SEEDS, *SHOOT_STATES):
             document = first_document(key, "nobody")
             self.both(lambda side, document=document: side.kit.store.create(document))
 
@@ -314,7 +348,7 @@ class StoreMachine(RuleBasedStateMachine):
                     seen=Gains(now.objects - late, now.usage),
                     message=f"refused {number}",
                     waiting_class=f"class-{number % 2}",
-                    scheduler_name=SCHEDULERS[shoot.name == "s4"],
+                    scheduler_name=SCHEDULERS[shoot == SHOOTS[3]],
                 )
                 for shoot in shoots
             ]
@@ -385,6 +419,14 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(key=keys, ahead=small, deleted=st.booleans(), again=st.booleans(), seed=seed_names)
     def lose_the_newest_write(self, key: ObjectKey, ahead: int, deleted: bool, again: bool, seed: str | None) -> None:
         """The store comes back without a write that the bus has: it is put back, then the store opens."""
+        shoots, places = self.hosting()
+        if key in HOSTS:
+            places[key.name] = {seed} if seed else set()
+        if key in MANAGED_SEEDS:
+            shoots[key.name] = HOSTS[MANAGED_SEEDS.index(key)].name
+        onto_marked = key.kind == "shoot" and seed in self.marked()
+        if not deleted and (onto_marked or is_circular(shoots, places)):
+            return  # the bus has nothing that the store refused
         uid = f"00000000-0000-4000-8000-{self.newest:012}"
 
         async def call(side: Side) -> object:
@@ -425,6 +467,29 @@ class StoreMachine(RuleBasedStateMachine):
                 shoot.key for shoot in shoots if shoot and seed in (shoot.parts.seed_name, shoot.parts.status_seed_name)
             ]
             assert self.runner.run(side.kit.store.shoots_on(seed)) == counted
+
+    def marked(self) -> set[str]:
+        """The seeds that are marked for removal."""
+        seeds = self.runner.run(self.sides[1].kit.store.get_many(SEEDS))
+        return {seed.key.name for seed in seeds if seed and removal_mark(seed.document())}
+
+    def hosting(self) -> tuple[dict[str, str], dict[str, set[str]]]:
+        """The shoot that each seed is, and the seeds that each such shoot is on."""
+        store = self.sides[1].kit.store
+        managed, hosts = self.runner.run(store.get_many(MANAGED_SEEDS)), self.runner.run(store.get_many(HOSTS))
+        return (
+            {each.key.name: each.document()["spec"]["shoot"]["name"] for each in managed if each},
+            {host.key.name: {host.parts.seed_name, host.parts.status_seed_name} - {""} for host in hosts if host},
+        )
+
+    @invariant()
+    def no_shoot_is_on_a_seed_that_is_marked_for_removal(self) -> None:
+        for seed in self.marked():
+            assert not self.runner.run(self.sides[1].kit.store.shoots_on(seed))
+
+    @invariant()
+    def no_shoot_is_hosted_by_itself(self) -> None:
+        assert not is_circular(*self.hosting())
 
     @invariant()
     def versions_never_go_back(self) -> None:

@@ -6,10 +6,19 @@ import pytest
 
 from gardenbus.common.adapters.memory_store import MemoryStore
 from gardenbus.common.ports.store import BindReply, Parking, ParkReply
-from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.document import Document, StoredObject
 from gardenbus.common.resources.keys import ObjectKey
-from tests.support.builders import a_cloudprofile, a_project, a_region_configmap, a_seed, a_shoot, merged
-from tests.support.scheduling import SCHEDULER, SchedulerInHand, shoot_in, stocked
+from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
+from tests.support.builders import (
+    a_cloudprofile,
+    a_managed_seed,
+    a_project,
+    a_region_configmap,
+    a_seed,
+    a_shoot,
+    merged,
+)
+from tests.support.scheduling import SCHEDULER, HandedWork, SchedulerInHand, shoot_in, stocked
 
 BASE = (a_cloudprofile(), a_project())
 
@@ -195,6 +204,65 @@ async def test_an_exception_leaves_its_shoot_queued_with_backoff_and_hurts_no_ot
     assert timer.headers["Nats-Schedule-Target"] == scheduler.subject("bad")
     assert timer.headers["Gardenbus-Attempt"] == "3"
     assert scheduler.counted("exceptions") == 1
+
+
+HOSTING = (
+    a_project("garden", "garden"),
+    a_shoot("x", "garden"),
+    a_shoot("y", "garden", spec={"seedName": "a"}),
+    a_managed_seed("a", "x"),
+    a_managed_seed("b", "y"),
+)
+"""The shoot x is the seed a, on which the shoot y is the seed b."""
+
+
+async def settled(scheduler: SchedulerInHand, namespace: str, name: str) -> StoredObject:
+    await scheduler.informer.look()
+    key = ObjectKey("shoot", namespace, name)
+    await scheduler.shoots.settle([HandedWork(scheduler.subjects.scheduling(SCHEDULER, key))])
+    stored = await scheduler.store.get(key)
+    assert stored is not None
+    return stored
+
+
+async def test_a_shoot_is_placed_past_all_the_seeds_that_it_hosts() -> None:
+    store = await stocked(a_cloudprofile(), a_seed("a"), a_seed("b"), a_seed("c", shoots="1"), *HOSTING)
+    scheduler = SchedulerInHand(store)
+    assert (await settled(scheduler, "garden", "x")).parts.seed_name == "c"
+    assert scheduler.counted("outcomes", outcome="bound") == 1
+
+
+async def test_the_refusal_of_a_shoot_names_the_seeds_that_it_hosts() -> None:
+    store = await stocked(a_cloudprofile(), a_seed("a"), a_seed("b"), a_seed("c", shoots="0"), *HOSTING)
+    scheduler = SchedulerInHand(store)
+    refused = await settled(scheduler, "garden", "x")
+    description = refused.document()["status"]["lastOperation"]["description"]
+    assert description.startswith("Failed to schedule Shoot: 0/1 seeds are eligible: {c => ")
+    assert "; left out: {a => it is hosted by this very shoot, b => it is hosted by this very shoot}" in description
+
+
+async def test_the_seeds_that_one_shoot_hosts_are_open_to_the_others_of_its_batch() -> None:
+    store = await stocked(a_cloudprofile(), a_seed("a", shoots="2"), *HOSTING, *BASE[1:], a_shoot("other", "garden"))
+    scheduler = SchedulerInHand(store)
+    await scheduler.informer.look()
+    keys = [ObjectKey("shoot", "garden", name) for name in ("x", "other")]
+    await scheduler.shoots.settle([HandedWork(scheduler.subjects.scheduling(SCHEDULER, key)) for key in keys])
+    x, other = await store.get_many(keys)
+    assert x is not None
+    assert other is not None
+    assert (x.parts.seed_name, other.parts.seed_name) == ("", "a")
+
+
+async def test_a_seed_that_was_marked_since_is_left_to_those_who_know() -> None:
+    store = await stocked(*BASE, a_seed("a"), a_seed("b"), a_shoot())
+    scheduler = SchedulerInHand(store)
+    await scheduler.informer.look()
+    await changed(store, ObjectKey("seed", "", "a"), {"metadata": {"annotations": {MARKED_FOR_REMOVAL: "garden/set"}}})
+    settling = asyncio.create_task(scheduler.settle_blindly("apollo"))
+    await asyncio.sleep(0.01)
+    await scheduler.informer.look()
+    await settling
+    assert (await shoot_in(store, "apollo")).parts.seed_name == "b"
 
 
 async def test_two_schedulers_never_overfill_a_seed() -> None:

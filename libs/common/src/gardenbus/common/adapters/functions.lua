@@ -13,6 +13,7 @@
 --   uids                   hash   uid -> <key>
 --   owned:<uid>, refs:<key>, usage:<seed>, pending:<scheduler>   sets
 --   usage_changed          zset   seed by usage version
+--   migrating              set    "<ns>/<name>" of the shoots whose spec and status name different seeds
 --   claims                 hash   what only one object may have -> its <key>
 --   kinds, schedulers      sets   every kind stored and every scheduler name asked for so far
 --   waiting                set    scheduler names with waiting shoots
@@ -124,6 +125,13 @@ local function seeds_of(seed, status_seed)
   return seeds
 end
 
+-- The seeds that a stored shoot concerns, by its key (nil: none).
+local function seeds_at(P, shoot)
+  if not shoot then return {} end
+  local on = read_fields(P .. ':o:' .. shoot, {'seed', 'sseed'})
+  return seeds_of(on.seed, on.sseed)
+end
+
 -- The seeds in `before` that are not in `after`, joined: who must be told that the shoot is no longer theirs.
 local function seeds_left(before, after)
   local left = {}
@@ -132,6 +140,23 @@ local function seeds_left(before, after)
   end
   table.sort(left)
   return table.concat(left, ',')
+end
+
+-- A set of seeds with those in joined text.
+local function seeds_with(seeds, joined)
+  for seed in string.gmatch(joined, '[^,]+') do seeds[seed] = true end
+  return seeds
+end
+
+local function is_migrating(seed, status_seed)
+  return seed ~= '' and status_seed ~= '' and seed ~= status_seed
+end
+
+-- Keeps the set of migrating shoots; answers whether the shoot began or ended to be one.
+local function move_migrating(P, member, before, after)
+  if before == after then return false end
+  redis.call(after and 'SADD' or 'SREM', P .. ':migrating', member)
+  return true
 end
 
 local function stop_waiting(P, object_key, scheduler, member)
@@ -170,19 +195,87 @@ local function reindex_claims(P, before, after, key)
   end
 end
 
+-- ---------------------------------------------------------------------------------------------- shoots and what they host
+
+-- What carries some seeds: they themselves, the shoots that they are (by their ManagedSeeds), the seeds that those
+-- shoots are on, and so on; as a set of keys.
+local function carriers(P, seeds)
+  local found, ahead = {}, {}
+  for seed in pairs(seeds) do ahead[#ahead + 1] = seed end
+  while #ahead > 0 do
+    local seed = table.remove(ahead)
+    if not found['seed:_:' .. seed] then
+      found['seed:_:' .. seed] = true
+      local shoot = redis.call('HGET', P .. ':o:managedseed:garden:' .. seed, 'refs')
+      if shoot then
+        found[shoot] = true
+        for below in pairs(seeds_at(P, shoot)) do ahead[#ahead + 1] = below end
+      end
+    end
+  end
+  return found
+end
+
+-- Whether a seed is hosted by a shoot, however indirectly. Only shoots in the garden namespace can be seeds.
+local function is_hosted_by(P, seed, shoot)
+  return shoot.ns == 'garden' and carriers(P, {[seed] = true})['shoot:garden:' .. shoot.name] ~= nil
+end
+
+-- The shoot (by its key) to whose seeds an object is shown: its ManagedSeed's and its ShootState's gardenlets see them.
+local function followed_shoot(kind, ns, name, refs)
+  if kind == 'shootstate' then return 'shoot:' .. ns .. ':' .. name end
+  if kind == 'managedseed' and refs ~= '' then return refs end
+end
+
+-- Whether something follows a shoot; kept as its field `fol`, so that nothing has to be looked up where nothing does.
+local function is_followed(P, shoot)
+  local tail = ':shoot:' .. shoot.ns .. ':' .. shoot.name
+  return redis.call('EXISTS', P .. ':refs' .. tail, P .. ':o:shootstate:' .. shoot.ns .. ':' .. shoot.name) > 0
+end
+
+local function note_follower(P, shoot)
+  if shoot and redis.call('EXISTS', P .. ':o:' .. shoot) == 1 then redis.call('HSET', P .. ':o:' .. shoot, 'fol', '1') end
+end
+
+-- Shows what follows a shoot to the seeds that the shoot concerns by now, and withdraws it from those that it `left`;
+-- these are remembered, so that it can be withdrawn again. A new version each time keeps the news in order.
+local function announce_followers(P, shoot, left, with_version)
+  local followers = redis.call('SMEMBERS', P .. ':refs:shoot:' .. shoot.ns .. ':' .. shoot.name) -- ManagedSeeds
+  followers[#followers + 1] = 'shootstate:' .. shoot.ns .. ':' .. shoot.name
+  table.sort(followers)
+  for _, key in ipairs(followers) do
+    local follower = read_fields(P .. ':o:' .. key, {'ver', 'uid', 'past'})
+    if follower.ver ~= '' then
+      local version = with_version and next_version(P, key) or follower.ver
+      local past = seeds_left(seeds_with(seeds_with({}, follower.past), left), {})
+      redis.call('HSET', P .. ':o:' .. key, 'ver', version, 'past', past)
+      announce(P, key, version, follower.uid, 'modified', true, left)
+    end
+  end
+end
+
 local CURRENT = {'ver', 'uid', 'gen', 'del', 'fin', 'seed', 'sseed', 'sched', 'refs', 'own', 'claims', 'req', 'spec',
-                 'mark'}
+                 'mark', 'fol', 'past'}
+
+-- The seeds that have been shown an object which is removed, or (for a shoot) that it concerns.
+local function audience_of(P, op, object)
+  if op.kind == 'shoot' then return seeds_of(object.seed, object.sseed) end
+  if op.kind == 'seed' then return {[op.name] = true} end
+  local shoot = followed_shoot(op.kind, op.ns, op.name, object.refs)
+  return shoot and seeds_with(seeds_at(P, shoot), object.past) or {}
+end
 
 -- Takes an object out of the store and its indexes and says so. `object` holds the fields CURRENT.
 local function remove(P, op, object)
   local object_key = P .. ':o:' .. op.key
   local member = op.ns .. '/' .. op.name
+  local left, freed = seeds_left(audience_of(P, op, object), {}), false
   if op.kind == 'shoot' then
     stop_waiting(P, object_key, object.sched, member)
     redis.call('SREM', P .. ':pending:' .. object.sched, member)
+    redis.call('SREM', P .. ':migrating', member)
+    freed = move_usage(P, member, seeds_of(object.seed, object.sseed), {})
   end
-  local before = seeds_of(object.seed, object.sseed)
-  local freed = op.kind == 'shoot' and move_usage(P, member, before, {})
   redis.call('DEL', object_key)
   redis.call('ZREM', P .. ':list:' .. op.kind, member)
   local version = redis.call('INCR', P .. ':version')
@@ -191,12 +284,12 @@ local function remove(P, op, object)
   reindex_set(P, ':refs:', object.refs, '', op.key)
   reindex_set(P, ':owned:', object.own, '', op.key)
   reindex_claims(P, object.claims, '', op.key)
-  local left = op.kind == 'shoot' and seeds_left(before, {}) or (op.kind == 'seed' and op.name or '')
   redis.call('HSET', P .. ':dead:' .. op.key, 'uid', object.uid, 'ver', version, 'at', op.now, 'left', left,
              'req', op.origin ~= '' and op.origin or object.req)
   redis.call('ZADD', P .. ':graves', version, op.key)
   if op.gain then redis.call('INCR', P .. ':gain_objects') end
   announce(P, op.key, version, object.uid, 'deleted', true, left)
+  if object.fol ~= '' then announce_followers(P, op, left, true) end
   if redis.call('EXISTS', P .. ':owned:' .. object.uid) == 1 then enqueue(P, 'garbage._.' .. object.uid) end
   if op.gain or freed then wake_schedulers(P) end
   return version
@@ -204,13 +297,37 @@ end
 
 -- ---------------------------------------------------------------------------------------------- writes
 
--- Whether a seed takes one more shoot: nil, or why not.
-local function refusal_of(P, seed, gate, member)
+-- Whether a seed takes one more shoot (`shoot` has its ns and name): nil, or why not.
+local function refusal_of(P, shoot, seed, gate)
   local stored = read_fields(P .. ':o:seed:_:' .. seed, {'ver', 'del', 'gate', 'cap', 'mark'})
   if stored.ver == '' or stored.del ~= '' or stored.mark ~= '' then return 'seed-gone' end
+  if is_hosted_by(P, seed, shoot) then return 'circular' end
   if gate and tonumber(stored.gate) ~= gate then return 'seed-changed' end
   if stored.cap ~= '' and redis.call('SCARD', P .. ':usage:' .. seed) >= tonumber(stored.cap)
-     and redis.call('SISMEMBER', P .. ':usage:' .. seed, member) == 0 then return 'full' end
+     and redis.call('SISMEMBER', P .. ':usage:' .. seed, shoot.ns .. '/' .. shoot.name) == 0 then return 'full' end
+end
+
+-- Whether a shoot may be where it is reported to be: on a seed that it was not sent to, only these two forbid it.
+local function report_refusal(P, shoot, seed)
+  if (redis.call('HGET', P .. ':o:seed:_:' .. seed, 'mark') or '') ~= '' then return 'seed-gone' end
+  if is_hosted_by(P, seed, shoot) then return 'circular' end
+end
+
+-- Why the seeds that a put names speak against it, or nil: of a shoot, and of a ManagedSeed's shoot.
+local function placement_refusal(P, op, object)
+  local seed, reported = op.set.seed or '', op.set.sseed or ''
+  if seed ~= '' and seed ~= object.seed then
+    local refusal = refusal_of(P, op, seed, op.gate_seen)
+    if refusal then return refusal end
+  end
+  if reported ~= '' and reported ~= object.sseed and reported ~= object.seed then
+    local refusal = report_refusal(P, op, reported)
+    if refusal then return refusal end
+  end
+  local shoot = op.kind == 'managedseed' and op.ns == 'garden' and op.set.refs or ''
+  if shoot ~= '' and shoot ~= object.refs and carriers(P, seeds_at(P, shoot))['seed:_:' .. op.name] then
+    return 'circular'
+  end
 end
 
 -- What the writer does not know yet of the object it wrote.
@@ -247,13 +364,8 @@ local function put_refusal(P, op, object)
     local holder = redis.call('HGET', P .. ':claims', claim)
     if holder and holder ~= op.key then return {'claimed', claim, holder} end
   end
-  if op.set.seed and op.set.seed ~= '' and op.set.seed ~= object.seed then
-    local refusal = refusal_of(P, op.set.seed, op.gate_seen, op.ns .. '/' .. op.name)
-    if refusal then return {'refused', refusal} end
-  end
-  local reported = op.set.sseed or ''
-  if reported ~= '' and reported ~= object.sseed and reported ~= object.seed
-     and (redis.call('HGET', P .. ':o:seed:_:' .. reported, 'mark') or '') ~= '' then return {'refused', 'seed-gone'} end
+  local refusal = placement_refusal(P, op, object)
+  if refusal then return {'refused', refusal} end
   if (op.set.mark or '') ~= '' and object.mark == '' then -- a seed is marked for removal only while it is empty
     local usage = P .. ':usage:' .. op.name
     local shoots = redis.call('SCARD', usage)
@@ -269,6 +381,45 @@ local function write_fields(object_key, fields)
   end
   if #set > 0 then redis.call('HSET', object_key, unpack(set)) end
   if #unset > 0 then redis.call('HDEL', object_key, unpack(unset)) end
+end
+
+-- The shoots' part of a put: usage, migration, waiting and the queues. Answers the seeds before and after it, whether a
+-- place became free, and the work to queue. It may add to op.set.
+local function put_shoot(P, op, object, created, changed_spec)
+  local set, member, work = op.set, op.ns .. '/' .. op.name, {}
+  local seed, status_seed = set.seed or object.seed, set.sseed or object.sseed
+  local before, after = seeds_of(object.seed, object.sseed), seeds_of(seed, status_seed)
+  local freed = move_usage(P, member, before, after)
+  local was_migrating = is_migrating(object.seed, object.sseed)
+  if move_migrating(P, member, was_migrating, is_migrating(seed, status_seed)) then
+    work[#work + 1] = 'migration.' .. op.ns .. '.' .. op.name
+  end
+  local scheduler = set.sched or object.sched
+  if created and is_followed(P, op) then set.fol, object.fol = '1', '1' end
+  if seed ~= '' and object.seed == '' then set.pend, set.pmsg, set.tries, set.tried = '', '', '', '' end
+  if created or changed_spec or set.sched then
+    if object.sched ~= '' then
+      stop_waiting(P, P .. ':o:' .. op.key, object.sched, member)
+      redis.call('SREM', P .. ':pending:' .. object.sched, member)
+    end
+    if seed == '' and object.del == '' and scheduler ~= '' then
+      redis.call('SADD', P .. ':schedulers', scheduler)
+      redis.call('SADD', P .. ':pending:' .. scheduler, member)
+      work[#work + 1] = 'scheduling.' .. scheduler .. '.' .. op.ns .. '.' .. op.name
+    end
+  end
+  return before, after, freed, work
+end
+
+-- The followers' part of a put: an object that comes to follow a shoot, or another one, is shown elsewhere.
+local function put_follower(P, op, object, created)
+  local shoot = followed_shoot(op.kind, op.ns, op.name, op.set.refs or object.refs)
+  local old = not created and followed_shoot(op.kind, op.ns, op.name, object.refs) or nil
+  if shoot == old then return '' end
+  note_follower(P, shoot)
+  local left = seeds_left(seeds_at(P, old), seeds_at(P, shoot))
+  op.set.past = seeds_left(seeds_with(seeds_with({}, object.past), left), {})
+  return left
 end
 
 -- Creates (base 0) or updates (base = the version read) one object.
@@ -312,32 +463,20 @@ local function put(keys, args)
   if set.own then reindex_set(P, ':owned:', object.own, set.own, op.key) end
   if set.claims then reindex_claims(P, object.claims, set.claims, op.key) end
 
-  local left, freed, requeue = '', false, false
+  local left, freed, work, has_moved = '', false, {}, false
   if op.kind == 'shoot' then
-    local member = op.ns .. '/' .. op.name
-    local seed, status_seed = set.seed or object.seed, set.sseed or object.sseed
-    local before, after = seeds_of(object.seed, object.sseed), seeds_of(seed, status_seed)
-    freed = move_usage(P, member, before, after)
+    local before, after
+    before, after, freed, work = put_shoot(P, op, object, created, changed_spec)
     left = seeds_left(before, after)
-    local scheduler = set.sched or object.sched
-    if seed ~= '' and object.seed == '' then set.pend, set.pmsg, set.tries, set.tried = '', '', '', '' end
-    if created or changed_spec or set.sched then
-      if object.sched ~= '' then
-        stop_waiting(P, object_key, object.sched, member)
-        redis.call('SREM', P .. ':pending:' .. object.sched, member)
-      end
-      requeue = seed == '' and object.del == '' and scheduler ~= ''
-      if requeue then
-        redis.call('SADD', P .. ':schedulers', scheduler)
-        redis.call('SADD', P .. ':pending:' .. scheduler, member)
-      end
-    end
-    if requeue then requeue = 'scheduling.' .. scheduler .. '.' .. op.ns .. '.' .. op.name end
+    has_moved = left ~= '' or seeds_left(after, before) ~= ''
+  elseif op.kind == 'managedseed' or op.kind == 'shootstate' then
+    left = put_follower(P, op, object, created)
   end
   write_fields(object_key, set)
   if op.gain then redis.call('INCR', P .. ':gain_objects') end
   announce(P, op.key, version, object.uid, created and 'added' or 'modified', op.bindings, left)
-  if requeue then enqueue(P, requeue) end
+  if has_moved and object.fol ~= '' then announce_followers(P, op, left, true) end
+  for _, tail in ipairs(work) do enqueue(P, tail) end
   if created then
     for _, owner in ipairs(split_lines(set.own)) do
       if redis.call('HEXISTS', P .. ':uids', owner) == 0 then enqueue(P, 'garbage._.' .. owner) end
@@ -386,7 +525,7 @@ local function usage_reply(P, since)
   return reply
 end
 
-local PLACED = {'ver', 'uid', 'gen', 'del', 'seed', 'fin', 'sched'}
+local PLACED = {'ver', 'uid', 'gen', 'del', 'seed', 'sseed', 'fin', 'sched', 'fol'}
 
 local function bind_one(P, item)
   local key = 'shoot:' .. item.ns .. ':' .. item.name
@@ -396,7 +535,7 @@ local function bind_one(P, item)
   if object.del ~= '' then return 'deleting' end
   if object.seed ~= '' then return 'scheduled' end
   if tonumber(object.gen) ~= item.gen then return 'changed' end
-  local refusal = refusal_of(P, item.seed, item.gate, member)
+  local refusal = refusal_of(P, item, item.seed, item.gate)
   if refusal then return refusal end
 
   local version = next_version(P, key)
@@ -414,6 +553,11 @@ local function bind_one(P, item)
   redis.call('XADD', P .. ':outbox', '*', 'e', key, 'u', object.uid, 't', 'Normal', 'r', 'SchedulingSuccessful',
              'm', item.message, 'by', item.by, 'ac', 'Reconcile', 'n', 1, 'at', item.now, 'first', item.now,
              'id', object.uid .. '.' .. version)
+  if object.fol ~= '' then announce_followers(P, item, '', true) end
+  if is_migrating(item.seed, object.sseed) then
+    move_migrating(P, member, false, true)
+    enqueue(P, 'migration.' .. item.ns .. '.' .. item.name)
+  end
   return 'bound'
 end
 
@@ -546,7 +690,16 @@ end
 
 -- ---------------------------------------------------------------------------------------------- relay
 
--- The head of the outbox, with the current document of every object in it.
+-- The seeds that an object which follows a shoot is to be shown to now; none for any other.
+local function current_audience(P, key)
+  local kind, ns, name = string.match(key, '^(%w+):([^:]*):(.*)$')
+  if kind ~= 'managedseed' and kind ~= 'shootstate' then return '' end
+  local object = read_fields(P .. ':o:' .. key, {'ver', 'refs'})
+  if object.ver == '' then return '' end
+  return seeds_left(seeds_at(P, followed_shoot(kind, ns, name, object.refs)), {})
+end
+
+-- The head of the outbox, with the current document of every object in it and who is to be shown it.
 local function outbox(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local entries = redis.call('XRANGE', P .. ':outbox', '-', '+', 'COUNT', op.limit)
@@ -557,6 +710,7 @@ local function outbox(keys, args)
       seen[fields[2]] = true
       documents[#documents + 1] = fields[2]
       documents[#documents + 1] = redis.call('HMGET', P .. ':o:' .. fields[2], unpack(PARTS))
+      documents[#documents + 1] = current_audience(P, fields[2])
     end
   end
   return {entries, documents}
@@ -614,12 +768,17 @@ local function restore(keys, args)
     stop_waiting(P, object_key, object.sched, member)
     redis.call('SREM', P .. ':pending:' .. object.sched, member)
   end
-  local before = shoot and seeds_of(object.seed, object.sseed) or {}
-  if shoot then move_usage(P, member, before, seeds_of(set.seed or '', set.sseed or '')) end
+  local before, after = seeds_of(object.seed, object.sseed), seeds_of(set.seed or '', set.sseed or '')
+  local left = seeds_left(op.deleted and audience_of(P, op, object) or before, after)
+  if shoot then
+    move_usage(P, member, before, after)
+    move_migrating(P, member, is_migrating(object.seed, object.sseed), is_migrating(set.seed or '', set.sseed or ''))
+  end
   if object.ver ~= '' and object.uid ~= op.uid then
     redis.call('HDEL', P .. ':uids', object.uid)
     redis.call('HDEL', object_key, 'last', 'rf', 'tries', 'tried') -- they belong to another object of this name
   end
+  if not shoot and not op.deleted then left = put_follower(P, op, object, object.ver == '') end
   reindex_set(P, ':refs:', object.refs, set.refs or '', op.key)
   reindex_set(P, ':owned:', object.own, set.own or '', op.key)
   reindex_claims(P, object.claims, set.claims or '', op.key)
@@ -629,10 +788,12 @@ local function restore(keys, args)
     redis.call('ZREM', P .. ':by_version', op.key)
     redis.call('HDEL', P .. ':uids', op.uid)
     redis.call('HSET', P .. ':dead:' .. op.key, 'uid', op.uid, 'ver', op.version, 'at', op.now, 'req', object.req,
-               'left', seeds_left(before, {}))
+               'left', left)
     redis.call('ZADD', P .. ':graves', op.version, op.key)
+    if object.fol ~= '' then announce_followers(P, op, left, false) end
     return {'ok'}
   end
+  if shoot and is_followed(P, op) then set.fol = '1' end
   write_fields(object_key, set)
   redis.call('HSET', object_key, 'ver', op.version)
   redis.call('HDEL', object_key, 'class', 'pmsg')
@@ -648,6 +809,8 @@ local function restore(keys, args)
     redis.call('SADD', P .. ':schedulers', set.sched)
     redis.call('SADD', P .. ':pending:' .. set.sched, member)
   end
+  -- What follows it is shown where the shoot is by now. No version may be given out before the fence opens.
+  if shoot and set.fol then announce_followers(P, op, left, false) end
   return {'ok'}
 end
 
@@ -661,7 +824,8 @@ local function reannounce(keys, args)
   for i = 1, #found, 2 do
     local key, version = found[i], found[i + 1]
     if op.index == 'by_version' then
-      announce(P, key, version, redis.call('HGET', P .. ':o:' .. key, 'uid') or '', 'modified', true, '')
+      local object = read_fields(P .. ':o:' .. key, {'uid', 'past'})
+      announce(P, key, version, object.uid, 'modified', true, object.past)
     else
       local dead = read_fields(P .. ':dead:' .. key, {'uid', 'left'})
       announce(P, key, version, dead.uid, 'deleted', true, dead.left)
@@ -670,13 +834,13 @@ local function reannounce(keys, args)
   return {'ok', #found == 2 * op.limit and found[#found] or '0'}
 end
 
--- Queues every pending shoot again.
+-- Queues the work of a set of shoots again, a page at a time.
 local function requeue(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   if not leads(P, op.leader) then return {'other'} end
-  local found = redis.call('SSCAN', P .. ':pending:' .. op.sched, op.cursor, 'COUNT', op.limit)
+  local found = redis.call('SSCAN', P .. ':' .. op.set, op.cursor, 'COUNT', op.limit)
   for _, member in ipairs(found[2]) do
-    enqueue(P, 'scheduling.' .. op.sched .. '.' .. string.gsub(member, '/', '.', 1))
+    enqueue(P, op.queue .. '.' .. string.gsub(member, '/', '.', 1))
   end
   return {'ok', found[1]}
 end

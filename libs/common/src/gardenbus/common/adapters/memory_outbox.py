@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from gardenbus.common.adapters.memory_state import Grave, MemoryState, Row
+from gardenbus.common.adapters.memory_state import Grave, MemoryState, Row, is_migrating, seeds_of
 from gardenbus.common.adapters.memory_store import MemoryStore, without_private
 from gardenbus.common.adapters.redis_records import PARTS, read_record, restored_fields
 from gardenbus.common.adapters.store_answers import VERSION_LEAP
@@ -13,7 +13,7 @@ from gardenbus.common.errors import Conflict
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.outbox import Leadership, ObjectNews, OutboxPage, Restored
 from gardenbus.common.ports.store import RequestOrigin
-from gardenbus.common.resources.derived import Derived, derive
+from gardenbus.common.resources.derived import Derived, derive, followed_shoot
 from gardenbus.common.resources.document import Document, StoredObject
 from gardenbus.common.resources.keys import ObjectKey
 
@@ -45,13 +45,17 @@ class MemoryOutbox:
         """Read the oldest entries with their objects."""
         news = self._state.outbox[:limit]
         objects: dict[ObjectKey, StoredObject | None] = {}
+        audiences: dict[ObjectKey, tuple[str, ...]] = {}
         for entry in news:
             if isinstance(entry, ObjectNews):
                 row = self._state.rows.get(entry.key)
                 objects[entry.key] = without_private(row.stored) if row else None
+                seeds = self._state.seeds_at(followed_shoot(entry.key, row.derived)) if row else ()
+                if seeds:
+                    audiences[entry.key] = tuple(sorted(seeds))
         if news:
             self._last_seen = _number(news[-1].entry)
-        return OutboxPage(news, objects)
+        return OutboxPage(news, objects, audiences)
 
     async def wait(self, seconds: float) -> None:
         """Wait until there is an entry that `head` has not shown."""
@@ -95,6 +99,7 @@ class MemoryOutbox:
             state.stop_waiting(row)
         stored = _restored(key, restored.version, restored.document) if restored.document else None
         derived = derive(restored.document) if restored.document else Derived()
+        left = self._left_by_restoring(key, row, stored, derived)
         origin = row.origin if row else grave.origin if grave else None
         new = Row(stored, derived, origin) if stored else None
         before = row.seeds if row else frozenset[str]()
@@ -106,11 +111,26 @@ class MemoryOutbox:
         if new:
             if row and row.stored.uid == restored.uid:
                 _keep_what_the_bus_has_not(row, new)
+            new.past = row.past | left if row and key.kind != "shoot" else frozenset()
             state.place(new)
         else:
-            left = tuple(sorted(before)) if key.kind == "shoot" else ()
-            state.graves[key] = Grave(restored.uid, restored.version, state.now(), left, origin)
+            state.graves[key] = Grave(restored.uid, restored.version, state.now(), tuple(sorted(left)), origin)
+        if key.kind == "shoot":
+            state.announce_followers(key, left, with_version=False)  # none may be given out before the store opens
         return True
+
+    def _left_by_restoring(
+        self, key: ObjectKey, row: Row | None, stored: StoredObject | None, derived: Derived
+    ) -> frozenset[str]:
+        """The seeds that an object, about to be put back or removed, no longer concerns."""
+        state = self._state
+        if stored is None:
+            return state.audience_of(key)
+        if row is None:
+            return frozenset()
+        if key.kind == "shoot":
+            return row.seeds - seeds_of(stored.parts)
+        return state.seeds_at(followed_shoot(key, row.derived)) - state.seeds_at(followed_shoot(key, derived))
 
     async def reannounce(self, above_version: int) -> None:
         """Append all objects, then all graves, in the order of their versions."""
@@ -118,17 +138,20 @@ class MemoryOutbox:
         state = self._state
         for row in sorted(state.rows.values(), key=lambda row: row.stored.version):
             if row.stored.version > above_version:
-                state.announce(row)
+                state.announce(row, left=row.past)
         for key, grave in sorted(state.graves.items(), key=lambda entry: entry[1].version):
             if grave.version > above_version:
                 state.announce_key(key, grave.version, grave.uid, "deleted", left=grave.left)
 
     async def requeue_pending(self) -> None:
-        """Queue every pending shoot again."""
+        """Queue every pending shoot, and every one that migrates, again."""
         self._check_lead()
         for key, row in sorted(self._state.rows.items()):
             if row.is_pending:
                 self._state.enqueue_shoot(row.derived.scheduler_name, key)
+        for key, row in sorted(self._state.rows.items()):
+            if is_migrating(row.stored.parts):
+                self._state.enqueue(f"migration.{key.namespace}.{key.name}")
 
     async def bury(self, before: str, floor: StreamPosition) -> int:
         """Forget a page of graves."""

@@ -9,14 +9,16 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from gardenbus.common.adapters.store_answers import EVENT_SECONDS, OUTBOX_MAX, fenced, outbox_is_full
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.outbox import EventNews, News, ObjectNews, Verb, WorkNews
 from gardenbus.common.ports.store import EventRecord, RequestOrigin
-from gardenbus.common.resources.derived import Derived
-from gardenbus.common.resources.document import StoredObject
-from gardenbus.common.resources.keys import CLUSTER_SCOPE, ObjectKey
+from gardenbus.common.resources.derived import Derived, followed_shoot
+from gardenbus.common.resources.document import Parts, StoredObject
+from gardenbus.common.resources.keys import CLUSTER_SCOPE, GARDEN_NAMESPACE, ObjectKey
 
 
 @dataclass
@@ -30,12 +32,12 @@ class Row:
     refusal: str = ""  # the text that it was parked with last
     attempts: int = 0  # refusals at `attempted_generation`
     attempted_generation: int = 0
+    past: frozenset[str] = frozenset()  # of what follows a shoot: the seeds that it was withdrawn from
 
     @property
     def seeds(self) -> frozenset[str]:
         """The seeds whose usage counts it."""
-        parts = self.stored.parts
-        return frozenset({parts.seed_name, parts.status_seed_name} - {""})
+        return seeds_of(self.stored.parts)
 
     @property
     def is_pending(self) -> bool:
@@ -69,6 +71,16 @@ class _Seen:
     count: int
     first_at: str
     until: float
+
+
+def seeds_of(parts: Parts) -> frozenset[str]:
+    """The seeds that a shoot concerns."""
+    return frozenset({parts.seed_name, parts.status_seed_name} - {""})
+
+
+def is_migrating(parts: Parts) -> bool:
+    """Whether a shoot's spec and status name different seeds."""
+    return len(seeds_of(parts)) == 2  # noqa: PLR2004  where it shall be, and where it is
 
 
 def member_of(key: ObjectKey) -> str:
@@ -243,17 +255,51 @@ class MemoryState:
         for claim in after.claims:
             self.claims[claim] = key
 
-    def refusal_of(self, seed_name: str, gate: int | None, key: ObjectKey) -> str:
-        """Why a seed does not take one more shoot; "" when it does."""
-        row = self.rows.get(ObjectKey("seed", "", seed_name))
-        if row is None or row.stored.is_deleting or row.derived.mark:
-            return "seed-gone"
-        if gate is not None and row.stored.gate != gate:
-            return "seed-changed"
-        used, capacity = self.usage[seed_name], row.derived.capacity
-        if capacity and len(used) >= int(capacity) and key not in used:
-            return "full"
-        return ""
+    # ------------------------------------------------------------------------------------------ what shoots host
+
+    def seeds_at(self, shoot: ObjectKey | None) -> frozenset[str]:
+        """The seeds that a stored shoot concerns."""
+        row = self.rows.get(shoot) if shoot else None
+        return row.seeds if row else frozenset()
+
+    def carriers(self, seeds: Iterable[str]) -> set[ObjectKey]:
+        """What carries some seeds: they, the shoots that they are, the seeds that those are on, and so on."""
+        found: set[ObjectKey] = set()
+        ahead = list(seeds)
+        while ahead:
+            seed = ahead.pop()
+            if ObjectKey("seed", "", seed) in found:
+                continue
+            found.add(ObjectKey("seed", "", seed))
+            managed = self.rows.get(ObjectKey("managedseed", GARDEN_NAMESPACE, seed))
+            shoot = followed_shoot(managed.stored.key, managed.derived) if managed else None
+            if shoot:
+                found.add(shoot)
+                ahead += self.seeds_at(shoot)
+        return found
+
+    def announce_followers(self, shoot: ObjectKey, left: Iterable[str], *, with_version: bool = True) -> None:
+        """Show what follows a shoot to its seeds by now, and withdraw it from those that the shoot left."""
+        followers = self.references[shoot.stored] | {ObjectKey("shootstate", shoot.namespace, shoot.name)}
+        for key in sorted(followers, key=lambda follower: follower.stored):
+            row = self.rows.get(key)
+            if row is None:
+                continue
+            row.past |= frozenset(left)
+            if with_version:
+                row.stored = msgspec.structs.replace(row.stored, version=self.next_version())
+            self.announce(row, left=left)
+
+    def audience_of(self, key: ObjectKey) -> frozenset[str]:
+        """The seeds that have been shown an object which is removed, or (for a shoot) that it concerns."""
+        if key.kind == "shoot":
+            return self.seeds_at(key)
+        if key.kind == "seed":
+            return frozenset({key.name})
+        row = self.rows.get(key)
+        shoot = followed_shoot(key, row.derived if row else Derived())
+        past: frozenset[str] = row.past if row else frozenset()
+        return self.seeds_at(shoot) | past if shoot else past
 
     def place(self, row: Row) -> None:
         """Put a new object into the tables that every object is in."""
@@ -266,17 +312,19 @@ class MemoryState:
     def remove(self, row: Row, origin: RequestOrigin | None, *, gain: bool) -> int:
         """Take an object out of the store and say so; answer the version of the removal."""
         key, is_shoot = row.stored.key, row.stored.key.kind == "shoot"
+        left = tuple(sorted(self.audience_of(key)))
         self.stop_waiting(row)
         freed = is_shoot and self.move_usage(key, row.seeds, ())
         del self.rows[key]
         del self.uids[row.stored.uid]
         self.reindex(key, row.derived, Derived())
-        left = tuple(sorted(row.seeds)) if is_shoot else (key.name,) if key.kind == "seed" else ()
         version = self.next_version()
         self.graves[key] = Grave(row.stored.uid, version, self.now(), left, origin or row.origin)
         if gain:
             self.gain_objects += 1
         self.announce_key(key, version, row.stored.uid, "deleted", left=left)
+        if is_shoot:
+            self.announce_followers(key, left)
         if self.owned[row.stored.uid]:
             self.enqueue(f"garbage._.{row.stored.uid}")
         self.gained(freed=freed, objects=gain)

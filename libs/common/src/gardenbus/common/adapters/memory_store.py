@@ -9,22 +9,23 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from gardenbus.common.adapters.memory_state import MemoryState, Row, Waiting, member_of, origin_of_grave
+from gardenbus.common.adapters.memory_refusals import check_write, refusal_of
+from gardenbus.common.adapters.memory_state import (
+    MemoryState,
+    Row,
+    Waiting,
+    is_migrating,
+    member_of,
+    origin_of_grave,
+    seeds_of,
+)
 from gardenbus.common.adapters.store_answers import (
     OUTBOX_MAX,
     PAGE_MAX,
     Token,
-    cannot_be_marked,
-    claim_is_taken,
-    exists_already,
-    has_moved_on,
-    is_gone,
-    is_guarded,
-    is_outdated,
     key_of,
     parked_operation,
     read_token,
-    seed_refuses,
     write_token,
 )
 from gardenbus.common.errors import Conflict
@@ -47,7 +48,7 @@ from gardenbus.common.ports.store import (
     WaitingClass,
 )
 from gardenbus.common.resources.changes import Change, change_of, creation_of
-from gardenbus.common.resources.derived import FINALIZER, Derived, meaning_of
+from gardenbus.common.resources.derived import FINALIZER, Derived, followed_shoot, meaning_of
 from gardenbus.common.resources.document import Document, StoredObject, split
 from gardenbus.common.resources.keys import CLUSTER_SCOPE, ObjectKey
 
@@ -159,7 +160,7 @@ class MemoryStore:
         """Store a new object."""
         state, change, key = self.state, creation_of(document), key_of(document)
         state.check_open()
-        superseded = self._check(key, 0, origin, change, guards, gate)
+        superseded = check_write(state, key, 0, origin=origin, change=change, guards=guards, gate=gate)
         if superseded:
             return superseded
         version = state.next_version()
@@ -177,7 +178,7 @@ class MemoryStore:
         state.place(row)
         state.reindex(key, Derived(), change.derived)
         state.move_usage(key, (), row.seeds)
-        self._announce_write(row, change, added=True)
+        self._announce_write(row, change, None)
         for owner in change.derived.owners:
             if owner not in state.uids:
                 state.enqueue(f"garbage._.{owner}")
@@ -205,7 +206,9 @@ class MemoryStore:
         if self.conflicts > 0:
             self.conflicts -= 1
             raise Conflict(f"{key} is refused every update")
-        superseded = self._check(key, base.version, origin, change if differs else None, guards, gate)
+        superseded = check_write(
+            state, key, base.version, origin=origin, change=change if differs else None, guards=guards, gate=gate
+        )
         if superseded:
             return superseded
         row = state.rows[key]
@@ -221,6 +224,7 @@ class MemoryStore:
 
     def _replace(self, row: Row, change: Change, *, bumped: bool) -> None:
         state, old, seeds = self.state, row.stored, row.seeds
+        followed = followed_shoot(old.key, row.derived)
         derived = change.derived._replace(scheduler_name=row.derived.scheduler_name)
         state.reindex(old.key, row.derived, derived)
         version = state.next_version()
@@ -238,16 +242,31 @@ class MemoryStore:
         if bumped:
             state.stop_waiting(row)
         change = change._replace(beyond_status=change.beyond_status or bumped)
-        self._announce_write(row, change, left=seeds - row.seeds, requeue=bumped)
+        left = seeds - row.seeds
+        if followed and followed != (follows := followed_shoot(old.key, derived)):
+            left = state.seeds_at(followed) - state.seeds_at(follows)
+            row.past |= left
+        self._announce_write(row, change, old, left=left, requeue=bumped)
         state.gained(freed=freed, objects=change.meaning.gain)
 
     def _announce_write(
-        self, row: Row, change: Change, *, added: bool = False, left: frozenset[str] = frozenset(), requeue: bool = True
+        self,
+        row: Row,
+        change: Change,
+        old: StoredObject | None,
+        *,
+        left: frozenset[str] = frozenset(),
+        requeue: bool = True,
     ) -> None:
-        state = self.state
+        state, key = self.state, row.stored.key
         state.gain_objects += change.meaning.gain
-        with_binding = change.beyond_status or row.stored.key.kind == "seed"
-        state.announce(row, "added" if added else "modified", with_binding=with_binding, left=left)
+        with_binding = change.beyond_status or key.kind == "seed"
+        state.announce(row, "modified" if old else "added", with_binding=with_binding, left=left)
+        if key.kind == "shoot":
+            if row.seeds != (seeds_of(old.parts) if old else frozenset()):
+                state.announce_followers(key, left)
+            if is_migrating(row.stored.parts) != (old is not None and is_migrating(old.parts)):
+                state.enqueue(f"migration.{key.namespace}.{key.name}")
         if requeue and row.is_pending:
             state.enqueue_shoot(row.derived.scheduler_name, row.stored.key)
 
@@ -255,72 +274,13 @@ class MemoryStore:
         row.stored = msgspec.structs.replace(row.stored, pending=b"")
         row.refusal, row.attempts, row.attempted_generation = "", 0, 0
 
-    def _check(
-        self,
-        key: ObjectKey,
-        base: int,
-        origin: RequestOrigin | None,
-        change: Change | None,
-        guards: Sequence[Guard],
-        gate: int | None = None,
-    ) -> Superseded | None:
-        """Raise what speaks against a write based on version `base` (0: a creation), or say what superseded it."""
-        state, row = self.state, self.state.rows.get(key)
-        taken = row.origin if row else origin_of_grave(state.graves.get(key))
-        if origin and taken and origin <= taken:
-            return Superseded(taken)
-        if base == 0 and row:
-            raise exists_already(key)
-        if base > 0 and not row:
-            raise is_gone(key)
-        if row and base != row.stored.version:
-            raise has_moved_on(key, row.stored.version)
-        self._check_guards(guards)
-        if change is not None:
-            self._check_change(key, row, change, gate)
-        return None
-
-    def _check_guards(self, guards: Sequence[Guard]) -> None:
-        state = self.state
-        for guard in guards:
-            if guard.kind == "version":
-                row = state.rows.get(ObjectKey.from_stored(guard.name))
-                version = row.stored.version if row else 0
-                if version != guard.version:
-                    raise is_outdated(guard.message, version)
-                continue
-            holders = state.usage[guard.name] if guard.kind == "usage" else state.references[guard.name]
-            if holders:
-                example = min(holders)
-                text = member_of(example) if guard.kind == "usage" else str(example)
-                raise is_guarded(guard.message, len(holders), text)
-
-    def _check_change(self, key: ObjectKey, row: Row | None, change: Change, gate: int | None) -> None:
-        state = self.state
-        for claim in change.derived.claims:
-            if state.claims.get(claim, key) != key:
-                raise claim_is_taken(claim, state.claims[claim])
-        seed = change.parts.seed_name
-        if seed and (row is None or seed != row.stored.parts.seed_name):
-            refusal = state.refusal_of(seed, gate, key)
-            if refusal:
-                raise seed_refuses(key, refusal)
-        reported = change.parts.status_seed_name
-        reported_on = state.rows.get(ObjectKey("seed", "", reported))
-        if reported_on and reported_on.derived.mark and not (row and reported in row.seeds):
-            raise seed_refuses(key, "seed-gone")
-        if change.derived.mark and not (row and row.derived.mark):
-            shoots = state.usage[key.name]
-            if shoots:
-                raise cannot_be_marked(key, len(shoots), member_of(min(shoots)))
-
     async def delete(
         self, base: StoredObject, *, origin: RequestOrigin | None = None, guards: Sequence[Guard] = ()
     ) -> StoredObject | Superseded | None:
         """Mark an object for deletion, or remove it."""
         state = self.state
         state.check_open()
-        superseded = self._check(base.key, base.version, origin, None, guards)
+        superseded = check_write(state, base.key, base.version, origin=origin, change=None, guards=guards)
         if superseded:
             return superseded
         row, gain = state.rows[base.key], meaning_of(base.key.kind, base.document(), None).gain
@@ -363,16 +323,10 @@ class MemoryStore:
             return "scheduled"
         if row.stored.generation != binding.generation:
             return "changed"
-        match state.refusal_of(binding.seed, binding.gate, key):
-            case "seed-gone":
-                return "seed-gone"
-            case "seed-changed":
-                return "seed-changed"
-            case "full":
-                return "full"
-            case _:
-                self._place(row, binding)
-                return "bound"
+        refusal = refusal_of(state, binding.seed, binding.gate, key)
+        if refusal is None:
+            self._place(row, binding)
+        return refusal or "bound"
 
     def _place(self, row: Row, binding: Binding) -> None:
         state, old, seeds = self.state, row.stored, row.seeds
@@ -403,6 +357,9 @@ class MemoryStore:
             action="Reconcile",
         )
         state.append(EventNews(state.next_entry(), event, f"{old.uid}.{row.stored.version}", 1, now, now))
+        state.announce_followers(old.key, ())
+        if is_migrating(row.stored.parts):
+            state.enqueue(f"migration.{old.key.namespace}.{old.key.name}")
 
     async def park(self, parkings: Sequence[Parking], usage_since: int = 0) -> ParkReply:
         """Let shoots wait."""

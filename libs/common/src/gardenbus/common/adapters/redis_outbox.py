@@ -41,12 +41,15 @@ class RedisOutbox:
         entries, documents = await self._connection.call("outbox", {"limit": limit}, read_only=True)
         news = [_read_entry(entry.decode(), _as_dict(fields)) for entry, fields in entries]
         objects: dict[ObjectKey, StoredObject | None] = {}
-        for stored, values in zip(documents[::2], documents[1::2], strict=True):
+        audiences: dict[ObjectKey, tuple[str, ...]] = {}
+        for stored, values, seeds in zip(documents[::3], documents[1::3], documents[2::3], strict=True):
             key = ObjectKey.from_stored(stored.decode())
             objects[key] = read_record(key, values)
+            if seeds:
+                audiences[key] = tuple(seeds.decode().split(","))
         if news:
             self._last_seen = news[-1].entry
-        return OutboxPage(news, objects)
+        return OutboxPage(news, objects, audiences)
 
     async def wait(self, seconds: float) -> None:
         """Block on the outbox's stream."""
@@ -108,11 +111,13 @@ class RedisOutbox:
                     break
 
     async def requeue_pending(self) -> None:
-        """Walk the pending shoots of every scheduler."""
-        for scheduler in await self._connection.command("SMEMBERS", self._connection.key("schedulers")):
+        """Walk the pending shoots of every scheduler, then those that migrate."""
+        schedulers = await self._connection.command("SMEMBERS", self._connection.key("schedulers"))
+        queues = {f"pending:{scheduler.decode()}": f"scheduling.{scheduler.decode()}" for scheduler in schedulers}
+        for members, queue in {**queues, "migrating": "migration"}.items():
             cursor = "0"
             while True:
-                operation = {"sched": scheduler.decode(), "cursor": cursor, "limit": _PAGE}
+                operation = {"set": members, "queue": queue, "cursor": cursor, "limit": _PAGE}
                 cursor = (await self._led("requeue", operation))[1].decode()
                 if cursor == "0":
                     break

@@ -28,6 +28,7 @@ _REFUSALS = {
     "seed-gone": "the seed is not there, is being deleted, or is marked for removal",
     "seed-changed": "the seed changed meanwhile",
     "full": "the seed already has the maximum number of shoots scheduled on it",
+    "circular": "the seed is hosted by this shoot, directly or through further ManagedSeeds",
 }
 
 
@@ -95,7 +96,9 @@ def claim_is_taken(claim: str, holder: ObjectKey) -> Forbidden:
 
 
 def seed_refuses(key: ObjectKey, refusal: str) -> Forbidden:
-    """The seed that a shoot names takes it not."""
+    """The seed that a shoot names takes it not, or the shoot that a ManagedSeed names is hosted by it."""
+    if key.kind == "managedseed":
+        return Forbidden(f"{key}: its shoot is on this very seed, or on one that it hosts: no seed can carry itself")
     return Forbidden(f"{key} cannot be placed: {_REFUSALS[refusal]}")
 
 

@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple
 
 from gardenbus.common.ports.bus import Message
 from gardenbus.common.ports.outbox import EventNews, ObjectNews, OutboxPage, WorkNews
-from gardenbus.common.resources.derived import GAIN_KINDS
+from gardenbus.common.resources.derived import FOLLOWING_KINDS, GAIN_KINDS
 from gardenbus.common.resources.document import StoredObject, encode
-from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
+from gardenbus.common.resources.keys import LEFT, Header, ObjectKey, Subjects
 from gardenbus.common.resources.kinds import by_word
 
 TOMBSTONE_TTL = timedelta(hours=1)
@@ -58,7 +58,10 @@ def announcements(page: OutboxPage, subjects: Subjects, *, announced_gain: int) 
         last = key == order[-1] and key.kind in GAIN_KINDS
         changed.append(_change(entry, stored, subjects, gain=gain if last else announced_gain))
     for key, entry in merged.items():
-        concerning += _concerning(entry, page.objects.get(key), subjects)
+        if key.kind in FOLLOWING_KINDS:
+            concerning += _views(entry, page.objects.get(key), page.audiences.get(key, ()), subjects)
+        else:
+            concerning += _concerning(entry, page.objects.get(key), subjects)
     carried = bool(order) and order[-1].kind in GAIN_KINDS
     loose = [_work(news.tail, subjects) for news in _distinct_work(page.news)]
     loose += [_event(news, subjects) for news in page.news if isinstance(news, EventNews)]
@@ -122,8 +125,9 @@ def _concerning(entry: _Merged, stored: StoredObject | None, subjects: Subjects)
     if key.kind != "shoot" or not entry.with_binding:
         return []
     current: Mapping[str, Role] = roles(stored) if stored else {}
+    gone = headers | {Header.VERB: "deleted"} | ({Header.ROLE: LEFT} if stored is not None else {})
     messages = [
-        Message(subjects.binding(seed, key.namespace, key.name), b"", headers | {Header.VERB: "deleted"})
+        Message(subjects.binding(seed, key.namespace, key.name), b"", gone)
         for seed in sorted(entry.left - current.keys())
     ]
     if stored is not None and current:
@@ -132,6 +136,20 @@ def _concerning(entry: _Merged, stored: StoredObject | None, subjects: Subjects)
             Message(subjects.binding(seed, key.namespace, key.name), body, headers | {Header.ROLE: role})
             for seed, role in current.items()
         ]
+    return messages
+
+
+def _views(entry: _Merged, stored: StoredObject | None, audience: Sequence[str], subjects: Subjects) -> list[Message]:
+    """Show an object that follows a shoot where the shoot is now, and withdraw it where it no longer is."""
+    key, headers = entry.newest.key, _headers(entry.newest, stored)
+    shown = audience if stored is not None else ()
+    messages = [
+        Message(subjects.view(seed, key), b"", headers | {Header.VERB: "deleted"})
+        for seed in sorted(entry.left.difference(shown))
+    ]
+    if stored is not None and shown:
+        body = stored.encoded()
+        messages += [Message(subjects.view(seed, key), body, headers | {Header.VERB: "modified"}) for seed in shown]
     return messages
 
 

@@ -51,10 +51,14 @@ News = ObjectNews | WorkNews | EventNews
 
 
 class OutboxPage(msgspec.Struct, frozen=True):
-    """The head of the outbox, in order, and the current state of each object in it (None: it is gone)."""
+    """The head of the outbox, in order, and the current state of each object in it (None: it is gone).
+
+    `audiences`: of the objects that follow a shoot, the seeds that the shoot concerns now.
+    """
 
     news: Sequence[News]
     objects: Mapping[ObjectKey, StoredObject | None]
+    audiences: Mapping[ObjectKey, tuple[str, ...]] = msgspec.field(default_factory=dict[ObjectKey, tuple[str, ...]])
 
 
 class Leadership(msgspec.Struct, frozen=True):
@@ -113,7 +117,7 @@ class Outbox(Protocol):
         ...
 
     async def requeue_pending(self) -> None:
-        """Queue every pending shoot again."""
+        """Queue every pending shoot, and every one that migrates, again."""
         ...
 
     async def bury(self, before: str, floor: StreamPosition) -> int:

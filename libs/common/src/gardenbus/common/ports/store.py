@@ -68,6 +68,7 @@ BindOutcome = Literal[
     "seed-gone",  # missing, deleting or marked for removal
     "seed-changed",  # the gate differs: look again
     "full",
+    "circular",  # the seed is hosted by this very shoot
 ]
 
 

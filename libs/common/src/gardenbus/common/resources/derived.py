@@ -17,6 +17,10 @@ GAIN_KINDS = ("seed", "cloudprofile", "namespacedcloudprofile", "project", "conf
 """Kinds whose changes can make a shoot fit that did not; their announcements carry the gain counter."""
 
 
+FOLLOWING_KINDS = ("managedseed", "shootstate")
+"""Kinds that are shown to the gardenlets of a shoot's seeds, wherever it goes."""
+
+
 class Derived(NamedTuple):
     """Index values of one object. Owners are uids; references are `ObjectKey.stored`; claims are free-form."""
 
@@ -70,8 +74,21 @@ def derive(document: Document) -> Derived:
                 owners=owners,
                 claims=(f"managedseed-shoot/{namespace}/{shoot}",),
             )
+        case "SeedAutoscaler":
+            target = section(spec, "scaleTargetRef").get("name")
+            claims = (f"seedautoscaler-target/{metadata['namespace']}/{target}",) if target else ()
+            return Derived(owners=owners, claims=claims)
         case _:
             return Derived(owners=owners)
+
+
+def followed_shoot(key: ObjectKey, derived: Derived) -> ObjectKey | None:
+    """The shoot to whose seeds an object is shown: a ManagedSeed's spec.shoot, the shoot of a ShootState's name."""
+    if key.kind == "shootstate":
+        return ObjectKey("shoot", key.namespace, key.name)
+    if key.kind == "managedseed" and derived.references:
+        return ObjectKey.from_stored(derived.references[0])
+    return None
 
 
 def _shoot_references(namespace: str, spec: Document) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Pending shoots: taken from the queue in batches, decided in memory, bound or parked, acknowledged.
 
     work ──► read ──► decide all ──► bind (≤ 100 a call) ──► acknowledged
-               ▲          │  ▲            │ changed, full, seed-changed: look again
+               ▲          │  ▲            │ changed, full, seed-changed: look again; circular: without that seed
                └──────────┼──┴────────────┘
                           └─► refused: park ──► timer stored ──► acknowledged
                                  │ again: something was gained since; look again when it has been seen
@@ -27,7 +27,7 @@ from gardenbus.scheduler.reconcilers.counters import Counters
 from gardenbus.scheduler.reconcilers.timers import Timers
 from gardenbus.scheduling.current import CurrentLandscape
 from gardenbus.scheduling.landscape import Landscape, Snapshot
-from gardenbus.scheduling.outcome import Placement, Refusal
+from gardenbus.scheduling.outcome import Outcome, Placement, Refusal, Rejection, listed
 from gardenbus.scheduling.placement import decide
 from gardenbus.scheduling.request import (
     SchedulingRequest,
@@ -52,9 +52,16 @@ HOLD_SECONDS = 3.0
 """How often work in hand is told to be so; far below the queue's acknowledgement time of 10 s."""
 
 
+CIRCULAR = "circular"
+"""The rule of the store against seeds that the shoot hosts itself."""
+
+
 @dataclass(slots=True, eq=False)
 class PendingShoot:
-    """One shoot in hand. `stored` is None until it has been read (again)."""
+    """One shoot in hand. `stored` is None until it has been read (again).
+
+    `hosted` are the seeds that the store found to be hosted by this very shoot: no others are chosen for it.
+    """
 
     work: Work
     key: ObjectKey
@@ -62,6 +69,7 @@ class PendingShoot:
     document: Document | None = None
     shoot: Shoot | None = None
     request: SchedulingRequest | None = None
+    hosted: frozenset[str] = frozenset()
 
     @property
     def failures(self) -> int:
@@ -179,9 +187,14 @@ class ShootReconciler:
         assert pending.shoot is not None, "the request was made from it"
         if skipped_because(pending.shoot, self._scheduler_name):
             return None
-        outcome = refusals.get(pending.request) or decide(pending.request, snapshot)
+        if pending.hosted:
+            rest = Snapshot(snapshot.landscape.without(pending.hosted), snapshot.usage)
+            outcome = _naming(pending.hosted, decide(pending.request, rest))
+        else:
+            outcome = refusals.get(pending.request) or decide(pending.request, snapshot)
         if isinstance(outcome, Refusal):
-            refusals[pending.request] = outcome
+            if not pending.hosted:
+                refusals[pending.request] = outcome
             return _Refused(pending, outcome)
         binding = _binding(pending, outcome, snapshot.landscape)
         snapshot.place(outcome.seed)
@@ -210,6 +223,8 @@ class ShootReconciler:
                 lost.append(pending)
                 if outcome == "changed":
                     pending.stored = None
+                elif outcome == "circular":
+                    pending.hosted |= {placement.seed}
                 elif outcome != "full":
                     outrun.add((placement.seed, placement.gate))
         await self._queue.ack_many([pending.work for pending in done])
@@ -306,6 +321,14 @@ class ShootReconciler:
             deliveries=pending.work.deliveries,
             queued_ms=round(pending.work.queued_ms),
         )
+
+
+def _naming(hosted: frozenset[str], outcome: Outcome) -> Outcome:
+    """The same, with a refusal that names the seeds which were left out."""
+    if not isinstance(outcome, Refusal):
+        return outcome
+    against = tuple(Rejection(seed, CIRCULAR, "it is hosted by this very shoot") for seed in sorted(hosted))
+    return Refusal(outcome.rule, f"{outcome.message}; left out: {listed(against)}", (*outcome.rejections, *against))
 
 
 def _binding(pending: PendingShoot, placement: Placement, landscape: Landscape) -> Binding:
