@@ -56,11 +56,12 @@ class Apiserver:
             await context.close()
         await self.stack.aclose()
 
-    async def answer(self, tail: str, body: object = b"", user: str = "") -> Document:
+    async def answer(self, tail: str, body: object = b"", user: str = "", condition: str = "") -> Document:
         """Ask, and give the whole answer."""
         payload = body if isinstance(body, bytes) else json.dumps(body).encode()
         subject = self.subjects.spoken_by(user, f"api.{tail}") if user else self.subjects.api(tail)
-        return json.loads((await self.client.request(subject, payload, timeout=10)).data)
+        headers = {"Gardenbus-Condition": condition} if condition else None
+        return json.loads((await self.client.request(subject, payload, timeout=10, headers=headers)).data)
 
     async def ask(self, tail: str, body: object = b"", user: str = "") -> Any:
         """Ask, and give the result of an answer that is ok."""
@@ -68,9 +69,9 @@ class Apiserver:
         assert answer["ok"], answer["error"]
         return answer["result"]
 
-    async def refusal(self, tail: str, body: object = b"") -> Document:
+    async def refusal(self, tail: str, body: object = b"", condition: str = "") -> Document:
         """Ask for what is refused, and give the error."""
-        answer = await self.answer(tail, body)
+        answer = await self.answer(tail, body, condition=condition)
         assert not answer["ok"], answer
         return answer["error"]
 
@@ -86,6 +87,10 @@ class Apiserver:
         """Publish a report of a seed's gardenlet."""
         named = {f"Gardenbus-{name.capitalize()}": value for name, value in headers.items()}
         return await self.publish(f"report.{seed}.{key.tail}", body, named)
+
+    async def condition(self, key: ObjectKey) -> str:
+        """That an object stays as it is now."""
+        return f"{key.tail}={(await self.now(key)).version}"
 
     async def now(self, key: ObjectKey) -> StoredObject:
         """An object, which must be there."""
