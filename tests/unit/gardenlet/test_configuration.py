@@ -153,3 +153,22 @@ def test_the_command_line_and_the_environment_make_the_settings(tmp_path: Path) 
 def test_a_wrong_command_line_is_told(arguments: list[str]) -> None:
     with pytest.raises(SettingsInvalid):
         load_settings(arguments, environ={})
+
+
+def test_managed_seeds_are_kept_as_gardener_does_unless_it_says_otherwise() -> None:
+    default = read().managed_seed
+    stated = read(
+        controllers={"managedSeed": {"waitSyncPeriod": "1s", "syncJitterPeriod": "0s", "jitterUpdates": True}},
+        gardenClientConnection={"kubeconfigValidity": {"validity": "24h"}},
+    )
+
+    assert (default.concurrent_syncs, default.jitter_updates) == (20, False)
+    assert (default.sync_period, default.wait_sync_period) == (timedelta(hours=1), timedelta(seconds=15))
+    assert default.sync_jitter_period == timedelta(minutes=5)
+    assert (stated.managed_seed.wait_sync_period, stated.managed_seed.jitter_updates) == (timedelta(seconds=1), True)
+    assert stated.managed_seed.sync_jitter_period == timedelta(0)
+    assert stated.certificate_validity == timedelta(days=1)
+
+
+def test_all_that_is_written_is_kept_for_those_who_inherit_it() -> None:
+    assert read(featureGates={"Own": True}).document == a_configuration(featureGates={"Own": True})

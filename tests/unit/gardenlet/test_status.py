@@ -271,3 +271,10 @@ def test_requested_failures_are_read() -> None:
 def test_what_is_no_request_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no"):
         parse_failure_requests(text)
+
+
+def test_the_end_of_the_client_certificate_is_reported_where_there_is_one() -> None:
+    findings = SeedFindings(certificate_expires_at=INSTANT + timedelta(hours=1))
+
+    assert patch_of(seen_seed(), findings)["clientCertificateExpirationTimestamp"] == "2026-01-02T04:04:05Z"
+    assert "clientCertificateExpirationTimestamp" not in patch_of(seen_seed())

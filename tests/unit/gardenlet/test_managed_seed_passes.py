@@ -1,0 +1,287 @@
+"""What is done for a ManagedSeed, pass by pass: the tables of `decide.managed_seeds`."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from gardenbus.common.resources.document import Document
+from gardenbus.gardenlet.decide.child import Deployed, child_configuration
+from gardenbus.gardenlet.decide.configuration import ManagedSeedSettings
+from gardenbus.gardenlet.decide.managed_seeds import (
+    DeleteSeed,
+    Deploy,
+    Pass,
+    Refuse,
+    Register,
+    RemoveBackupSecret,
+    RemoveNamespace,
+    Seen,
+    ShootSeen,
+    Stay,
+    TakeDownGardenlet,
+    delay_of_news,
+    is_reconciled,
+    next_pass,
+    refused,
+    status_patch,
+)
+from tests.support.builders import a_seed, merged
+from tests.support.gardenlets import a_configuration
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+SETTINGS = ManagedSeedSettings()
+PARENT = a_configuration("soil")
+HERE = ShootSeen(is_here=True, is_reconciled=True)
+DELETING: Document = {"metadata": {"deletionTimestamp": "2026-01-02T03:04:05Z"}}
+
+
+def a_managed_seed(**changes: Any) -> Document:
+    """A ManagedSeed `grown` of the shoot `field`, with the configuration of a gardenlet."""
+    spec = a_seed()["spec"]
+    default: Document = {
+        "apiVersion": "seedmanagement.gardener.cloud/v1alpha1",
+        "kind": "ManagedSeed",
+        "metadata": {"namespace": "garden", "name": "grown", "uid": "u1", "generation": 1},
+        "spec": {"shoot": {"name": "field"}, "gardenlet": {"config": {"seedConfig": {"spec": spec}}}},
+    }
+    return merged(default, changes)
+
+
+def a_template(**changes: Any) -> Document:
+    return a_managed_seed(**merged({"spec": {"gardenlet": None, "seedTemplate": {"spec": a_seed()["spec"]}}}, changes))
+
+
+def a_deployment(**changes: Any) -> Deployed:
+    configuration = child_configuration(PARENT, a_managed_seed())
+    deployed = Deployed(
+        namespace="garden",
+        shoot="field",
+        managed_seed="grown",
+        uid="u1",
+        generation=1,
+        bootstrapped_at=NOW,
+        gardenlet=configuration,
+    )
+    return msgspec.structs.replace(deployed, **changes)
+
+
+def passed(seen: Seen, *, parent: Document = PARENT, now: datetime = NOW) -> Pass:
+    return next_pass(seen, parent=parent, settings=SETTINGS, now=now)
+
+
+def found(decided: Pass) -> dict[str, tuple[str, str]]:
+    return {each.kind: (each.status, each.reason) for each in (*decided.before, *decided.after)}
+
+
+@pytest.mark.parametrize("changes", [{}, DELETING])
+@pytest.mark.parametrize("shoot", [None, ShootSeen(is_here=False, is_reconciled=True)])
+def test_a_shoot_that_another_seed_runs_is_left_to_it(shoot: ShootSeen | None, changes: Document) -> None:
+    decided = passed(Seen(a_managed_seed(**changes), shoot, a_seed("grown")))
+
+    assert decided == Pass(Stay(), None)
+
+
+def test_a_shoot_that_is_not_reconciled_is_waited_for() -> None:
+    decided = passed(Seen(a_managed_seed(), ShootSeen(is_here=True, is_reconciled=False)))
+
+    assert (decided.step, decided.again) == (Stay(), timedelta(seconds=15))
+    assert found(decided) == {"ShootReconciled": ("False", "Reconciling")}
+
+
+def test_a_gardenlet_is_deployed_into_a_reconciled_shoot() -> None:
+    decided = passed(Seen(a_managed_seed(), HERE))
+
+    assert isinstance(decided.step, Deploy)
+    assert decided.step.gardenlet["seedConfig"]["metadata"]["name"] == "grown"
+    assert [(each.kind, each.status) for each in decided.before] == [
+        ("ShootReconciled", "True"),
+        ("SeedRegistered", "False"),
+    ]
+    assert decided.after[0][1:] == ("True", "Reconciled", 'Seed "grown" has been registered')
+
+
+def test_what_is_deployed_is_left_alone() -> None:
+    seen = Seen(a_managed_seed(), HERE, a_seed("grown"), a_deployment())
+
+    decided = passed(seen)
+
+    assert (decided.step, decided.again) == (Stay(), timedelta(hours=1))
+    assert found(decided) == {"ShootReconciled": ("True", "Reconciled"), "SeedRegistered": ("True", "Reconciled")}
+    assert passed(seen._replace(seed=None)).again == timedelta(seconds=15)
+
+
+@pytest.mark.parametrize(
+    ("managed_seed", "parent"),
+    [
+        (a_managed_seed(metadata={"generation": 2}), PARENT),
+        (a_managed_seed(metadata={"uid": "u2"}), PARENT),
+        (a_managed_seed(), merged(PARENT, {"controllers": {"seedCare": {"syncPeriod": "5s"}}})),
+    ],
+    ids=["a new generation, as after operation=reconcile", "another ManagedSeed of the name", "the parent's change"],
+)
+def test_what_is_deployed_follows_every_change(managed_seed: Document, parent: Document) -> None:
+    seen = Seen(managed_seed, HERE, a_seed("grown"), a_deployment())
+
+    assert isinstance(passed(seen, parent=parent).step, Deploy)
+
+
+def test_a_seed_that_is_registered_stays_so_while_its_gardenlet_is_deployed_anew() -> None:
+    condition = {"type": "SeedRegistered", "status": "True"}
+    managed_seed = a_managed_seed(metadata={"generation": 2}, status={"conditions": [condition]})
+
+    decided = passed(Seen(managed_seed, HERE, a_seed("grown"), a_deployment()))
+
+    assert [each.kind for each in decided.before] == ["ShootReconciled"]
+
+
+def test_a_shoot_with_the_gardenlet_of_another_seed_is_refused() -> None:
+    step = passed(Seen(a_managed_seed(), HERE, None, a_deployment(managed_seed="other"))).step
+
+    assert step == Refuse('A gardenlet for seed "other" is already deployed in shoot "field"')
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"controllers": {"seed": {"leaseResyncSeconds": -1}}}, "leaseResyncSeconds"),
+        ({"seedConfig": {"spec": {"settings": {"verticalPodAutoscaler": {"enabled": True}}}}}, "VPA"),
+        ({"resources": {"reserved": {"shoots": 251}}}, "reserved"),
+    ],
+)
+def test_what_cannot_be_deployed_is_refused_with_its_reason(changes: Document, problem: str) -> None:
+    decided = passed(Seen(a_managed_seed(spec={"gardenlet": {"config": changes}}), HERE))
+
+    assert isinstance(decided.step, Refuse)
+    assert problem in decided.step.problem
+    assert refused(decided.step.problem)[:3] == ("SeedRegistered", "False", "ReconcileError")
+
+
+def test_the_seed_of_a_template_is_registered_until_it_is_there_as_asked_for() -> None:
+    condition = {"type": "SeedRegistered", "status": "True"}
+    done: Document = {"status": {"observedGeneration": 1, "conditions": [condition]}}
+
+    step = passed(Seen(a_template(), HERE)).step
+
+    assert isinstance(step, Register)
+    assert step.seed["metadata"]["name"] == "grown"
+    assert isinstance(passed(Seen(a_template(**done), HERE)).step, Register)
+    assert passed(Seen(a_template(**done), HERE, a_seed("grown"))).step == Stay()
+    newer = merged(done, {"metadata": {"generation": 2}})
+    assert isinstance(passed(Seen(a_template(**newer), HERE, a_seed("grown"))).step, Register)
+
+
+# ---------------------------------------------------------------------------------------------- deletion
+
+
+def test_deletion_goes_step_by_step_with_the_seed_first() -> None:
+    managed_seed = a_managed_seed(**DELETING)
+    going = a_seed("grown", **DELETING)
+    deployed = a_deployment(has_backup_secret=True)
+    down = msgspec.structs.replace(deployed, gardenlet=None)
+
+    steps = [
+        passed(Seen(managed_seed, HERE, seed, standing, is_running)).step
+        for seed, standing, is_running in (
+            (a_seed("grown"), deployed, True),
+            (going, deployed, True),
+            (None, deployed, True),
+            (None, down, True),
+            (None, down, False),
+            (None, msgspec.structs.replace(down, has_backup_secret=False), False),
+            (None, None, False),
+        )
+    ]
+
+    assert steps == [
+        DeleteSeed(),
+        Stay(),
+        TakeDownGardenlet(),
+        Stay(),
+        RemoveBackupSecret(),
+        RemoveNamespace(),
+        Stay(),
+    ]
+
+
+def test_the_last_pass_of_a_deletion_says_that_nothing_is_left() -> None:
+    last = passed(Seen(a_managed_seed(**DELETING), HERE))
+    before = passed(Seen(a_managed_seed(**DELETING), HERE, None, a_deployment()))
+
+    assert found(last) == {"SeedRegistered": ("False", "Deleted")}
+    assert found(before) == {"SeedRegistered": ("False", "Deleting")}
+
+
+def test_a_seed_with_shoots_on_it_is_not_deleted() -> None:
+    decided = passed(Seen(a_managed_seed(**DELETING), HERE, a_seed("grown"), a_deployment(), shoots_on_it=3))
+
+    assert decided.step == Stay()
+    assert "3 shoot(s)" in decided.before[0].message
+    assert decided.again == timedelta(seconds=15)
+
+
+def test_a_going_seed_gets_the_gardenlet_back_that_alone_can_let_it_go() -> None:
+    seen = Seen(a_managed_seed(**DELETING), HERE, a_seed("grown", **DELETING))
+
+    assert isinstance(passed(seen).step, Deploy)
+    assert isinstance(passed(seen._replace(deployed=a_deployment(gardenlet=None))).step, Deploy)
+    assert passed(seen._replace(shoot=ShootSeen(is_here=True, is_reconciled=False))).step == Stay()
+    assert passed(seen._replace(managed_seed=a_template(**DELETING))).step == Stay()
+
+
+def test_a_going_seed_whose_gardenlets_certificate_has_ended_gets_a_new_one_once() -> None:
+    expiry = {"clientCertificateExpirationTimestamp": "2026-01-02T04:00:00Z"}
+    seen = Seen(a_managed_seed(**DELETING), HERE, a_seed("grown", status=expiry, **DELETING), a_deployment())
+    later = NOW + timedelta(hours=2)
+
+    assert passed(seen).step == Stay()
+    assert isinstance(passed(seen, now=later).step, Deploy)
+    assert passed(seen._replace(deployed=a_deployment(bootstrapped_at=later)), now=later).step == Stay()
+
+
+# ---------------------------------------------------------------------------------------------- when, and what is said
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_first", "jittered", "within"),
+    [
+        ({}, True, True, 0),
+        (merged(DELETING, {"metadata": {"generation": 3}}), False, True, 0),
+        ({"metadata": {"generation": 2}}, False, False, 0),
+        ({"metadata": {"generation": 2}}, False, True, 300),
+        ({"metadata": {"generation": 2}, "status": {"observedGeneration": 2}}, True, True, 300),
+        ({"metadata": {"generation": 2}, "status": {"observedGeneration": 2}}, True, False, 0),
+        ({"metadata": {"generation": 2}, "status": {"observedGeneration": 2}}, False, True, None),
+    ],
+)
+def test_news_are_looked_at_in_due_time(changes: Document, is_first: bool, jittered: bool, within: int | None) -> None:
+    settings = ManagedSeedSettings(jitter_updates=jittered)
+    delay = delay_of_news(a_managed_seed(**changes), is_first=is_first, settings=settings)
+
+    assert delay == (None if within is None else timedelta(seconds=within))
+
+
+def test_only_what_is_new_is_reported() -> None:
+    findings = passed(Seen(a_managed_seed(), HERE, a_seed("grown"), a_deployment())).before
+    patch = status_patch(a_managed_seed(), findings, NOW)
+
+    assert patch["observedGeneration"] == 1
+    assert [each["type"] for each in patch["conditions"]] == ["ShootReconciled", "SeedRegistered"]
+    assert status_patch(a_managed_seed(status=patch), findings, NOW + timedelta(hours=1)) == {}
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ({"observedGeneration": 2, "lastOperation": {"type": "Create", "state": "Succeeded"}}, True),
+        ({"observedGeneration": 2, "lastOperation": {"type": "Restore", "state": "Succeeded"}}, True),
+        ({"observedGeneration": 1, "lastOperation": {"type": "Create", "state": "Succeeded"}}, False),
+        ({"observedGeneration": 2, "lastOperation": {"type": "Reconcile", "state": "Processing"}}, False),
+        ({}, False),
+    ],
+)
+def test_a_shoot_is_reconciled_when_its_last_operation_succeeded_at_its_generation(
+    status: Document, expected: bool
+) -> None:
+    assert is_reconciled(generation=2, status=status) is expected
