@@ -50,7 +50,7 @@ def admit_use_as_seed(shoot: Document, old: Document | None, facts: Facts) -> No
     if not _is_taken_off(shoot, old) or standing is None or not follows_annotation(standing, shoot):
         return
     if guests := facts.guests.get(key.name, ()):
-        raise Forbidden(f"{FIELD}: cannot be taken off while the seed {key.name} has {len(guests)} shoots: {MOVE}")
+        raise Forbidden(f"{FIELD}: cannot be taken off while shoots are on the seed {key.name} ({len(guests)}): {MOVE}")
 
 
 def managed_seed_key(shoot: ObjectKey) -> ObjectKey:
