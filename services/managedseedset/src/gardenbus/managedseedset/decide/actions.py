@@ -23,11 +23,13 @@ class Apply(msgspec.Struct, frozen=True, kw_only=True):
     """Bring an object about, or up to a manifest.
 
     `updates` names the replica that an update of its templates is for: a refusal then stops the update, and no more.
+    `creates` names the replica that is made anew: after a refusal its ordinal may be tried again.
     """
 
     document: Document
     event: SetEvent | None = None
     updates: str = ""
+    creates: str = ""
 
 
 class Patch(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.managed_seed_sets import ordinal_of, replica_name
 from gardenbus.managedseedset.decide.actions import Action, Apply, Decision, Delete, DrainUnknown, MarkSeed, SetEvent
 from gardenbus.managedseedset.decide.memory import Record, records_of, refreshed, written
-from gardenbus.managedseedset.decide.refusals import instant, refusal_of
+from gardenbus.managedseedset.decide.refusals import REFUSED, instant, refusal_of
 from gardenbus.managedseedset.decide.replicas import Replica, Stage, is_deleting
 from gardenbus.managedseedset.decide.revisions import Revisions, name_of, plan_revisions
 from gardenbus.managedseedset.decide.shrinking import Drain, Shrinking, shrink, told, uncordon
@@ -83,6 +83,10 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     drains: Mapping[str, Drain] = {}
     now: datetime
 
+    def with_drain(self, seed: str, drain: Drain) -> "World":
+        """The same, with what is known of draining a seed."""
+        return msgspec.structs.replace(self, drains={**self.drains, seed: drain})
+
 
 def decide(world: World, settings: ActuatorSettings = ActuatorSettings()) -> Decision | DrainUnknown:  # noqa: B008
     """Look at a set once; `DrainUnknown` asks for more to be read first. `replicas` in the order of their ordinals."""
@@ -124,6 +128,7 @@ class _Look:
         self.updating = self._updating()
         self.telling = Telling(self.set, world.now)
         self.created: str | None = None
+        self.refused = ""
         self.absent: list[ObjectKey] = []
         self.after = settings.sync_period
 
@@ -190,12 +195,14 @@ class _Look:
             return None
         namespace = str(section(self.set, "metadata").get("namespace"))
         is_taken = name in self.world.taken
-        since = instant(self.pending.get("since"))
+        since = None if self.pending.get(REFUSED) else instant(self.pending.get("since"))
         if not is_taken and self.pending.get("reason") == SHOOT_RECONCILING and since is not None and self.surplus < 0:
             left = self.settings.intent_lifetime - (self.world.now - since)
             if timedelta() < left <= self.settings.intent_lifetime:
                 status = section(self.set, "status")
                 return Decision(status=status, after_seconds=max(left.total_seconds(), 1.0))
+        if self.pending.get(REFUSED) and not is_taken:
+            self.refused = name
         if not is_taken:
             self.absent.append(ObjectKey("shoot", namespace, name))
         return None
@@ -242,6 +249,8 @@ class _Look:
 
     def _grown(self) -> Step:
         number = max([self.next_number, *(replica.ordinal + 1 for replica in self.replicas)])
+        if self.refused and ordinal_of(self.refused) == number - 1:  # it never came about
+            number -= 1
         while replica_name(self.set, number) in self.world.taken:
             number += 1
         name = replica_name(self.set, number)
@@ -249,7 +258,7 @@ class _Look:
         event = SetEvent("CreatingShoot", f"Creating shoot {name}")
         self.created = name
         self.next_number = number + 1
-        action = Apply(document=self.making.shoot(name, old), event=event)
+        action = Apply(document=self.making.shoot(name, old), event=event, creates=name)
         return Step(name=name, reason=SHOOT_RECONCILING, actions=(action,))
 
     def _maintained(self) -> Step | None:
@@ -291,7 +300,7 @@ class _Look:
         wanted: Document = {"name": step.name, "reason": step.reason}
         if step.retries is not None:
             wanted["retries"] = step.retries
-        if all(self.pending.get(field) == wanted.get(field) for field in ("name", "reason", "retries")):
+        if all(self.pending.get(field) == wanted.get(field) for field in ("name", "reason", "retries", REFUSED)):
             return self.pending, ()
         events = (step.event,) if step.event is not None else ()
         return {**wanted, "since": timestamp(self.world.now)}, events

@@ -10,6 +10,7 @@ from gardenbus.common.resources.conditions import FALSE, build_condition, condit
 from gardenbus.common.resources.document import Document, section
 from gardenbus.managedseedset.decide.updating import PROGRESSING, UPDATE_FAILED
 
+REFUSED = "refused"
 _REFUSED_AT = "observedGeneration"
 
 
@@ -23,6 +24,13 @@ def with_refusal(managed_seed_set: Document, replica: str, message: str, now: da
     status = {name: value for name, value in section(managed_seed_set, "status").items() if name != "pendingReplica"}
     status["conditions"] = merge_conditions(conditions_of(managed_seed_set), new)
     return {**managed_seed_set, "status": status}
+
+
+def with_creation_refused(managed_seed_set: Document, replica: str, message: str) -> Document:
+    """The set with its refused replica noted: it never came about, so its ordinal is not used up."""
+    status = section(managed_seed_set, "status")
+    pending = {**section(status, "pendingReplica"), "name": replica, REFUSED: message}
+    return {**managed_seed_set, "status": {**status, "pendingReplica": pending}}
 
 
 def refusal_of(managed_seed_set: Document, now: datetime, tried_again_after: timedelta) -> str:

@@ -180,7 +180,7 @@ def _removal(replica: Replica) -> Step:
 
 def _drained(replica: Replica, drain: Drain, how: Shrinking) -> Step:
     """A few shoots at once: those that move count until they have arrived."""
-    actions: list[Action] = [] if replica.cordon or not replica.is_visible else [cordon(replica.name, how.owner)]
+    actions: list[Action] = [cordon(replica.name, how.owner)] if replica.is_visible else []
     for move in drain.moves[: max(how.at_once - drain.under_way, 0)]:
         message = f"Moving shoot {move.shoot.namespace}/{move.shoot.name} from seed {replica.name} to {move.target}"
         actions.append(Bind(shoot=move.shoot, seed=move.target, event=SetEvent("MovingShoot", message)))
