@@ -38,6 +38,7 @@ gardenClientConnection: {qps: 100, burst: 130}
 controllers:
   bastion: {maxLifetime: 24h, whatever: 1}
   seed: {concurrentSyncs: 7, syncPeriod: 2s}
+  shootMigration: {concurrentSyncs: 3}
   managedSeedSet: {syncPeriod: 30m}
 leaderElection: {leaderElect: true}
 logLevel: debug
@@ -46,6 +47,7 @@ server: {healthProbes: {port: 2718}}
 """
     )
     assert configuration.concurrent_syncs == 7
+    assert configuration.concurrent_migrations == 3
     assert configuration.sync_period == seconds(2)
     assert (configuration.log_level, configuration.log_format) == ("debug", "text")
     assert set(configuration.ignored) == {
@@ -67,6 +69,7 @@ nonsense: 1
 logLevel: loud
 controllers:
   seeds: {}
+  shootMigration: {concurrentSyncs: 0, syncPeriod: 5s}
   seed: {syncPeriod: 10, monitorPeriod: soon, shootMonitorPeriod: 0s, concurrentSyncs: true, monitorperiod: 1s}
 """
         )
@@ -75,6 +78,8 @@ controllers:
         "nonsense",
         "logLevel",
         "controllers.seeds",
+        "controllers.shootMigration.concurrentSyncs",
+        "controllers.shootMigration.syncPeriod",
         "controllers.seed.syncPeriod",
         "controllers.seed.monitorPeriod",
         "controllers.seed.shootMonitorPeriod",

@@ -1,19 +1,23 @@
-"""Puts lifecycle together: an informer on Seeds, the watch on their Leases, and the reconciler that judges both."""
+"""Puts lifecycle together: who judges Seeds by their Leases, and who accompanies shoots from seed to seed."""
 
 import structlog
 
 from gardenbus.common.adapters.jetstream_streams import StreamSettings
 from gardenbus.common.errors import Transient
+from gardenbus.common.machinery.controller import Controller, ControllerSettings, WorkRequest
 from gardenbus.common.machinery.informer import Informer
-from gardenbus.common.ports.bus import Bus
+from gardenbus.common.machinery.nudges import Nudges
+from gardenbus.common.machinery.timers import Timers
+from gardenbus.common.ports.bus import Bus, Message
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.ports.store import Store
-from gardenbus.common.resources.keys import Subjects
+from gardenbus.common.ports.store import EventRecord, Store
+from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.lifecycle.decide.outage import is_deaf
 from gardenbus.lifecycle.reconcilers.alarm import Alarm
 from gardenbus.lifecycle.reconcilers.leases import LeaseWatch
+from gardenbus.lifecycle.reconcilers.migrations import CONTROLLER, MigrationReconciler
 from gardenbus.lifecycle.reconcilers.seeds import REPORTER, SeedReconciler
 from gardenbus.lifecycle.settings import LifecycleSettings
 
@@ -41,6 +45,7 @@ async def start_lifecycle(
     seeds = SeedReconciler(store, leases, clock, configuration)
     informer = Informer(store, bus, subjects, KINDS)
     informer.subscribe(seeds.watch)
+    await _start_migrations(context, informer, store=store, bus=bus, subjects=subjects)
     await informer.start()
     context.stack.push_async_callback(informer.stop)
 
@@ -61,6 +66,44 @@ async def start_lifecycle(
     health.add_readiness("leases", lambda: None if leases.caught_up.is_set() else "the Leases are not known yet")
     health.add_readiness("canary", lambda: _hears(leases, clock, configuration.monitor_period.total_seconds()))
     return seeds
+
+
+async def _start_migrations(
+    context: ServiceContext[LifecycleSettings], informer: Informer, *, store: Store, bus: Bus, subjects: Subjects
+) -> None:
+    nudges = Nudges(bus, subjects, CONTROLLER)
+    migrations = MigrationReconciler(store, context.clock, nudges.nudge)
+    informer.subscribe(migrations.watch)
+
+    async def rejected(request: WorkRequest, reason: str) -> None:
+        headers = {Header.REASON: reason, Header.SUBJECT: request.subject}
+        await bus.publish(Message(subjects.rejected, headers=headers))
+        shoot = await store.get(ObjectKey("shoot", request.namespace, request.name))
+        if shoot is not None:
+            message = f"The migration is not looked after: {reason}"
+            await store.record_event(
+                EventRecord(
+                    about=shoot.key,
+                    uid=shoot.uid,
+                    type="Warning",
+                    reason="MigrationRejected",
+                    message=message,
+                    reporter=REPORTER,
+                )
+            )
+
+    controller = Controller(
+        CONTROLLER,
+        await bus.work_queue(subjects.stream("QUEUES"), CONTROLLER, subjects.queue_of(CONTROLLER)),
+        migrations.reconcile,
+        timers=Timers(bus, subjects),
+        clock=context.clock,
+        rejected=rejected,
+        settings=ControllerSettings(workers=context.settings.configuration.concurrent_migrations),
+    )
+    context.spawn("nudges", nudges.run())
+    context.spawn(CONTROLLER, controller.run())
+    context.on_stop(CONTROLLER, controller.stop)
 
 
 async def _compare_for_ever(leases: LeaseWatch, seeds: SeedReconciler, alarm: Alarm, period_seconds: float) -> None:

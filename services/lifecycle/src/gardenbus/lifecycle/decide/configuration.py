@@ -1,6 +1,7 @@
-"""The configuration file: Gardener's `ControllerManagerConfiguration`, of which `controllers.seed` has an effect.
+"""The configuration file: Gardener's `ControllerManagerConfiguration`.
 
-A name that Gardener's schema lacks is refused where this module reads (the top, `controllers` and `controllers.seed`);
+Of it `controllers.seed` and `controllers.shootMigration` have an effect. A name that Gardener's schema lacks is refused
+where this module reads (the top, `controllers`, and these two);
 what belongs to other controllers is accepted unread and listed in `ignored`.
 Source: `pkg/apis/config/controllermanager/v1alpha1/{types,defaults}.go` of Gardener.
 """
@@ -46,7 +47,6 @@ _OTHER_CONTROLLERS = frozenset(
         "shootConditions",
         "shootHibernation",
         "shootMaintenance",
-        "shootMigration",
         "shootQuota",
         "shootReference",
         "shootRetry",
@@ -70,6 +70,9 @@ class LifecycleConfiguration(msgspec.Struct, frozen=True, kw_only=True):
 
     concurrent_syncs: int = 5
     """How many silent seeds are worked on at once."""
+
+    concurrent_migrations: int = 5
+    """How many shoots on their way to another seed are looked at at once (controllers.shootMigration)."""
 
     log_level: str | None = None
     log_format: str | None = None
@@ -107,10 +110,12 @@ class _Reading:
         self._exactly("kind", KIND)
         self._names(self.top, "", {"apiVersion", "kind", "controllers", "logLevel", "logFormat"}, _HAS_NO_EFFECT_AT_TOP)
         controllers = self._mapping(self.top, "controllers", "controllers")
-        self._names(controllers, "controllers.", {"seed"}, _OTHER_CONTROLLERS)
+        self._names(controllers, "controllers.", {"seed", "shootMigration"}, _OTHER_CONTROLLERS)
         seed = self._mapping(controllers, "seed", "controllers.seed")
         known = {"syncPeriod", "monitorPeriod", "shootMonitorPeriod", "concurrentSyncs"}
         self._names(seed, "controllers.seed.", known, frozenset())
+        migration = self._mapping(controllers, "shootMigration", "controllers.shootMigration")
+        self._names(migration, "controllers.shootMigration.", {"concurrentSyncs"}, frozenset())
         default = LifecycleConfiguration()
         monitor_period = self._duration(seed, "monitorPeriod", default.monitor_period)
         return LifecycleConfiguration(
@@ -119,7 +124,10 @@ class _Reading:
             shoot_monitor_period=self._duration(
                 seed, "shootMonitorPeriod", MONITOR_PERIODS_UNTIL_SHOOTS * monitor_period
             ),
-            concurrent_syncs=self._count(seed, "concurrentSyncs", default.concurrent_syncs),
+            concurrent_syncs=self._count(seed, "seed.concurrentSyncs", default.concurrent_syncs),
+            concurrent_migrations=self._count(
+                migration, "shootMigration.concurrentSyncs", default.concurrent_migrations
+            ),
             log_level=self._one_of("logLevel", LOG_LEVELS),
             log_format=self._one_of("logFormat", LOG_FORMATS),
             ignored=tuple(self.ignored),
@@ -156,12 +164,12 @@ class _Reading:
             return default
         return duration
 
-    def _count(self, seed: Mapping[str, Any], name: str, default: int) -> int:
-        value = seed.get(name)
+    def _count(self, fields: Mapping[str, Any], path: str, default: int) -> int:
+        value = fields.get(path.rpartition(".")[2])
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-            self.problems.append(f"controllers.seed.{name}: must be a whole number above 0, is {value!r}")
+            self.problems.append(f"controllers.{path}: must be a whole number above 0, is {value!r}")
             return default
         return value
 
