@@ -11,7 +11,7 @@
 import random
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Protocol, assert_never
+from typing import NamedTuple, Protocol, assert_never
 from uuid import uuid4
 
 import msgspec
@@ -29,6 +29,7 @@ from gardenbus.gardenlet.decide.child import Deployed, is_bootstrapped
 from gardenbus.gardenlet.decide.configuration import GardenletConfiguration
 from gardenbus.gardenlet.decide.lease import StandBy, judge_lease
 from gardenbus.gardenlet.decide.managed_seeds import (
+    DELETED,
     DeleteSeed,
     Deploy,
     Finding,
@@ -48,6 +49,7 @@ from gardenbus.gardenlet.decide.managed_seeds import (
     status_patch,
 )
 from gardenbus.gardenlet.decide.record import ShootRecord
+from gardenbus.gardenlet.decide.status import without_times
 from gardenbus.gardenlet.reconcilers.heartbeat import LEASES, lease_seen
 from gardenbus.gardenlet.reconcilers.reports import Reporter
 from gardenbus.gardenlet.reconcilers.told import MANAGED_SEED, Gone, Told
@@ -86,6 +88,14 @@ class Elsewhere:
         return 0
 
 
+class _Saying(NamedTuple):
+    """A status patch as it was reported: of which object, what (without the times in it), and when."""
+
+    uid: str
+    patch: Document
+    at: float
+
+
 class ManagedSeedReconciler:
     """See the module. `is_active`: whether this gardenlet may act; `record_of`: what is kept of a shoot."""
 
@@ -119,6 +129,7 @@ class ManagedSeedReconciler:
         self._shoots: dict[ShootName, ShootSeen | None] = {}
         self._attempts: dict[ShootName, int] = {}
         self._said: dict[ShootName, Finding] = {}
+        self._reported: dict[ShootName, _Saying] = {}
 
     # ------------------------------------------------------------------------------------------ when to look
 
@@ -128,6 +139,7 @@ class ManagedSeedReconciler:
         self._shoots.clear()
         self._attempts.clear()
         self._said.clear()
+        self._reported.clear()
 
     def delay_of_news(self, name: ShootName) -> float | None:
         """Seconds after which to look at a ManagedSeed that something was told of; None: not for this."""
@@ -186,6 +198,8 @@ class ManagedSeedReconciler:
             _log.info("gardenlet.removed", seed=self._seed_name, managed_seed=key.name, reason="it left")
         await self._reporter.gone(key, tombstone=tombstone.sequence)
         self._told.forget_object(key, tombstone)
+        for memory in (self._said, self._reported, self._attempts):
+            memory.pop((key.namespace, key.name), None)
         self._heard.discard((key.namespace, key.name))
         return None
 
@@ -319,10 +333,15 @@ class ManagedSeedReconciler:
         self._children.save(msgspec.structs.replace(deployed, **gone))
 
     def _report(self, name: ShootName, document: Document, findings: tuple[Finding, ...]) -> bool:
-        """Report what is not as found; answers whether anything was."""
+        """Report what is not as found, once, and again when it has no effect; answers whether anything was."""
         patch = status_patch(document, findings, self._clock.now())
-        if patch:
-            self._reporter.status(ObjectKey(MANAGED_SEED, *name), str(document["metadata"].get("uid") or ""), patch)
+        uid, now = str(document["metadata"].get("uid") or ""), self._clock.monotonic()
+        said = self._reported.get(name)
+        saying = _Saying(uid, without_times(patch), now)
+        is_repeated = said is not None and said[:2] == saying[:2] and now - said.at < REPEAT_SECONDS - 1
+        if patch and not is_repeated:
+            self._reported[name] = saying
+            self._reporter.status(ObjectKey(MANAGED_SEED, *name), uid, patch)
         return bool(patch)
 
     async def _tell(self, name: ShootName, document: Document, findings: tuple[Finding, ...]) -> None:
@@ -330,7 +349,8 @@ class ManagedSeedReconciler:
         if not findings or self._said.get(name) == findings[-1]:
             return
         found = self._said[name] = findings[-1]
-        if not status_patch(document, (found,), self._clock.now()).get("conditions"):
+        is_news = "conditions" in status_patch(document, (found,), self._clock.now())
+        if not is_news or found.reason == DELETED:  # nothing is left then that an Event could be about
             return
         kind = "Warning" if found.reason == refused("").reason else "Normal"
         uid = str(document["metadata"].get("uid") or "")
