@@ -273,3 +273,20 @@ async def test_a_shoot_that_nobody_runs_is_not_restored(standing: Apiserver) -> 
     assert "no seed yet" in (await standing.refusal("bind", fresh))["message"]
     await standing.ask("bind", fresh | {"force": False})
     assert "without force" in (await standing.refusal("bind", fresh | {"seed": "here"}))["message"]
+
+
+async def test_an_older_shoot_state_does_not_come_over_a_newer_one(standing: Apiserver) -> None:
+    uid = (await standing.now(APOLLO)).uid
+    owner = {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "name": "apollo", "uid": uid}
+    for generation in ("2", "1", "3"):
+        state = a_shoot_state(f"of-{generation}")
+        state["metadata"] |= {
+            "annotations": {"shootstate.gardenbus.io/generation": generation},
+            "ownerReferences": [owner],
+        }
+        await standing.report("here", STATE, state, verb="apply")
+        await standing.until_taken()
+        kept = (await standing.now(STATE)).document()["spec"]["gardener"][0]["name"]
+        assert kept == ("of-2" if generation == "1" else f"of-{generation}")
+    assert await standing.rejected() == []
+    await standing.ask("bind", bind_to("there", force=True))

@@ -224,49 +224,6 @@ async def test_many_reports_on_one_object_are_few_writes(placed: Apiserver) -> N
     assert (await placed.now(APOLLO)).version - before < 100
 
 
-async def with_managed_seed(placed: Apiserver) -> ObjectKey:
-    """A ManagedSeed whose shoot stands on aws-eu1."""
-    child = ObjectKey("managedseed", "garden", "child")
-    await placed.ask("apply", a_project("garden", "garden"))
-    await placed.ask(
-        "apply", a_shoot("child", "garden", spec={"seedName": "aws-eu1", "dns": {"domain": "child.example"}})
-    )
-    managed_seed = {
-        "apiVersion": "seedmanagement.gardener.cloud/v1alpha1",
-        "kind": "ManagedSeed",
-        "metadata": {"name": "child", "namespace": "garden", "finalizers": ["gardener"]},
-        "spec": {"shoot": {"name": "child"}, "gardenlet": {}},
-    }
-    await placed.ask("apply", managed_seed)
-    return child
-
-
-async def test_the_gardenlet_that_hosts_a_managed_seed_reports_on_it(placed: Apiserver) -> None:
-    child = await with_managed_seed(placed)
-    condition = a_condition("SeedRegistered")
-    await placed.report("aws-eu1", child, {"status": {"conditions": [condition]}})
-    await placed.report("other", child, {"status": {"conditions": [a_condition("SeedRegistered", "False")]}})
-
-    assert "not of seed other" in await placed.reason()
-    assert (await status_of(placed, child))["conditions"] == [condition]
-
-
-async def test_the_seed_of_a_deleted_managed_seed_may_be_deleted_by_its_host_alone(placed: Apiserver) -> None:
-    child, seed = await with_managed_seed(placed), ObjectKey("seed", "", "child")
-    await placed.ask("apply", a_seed("child", ready=False))
-    await placed.report("aws-eu1", seed, b"", verb="delete")
-    assert "being deleted" in await placed.reason()
-    await placed.ask("delete.managedseed.garden.child")
-    await placed.report("other", seed, b"", verb="delete")
-    await placed.until_taken()
-    assert await placed.kit.store.get(seed) is not None
-    await placed.report("aws-eu1", seed, b"", verb="delete")
-    await placed.until_taken()
-
-    assert await placed.kit.store.get(seed) is None
-    assert (await placed.now(child)).is_deleting
-
-
 async def test_a_shoot_state_is_kept_by_the_seed_of_its_shoot(placed: Apiserver) -> None:
     key = ObjectKey("shootstate", "garden-dev", "apollo")
     state: Any = {

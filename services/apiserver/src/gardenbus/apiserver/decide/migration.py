@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.resources.document import Document, section
+from gardenbus.common.resources.migrating import state_owners
 from gardenbus.common.resources.shoot_status import with_status_label
 
 Course = Literal["unchanged", "back", "move", "restore"]
@@ -95,9 +96,8 @@ def admit_state(shoot: Document, state: Document | None) -> None:
     if state is None:
         raise Forbidden(f"shootstate {name} is not there: nothing could be restored from it")
     born, saved = (str(section(one, "metadata").get("creationTimestamp") or "") for one in (shoot, state))
-    owners: Any = section(state, "metadata").get("ownerReferences") or []
-    uids = {owner.get("uid") for owner in owners if owner.get("kind") == "Shoot"}
-    if saved < born or (uids and section(shoot, "metadata").get("uid") not in uids):
+    owners = state_owners(state)
+    if saved < born or (owners and section(shoot, "metadata").get("uid") not in owners):
         raise Forbidden(f"shootstate {name} was saved of another shoot of that name")
 
 

@@ -233,6 +233,8 @@ def _binding_refusal(outcome: BindOutcome, shoot: ObjectKey, seed: ObjectKey) ->
             return Forbidden(f"{shoot} is being deleted")
         case "seed-gone":
             return Forbidden(f"{seed} is being deleted or marked for removal")
+        case "circular":
+            return Forbidden(f"{seed} is hosted by {shoot}, directly or through further ManagedSeeds")
         case "full":
             return Forbidden(f"{seed} already has the maximum number of shoots scheduled on it")
         case _:

@@ -11,7 +11,6 @@ from gardenbus.apiserver.reconcilers.report_messages import Report
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.resources.document import Document, StoredObject, section
 from gardenbus.common.resources.keys import GARDEN_NAMESPACE, ObjectKey
-from gardenbus.common.resources.migrating import is_older_state
 
 
 def own_seed(report: Report) -> ObjectKey:
@@ -98,7 +97,4 @@ async def _shoot_of_state(report: Report, reads: Reads) -> Condition:
     shoot = await reads.get(ObjectKey("shoot", report.key.namespace, report.key.name))
     if shoot is None or not report_rules.is_responsible(shoot.document(), report.seed):
         raise Forbidden(f"{report.key}: its shoot is not on seed {report.seed}")
-    stored = await reads.get(report.key)
-    if stored is not None and is_older_state(report.body, stored.document()):
-        raise Forbidden(f"{report.key} was saved at an older generation than the one that is stored")
     return Condition(shoot.key, shoot.version)

@@ -133,6 +133,12 @@ def without_mark(seed: Document) -> Document:
     return {**seed, "metadata": {**metadata, "annotations": others}}
 
 
+def based_on(manifest: Document, stored: StoredObject) -> Document:
+    """A manifest that counts only as long as the object is as it was read."""
+    metadata = {**section(manifest, "metadata"), "resourceVersion": str(stored.version)}
+    return {**manifest, "metadata": metadata}
+
+
 def reported_status(body: Document) -> Document:
     """The status in a report's body. Raises BadRequest."""
     status: Any = body.get("status")

@@ -31,6 +31,7 @@ from gardenbus.common.ports.bus import Bus, Work, WorkQueue
 from gardenbus.common.ports.store import EventRecord, Store
 from gardenbus.common.resources.document import Document, StoredObject, section
 from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
+from gardenbus.common.resources.migrating import is_older_state
 from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
 from gardenbus.common.resources.shoot_status import with_status_label
 
@@ -147,24 +148,35 @@ class Reports:
         key = reports[0].key
         for _ in range(ATTEMPTS):
             stored = await reads.get(key)
-            document = stored.document() if stored is not None else None
-            fences = stored.report_fences if stored is not None else b""
-            refused: list[Refused] = []
-            for report in reports:
-                try:
-                    document, fences = await self._merge(report, stored, document, fences, reads)
-                except Terminal as error:
-                    if not self._was_taken(report, stored):
-                        refused.append(Refused(report.work, error, key))
+            document, fences, refused = await self._merge_all(reports, stored, reads)
             if stored is None or document is None or fences == stored.report_fences:
                 return refused
             try:
                 reads.note(key, await self._write(stored, document, fences))
             except (Conflict, NotFound):
                 reads.forget(key)
+            except Forbidden as error:  # the store speaks against what one of them says
+                if len(reports) == 1:
+                    return [Refused(reports[0].work, error, key)]
+                return [refusal for report in reports for refusal in await self._take_statuses([report], reads)]
             else:
                 return refused
         raise Unavailable(f"{key} is changed by others all the time")
+
+    async def _merge_all(
+        self, reports: Sequence[Report], stored: StoredObject | None, reads: Reads
+    ) -> tuple[Document | None, bytes, list[Refused]]:
+        """The object and its fences after all these reports, and which of them are refused."""
+        document = stored.document() if stored is not None else None
+        fences = stored.report_fences if stored is not None else b""
+        refused: list[Refused] = []
+        for report in reports:
+            try:
+                document, fences = await self._merge(report, stored, document, fences, reads)
+            except Terminal as error:
+                if not self._was_taken(report, stored):
+                    refused.append(Refused(report.work, error, report.key))
+        return document, fences, refused
 
     def _was_taken(self, report: Report, stored: StoredObject | None) -> bool:
         """Whether a report that is refused comes again, and is what removed the object or handed it over."""
@@ -238,22 +250,29 @@ class Reports:
         """Store the manifest of a Seed or a ShootState, as long as what allows it holds."""
         for _ in range(ATTEMPTS):
             condition = await admit_applied(report, reads)
-            if report.key == own_seed(report) and report.work.deliveries > 1 and await reads.get(report.key) is None:
+            stored = await reads.get(report.key)
+            if report.key == own_seed(report) and report.work.deliveries > 1 and stored is None:
                 _log.info("registration.dropped", seed=report.seed)  # it may have been taken, and the Seed removed
                 return  # since; a gardenlet that waits for its Seed registers it again
+            manifest = report_rules.without_mark(report.body)
+            if report.key.kind == "shootstate" and stored is not None:
+                if is_older_state(manifest, stored.document()):
+                    _log.info("state.dropped", object=str(report.key), seed=report.seed)  # a newer one came first
+                    return
+                manifest = report_rules.based_on(manifest, stored)
             try:
                 await self._writer.apply(
-                    report_rules.without_mark(report.body),
+                    manifest,
                     reads,
                     user=GARDENLET_USER + report.seed,
                     condition=condition,
                     kept_annotations=(MARKED_FOR_REMOVAL,),
                 )
             except StaleVersion:
-                if condition is None:
-                    raise
-                reads.forget(condition.key)
-                if await admit_applied(report, reads) == condition:
+                reads.forget(report.key)
+                if condition is not None:
+                    reads.forget(condition.key)
+                if await admit_applied(report, reads) == condition and await reads.get(report.key) == stored:
                     raise  # it is the manifest that is stale
             else:
                 return
