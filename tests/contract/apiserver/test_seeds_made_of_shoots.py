@@ -37,7 +37,8 @@ async def test_a_managed_seed_and_its_shoot_hold_each_other(apiserver: Apiserver
     made = await apiserver.ask("apply", a_managed_seed("child"))
     assert "ingress.child.example.org" in str(made)
     error = await apiserver.refusal("apply", a_managed_seed("twin", "child"))
-    assert error["reason"] == "Forbidden"
+    assert error["details"][0]["field"] == "spec.shoot.name"
+    assert "ManagedSeed child stands on" in error["message"]
     error = await apiserver.refusal("patch.shoot.garden.child", ADDON)
     assert error["details"][0]["field"] == "spec.addons.nginxIngress.enabled"
     await apiserver.ask("delete." + MANAGED_SEED)

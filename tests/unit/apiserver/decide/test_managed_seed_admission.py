@@ -140,6 +140,11 @@ class TestManagedSeed:
             admitted(a_gardenlet(), there)
         admitted(a_gardenlet(), there, a_gardenlet())
 
+    def test_one_managed_seed_is_all_that_a_shoot_bears(self) -> None:
+        twin = a_managed_seed(metadata={"name": "twin"})
+        facts = Facts(objects={SHOOT: a_child()}, standing={SHOOT: a_managed_seed()})
+        assert "ManagedSeed child stands on shoot garden/child already" in problems_of(twin, facts)["spec.shoot.name"]
+
     def test_only_a_new_spec_is_decided(self) -> None:
         old = admitted(a_managed_seed(), facts_with(a_child()))
         labelled = merged(old, {"metadata": {"labels": {"a": "b"}}})
@@ -157,6 +162,7 @@ class TestManagedSeed:
             ObjectQuery(SHOOT),
             HostQuery(SHOOT),
             ObjectQuery(GARDENLET),
+            StandingQuery(SHOOT),
         ]
         wider = a_managed_seed({"taints": [{"key": "a"}]})
         assert list(facts_needed(wider, a_managed_seed())) == [ObjectQuery(SHOOT), HostQuery(SHOOT)]

@@ -24,6 +24,13 @@ VERSION_LEAP = 1_000_000
 EVENT_SECONDS = 600
 """How long the same Event raises a count instead of being new."""
 
+_CLAIMED = {
+    "namespace": ("spec.namespace: ", "namespace"),
+    "managedseed-shoot": ("spec.shoot.name: ", "shoot"),
+    "seedautoscaler-target": ("spec.scaleTargetRef.name: ", "managedseedset"),
+}
+"""The field in which a claim is made, and what is claimed there."""
+
 _REFUSALS = {
     "seed-gone": "the seed is not there, is being deleted, or is marked for removal",
     "seed-changed": "the seed changed meanwhile",
@@ -92,7 +99,9 @@ def has_moved_on(key: ObjectKey, version: int) -> Conflict:
 
 def claim_is_taken(claim: str, holder: ObjectKey) -> Forbidden:
     """Somebody else has what only one object may have."""
-    return Forbidden(f"{claim.replace('/', ' ', 1)} belongs to {holder} already")
+    what, _, name = claim.partition("/")
+    field, described = _CLAIMED.get(what, ("", what))
+    return Forbidden(f"{field}{described} {name} belongs to {holder} already: name another one, or delete that first")
 
 
 def seed_refuses(key: ObjectKey, refusal: str) -> Forbidden:

@@ -159,7 +159,8 @@ def delete_guards(stored: Document) -> Sequence[Guard]:
     key = ObjectKey(kind.lower(), namespace, name)
     match kind:
         case "Seed" | "ManagedSeed":
-            return (Guard("usage", name, f"{key}: shoots are scheduled on the seed"),)
+            message = f"{key}: shoots are scheduled on the seed: move them first, with gardenbus drain {name}"
+            return (Guard("usage", name, message),)
         case "Project":
             owned = ObjectKey("namespace", "", Project.from_document(stored).namespace)
             return (Guard("references", owned.stored, f"{key}: there are shoots in its namespace {owned.name}"),)

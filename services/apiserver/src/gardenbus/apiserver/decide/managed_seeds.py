@@ -7,7 +7,7 @@ name, ResourceReferenceManager.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gardenbus.apiserver.decide.facts import FactQuery, Facts, HostQuery, ObjectQuery
+from gardenbus.apiserver.decide.facts import FactQuery, Facts, HostQuery, ObjectQuery, StandingQuery
 from gardenbus.apiserver.decide.used_seeds import guests_needed, losses_of_guests, zones_of
 from gardenbus.common.errors import FieldProblem, Forbidden, InvalidResource
 from gardenbus.common.ports.store import Guard
@@ -32,7 +32,7 @@ def facts_of_managed_seed(managed_seed: Document, old: Document | None) -> Seque
     queries: list[FactQuery] = [ObjectQuery(shoot), HostQuery(shoot)]
     name = _name(managed_seed)
     if old is None:
-        return [*queries, ObjectQuery(namesake(managed_seed))]
+        return [*queries, ObjectQuery(namesake(managed_seed)), StandingQuery(shoot)]
     return [*queries, *guests_needed(name, _seed_spec(managed_seed), _seed_spec(old))]
 
 
@@ -61,6 +61,10 @@ def admit_managed_seed(
         raise Forbidden(f"metadata.name: {other} is there, and both would be the seed {other.name}: take another name")
     shoot = facts.objects.get(key)
     problems = [*_shoot_problems(key, shoot, old, is_domain_needed=is_domain_needed)]
+    standing = _name(facts.standing.get(key, {}))
+    if old is None and standing not in ("", _name(managed_seed)):
+        message = f"the ManagedSeed {standing} stands on {key} already, and one is all it bears: name another shoot"
+        problems.append(FieldProblem("spec.shoot.name", message))
     if shoot is not None:
         problems += _template_problems(managed_seed, old, shoot)
     if old is not None:
