@@ -5,7 +5,7 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenbus.apiserver.reconcilers.report_fences import take_report
+from gardenbus.apiserver.reconcilers.report_fences import has_set, take_report
 
 Report = dict[str, Any]
 
@@ -119,3 +119,15 @@ def test_in_order_it_is_a_merge_patch(taken: list[Report]) -> None:
         expected = merged_in_order(expected, report)
 
     assert take_all(list(enumerate(taken, start=1))) == expected
+
+
+def test_a_report_is_known_by_what_it_has_set() -> None:
+    _, fences, _ = take_report({}, b"", report={"seedName": "b", "progress": 1}, incarnation=1, sequence=5)
+    _, fences, _ = take_report({}, fences, report={"progress": 2}, incarnation=1, sequence=6)
+
+    assert has_set(fences, "seedName", incarnation=1, sequence=5)
+    assert not has_set(fences, "seedName", incarnation=1, sequence=6)
+    assert not has_set(fences, "seedName", incarnation=2, sequence=5)
+    assert not has_set(fences, "progress", incarnation=1, sequence=5)
+    assert not has_set(fences, "other", incarnation=1, sequence=5)
+    assert not has_set(b"", "seedName", incarnation=1, sequence=5)
