@@ -1,0 +1,234 @@
+"""What holds for every set of seeds, every autoscaler and every history."""
+
+import itertools
+from datetime import timedelta
+from fractions import Fraction
+from math import ceil
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gardenbus.autoscaler.decide.autoscaling import Decision, decide
+from gardenbus.autoscaler.decide.landscape import Replica, SetOfSeeds
+from gardenbus.autoscaler.decide.need import holding_of, need_of
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.seed_autoscalers import SeedAutoscalerSpec
+from tests.support.autoscaling import START, Hand, a_metric, a_set, a_spec
+
+TOLERANCE = Fraction(1, 10)
+sizes = st.integers(1, 40).map(Fraction) | st.sampled_from([Fraction(3, 2), Fraction(250)])
+metrics = st.lists(
+    st.builds(a_metric, utilization=st.integers(1, 100))
+    | st.builds(a_metric, amount=st.sampled_from(["1", "7", "500m"])),
+    min_size=1,
+    max_size=2,
+)
+policies = st.lists(
+    st.fixed_dictionaries(
+        {
+            "type": st.sampled_from(["Pods", "Replicas", "Percent"]),
+            "value": st.integers(1, 100),
+            "periodSeconds": st.integers(1, 1800),
+        }
+    ),
+    max_size=2,
+)
+rules = st.fixed_dictionaries(
+    {
+        "stabilizationWindowSeconds": st.sampled_from([0, 15, 60, 300, 3600]),
+        "selectPolicy": st.sampled_from(["Max", "Min"]),
+        "policies": policies,
+    }
+)
+behaviors = st.fixed_dictionaries({}, optional={"scaleUp": rules, "scaleDown": rules})
+
+
+@st.composite
+def specs(draw: st.DrawFn, behavior: st.SearchStrategy[Document] = behaviors) -> SeedAutoscalerSpec:
+    least = draw(st.integers(0, 6))
+    most = draw(st.integers(max(least, 1), 30))
+    return a_spec(minReplicas=least, maxReplicas=most, metrics=draw(metrics), behavior=draw(behavior))
+
+
+@st.composite
+def replicas(draw: st.DrawFn) -> Replica:
+    return Replica(
+        name=draw(st.sampled_from("abc")),
+        is_built=draw(st.booleans()),
+        is_leaving=draw(st.integers(0, 5)) == 0,
+        allocatable=draw(st.none() | sizes.map(lambda size: {"shoots": size})),
+    )
+
+
+@st.composite
+def sets(draw: st.DrawFn) -> SetOfSeeds:
+    there = draw(st.lists(replicas(), max_size=12))
+    return SetOfSeeds(
+        ordered=draw(st.integers(0, 15)),
+        replicas=there,
+        new_seed={"shoots": draw(sizes)},
+        shoots=draw(st.integers(0, 300)),
+        pending=draw(st.integers(0, 300)),
+    )
+
+
+def looks(hand: Hand, loads: list[SetOfSeeds], steps: list[int]) -> list[tuple[SetOfSeeds, Decision]]:
+    return [(seeds, hand.look(seeds, after=step)) for seeds, step in zip(loads, steps, strict=False)]
+
+
+@given(specs(), st.lists(sets(), min_size=1, max_size=8), st.lists(st.integers(1, 900), min_size=8, max_size=8))
+def test_the_bounds_are_kept_and_no_shoot_loses_its_seed(
+    spec: SeedAutoscalerSpec, loads: list[SetOfSeeds], steps: list[int]
+) -> None:
+    for seeds, decision in looks(Hand(spec), loads, steps):
+        held = min(holding_of(seeds), seeds.ordered)
+        assert decision.desired >= held
+        assert decision.desired >= spec.min_replicas
+        assert decision.desired <= max(spec.max_replicas, held)
+        assert (decision.rescale is None) == (decision.desired == seeds.ordered)
+
+
+@given(specs(), sets(), st.integers(0, 50), st.integers(0, 50))
+def test_more_load_never_asks_for_fewer_seeds(
+    spec: SeedAutoscalerSpec, seeds: SetOfSeeds, more_shoots: int, more_pending: int
+) -> None:
+    heavier = SetOfSeeds(
+        ordered=seeds.ordered,
+        replicas=seeds.replicas,
+        new_seed=seeds.new_seed,
+        shoots=seeds.shoots + more_shoots,
+        pending=seeds.pending + more_pending,
+    )
+    assert need_of(spec, heavier, TOLERANCE).replicas >= need_of(spec, seeds, TOLERANCE).replicas
+    assert Hand(spec).look(heavier).desired >= Hand(spec).look(seeds).desired
+
+
+@given(specs(), st.lists(sets(), min_size=1, max_size=6), st.lists(st.integers(1, 5000), min_size=6, max_size=6))
+def test_while_a_metric_is_missing_nothing_shrinks(
+    spec: SeedAutoscalerSpec, loads: list[SetOfSeeds], steps: list[int]
+) -> None:
+    blind = a_spec(
+        minReplicas=spec.min_replicas,
+        maxReplicas=30,
+        metrics=[a_metric(), a_metric("cpu", amount="1")],
+        behavior={"scaleDown": {"stabilizationWindowSeconds": 0}},
+    )
+    silent = Replica(name="silent", allocatable={"shoots": Fraction(10)})
+    loads = [
+        SetOfSeeds(
+            ordered=seeds.ordered, replicas=[*seeds.replicas, silent], new_seed=seeds.new_seed, shoots=seeds.shoots
+        )
+        for seeds in loads
+    ]
+    for seeds, decision in looks(Hand(blind), loads, steps):
+        assert decision.desired >= seeds.ordered
+        assert decision.active.status == "False"
+
+
+@settings(deadline=None)
+@given(
+    st.integers(10, 100),
+    st.integers(1, 12),
+    st.integers(1, 40),
+    st.integers(0, 100),
+    st.integers(0, 100),
+    st.sampled_from([0, 300]),
+)
+def test_under_constant_load_each_direction_is_taken_at_most_once_and_then_it_stands(
+    target: int, built: int, size: int, shoots: int, pending: int, window: int
+) -> None:
+    """The waiting shoots are placed as soon as there are seeds for them."""
+    behavior = {"scaleDown": {"stabilizationWindowSeconds": window}}
+    hand = Hand(a_spec(metrics=[a_metric(utilization=target)], maxReplicas=2000, behavior=behavior))
+    shoots = min(shoots, built * size)
+    pending = pending if shoots == built * size else 0
+    taken: list[int] = []
+    count = built
+    for _ in range(20):
+        decision = hand.look(a_set(count, places=size, shoots=shoots, pending=pending), after=60)
+        taken.append(decision.desired - count)
+        count = decision.desired
+        placed = min(pending, count * size - shoots)
+        shoots, pending = shoots + placed, pending - placed
+    directions = [change > 0 for change in taken if change]
+    assert len(list(itertools.groupby(directions))) <= 1
+    assert taken.count(0) >= 20 - 2, "once for those who wait, once for what they then use"
+    assert taken[-10:] == [0] * 10
+    assert (
+        abs(Fraction(shoots * 100, count * size * target) - 1) <= TOLERANCE
+        or count == ceil(Fraction(shoots * 100, size * target))
+        or count == 1
+    )
+
+
+@given(
+    st.lists(sizes, min_size=1, max_size=10),
+    st.integers(1, 100),
+    st.integers(0, 300),
+    st.randoms(use_true_random=False),
+)
+def test_seeds_of_many_sizes_never_make_it_go_to_and_fro(
+    rooms: list[Fraction], target: int, shoots: int, chance: Random
+) -> None:
+    """Whichever seeds a shrinking set lets go, and however large the new ones of a growing set are."""
+    spec = a_spec(metrics=[a_metric(utilization=target)], maxReplicas=100_000)
+    hand = Hand(spec)
+    shoots = min(shoots, int(sum(rooms)))
+    directions: list[bool] = []
+    for _ in range(30):
+        there = [Replica(allocatable={"shoots": room}) for room in rooms]
+        seeds = SetOfSeeds(ordered=len(rooms), replicas=there, new_seed={"shoots": Fraction(10)}, shoots=shoots)
+        decision = hand.look(seeds, after=15)
+        if decision.desired == len(rooms):
+            break
+        directions.append(decision.desired > len(rooms))
+        if directions[-1]:
+            rooms = rooms + [Fraction(10)] * (decision.desired - len(rooms))
+        else:
+            chance.shuffle(rooms)
+            rooms = rooms[: decision.desired]
+    else:
+        raise AssertionError("it never came to rest")
+    changes = [direction for direction, _ in itertools.groupby(directions)]
+    assert changes in ([], [True], [False], [True, False]), changes
+
+
+@given(specs(), st.lists(sets(), min_size=2, max_size=6), st.lists(st.integers(1, 400), min_size=6, max_size=6))
+def test_the_moment_told_is_never_too_late(spec: SeedAutoscalerSpec, loads: list[SetOfSeeds], steps: list[int]) -> None:
+    """Until then, looking at the same set again gives the same answer: the simulation and the service rely on it."""
+    hand = Hand(spec)
+    for seeds, step in zip(loads, steps, strict=False):
+        decision, now = hand.look(seeds, after=step), hand.now
+        until = decision.again_at or now + timedelta(days=2)
+        for part in (1, 50, 99):
+            between = now + (until - now) * part / 100
+            if between < until:
+                assert decide(spec, decision.memory, seeds, between).desired == decision.desired
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 400), st.integers(0, 100), st.booleans()), max_size=20),
+    st.sampled_from([60, 300, 900]),
+)
+def test_a_restart_never_shrinks_a_set_before_its_window_is_over(
+    story: list[tuple[int, int, bool]], window: int
+) -> None:
+    """Whatever was recommended at a look, nothing below it is ordered until a window has passed since then."""
+    spec = a_spec(maxReplicas=20, behavior={"scaleDown": {"stabilizationWindowSeconds": window}})
+    hand = Hand(spec)
+    told: list[tuple[float, int]] = []
+    count, moment = 3, 0.0
+    for seconds, shoots, is_missed in story:
+        moment += seconds
+        hand.now = START + timedelta(seconds=moment)
+        if is_missed:
+            continue
+        seeds = a_set(count, shoots=shoots)
+        decision = hand.look(seeds)
+        recommended = decision.memory.recommended_replicas
+        assert recommended is not None
+        if decision.desired < count:
+            assert decision.desired >= max([each for at, each in told if moment - at < window], default=0)
+        told.append((moment, recommended))
+        count = decision.desired

@@ -1,0 +1,146 @@
+"""Stabilization windows and policies, as a HorizontalPodAutoscaler's."""
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from gardenbus.autoscaler.decide.autoscaling import Pace
+from gardenbus.common.resources.seed_autoscalers import SeedAutoscalerStatus, remembered
+from tests.support.autoscaling import START, Hand, a_set, a_spec
+
+
+def patient(**rules: Any) -> Hand:
+    return Hand(a_spec(behavior=rules, maxReplicas=100))
+
+
+def test_it_grows_at_once_and_shrinks_after_five_minutes() -> None:
+    hand = patient()
+    assert hand.look(a_set(1, shoots=40)).desired == 5
+    assert hand.look(a_set(5, shoots=40), after=15).desired == 5
+    held = hand.look(a_set(5, shoots=8), after=15)
+    assert held.desired == 5
+    assert held.able is not None
+    assert held.able.reason == "ScaleDownStabilized"
+    assert held.again_at == hand.now + timedelta(minutes=5)
+    assert hand.look(a_set(5, shoots=8), after=299).desired == 5
+    assert hand.look(a_set(5, shoots=8), after=1).desired == 1
+
+
+def test_it_shrinks_to_the_highest_that_was_right_within_the_window() -> None:
+    hand = patient()
+    hand.look(a_set(5, shoots=40))
+    assert hand.look(a_set(5, shoots=8), after=60).desired == 5
+    assert hand.look(a_set(5, shoots=24), after=60).desired == 5  # three are right for a minute
+    assert hand.look(a_set(5, shoots=8), after=60).desired == 5
+    assert hand.look(a_set(5, shoots=8), after=180).desired == 3
+    assert hand.look(a_set(3, shoots=8), after=119).desired == 3
+    assert hand.look(a_set(3, shoots=8), after=1).desired == 1
+
+
+def test_an_outage_counts_as_if_the_last_recommendation_had_held() -> None:
+    hand = patient()
+    hand.look(a_set(5, shoots=40))
+    assert hand.look(a_set(5, shoots=0), after=86_400).desired == 5
+    assert hand.look(a_set(5, shoots=0), after=300).desired == 1
+
+
+def test_memory_survives_in_the_status_to_the_microsecond() -> None:
+    hand = patient(scaleUp={"policies": [{"type": "Replicas", "value": 2, "periodSeconds": 60}]})
+    hand.look(a_set(5, shoots=40), after=0.000001)
+    hand.look(a_set(5, shoots=8), after=0.25)
+    hand.look(a_set(6, shoots=80), after=0.5)
+    read = msgspec.convert(remembered(hand.memory), SeedAutoscalerStatus)
+    assert remembered(read) == remembered(hand.memory)
+    assert (read.recommendations, read.scale_events) == (hand.memory.recommendations, hand.memory.scale_events)
+    assert read.scale_events[0].change == 1
+
+
+def test_a_new_autoscaler_waits_the_whole_window_before_it_takes_anything_away() -> None:
+    hand = patient()
+    assert hand.look(a_set(5)).desired == 5
+    assert hand.look(a_set(5), after=299).desired == 5
+    assert hand.look(a_set(5), after=1).desired == 1
+
+
+def test_a_window_up_waits_for_the_lowest_within_it() -> None:
+    hand = patient(scaleUp={"stabilizationWindowSeconds": 60})
+    first = hand.look(a_set(1, shoots=40))
+    assert first.desired == 1
+    assert first.able is not None
+    assert first.able.reason == "ScaleUpStabilized"
+    assert hand.look(a_set(1, shoots=8), after=30).desired == 1
+    assert hand.look(a_set(1, shoots=40), after=29).desired == 1
+    assert hand.look(a_set(1, shoots=40), after=59).desired == 1
+    assert hand.look(a_set(1, shoots=40), after=1).desired == 5
+
+
+def test_no_window_means_at_once() -> None:
+    hand = Hand(a_spec(behavior={"scaleDown": {"stabilizationWindowSeconds": 0}}))
+    assert hand.look(a_set(5, shoots=8)).desired == 1
+
+
+def test_the_default_window_down_is_a_setting() -> None:
+    hand = Hand(a_spec(behavior={}), Pace(downscale_stabilization=timedelta(seconds=10)))
+    assert hand.look(a_set(5, shoots=8)).desired == 5
+    assert hand.look(a_set(5, shoots=8), after=10).desired == 1
+
+
+@pytest.mark.parametrize("word", ["Pods", "Replicas"])
+def test_a_policy_limits_how_many_come_within_its_period(word: str) -> None:
+    hand = patient(scaleUp={"policies": [{"type": word, "value": 2, "periodSeconds": 60}]})
+    limited = hand.look(a_set(1, shoots=80))
+    assert (limited.desired, limited.limited.reason) == (3, "ScaleUpLimit")
+    still = hand.look(a_set(3, shoots=80), after=1)
+    assert (still.desired, still.again_at) == (3, hand.now + timedelta(seconds=60))
+    assert hand.look(a_set(3, shoots=80), after=59).desired == 3
+    assert hand.look(a_set(3, shoots=80), after=1).desired == 5
+
+
+def test_percent_is_of_what_the_period_began_with_rounded_for_more_change() -> None:
+    up = patient(scaleUp={"policies": [{"type": "Percent", "value": 50, "periodSeconds": 60}]})
+    assert up.look(a_set(5, shoots=400)).desired == 8
+    assert up.look(a_set(8, shoots=400), after=30).desired == 8
+    at_once = {"stabilizationWindowSeconds": 0}
+    down = patient(scaleDown={**at_once, "policies": [{"type": "Percent", "value": 10, "periodSeconds": 60}]})
+    decision = down.look(a_set(15))
+    assert (decision.desired, decision.limited.reason) == (13, "ScaleDownLimit")
+    assert down.look(a_set(13), after=30).desired == 13
+
+
+def test_of_several_policies_the_one_that_changes_most_counts_or_least_if_so_chosen() -> None:
+    policies = [
+        {"type": "Replicas", "value": 4, "periodSeconds": 60},
+        {"type": "Percent", "value": 50, "periodSeconds": 60},
+    ]
+    assert patient(scaleUp={"policies": policies}).look(a_set(4, shoots=400)).desired == 8
+    assert patient(scaleUp={"policies": policies, "selectPolicy": "Min"}).look(a_set(4, shoots=400)).desired == 6
+    down = {"stabilizationWindowSeconds": 0, "policies": policies}
+    assert patient(scaleDown=down).look(a_set(4)).desired == 1
+    assert patient(scaleDown={**down, "selectPolicy": "Min"}).look(a_set(4)).desired == 2
+
+
+@pytest.mark.parametrize(("direction", "load"), [("scaleUp", 400), ("scaleDown", 0)])
+def test_a_direction_can_be_switched_off(direction: str, load: int) -> None:
+    off = {"selectPolicy": "Disabled", "stabilizationWindowSeconds": 0}
+    decision = patient(**{direction: off}).look(a_set(4, shoots=load))
+    assert decision.desired == 4
+    assert decision.limited.reason == ("ScaleUpLimit" if load else "ScaleDownLimit")
+
+
+def test_changes_by_hand_count_for_the_policies_too() -> None:
+    hand = patient(scaleUp={"policies": [{"type": "Replicas", "value": 2, "periodSeconds": 60}]})
+    hand.look(a_set(1, shoots=8))
+    assert hand.look(a_set(3, shoots=80), after=15).desired == 3
+    assert hand.look(a_set(3, shoots=80), after=60).desired == 5
+
+
+def test_only_what_still_matters_is_remembered() -> None:
+    hand = patient()
+    for step, shoots in enumerate([80, 8, 40, 16, 16, 80, 24]):
+        hand.look(a_set(10, shoots=shoots), after=10 * (step > 0))
+    assert [each.replicas for each in hand.memory.recommendations] == [10]
+    hand.look(a_set(10, shoots=24), after=300)
+    assert hand.memory.recommendations == ()
+    assert hand.now > START
