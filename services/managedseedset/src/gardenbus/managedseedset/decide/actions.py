@@ -47,6 +47,18 @@ class Delete(msgspec.Struct, frozen=True, kw_only=True):
     event: SetEvent | None = None
 
 
+class DeleteManagedSeed(msgspec.Struct, frozen=True, kw_only=True):
+    """Delete a replica's ManagedSeed, as it was seen, in one write that fails when a shoot is on its Seed.
+
+    `without_seed`: there was no Seed yet, so none could be marked; it fails too when there is one by now.
+    """
+
+    key: ObjectKey
+    version: int
+    without_seed: bool
+    event: SetEvent | None = None
+
+
 class Bind(msgspec.Struct, frozen=True, kw_only=True):
     """Move a shoot to another seed."""
 
@@ -63,7 +75,7 @@ class MarkSeed(msgspec.Struct, frozen=True, kw_only=True):
     event: SetEvent | None = None
 
 
-Action = Apply | Patch | Delete | Bind | MarkSeed
+Action = Apply | Patch | Delete | DeleteManagedSeed | Bind | MarkSeed
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):

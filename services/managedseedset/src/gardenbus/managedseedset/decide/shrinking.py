@@ -8,10 +8,19 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.managed_seed_sets import CORDONED_BY
-from gardenbus.managedseedset.decide.actions import Action, Bind, Delete, DrainUnknown, MarkSeed, Patch, SetEvent
+from gardenbus.managedseedset.decide.actions import (
+    Action,
+    Bind,
+    Delete,
+    DeleteManagedSeed,
+    DrainUnknown,
+    MarkSeed,
+    Patch,
+    SetEvent,
+)
 from gardenbus.managedseedset.decide.replicas import Replica, is_deleting
 from gardenbus.managedseedset.decide.steps import (
     MANAGED_SEED_DELETING,
@@ -171,7 +180,11 @@ def _removal(replica: Replica) -> Step:
         actions.append(MarkSeed(seed=name, marked=True))
     if replica.managed_seed is not None:
         event = SetEvent("DeletingManagedSeed", f"Deleting managed seed {name}")
-        actions.append(Delete(key=managed_seed_key(replica), event=event))
+        version = int(section(replica.managed_seed, "metadata").get("resourceVersion") or 0)
+        without_seed = replica.seed is None
+        actions.append(
+            DeleteManagedSeed(key=managed_seed_key(replica), version=version, without_seed=without_seed, event=event)
+        )
         return Step(name=name, reason=MANAGED_SEED_DELETING, actions=tuple(actions), removes=True)
     event = SetEvent("DeletingShoot", f"Deleting shoot {name}")
     actions += [Patch(key=shoot_key(replica), patch=CONFIRMED), Delete(key=shoot_key(replica), event=event)]

@@ -23,6 +23,7 @@ from gardenbus.managedseedset.decide.actions import (
     Bind,
     Decision,
     Delete,
+    DeleteManagedSeed,
     DrainUnknown,
     MarkSeed,
     Patch,
@@ -161,13 +162,32 @@ class SetReconciler:
                 await self._garden.patch(key, patch, condition)
             case Delete(key=key):
                 await self._garden.delete(key, condition)
+            case DeleteManagedSeed():
+                await self._delete_managed_seed(action, condition)
             case Bind(shoot=shoot, seed=seed):
                 await self._garden.bind(shoot, seed, condition)
             case MarkSeed(seed=seed, marked=marked):
                 await self._mark(seed, condition, marked=marked)
 
+    async def _delete_managed_seed(self, action: DeleteManagedSeed, condition: Condition) -> None:
+        """Delete it in one write that holds all that the removal of a seed depends on."""
+        stored = await self._store.get(action.key)
+        if stored is None or stored.is_deleting:
+            return
+        if stored.version != action.version:
+            raise Conflict(f"{action.key} changed meanwhile")
+        name = action.key.name
+        guards = [_unchanged(condition), Guard("usage", name, f"{action.key}: shoots are on its seed")]
+        if action.without_seed:
+            seed = ObjectKey("seed", "", name)
+            guards.append(Guard("version", seed.stored, f"{seed} has come about meanwhile"))
+        try:
+            await self._store.delete(stored, guards=guards)
+        except NotFound:
+            return
+
     async def _mark(self, seed: str, condition: Condition, *, marked: bool) -> None:
-        """One write that fails unless the seed's usage is 0, and after which nothing comes to it; or takes that back."""
+        """Mark in one write that fails unless nothing is on the seed, and after which nothing comes; or undo it."""
         stored = await self._store.get(ObjectKey("seed", "", seed))
         if stored is None:
             return
@@ -176,7 +196,7 @@ class SetReconciler:
         kept = {name: value for name, value in annotations.items() if name != MARKED_FOR_REMOVAL}
         owner = f"{condition.key.namespace}/{condition.key.name}"
         document["metadata"]["annotations"] = kept | ({MARKED_FOR_REMOVAL: owner} if marked else {})
-        guards = [Guard("version", condition.key.stored, f"{condition.key} changed meanwhile", condition.version)]
+        guards = [_unchanged(condition)]
         if marked:
             guards.append(Guard("usage", seed, f"seed {seed} is in use"))
         try:
@@ -230,6 +250,11 @@ class SetReconciler:
         counters.WANTED_REPLICAS.labels(name).set(wanted)
 
 
+def _unchanged(condition: Condition) -> Guard:
+    key = condition.key
+    return Guard("version", key.stored, f"{key} changed meanwhile", condition.version)
+
+
 def _described(action: Action) -> tuple[str, ObjectKey]:
     match action:
         case Apply(document=document):
@@ -238,7 +263,7 @@ def _described(action: Action) -> tuple[str, ObjectKey]:
             return "apply", ObjectKey(str(document["kind"]).lower(), namespace, name)
         case Patch(key=key):
             return "patch", key
-        case Delete(key=key):
+        case Delete(key=key) | DeleteManagedSeed(key=key):
             return "delete", key
         case Bind(shoot=shoot):
             return "bind", shoot

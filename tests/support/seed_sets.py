@@ -1,0 +1,485 @@
+"""A garden in memory in which sets of seeds grow: the real store's twin, the apiserver's own admission, and gardenlets
+that do what the test says.
+
+Everything runs without an event loop: `drive` runs a look to its end, a `Hand` only so far as it is stepped, so that two
+of them can stand anywhere in each other's way and be killed at any point.
+"""
+
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from gardenbus.apiserver.reconcilers.attempts import Contingent
+from gardenbus.apiserver.reconcilers.placing import BindBody, Placer
+from gardenbus.apiserver.reconcilers.preconditions import Condition as RequestCondition
+from gardenbus.apiserver.reconcilers.reads import Library, Reads
+from gardenbus.apiserver.reconcilers.writing import Writer
+from gardenbus.common.adapters.memory_bus import MemoryBus
+from gardenbus.common.adapters.memory_store import MemoryStore
+from gardenbus.common.errors import Conflict, Forbidden, NotFound, Transient
+from gardenbus.common.machinery.controller import After, Again, Outcome, WorkRequest
+from gardenbus.common.machinery.informer import Informer
+from gardenbus.common.ports.outbox import EventNews
+from gardenbus.common.ports.store import Binding, Page
+from gardenbus.common.resources.conditions import conditions_of, merge_conditions
+from gardenbus.common.resources.document import Document, StoredObject, section
+from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.common.resources.managed_seeds import seed_of, with_shoot_defaults
+from gardenbus.common.resources.shoot_status import with_status_label
+from gardenbus.managedseedset.decide.actuator import ActuatorSettings
+from gardenbus.managedseedset.reconcilers.garden import USER, Condition, Garden
+from gardenbus.managedseedset.reconcilers.sets import REPORTER, SetReconciler
+from gardenbus.managedseedset.reconcilers.surveying import Surveyor
+from gardenbus.scheduling.current import KINDS, CurrentLandscape
+from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged
+from tests.support.clocks import FakeClock
+
+SET = ObjectKey("managedseedset", "garden", "crowd")
+LOOKS = 10
+T = TypeVar("T")
+
+
+def a_managed_seed_set(name: str = "crowd", *, replicas: int = 1, **changes: Any) -> Document:
+    """A set whose seeds take ten shoots each, and stand on clusters of provider `aws`."""
+    labels = {"set": name}
+    shoot_spec = merged(
+        a_shoot()["spec"],
+        {
+            "dns": {"domain": "replica-name.seeds.example.com"},
+            "kubernetes": {"verticalPodAutoscaler": {"enabled": True}},
+            "tolerations": [{"key": "seed.gardener.cloud/protected"}],
+        },
+    )
+    gardenlet_configuration: Document = {
+        "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
+        "kind": "GardenletConfiguration",
+        "resources": {"capacity": {"shoots": 10}},
+        "seedConfig": {
+            "metadata": {"labels": labels},
+            "spec": {
+                "backup": {"provider": "aws"},
+                "ingress": {"domain": "ingress.replica-name.seeds.example.com"},
+                "networks": {"shootDefaults": {"pods": "100.96.0.0/11", "services": "100.64.0.0/13"}},
+            },
+        },
+    }
+    managed_seed_set: Document = {
+        "apiVersion": "seedmanagement.gardener.cloud/v1alpha1",
+        "kind": "ManagedSeedSet",
+        "metadata": {"name": name, "namespace": "garden"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"gardenlet": {"config": gardenlet_configuration}},
+            },
+            "shootTemplate": {"metadata": {"labels": labels}, "spec": shoot_spec},
+        },
+    }
+    return merged(managed_seed_set, changes)
+
+
+def a_garden_project() -> Document:
+    """The project of the garden namespace, whose shoots may tolerate protected seeds."""
+    tolerations = {"whitelist": [{"key": "seed.gardener.cloud/protected"}]}
+    return a_project("garden", "garden", spec={"tolerations": tolerations})
+
+
+class _Pause:
+    def __await__(self) -> Generator[None, None, None]:
+        yield
+
+
+class SteppedStore(MemoryStore):
+    """A store that stops before each call while somebody steps through it."""
+
+    stepping = False
+
+    async def _pause(self) -> None:
+        if self.stepping:
+            await _Pause()
+
+    async def get(self, key: ObjectKey) -> StoredObject | None:
+        await self._pause()
+        return await super().get(key)
+
+    async def list_page(self, kind: str, namespace: str | None = None, **options: Any) -> Page:
+        await self._pause()
+        return await super().list_page(kind, namespace, **options)
+
+    async def create(self, document: Document, **options: Any) -> Any:
+        await self._pause()
+        return await super().create(document, **options)
+
+    async def update(self, base: StoredObject, document: Document, **options: Any) -> Any:
+        await self._pause()
+        return await super().update(base, document, **options)
+
+    async def delete(self, base: StoredObject, **options: Any) -> Any:
+        await self._pause()
+        return await super().delete(base, **options)
+
+
+class AdmittedGarden(Garden):
+    """Requests that go straight to the apiserver's writer."""
+
+    def __init__(self, store: MemoryStore, clock: FakeClock) -> None:
+        super().__init__(MemoryBus(clock), Subjects())
+        self._store = store
+        self._library = Library(store)
+        self._writer = Writer(store, clock)
+        self._placer = Placer(store, clock)
+        self.refuses: Callable[[Document], str] = lambda _: ""
+        """Says why a manifest is not admitted; "" admits it."""
+
+    async def apply(self, document: Document, condition: Condition) -> None:
+        if problem := self.refuses(document):
+            raise Forbidden(problem)
+        await self._asked(self._writer.apply(document, self._reads(), user=USER, condition=_meant(condition)))
+
+    async def patch(self, key: ObjectKey, patch: Document, condition: Condition) -> None:
+        await self._asked(self._writer.patch(key, patch, self._reads(), user=USER, condition=_meant(condition)))
+
+    async def delete(self, key: ObjectKey, condition: Condition) -> None:
+        try:
+            await self._asked(self._writer.delete(key, self._reads(), condition=_meant(condition)))
+        except NotFound:
+            return
+
+    async def bind(self, shoot: ObjectKey, seed: str, condition: Condition) -> None:
+        body = BindBody(namespace=shoot.namespace, name=shoot.name, seed=seed)
+        await self._asked(self._placer.bind(body, self._reads(), user=USER, condition=_meant(condition)))
+
+    async def _asked(self, request: Coroutine[Any, Any, Any]) -> None:
+        try:
+            await request
+        except Contingent as contingent:
+            raise contingent.error from contingent
+
+    def _reads(self) -> Reads:
+        return Reads(self._store, self._library)
+
+
+def _meant(condition: Condition) -> RequestCondition:
+    return RequestCondition(condition.key, condition.version)
+
+
+class Hand:
+    """One look that is stepped through. `finished`: it has come to its end, one way or another."""
+
+    def __init__(self, store: SteppedStore, look: Coroutine[Any, Any, Outcome]) -> None:
+        self._store = store
+        self._look = look
+        self.finished = False
+        self.outcome: Outcome | None = None
+
+    def step(self, steps: int = 1) -> None:
+        """Go on until the store has been asked so many times."""
+        self._store.stepping = True
+        try:
+            for _ in range(steps):
+                if not self.finished:
+                    self._look.send(None)
+        except StopIteration as end:
+            self.finished, self.outcome = True, end.value
+        except Transient:
+            self.finished = True
+        finally:
+            self._store.stepping = False
+
+    def kill(self) -> None:
+        """End it where it stands."""
+        self._look.close()
+        self.finished = True
+
+
+class SeedGarden:
+    """See the module."""
+
+    def __init__(self, settings: ActuatorSettings | None = None) -> None:
+        self.clock = FakeClock()
+        self.store = SteppedStore(self.clock, reporter=REPORTER)
+        self.garden = AdmittedGarden(self.store, self.clock)
+        self.admitted = Writer(self.store, self.clock)
+        informer = Informer(self.store, MemoryBus(self.clock), Subjects(), ("seed",))
+        self._landscape = CurrentLandscape(informer, "SameRegion")
+        self._shown: dict[ObjectKey, StoredObject] = {}
+        surveyor = Surveyor(self.store, informer, self._landscape, self.clock)
+        self.settings = settings or ActuatorSettings()
+        self.reconciler = SetReconciler(self.store, self.garden, surveyor, self.clock, self.settings)
+        for document in (a_garden_project(), a_project(), a_cloudprofile()):
+            self.applied(document)
+
+    # ------------------------------------------------------------------------------------------ running
+
+    def drive(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run to the end, without a loop."""
+        self.store.stepping = False
+        try:
+            while True:
+                coroutine.send(None)
+        except StopIteration as end:
+            return cast("T", end.value)
+
+    def hand(self, key: ObjectKey = SET) -> Hand:
+        """A look to be stepped through."""
+        self._show_landscape()
+        return Hand(self.store, self.reconciler.reconcile(_request(key)))
+
+    def look(self, key: ObjectKey = SET) -> Outcome:
+        """Look as the controller does: again at once while things change underneath."""
+        for _ in range(LOOKS):
+            self._show_landscape()
+            try:
+                outcome = self.drive(self.reconciler.reconcile(_request(key)))
+            except Conflict:
+                continue
+            if not isinstance(outcome, Again):
+                return outcome
+        raise AssertionError(f"{LOOKS} looks did not come to an end")
+
+    def settle(self, *, rounds: int = 200, tend: bool = True) -> None:
+        """Look and let gardenlets work, until nothing changes any more."""
+        for _ in range(rounds):
+            before = self.version
+            outcome = self.look()
+            worked = self.tend() if tend else False
+            if not worked and self.version == before:
+                if not isinstance(outcome, After) or outcome.seconds > 20 or self.clock.monotonic() > 1e9:
+                    return
+                self.clock.advance(outcome.seconds)
+                self.look()
+                if self.version == before and not self.tend():
+                    return
+            self.clock.advance(1)
+        raise AssertionError(f"not settled: {self.set()}")
+
+    @property
+    def version(self) -> int:
+        """How often anything was written."""
+        return self.drive(self.store.list_page("managedseedset")).version
+
+    def _show_landscape(self) -> None:
+        now = {stored.key: stored for kind in KINDS for stored in self.objects(kind)}
+        for key in {*now, *self._shown}:
+            old, new = self._shown.get(key), now.get(key)
+            if old != new:
+                self._landscape.changed(key, old, new)
+        self._shown = now
+
+    # ------------------------------------------------------------------------------------------ objects
+
+    def applied(self, document: Document) -> None:
+        """Apply as a person does."""
+        reads = Reads(self.store, Library(self.store))
+        try:
+            self.drive(self.admitted.apply(document, reads, user="ann"))
+        except Contingent as contingent:
+            raise contingent.error from contingent
+
+    def patched(self, key: ObjectKey, patch: Document) -> None:
+        """Patch as a person does."""
+        try:
+            self.drive(self.admitted.patch(key, patch, Reads(self.store, Library(self.store)), user="ann"))
+        except Contingent as contingent:
+            raise contingent.error from contingent
+
+    def deleted(self, key: ObjectKey) -> None:
+        """Delete as a person does."""
+        try:
+            self.drive(self.admitted.delete(key, Reads(self.store, Library(self.store))))
+        except Contingent as contingent:
+            raise contingent.error from contingent
+
+    def objects(self, kind: str, namespace: str | None = None) -> Sequence[StoredObject]:
+        """All objects of a kind."""
+        return self.drive(self.store.list_page(kind, namespace, limit=10_000)).objects
+
+    def get(self, key: ObjectKey) -> Document | None:
+        """An object, or None."""
+        stored = self.drive(self.store.get(key))
+        return None if stored is None else stored.document()
+
+    def now(self, key: ObjectKey) -> Document:
+        """An object that must be there."""
+        document = self.get(key)
+        assert document is not None, f"{key} is not there"
+        return document
+
+    def set(self) -> Document:
+        """The set."""
+        return self.now(SET)
+
+    @property
+    def status(self) -> Document:
+        """Its status."""
+        return section(self.set(), "status")
+
+    @property
+    def pending(self) -> Document:
+        """Its pending replica without the time."""
+        return {name: value for name, value in section(self.status, "pendingReplica").items() if name != "since"}
+
+    def condition(self, kind: str) -> Document:
+        """One of its conditions."""
+        return next((each for each in conditions_of(self.set()) if each["type"] == kind), {})
+
+    def shoots(self) -> list[str]:
+        """The names of the shoots in the garden."""
+        return [stored.key.name for stored in self.objects("shoot", "garden")]
+
+    def managed_seeds(self) -> list[str]:
+        """The names of the ManagedSeeds."""
+        return [stored.key.name for stored in self.objects("managedseed")]
+
+    def seed_names(self) -> list[str]:
+        """The names of the Seeds."""
+        return [stored.key.name for stored in self.objects("seed")]
+
+    def usage(self, seed: str) -> int:
+        """How many shoots are on a seed."""
+        return dict(self.drive(self.store.usage()).seeds).get(seed, 0)
+
+    def events(self) -> list[tuple[str, str]]:
+        """Reason and message of every Event about the set so far."""
+        return [
+            (news.event.reason, news.event.message)
+            for news in self.store.state.outbox
+            if isinstance(news, EventNews) and news.event.about == SET
+        ]
+
+    def reasons(self) -> list[str]:
+        """The reasons of those Events."""
+        return [reason for reason, _ in self.events()]
+
+    def change(self, key: ObjectKey, changes: Mapping[str, Any]) -> None:
+        """Change an object past all admission (what a gardenlet's report does)."""
+        stored = self.drive(self.store.get(key))
+        assert stored is not None, f"{key} is not there"
+        self.drive(self.store.update(stored, merged(stored.document(), changes)))
+
+    # ------------------------------------------------------------------------------------------ gardenlets
+
+    def reconcile_shoot(self, name: str, state: str = "Succeeded", **status: Any) -> None:
+        """What the soil's gardenlet makes of the shoot of a replica."""
+        key = ObjectKey("shoot", "garden", name)
+        stored = self.drive(self.store.get(key))
+        assert stored is not None
+        shoot = stored.document()
+        operation = section(shoot, "status", "lastOperation")
+        done_once = operation.get("type") == "Reconcile" or operation.get("state") == "Succeeded"
+        kind = "Delete" if stored.is_deleting else ("Reconcile" if done_once else "Create")
+        shoot["status"] = {
+            **section(shoot, "status"),
+            "observedGeneration": shoot["metadata"]["generation"],
+            "lastOperation": {"type": kind, "state": state, "lastUpdateTime": "2026-01-02T03:04:05Z"},
+            **status,
+        }
+        shoot["metadata"]["finalizers"] = [] if kind == "Delete" and state == "Succeeded" else ["gardener"]
+        self.drive(self.store.update(stored, with_status_label(shoot)))
+
+    def register(self, name: str) -> bool:
+        """What it makes of its ManagedSeed; whether there was anything to do."""
+        key = ObjectKey("managedseed", "garden", name)
+        managed_seed, shoot = self.get(key), self.get(ObjectKey("shoot", "garden", name))
+        if managed_seed is None or shoot is None:
+            return False
+        if managed_seed["metadata"].get("deletionTimestamp"):
+            return self._unregister(key, managed_seed)
+        metadata, status = managed_seed["metadata"], section(managed_seed, "status")
+        if section(shoot, "status", "lastOperation").get("state") != "Succeeded":
+            return False
+        if self.get(ObjectKey("seed", "", name)) is None:
+            seed = merged(a_seed(name, ready=False), seed_of(with_shoot_defaults(managed_seed, shoot)))
+            self.drive(self.store.create(seed))
+        elif status.get("observedGeneration") == metadata["generation"] and "finalizers" in metadata:
+            return False
+        registered = a_condition("SeedRegistered", reason="Reconciled")
+        conditions = merge_conditions(conditions_of(managed_seed), registered)
+        observed = {"observedGeneration": metadata["generation"], "conditions": conditions}
+        self.change(key, {"metadata": {"finalizers": ["gardener"]}, "status": observed})
+        return True
+
+    def _unregister(self, key: ObjectKey, managed_seed: Document) -> bool:
+        seed = self.drive(self.store.get(ObjectKey("seed", "", key.name)))
+        if seed is not None:
+            if self.usage(key.name):
+                return False
+            self.drive(self.store.delete(seed))
+        elif managed_seed["metadata"].get("finalizers"):
+            self.change(key, {"metadata": {"finalizers": None}})
+        else:
+            return False
+        return True
+
+    def report_seed(self, name: str, *, ready: bool = True) -> bool:
+        """What the seed's own gardenlet reports; whether there was any news."""
+        key = ObjectKey("seed", "", name)
+        stored = self.drive(self.store.get(key))
+        assert stored is not None
+        seed = stored.document()
+        state = "True" if ready else "Unknown"
+        status: Document = {
+            **a_seed(name, shoots="10")["status"],
+            "observedGeneration": seed["metadata"]["generation"],
+            "conditions": [a_condition("GardenletReady", state), a_condition("SeedSystemComponentsHealthy", state)],
+        }
+        written = self.drive(self.store.update(stored, {**seed, "status": status}))
+        return isinstance(written, StoredObject) and written.version != stored.version
+
+    def tend(self) -> bool:
+        """Everything that is under way goes a step on, well; whether there was anything to do."""
+        worked = False
+        for stored in self.objects("shoot", "garden"):
+            shoot = stored.document()
+            status = section(shoot, "status")
+            observed = status.get("observedGeneration") == shoot["metadata"]["generation"]
+            if not observed or stored.is_deleting or section(status, "lastOperation").get("state") != "Succeeded":
+                self.reconcile_shoot(stored.key.name)
+                worked = True
+        for name in self.managed_seeds():
+            worked |= self.register(name)
+        for name in self.seed_names():
+            worked |= self.report_seed(name)
+        for stored in self.objects("shoot", "garden-dev"):
+            wanted, actual = stored.parts.seed_name, stored.parts.status_seed_name
+            if wanted and wanted != actual:
+                self.change(stored.key, {"status": {"seedName": wanted}})
+                worked = True
+        return worked
+
+    # ------------------------------------------------------------------------------------------ tenants
+
+    def soil(self, name: str = "soil", **changes: Any) -> None:
+        """A seed that is nobody's replica, ready, with a backup."""
+        defaults: Document = {"spec": {"backup": {"provider": "aws"}}}
+        self.drive(self.store.create(merged(a_seed(name), merged(defaults, changes))))
+
+    def place(self, seed: str, name: str) -> str:
+        """Put somebody's shoot on a seed; how that went."""
+        created = self.drive(self.store.create(a_shoot(name)))
+        assert isinstance(created, StoredObject)
+        stored = self.drive(self.store.get(ObjectKey("seed", "", seed)))
+        gate = stored.gate if stored is not None else None
+        binding = Binding("garden-dev", name, created.uid, created.generation, seed, gate)
+        outcome = self.drive(self.store.bind([binding])).outcomes[0]
+        if outcome == "bound":
+            self.change(created.key, {"status": {"seedName": seed}})
+        else:
+            self.drive(self.store.delete(created))
+        return outcome
+
+    def leave(self, name: str) -> None:
+        """Take somebody's shoot away."""
+        key = ObjectKey("shoot", "garden-dev", name)
+        stored = self.drive(self.store.get(key))
+        if stored is not None:
+            left = self.drive(self.store.delete(stored))
+            if left is not None:
+                self.change(key, {"metadata": {"finalizers": None}})
+
+
+def _request(key: ObjectKey) -> WorkRequest:
+    subject = Subjects().queue("managedseedset", key.namespace, key.name)
+    tail = f"{key.namespace}.{key.name}"
+    return WorkRequest(subject=subject, tail=tail, attempt=0, deliveries=1, reconcile_id="test", queued_ms=0.0)
