@@ -16,6 +16,7 @@ from gardenbus.apiserver.reconcilers.report_rules import (
     reported_event,
     reported_status,
     without_mark,
+    without_obeyed_operation,
 )
 from gardenbus.common.errors import BadRequest, Forbidden
 from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
@@ -125,6 +126,17 @@ def test_a_gardenlet_holds_the_managed_seed_that_it_reports_on() -> None:
     assert held_one["metadata"]["finalizers"] == ["mine", "gardener"]
     assert held(held_one) is held_one
     assert "finalizers" not in held(a_managed_seed(deletionTimestamp=NOW))["metadata"]
+
+
+def test_a_wish_to_be_reconciled_goes_when_it_has_been_observed() -> None:
+    wish = {"gardener.cloud/operation": "reconcile"}
+    wished = a_managed_seed(generation=2, annotations={**wish, "a": "b"})
+    observed = {**wished, "status": {"observedGeneration": 2}}
+
+    assert without_obeyed_operation(wished) is wished
+    assert without_obeyed_operation(observed)["metadata"] == {"generation": 2, "annotations": {"a": "b"}}
+    alone = {**a_managed_seed(generation=2, annotations=wish), "status": {"observedGeneration": 2}}
+    assert without_obeyed_operation(alone)["metadata"] == {"generation": 2}
 
 
 def test_a_managed_seed_goes_when_nothing_is_left_of_it() -> None:

@@ -71,7 +71,7 @@ async def held_or_released(managed_seed: Document, reads: Reads) -> Document:
     Raises Forbidden when it shall go and its Seed is still there: a seed that nobody hosts would be left behind.
     """
     if not report_rules.is_taken_down(managed_seed):
-        return report_rules.held(managed_seed)
+        return report_rules.without_obeyed_operation(report_rules.held(managed_seed))
     name = str(section(managed_seed, "metadata").get("name"))
     seed = ObjectKey("seed", "", name)
     reads.forget(seed)

@@ -6,6 +6,7 @@ Source: Gardener's SeedRestriction admission and the status strategy of Shoots.
 from typing import Any, Literal, cast, get_args
 
 from gardenbus.apiserver.decide.migration import seeds_of, source_of
+from gardenbus.apiserver.reconcilers.operations import OPERATION, RECONCILE
 from gardenbus.common.errors import BadRequest, Forbidden
 from gardenbus.common.resources.conditions import conditions_of, get_condition
 from gardenbus.common.resources.derived import FINALIZER
@@ -103,6 +104,21 @@ def held(managed_seed: Document) -> Document:
     if metadata.get("deletionTimestamp") or FINALIZER in finalizers:
         return managed_seed
     return {**managed_seed, "metadata": {**metadata, "finalizers": [*finalizers, FINALIZER]}}
+
+
+def without_obeyed_operation(managed_seed: Document) -> Document:
+    """The ManagedSeed without the wish to be reconciled once its gardenlet has observed it, so that it can come again.
+
+    The wish counts when its generation is observed: whoever writes it past admission raises that with it.
+    """
+    metadata = section(managed_seed, "metadata")
+    annotations = section(metadata, "annotations")
+    observed = section(managed_seed, "status").get("observedGeneration")
+    if annotations.get(OPERATION) != RECONCILE or observed != metadata.get("generation"):
+        return managed_seed
+    others = {name: value for name, value in annotations.items() if name != OPERATION}
+    left = {name: value for name, value in metadata.items() if name != "annotations"}
+    return {**managed_seed, "metadata": {**left, "annotations": others} if others else left}
 
 
 def is_taken_down(managed_seed: Document) -> bool:
