@@ -1,0 +1,257 @@
+"""`scale`, `rollout`: ManagedSeedSets."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+import yaml
+from rich import box
+from rich.table import Table
+
+from gardenbus.cli.client import ApiClient
+from gardenbus.cli.commands.naming import Meant, found, meant
+from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, asked
+from gardenbus.cli.documents import as_mapping
+from gardenbus.cli.output import Exit, Format, exit_codes, say_error, show_document, show_lines, show_rows
+from gardenbus.cli.revisions import Revision, Rollout, chosen, revisions_of, rollout_of, undo_patch
+from gardenbus.cli.tables import age_of
+from gardenbus.common.errors import BadRequest
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.durations import parse_duration
+
+PROGRAMS = (Format.JSON, Format.YAML)
+KIND = "managedseedset"
+LOOK_SECONDS = 0.5
+
+SetWords = Annotated[
+    list[str], typer.Argument(help="managedseedset NAME, mss NAME or mss/NAME", metavar="managedseedset NAME")
+]
+
+
+def scale(  # noqa: PLR0913 - one parameter an option
+    words: SetWords,
+    *,
+    replicas: Annotated[int, typer.Option(min=0, help="How many replicas it shall have.")],
+    resource_version: Annotated[
+        str | None, typer.Option(help="Only while the set has this resourceVersion (exit code 1 otherwise).")
+    ] = None,
+    namespace: Namespace = None,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Set how many replicas a ManagedSeedSet shall have.
+
+    Fewer: replicas whose seeds are in use stay until they are empty (`gardenbus drain`, or spec.scaleIn.drain). A set
+    that a SeedAutoscaler looks after is scaled again by that.
+
+    Example: gardenbus scale managedseedset grove --replicas 3 -n garden
+    """
+    with exit_codes():
+        wanted = _set_meant(words)
+
+    async def work(api: ApiClient) -> tuple[Document, Document]:
+        document = await found(api, wanted, wanted.names[0], namespace)
+        metadata = as_mapping(document.get("metadata"))
+        body: dict[str, Any] = {
+            "namespace": metadata.get("namespace"),
+            "name": metadata.get("name"),
+            "replicas": replicas,
+        }
+        if resource_version is not None:
+            body["resourceVersion"] = resource_version
+        return document, as_mapping(await api.ask("scale", body))
+
+    document, answer = asked(work, directory, nats_url, prefix)
+    if output in PROGRAMS:
+        show_document(answer, output)
+        return
+    before: Any = as_mapping(document.get("spec")).get("replicas")
+    name = _name(document)
+    if output is Format.NAME:
+        show_lines([f"managedseedset.seedmanagement.gardener.cloud/{name.rpartition('/')[2]}"])
+    else:
+        there = answer.get("statusReplicas") or 0
+        change = f"from {1 if before is None else before} to {replicas}"
+        show_lines([f"managedseedset {name} is scaled {change}; {there} are there"])
+
+
+def rollout_status(  # noqa: PLR0913 - one parameter an option
+    words: SetWords,
+    *,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Wait until it is over.")] = False,
+    timeout: Annotated[str, typer.Option(help="How long to wait with --watch, as 90s or 1h.")] = "1h",
+    namespace: Namespace = None,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Say how far a set's replicas have its present templates; exit code 1 when the rollout has failed.
+
+    With --watch also when it is not over in time.
+
+    Example: gardenbus rollout status managedseedset grove -n garden --watch
+    """
+    with exit_codes():
+        wanted = _set_meant(words)
+        patience = _seconds(timeout)
+    as_text = output not in PROGRAMS
+
+    async def work(api: ApiClient) -> tuple[Document, Rollout]:
+        deadline = asyncio.get_running_loop().time() + patience
+        said = ""
+        while True:
+            document = await found(api, wanted, wanted.names[0], namespace)
+            standing = rollout_of(document)
+            if as_text and standing.sentence != said:
+                said = standing.sentence
+                show_lines([f"managedseedset {_name(document)}: {said}"])
+            if not watch or standing.is_over or asyncio.get_running_loop().time() >= deadline:
+                return document, standing
+            await asyncio.sleep(LOOK_SECONDS)
+
+    document, standing = asked(work, directory, nats_url, prefix)
+    if not as_text:
+        show_document(_status_document(document, standing), output)
+    if standing.has_failed or (watch and not standing.is_over):
+        if watch and not standing.is_over:
+            say_error(f"the rollout is not over after {timeout}")
+        raise typer.Exit(Exit.REFUSED)
+
+
+def rollout_history(  # noqa: PLR0913 - one parameter an option
+    words: SetWords,
+    *,
+    revision: Annotated[int | None, typer.Option(min=1, help="Show the templates of this one in full.")] = None,
+    namespace: Namespace = None,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Show the revisions of a set's templates, the newest last.
+
+    Example: gardenbus rollout history mss/grove -n garden --revision 2
+    """
+    with exit_codes():
+        wanted = _set_meant(words)
+
+    async def work(api: ApiClient) -> list[Revision]:
+        return (await _set_and_revisions(api, wanted, namespace))[1]
+
+    revisions = asked(work, directory, nats_url, prefix)
+    if revision is not None:
+        with exit_codes():
+            one = chosen(revisions, revision)
+        if output in PROGRAMS:
+            show_document(_revision_document(one), output)
+        else:
+            show_lines([yaml.safe_dump(one.templates, sort_keys=False, allow_unicode=True).rstrip()])
+        return
+    if output in PROGRAMS:
+        show_document([_revision_document(each) for each in revisions], output)
+    elif output is Format.NAME:
+        show_lines([f"controllerrevision.apps/{each.name}" for each in revisions])
+    elif not revisions:
+        show_lines(["no revisions yet"])
+    else:
+        show_rows(_history(revisions))
+
+
+def rollout_undo(  # noqa: PLR0913 - one parameter an option
+    words: SetWords,
+    *,
+    to_revision: Annotated[
+        int | None, typer.Option(min=1, help="The revision to go back to (default: the last but one).")
+    ] = None,
+    namespace: Namespace = None,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Give a set the templates of an earlier revision; they roll out like any other change.
+
+    Example: gardenbus rollout undo managedseedset grove -n garden --to-revision 1
+    """
+    with exit_codes():
+        wanted = _set_meant(words)
+
+    async def work(api: ApiClient) -> tuple[Document, Revision, bool]:
+        document, revisions = await _set_and_revisions(api, wanted, namespace)
+        revision = chosen(revisions, to_revision)
+        patch = undo_patch(document, revision)
+        if not patch:
+            return document, revision, False
+        metadata = as_mapping(document.get("metadata"))
+        tail = f"patch.{KIND}.{metadata.get('namespace')}.{metadata.get('name')}"
+        return as_mapping(await api.ask(tail, patch)), revision, True
+
+    document, revision, is_changed = asked(work, directory, nats_url, prefix)
+    if output in PROGRAMS:
+        show_document(document, output)
+    elif is_changed:
+        show_lines([f"managedseedset {_name(document)} has the templates of revision {revision.number} again"])
+    else:
+        show_lines([f"managedseedset {_name(document)} has the templates of revision {revision.number} already"])
+
+
+async def _set_and_revisions(api: ApiClient, wanted: Meant, namespace: str | None) -> tuple[Document, list[Revision]]:
+    document = await found(api, wanted, wanted.names[0], namespace)
+    scope = as_mapping(document.get("metadata")).get("namespace")
+    return document, revisions_of(document, await api.items(f"controllerrevision.{scope}"))
+
+
+def _set_meant(words: list[str]) -> Meant:
+    wanted = meant(words)
+    if wanted.kind != KIND or len(wanted.names) != 1:
+        raise BadRequest("say which set: managedseedset NAME (or mss/NAME); nothing else has replicas")
+    return wanted
+
+
+def _history(revisions: list[Revision]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in ("REVISION", "NAME", "AGE", "IN USE AS"):
+        table.add_column(column, no_wrap=True)
+    now = datetime.now(UTC)
+    for each in revisions:
+        table.add_row(str(each.number), each.name, age_of(each.created, now), ",".join(each.roles))
+    return table
+
+
+def _revision_document(revision: Revision) -> Document:
+    return {
+        "revision": revision.number,
+        "name": revision.name,
+        "creationTimestamp": revision.created,
+        "inUseAs": list(revision.roles),
+        "data": revision.templates,
+    }
+
+
+def _status_document(document: Document, standing: Rollout) -> Document:
+    status = as_mapping(document.get("status"))
+    names = ("currentRevision", "updateRevision", "replicas", "currentReplicas", "updatedReplicas", "readyReplicas")
+    return {
+        "name": _name(document),
+        "over": standing.is_over,
+        "failed": standing.has_failed,
+        "message": standing.sentence,
+        **{name: status.get(name) for name in names},
+        "conditions": status.get("conditions") or [],
+    }
+
+
+def _name(document: Document) -> str:
+    metadata = as_mapping(document.get("metadata"))
+    return f"{metadata.get('namespace')}/{metadata.get('name')}"
+
+
+def _seconds(text: str) -> float:
+    try:
+        return parse_duration(text).total_seconds()
+    except ValueError as error:
+        raise BadRequest(f"--timeout: {error}") from error

@@ -1,0 +1,190 @@
+"""Empties a seed: hides it from the scheduler, then moves shoot by shoot to seeds that the scheduler would choose.
+
+Everything that it has to know stands in the landscape: stopped at any point and started again, it goes on.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from gardenbus.cli.client import ApiClient
+from gardenbus.cli.documents import as_mapping
+from gardenbus.cli.migrations import Migrations, Outcome
+from gardenbus.cli.rows import condition, seed_row, shoot_row
+from gardenbus.cli.survey import Survey, survey
+from gardenbus.common.errors import Forbidden
+from gardenbus.common.ports.clock import Clock
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.keys import CLUSTER_SCOPE
+from gardenbus.common.resources.seeds import GARDENLET_READY
+from gardenbus.scheduling.moving import Move, Stay, plan_moves
+from gardenbus.scheduling.user_filters import SeedFilter
+
+PAUSE_SECONDS = 1.0
+"""Between looks at shoots that leave, or arrive, by themselves."""
+
+_REFUSALS = 3
+"""Plans that the landscape may be faster than, one after the other."""
+
+
+class DrainPlan(msgspec.Struct, frozen=True):
+    """What a drain has before it: `leaving` are on their way already, `stays` are not moved, and why."""
+
+    seed: str
+    leaving: Sequence[Move]
+    moves: Sequence[Move]
+    stays: Sequence[Stay]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no shoot is left on the seed."""
+        return not (self.leaving or self.moves or self.stays)
+
+    @property
+    def stuck(self) -> Sequence[Stay]:
+        """Those that no waiting helps."""
+        return [stay for stay in self.stays if not stay.waits]
+
+
+class Drained(msgspec.Struct, frozen=True):
+    """How a drain ended. Without `failed` and `stays` the seed is empty."""
+
+    seed: str
+    moved: Sequence[Move]
+    stays: Sequence[Stay] = ()
+    failed: Move | None = None
+    reason: str = ""
+    under_way: Sequence[Move] = ()
+
+
+def plan_drain(seen: Survey, seed: str) -> DrainPlan:
+    """Plan for every shoot that counts on a seed."""
+    here: list[Document] = []
+    leaving: list[Move] = []
+    for shoot in seen.shoots:
+        row = shoot_row(shoot)
+        if row.seed == seed:
+            here.append(shoot)
+        elif row.actual_seed == seed and row.seed:
+            leaving.append(Move(row.namespace, row.name, seed, row.seed))
+    planned = plan_moves(here, seen.snapshot, source=seed, forbidden=seen.hosting)
+    return DrainPlan(
+        seed,
+        leaving,
+        [each for each in planned if isinstance(each, Move)],
+        sorted((each for each in planned if isinstance(each, Stay)), key=lambda stay: (stay.namespace, stay.name)),
+    )
+
+
+async def found_seed(api: ApiClient, name: str) -> Document:
+    """The Seed. Raises RefusedByApi when it is not there."""
+    return await api.ask(f"get.seed.{CLUSTER_SCOPE}.{name}")
+
+
+async def set_visible(api: ApiClient, name: str, *, visible: bool) -> tuple[Document, bool]:
+    """Show a seed to the scheduler, or hide it; answers the Seed and whether that was a change."""
+    seed = await found_seed(api, name)
+    stated = as_mapping(as_mapping(as_mapping(seed.get("spec")).get("settings")).get("scheduling")).get("visible")
+    if stated is visible or (stated is None and visible):
+        return seed, False
+    patch = {"spec": {"settings": {"scheduling": {"visible": visible}}}}
+    return await api.ask(f"patch.seed.{CLUSTER_SCOPE}.{name}", patch), True
+
+
+def silent_because(seed: Document) -> str:
+    """Why a seed cannot hand its shoots over: its gardenlet has to; "" when it can."""
+    ready = condition(seed, GARDENLET_READY)
+    if ready.get("status") == "True":
+        return ""
+    return f"its condition {GARDENLET_READY} is {ready.get('status') or 'missing'}: {ready.get('message') or ''}".strip(
+        ": "
+    )
+
+
+class Drain:
+    """One drain of one seed. `tell` hears the plan of each round, and `Migrations` of each migration."""
+
+    def __init__(  # noqa: PLR0913
+        self,
+        api: ApiClient,
+        seed: str,
+        *,
+        migrations: Migrations,
+        clock: Clock,
+        patience_seconds: float,
+        filters: Sequence[SeedFilter] = (),
+        tell: Callable[[DrainPlan], None] = lambda _: None,
+    ) -> None:
+        self._api = api
+        self._seed = seed
+        self._migrations = migrations
+        self._clock = clock
+        self._patience = patience_seconds
+        self._filters = filters
+        self._tell = tell
+        self._moved: list[Move] = []
+
+    async def run(self) -> Drained:
+        """Carry it out, plan after plan, until the seed is empty or nothing more can be done.
+
+        Raises Forbidden when the seed's gardenlet does not answer, RefusedByApi, Unavailable.
+        """
+        if reason := silent_because(await found_seed(self._api, self._seed)):
+            raise Forbidden(
+                f"seed {self._seed} cannot hand its shoots over: {reason}. If it is lost for good, restore them "
+                "elsewhere one by one: gardenbus bind NAMESPACE/NAME SEED --force"
+            )
+        refusals = 0
+        idle_since = self._clock.monotonic()
+        while True:
+            await set_visible(self._api, self._seed, visible=False)
+            plan = plan_drain(await survey(self._api, self._filters), self._seed)
+            self._tell(plan)
+            if plan.leaving or plan.moves:
+                outcome = await self._migrations.carry_out([*plan.leaving, *plan.moves])
+                self._moved += outcome.done
+                refusals = refusals + 1 if outcome.is_refused and not outcome.done else 0
+                if outcome.failed is not None and (not outcome.is_refused or refusals >= _REFUSALS):
+                    return self._failed(outcome, plan)
+                idle_since = self._clock.monotonic()
+            elif len(plan.stuck) == len(plan.stays) or self._clock.monotonic() - idle_since >= self._patience:
+                return Drained(self._seed, self._moved, plan.stays)
+            else:
+                await self._clock.sleep(PAUSE_SECONDS)
+
+    def _failed(self, outcome: Outcome, plan: DrainPlan) -> Drained:
+        return Drained(self._seed, self._moved, plan.stays, outcome.failed, outcome.reason, outcome.under_way)
+
+
+def plan_document(plan: DrainPlan, seed: Document) -> dict[str, Any]:
+    """A plan for programs."""
+    return {
+        "seed": plan.seed,
+        "cordoned": not seed_row(seed).is_visible,
+        "leaving": list(map(move_document, plan.leaving)),
+        "moves": list(map(move_document, plan.moves)),
+        "stays": list(map(stay_document, plan.stays)),
+    }
+
+
+def drained_document(drained: Drained) -> dict[str, Any]:
+    """How a drain ended, for programs."""
+    failed = {**move_document(drained.failed), "reason": drained.reason} if drained.failed is not None else None
+    return {
+        "seed": drained.seed,
+        "moved": list(map(move_document, drained.moved)),
+        "stays": list(map(stay_document, drained.stays)),
+        "failed": failed,
+        "underWay": list(map(move_document, drained.under_way)),
+    }
+
+
+def move_document(move: Move) -> dict[str, Any]:
+    """One move for programs."""
+    return {"shoot": f"{move.namespace}/{move.name}", "from": move.source, "to": move.target}
+
+
+def stay_document(stay: Stay) -> dict[str, Any]:
+    """One shoot that stays, for programs."""
+    return {"shoot": f"{stay.namespace}/{stay.name}", "reason": stay.reason, "waits": stay.waits}
