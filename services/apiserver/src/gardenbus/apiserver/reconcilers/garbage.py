@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import structlog
 
-from gardenbus.apiserver.decide import admission
+from gardenbus.apiserver.decide import admission, migration
 from gardenbus.common.errors import Forbidden, NotFound
 from gardenbus.common.machinery.controller import After, Done, Outcome, WorkRequest
 from gardenbus.common.ports.store import Store
@@ -62,6 +62,7 @@ class Garbage:
                 await self._store.update(stored, _owned_by(document, others))
             else:
                 admission.confirm_deletion(document)
+                migration.admit_deletion(document)
                 await self._store.delete(stored, guards=admission.delete_guards(document))
         except NotFound:
             return

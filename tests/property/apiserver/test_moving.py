@@ -1,0 +1,179 @@
+"""Whatever operators ask and gardenlets say, in whatever order: a shoot is on one seed, and only its own is heard."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gardenbus.apiserver.reconcilers.attempts import Contingent
+from gardenbus.apiserver.reconcilers.placing import BindBody, Placer
+from gardenbus.apiserver.reconcilers.reads import Library, Reads
+from gardenbus.apiserver.reconcilers.rejecting import Rejections
+from gardenbus.apiserver.reconcilers.reports import Reports
+from gardenbus.apiserver.reconcilers.speaking import reports_filter
+from gardenbus.apiserver.reconcilers.writing import Writer
+from gardenbus.common.adapters.memory_bus import MemoryBus
+from gardenbus.common.adapters.memory_store import MemoryStore
+from gardenbus.common.errors import GardenbusError
+from gardenbus.common.ports.bus import Message
+from gardenbus.common.resources.document import Document, StoredObject, encode, section
+from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
+from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
+from tests.support.clocks import FakeClock
+
+APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
+SEEDS = ("a", "b", "c")
+
+Action = tuple[str, Any]
+
+
+def an_operation(kind: str, state: str) -> Document:
+    return {"lastOperation": {"type": kind, "state": state}}
+
+
+def a_status(operation: Document, seed: str, said: str) -> Document:
+    return {**operation, **({"seedName": seed} if seed else {}), "technicalID": said}
+
+
+NO_OPERATION: Document = {}
+OPERATIONS = st.builds(
+    an_operation,
+    st.sampled_from(("Create", "Reconcile", "Migrate", "Restore")),
+    st.sampled_from(("Processing", "Succeeded", "Error", "Failed")),
+)
+STATUSES = st.builds(
+    a_status, st.one_of(st.just(NO_OPERATION), OPERATIONS), st.sampled_from(("", *SEEDS)), st.sampled_from(("x", "y"))
+)
+ACTIONS: st.SearchStrategy[Action] = st.one_of(
+    st.tuples(st.just("bind"), st.tuples(st.sampled_from(SEEDS), st.booleans())),
+    st.tuples(st.just("say"), st.tuples(st.sampled_from(SEEDS), STATUSES)),
+    st.tuples(st.just("patch"), st.sampled_from(("production", "development"))),
+    st.tuples(st.just("again"), st.none()),
+)
+HANDOVER: Sequence[Action] = (
+    ("say", ("a", {"seedName": "a"})),
+    ("bind", ("b", False)),
+    ("say", ("a", {"seedName": "b", "lastOperation": {"type": "Migrate", "state": "Succeeded"}})),
+)
+
+
+class World:
+    """One shoot, three seeds, and an apiserver's hands."""
+
+    def __init__(self) -> None:
+        clock = FakeClock()
+        self.subjects = Subjects()
+        self.store = MemoryStore(clock)
+        self.bus = MemoryBus(clock)
+        self.library = Library(self.store)
+        self.writer = Writer(self.store, clock)
+        self.placer = Placer(self.store, clock)
+        self.said: list[Message] = []
+        self.forced = False
+
+    def reads(self) -> Reads:
+        return Reads(self.store, self.library)
+
+    async def start(self) -> None:
+        await self.bus.ensure_streams()
+        for document in (a_project(), a_cloudprofile()):
+            await self.writer.apply(document, self.reads(), user="ann")
+        for seed in SEEDS:
+            await self.writer.apply(a_seed(seed, spec={"backup": {}}), self.reads(), user="ann")
+        await self.writer.apply(a_shoot(spec={"seedName": "a"}), self.reads(), user="ann")
+        state = {"apiVersion": a_shoot()["apiVersion"], "kind": "ShootState", "metadata": a_shoot()["metadata"]}
+        await self.writer.apply({**state, "spec": {}}, self.reads(), user="ann")
+        self.queue = await self.bus.work_queue(self.subjects.stream("REPORTS"), "test", reports_filter(self.subjects))
+        self.reports = Reports(
+            bus=self.bus,
+            store=self.store,
+            subjects=self.subjects,
+            queue=self.queue,
+            writer=self.writer,
+            library=self.library,
+            rejections=Rejections(self.bus, self.store, self.subjects),
+            concurrency=4,
+        )
+
+    async def now(self) -> StoredObject:
+        stored = await self.store.get(APOLLO)
+        assert stored is not None
+        return stored
+
+    async def take(self, action: Action) -> None:
+        """Carry out one action; what is refused changes nothing."""
+        kind, what = action
+        self.forced = False
+        if kind == "bind":
+            seed, force = what
+            asked = BindBody(APOLLO.namespace, APOLLO.name, seed, force=force)
+            with suppress(GardenbusError):
+                await self.placer.bind(asked, self.reads(), user="ann")
+                self.forced = force
+        elif kind == "patch":
+            with suppress(GardenbusError, Contingent):
+                await self.writer.patch(APOLLO, {"spec": {"purpose": what}}, self.reads(), user="ann")
+        elif kind == "say":
+            seed, status = what
+            uid = (await self.now()).uid
+            subject = self.subjects.report(seed, APOLLO)
+            self.said.append(Message(subject, encode({"status": status}), {Header.UID: uid}))
+            await self.hear(self.said[-1])
+        elif self.said:
+            await self.hear(self.said[-1])
+
+    async def hear(self, message: Message) -> None:
+        await self.bus.publish(message)
+        await self.reports.handle(await self.queue.fetch(10, 1))
+
+
+def is_moving(shoot: Document) -> bool:
+    operation = section(shoot, "status", "lastOperation")
+    return operation.get("type") == "Migrate" or (
+        operation.get("type") == "Restore" and operation.get("state") != "Succeeded"
+    )
+
+
+async def check(world: World, action: Action, before: StoredObject) -> None:
+    kind, what = action
+    after = await world.now()
+    old, new = before.document(), after.document()
+    (wanted, actual), (spec, status) = ((one.parts.seed_name, one.parts.status_seed_name) for one in (before, after))
+    assert after.generation >= before.generation
+    assert {seed for seed in SEEDS if APOLLO in await world.store.shoots_on(seed)} == {spec, status} - {""}
+    if kind != "bind":
+        assert spec == wanted
+    elif not world.forced:
+        assert status == actual
+        assert spec == wanted or not is_moving(old)
+        assert {**new["spec"], "seedName": ""} == {**old["spec"], "seedName": ""}
+    elif spec != wanted or status != actual:
+        assert (spec, status, section(new, "status", "lastOperation").get("state")) == (what[0], what[0], "Aborted")
+        assert after.generation == before.generation + 1
+    if kind == "patch" and new["spec"] != old["spec"]:
+        assert not is_moving(old)
+        assert actual in ("", wanted)
+    if kind in ("say", "again") and after.version != before.version:
+        seed = world.said[-1].subject.split(".")[2]
+        assert seed == (actual or wanted)
+        if status != actual:
+            operation = section(new, "status", "lastOperation")
+            assert status == wanted
+            assert not actual or (operation["type"], operation["state"]) == ("Migrate", "Succeeded")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.booleans(), st.lists(ACTIONS, max_size=25))
+def test_a_shoot_is_on_one_seed_whatever_is_said(handed_over: bool, actions: list[Action]) -> None:
+    async def live() -> None:
+        world = World()
+        await world.start()
+        for action in (*(HANDOVER if handed_over else ()), *actions):
+            before = await world.now()
+            await world.take(action)
+            await check(world, action, before)
+
+    asyncio.run(live())
