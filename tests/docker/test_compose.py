@@ -24,7 +24,17 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 COMPOSE_DIRECTORY = Path(__file__).parents[2] / "deploy" / "compose"
 PROJECT = f"gardenbus-test-{os.getpid()}"
-OWN_SERVICES = ("relay", "apiserver", "scheduler", "lifecycle", "gardenlet-earth", "gardenlet-aws", "gardenlet-gcp")
+OWN_SERVICES = (
+    "relay",
+    "apiserver",
+    "scheduler",
+    "lifecycle",
+    "managedseedset",
+    "autoscaler",
+    "gardenlet-earth",
+    "gardenlet-aws",
+    "gardenlet-gcp",
+)
 SEEDS = {"local": ("earth", "earth"), "aws": ("eu-west-1", "aws-eu1"), "gcp": ("europe-west1", "gcp-eu1")}
 
 Document = dict[str, Any]

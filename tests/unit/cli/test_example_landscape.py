@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 from typer.testing import CliRunner
 
+from gardenbus.autoscaler.decide.configuration import parse_configuration as parse_autoscaler
 from gardenbus.cli.documents import Sorted, read_files, sort_out
 from gardenbus.cli.main import app
 from gardenbus.cli.ready_seeds import strategy_in, with_ready_seeds
@@ -28,15 +29,25 @@ def test_it_has_what_a_landscape_needs():
     providers = {each["seedConfig"]["spec"]["provider"]["type"] for each in found.gardenlets}
     regions = {each["seedConfig"]["spec"]["provider"]["region"] for each in found.gardenlets}
 
-    assert kinds == {"CloudProfile": 2, "Project": 2, "ConfigMap": 1, "ExposureClass": 1, "Shoot": 60}
-    assert (len(found.gardenlets), len(providers), len(regions)) == (9, 3, 6)
+    assert kinds == {
+        "CloudProfile": 2,
+        "Project": 4,
+        "ConfigMap": 1,
+        "ExposureClass": 1,
+        "Shoot": 66,
+        "ManagedSeedSet": 1,
+        "SeedAutoscaler": 1,
+    }
+    assert (len(found.gardenlets), len(providers), len(regions)) == (10, 3, 6)
     assert found.scheduler is not None
+    assert found.autoscaler is not None
 
 
 def test_its_configurations_are_valid():
     found = example()
 
     assert parse_configuration(msgspec.json.encode(found.scheduler)).strategy == "MinimalDistance"
+    assert parse_autoscaler(msgspec.json.encode(found.autoscaler)).schedulers[0].strategy == "MinimalDistance"
     for gardenlet in found.gardenlets:
         parse_configurations(msgspec.json.encode(gardenlet))
 
@@ -49,7 +60,7 @@ def test_most_shoots_find_a_seed_and_the_others_fail_for_different_reasons():
     placements = simulate(with_ready_seeds([*found.gardenlets, *others, *shoots]), "MinimalDistance")
 
     refused = [placement.message for placement in placements if placement.seed is None]
-    assert len(placements) == 60
+    assert len(placements) == 66
     assert 9 <= len(refused) <= 20
     assert len(set(refused)) >= 8
 
@@ -59,7 +70,7 @@ def test_simulate_takes_the_folder_as_one_landscape():
 
     lines = result.stdout.splitlines()
     assert result.exit_code == 0, result.output
-    assert re.fullmatch(rf"{re.escape(str(EXAMPLE))}: \d\d of 60 placed", lines[0])
+    assert re.fullmatch(rf"{re.escape(str(EXAMPLE))}: \d\d of 66 placed", lines[0])
     assert any("garden-orbit/" in line and "<none>" not in line for line in lines)
 
 

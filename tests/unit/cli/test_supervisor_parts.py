@@ -23,6 +23,13 @@ def a_gardenlet(seed: str, shoots: int = 1) -> Document:
     }
 
 
+MINE = {
+    "apiVersion": "scheduler.config.gardener.cloud/v1alpha1",
+    "kind": "SchedulerConfiguration",
+    "schedulers": {"shoot": {"candidateDeterminationStrategy": "MinimalDistance"}},
+}
+
+
 def given(*gardenlets: Document, scheduler: Document | None = None) -> Sorted:
     return Sorted(scheduler=scheduler, controller_manager=None, gardenlets=gardenlets, manifests=())
 
@@ -105,15 +112,16 @@ def test_a_directory_has_one_supervisor(tmp_path: Path):
 def test_gardenlets_of_last_time_go_on_and_new_configurations_replace_them(tmp_path: Path):
     directory = LandscapeDirectory(tmp_path)
     directory.prepare()
-    write_configurations(directory, given(a_gardenlet("a"), a_gardenlet("b"), scheduler={"kind": "Mine"}))
+    write_configurations(directory, given(a_gardenlet("a"), a_gardenlet("b"), scheduler=MINE))
 
     files, seeds = write_configurations(directory, given(a_gardenlet("b", shoots=7), a_gardenlet("c")))
 
     assert seeds == ["a", "b", "c"]
     written = list(yaml.safe_load_all(files.gardenlets[0].read_text()))
     assert written == [a_gardenlet("a"), a_gardenlet("b", shoots=7), a_gardenlet("c")]
-    assert yaml.safe_load(files.scheduler.read_text()) == {"kind": "Mine"}
-    assert files.lifecycle is None
+    assert yaml.safe_load(files.scheduler.read_text()) == MINE
+    assert files.strategy == "MinimalDistance"
+    assert files.controller_manager is None
 
 
 def test_a_scheduler_configuration_is_written_when_nobody_gave_one(tmp_path: Path):
@@ -140,11 +148,15 @@ def test_replicas_are_processes_of_their_own_names(tmp_path: Path):
     specs = service_specs(
         LandscapeDirectory(tmp_path),
         addresses=Addresses("nats://n", "redis://r", "guest"),
-        configurations=Configurations(scheduler=tmp_path / "s.yaml", lifecycle=None, gardenlets=[tmp_path / "g.yaml"]),
+        configurations=Configurations(
+            scheduler=tmp_path / "s.yaml", controller_manager=None, gardenlets=[tmp_path / "g.yaml"]
+        ),
         replicas={"scheduler": 2, "lifecycle": 0},
     )
 
-    assert [spec.name for spec in specs] == ["relay", "apiserver", "scheduler-1", "scheduler-2", "gardenlet"]
+    names = ["relay", "apiserver", "scheduler-1", "scheduler-2", "managedseedset", "autoscaler", "gardenlet"]
+    assert [spec.name for spec in specs] == names
+    assert specs[4].environ["GARDENBUS_CANDIDATE_DETERMINATION_STRATEGY"] == "SameRegion"
     assert list(specs[2].command[1:]) == ["-m", "gardenbus.scheduler", "--config", str(tmp_path / "s.yaml")]
     assert specs[-1].environ["GARDENBUS_PREFIX"] == "guest"
     assert specs[3].environ["GARDENBUS_HEALTH_FILE"].endswith("health/scheduler-2.json")

@@ -20,6 +20,7 @@ CHUNK_BYTES = 1024 * 1024
 
 SCHEDULER_CONFIGURATION = "SchedulerConfiguration"
 CONTROLLER_MANAGER_CONFIGURATION = "ControllerManagerConfiguration"
+AUTOSCALER_CONFIGURATION = "SeedAutoscalerConfiguration"
 GARDENLET_CONFIGURATION = "GardenletConfiguration"
 
 _ORDER = {
@@ -54,6 +55,7 @@ class Sorted(NamedTuple):
     controller_manager: Document | None
     gardenlets: Sequence[Document]
     manifests: Sequence[Document]
+    autoscaler: Document | None = None
 
 
 def read_files(paths: Iterable[Path]) -> list[Document]:
@@ -129,12 +131,13 @@ def sort_out(documents: Iterable[Document]) -> Sorted:
     configurations: dict[str, list[Document]] = {
         SCHEDULER_CONFIGURATION: [],
         CONTROLLER_MANAGER_CONFIGURATION: [],
+        AUTOSCALER_CONFIGURATION: [],
         GARDENLET_CONFIGURATION: [],
     }
     manifests: list[Document] = []
     for document in documents:
         configurations.get(str(document.get("kind")), manifests).append(document)
-    for kind in (SCHEDULER_CONFIGURATION, CONTROLLER_MANAGER_CONFIGURATION):
+    for kind in (SCHEDULER_CONFIGURATION, CONTROLLER_MANAGER_CONFIGURATION, AUTOSCALER_CONFIGURATION):
         if len(configurations[kind]) > 1:
             raise BadRequest(f"{len(configurations[kind])} documents of kind {kind}: there can be one")
     names = [gardenlet_name(each) for each in configurations[GARDENLET_CONFIGURATION]]
@@ -145,6 +148,7 @@ def sort_out(documents: Iterable[Document]) -> Sorted:
         controller_manager=next(iter(configurations[CONTROLLER_MANAGER_CONFIGURATION]), None),
         gardenlets=configurations[GARDENLET_CONFIGURATION],
         manifests=sorted(manifests, key=_rank),
+        autoscaler=next(iter(configurations[AUTOSCALER_CONFIGURATION]), None),
     )
 
 

@@ -59,7 +59,7 @@ def apply(
 def manifests_of(files: Sequence[Path]) -> Sequence[Document]:
     """The manifests of files; says of configurations that they are for `up`. Raises BadRequest when there is none."""
     given = sort_out(read_files(files))
-    others = [given.scheduler, given.controller_manager, *given.gardenlets]
+    others = [given.scheduler, given.controller_manager, given.autoscaler, *given.gardenlets]
     counts = Counter(str(each.get("kind")) for each in others if each is not None)
     for kind, count in counts.items():
         errors.print(f"gardenbus: left out {count} {kind}: it is for `gardenbus up -f`", style="yellow", markup=False)

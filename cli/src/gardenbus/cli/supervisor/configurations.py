@@ -5,6 +5,7 @@ from pathlib import Path
 
 import yaml
 
+from gardenbus.autoscaler.decide.configuration import parse_configuration as parse_autoscaler
 from gardenbus.cli.documents import Sorted, gardenlet_name, read_files
 from gardenbus.cli.supervisor.directory import LandscapeDirectory, write_whole
 from gardenbus.cli.supervisor.plan import Configurations, in_groups
@@ -12,6 +13,7 @@ from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.resources.document import Document, encode
 from gardenbus.gardenlet.decide.configuration import parse_configurations as parse_gardenlets
 from gardenbus.lifecycle.decide.configuration import parse_configuration as parse_lifecycle
+from gardenbus.managedseedset.decide.configuration import parse_configuration as parse_managedseedset
 from gardenbus.scheduler.decide.configuration import parse_configuration as parse_scheduler
 
 DEFAULT_SCHEDULER_CONFIGURATION: Document = {
@@ -26,7 +28,13 @@ def check_configurations(given: Sorted) -> None:
     problems: list[str] = []
     readers = [
         *((parse_scheduler, each) for each in [given.scheduler] if each is not None),
-        *((parse_lifecycle, each) for each in [given.controller_manager] if each is not None),
+        *(
+            (parse, each)
+            for parse in (parse_lifecycle, parse_managedseedset)
+            for each in [given.controller_manager]
+            if each
+        ),
+        *((parse_autoscaler, each) for each in [given.autoscaler] if each is not None),
         *((parse_gardenlets, each) for each in given.gardenlets),
     ]
     for read, document in readers:
@@ -50,9 +58,12 @@ def write_configurations(directory: LandscapeDirectory, given: Sorted) -> tuple[
         _write(scheduler, [given.scheduler])
     elif not scheduler.exists():
         _write(scheduler, [DEFAULT_SCHEDULER_CONFIGURATION])
-    lifecycle = directory.config / "lifecycle.yaml"
+    controller_manager = directory.config / "controller-manager.yaml"
     if given.controller_manager is not None:
-        _write(lifecycle, [given.controller_manager])
+        _write(controller_manager, [given.controller_manager])
+    autoscaler = directory.config / "autoscaler.yaml"
+    if given.autoscaler is not None:
+        _write(autoscaler, [given.autoscaler])
     known = directory.config / "gardenlets.yaml"
     gardenlets = {gardenlet_name(each): each for each in (read_files([known]) if known.exists() else [])}
     gardenlets |= {gardenlet_name(each): each for each in given.gardenlets}
@@ -61,7 +72,9 @@ def write_configurations(directory: LandscapeDirectory, given: Sorted) -> tuple[
         _write(known, ordered)
     return Configurations(
         scheduler=scheduler,
-        lifecycle=lifecycle if lifecycle.exists() else None,
+        controller_manager=controller_manager if controller_manager.exists() else None,
+        autoscaler=autoscaler if autoscaler.exists() else None,
+        strategy=parse_scheduler(scheduler.read_bytes()).strategy,
         gardenlets=_write_groups(directory.config, ordered),
     ), sorted(gardenlets)
 

@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple
 from gardenbus.cli.supervisor.directory import LandscapeDirectory
 
 GARDENLETS_PER_PROCESS = 50
-SCALABLE = ("relay", "apiserver", "scheduler", "lifecycle", "gardenlet")
+SCALABLE = ("relay", "apiserver", "scheduler", "lifecycle", "managedseedset", "autoscaler", "gardenlet")
 STOP_ORDER: Sequence[frozenset[str]] = (
-    frozenset({"gardenlet", "lifecycle", "scheduler", "apiserver"}),
+    frozenset({"gardenlet", "lifecycle", "managedseedset", "autoscaler", "scheduler", "apiserver"}),
     frozenset({"relay"}),
     frozenset({"nats", "redis"}),
 )
@@ -50,8 +50,11 @@ class Configurations(NamedTuple):
     """Configuration files that were written for the services."""
 
     scheduler: Path
-    lifecycle: Path | None
+    controller_manager: Path | None
     gardenlets: Sequence[Path]
+    autoscaler: Path | None = None
+    strategy: str = "SameRegion"
+    """The scheduler's, by which a set finds other seeds for the shoots of one that it drains."""
 
 
 def service_specs(
@@ -67,11 +70,14 @@ def service_specs(
         "relay": [[]],
         "apiserver": [[]],
         "scheduler": [["--config", str(configurations.scheduler)]],
-        "lifecycle": [["--config", str(configurations.lifecycle)] if configurations.lifecycle else []],
+        "lifecycle": [_config(configurations.controller_manager)],
+        "managedseedset": [_config(configurations.controller_manager)],
+        "autoscaler": [_config(configurations.autoscaler)],
         "gardenlet": [
             ["--config", str(file), "--state-dir", str(directory.gardenlets)] for file in configurations.gardenlets
         ],
     }
+    own_environ = {"managedseedset": {"GARDENBUS_CANDIDATE_DETERMINATION_STRATEGY": configurations.strategy}}
     specs: list[ChildSpec] = []
     for role, variants in arguments.items():
         runs = [variant for variant in variants for _ in range(replicas.get(role, 1))]
@@ -82,10 +88,14 @@ def service_specs(
                     name=name,
                     role=role,
                     command=[sys.executable, "-m", f"gardenbus.{role}", *variant],
-                    environ=addresses.environ() | _own_environ(directory, name, log_level),
+                    environ=addresses.environ() | _own_environ(directory, name, log_level) | own_environ.get(role, {}),
                 )
             )
     return specs
+
+
+def _config(file: Path | None) -> Sequence[str]:
+    return ["--config", str(file)] if file else []
 
 
 def _own_environ(directory: LandscapeDirectory, name: str, log_level: str | None) -> dict[str, str]:
