@@ -96,6 +96,7 @@ async def test_who_does_not_lead_changes_nothing(kit: StoreUnderTest) -> None:
         other.trim(news[-1].entry, {"OBJECTS": StreamPosition(1, 1)}),
         other.open(1, 1),
         other.restore(Restored(APOLLO, "uid", 10**9, None)),
+        other.restore_many([Restored(APOLLO, "uid", 10**9, None)] * 2),
         other.reannounce(0),
         other.requeue_pending(),
         other.bury(NOW, StreamPosition(1, 1)),
@@ -255,6 +256,32 @@ async def test_a_restored_object_replaces_the_older_one_that_stood_there(kit: St
     await kit.fresh_news()
     await kit.outbox.requeue_pending()
     assert sorted(await kit.work()) == [f"scheduling.{SCHEDULER}.garden-dev.{name}" for name in ("apollo", "other")]
+
+
+async def test_many_come_back_in_order_each_answered_on_its_own(closed: StoreUnderTest) -> None:
+    await closed.outbox.lead(86_400)
+    assert await closed.outbox.restore_many([]) == []
+    seed, project = from_the_bus(a_seed(), 10, "seed"), from_the_bus(a_project(), 11, "project")
+    assert await closed.outbox.restore_many([seed, project]) == [True, True]
+    shoots = [from_the_bus(a_shoot(spec={"seedName": "aws-eu1"}), 12 + number, "apollo") for number in (2, 0, 1, 3)]
+    removal = Restored(APOLLO, "apollo", 20, None)
+    answers = await closed.outbox.restore_many([seed, *shoots, removal, from_the_bus(a_shoot(), 19)])
+    assert answers == [False, True, False, False, True, True, False], (
+        "what is older than what stands there is not taken"
+    )
+    await closed.open(version=20)
+    assert await closed.store.get(APOLLO) is None
+    assert not await closed.store.shoots_on("aws-eu1")
+    assert (await closed.now(project.key)).version == 11
+
+
+async def test_thousands_come_back_in_one_call(closed: StoreUnderTest) -> None:
+    await closed.outbox.lead(86_400)
+    lost = [
+        from_the_bus(a_shoot(f"s{number}", spec={"seedName": "s"}), 10 + number, f"u{number}") for number in range(2000)
+    ]
+    assert all(await closed.outbox.restore_many(lost))
+    assert len(await closed.store.shoots_on("s")) == 2000
 
 
 async def test_a_removal_that_only_the_bus_knows_of_is_carried_out(kit: StoreUnderTest) -> None:

@@ -1,7 +1,7 @@
 """The outbox in memory: `ports.outbox.Outbox` over the tables of a `MemoryStore`."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -118,6 +118,10 @@ class MemoryOutbox:
         if key.kind == "shoot":
             state.announce_followers(key, left, with_version=False)  # none may be given out before the store opens
         return True
+
+    async def restore_many(self, restored: Sequence[Restored]) -> Sequence[bool]:
+        """Put documents back, one after the other."""
+        return [await self.restore(each) for each in restored]
 
     def _left_by_restoring(
         self, key: ObjectKey, row: Row | None, stored: StoredObject | None, derived: Derived

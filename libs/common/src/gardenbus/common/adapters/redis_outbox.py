@@ -83,22 +83,28 @@ class RedisOutbox:
 
     async def restore(self, restored: Restored) -> bool:
         """Put one document back."""
+        return (await self.restore_many([restored]))[0]
+
+    async def restore_many(self, restored: Sequence[Restored]) -> Sequence[bool]:
+        """Put documents back, pipelined."""
+        operations = [self._restoring(each) for each in restored]
+        replies = await self._connection.call_many("restore", operations) if operations else []
+        return [_as_leader(reply)[0] == b"ok" for reply in replies]
+
+    def _restoring(self, restored: Restored) -> dict[str, Any]:
         key, document = restored.key, restored.document
-        reply = await self._led(
-            "restore",
-            {
-                "key": key.stored,
-                "kind": key.kind,
-                "ns": key.namespace or CLUSTER_SCOPE,
-                "name": key.name,
-                "uid": restored.uid,
-                "version": restored.version,
-                "deleted": document is None,
-                "now": timestamp(self._clock.now()),
-                "set": {} if document is None else restored_fields(document, restored.version),
-            },
-        )
-        return reply[0] == b"ok"
+        return {
+            "leader": self._leader,
+            "key": key.stored,
+            "kind": key.kind,
+            "ns": key.namespace or CLUSTER_SCOPE,
+            "name": key.name,
+            "uid": restored.uid,
+            "version": restored.version,
+            "deleted": document is None,
+            "now": timestamp(self._clock.now()),
+            "set": {} if document is None else restored_fields(document, restored.version),
+        }
 
     async def reannounce(self, above_version: int) -> None:
         """Walk both indexes page by page."""
@@ -128,10 +134,13 @@ class RedisOutbox:
         return int((await self._led("bury", {"before": before, "floor": upto, "limit": _PAGE}))[1])
 
     async def _led(self, function: str, operation: dict[str, Any]) -> Sequence[Any]:
-        reply = await self._connection.call(function, operation | {"leader": self._leader})
-        if reply[0] == b"other":
-            raise Conflict("another relay leads by now")
-        return reply
+        return _as_leader(await self._connection.call(function, operation | {"leader": self._leader}))
+
+
+def _as_leader(reply: Sequence[Any]) -> Sequence[Any]:
+    if reply[0] == b"other":
+        raise Conflict("another relay leads by now")
+    return reply
 
 
 def _next_entry(entry: str) -> str:

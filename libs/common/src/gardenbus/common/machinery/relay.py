@@ -35,6 +35,9 @@ _decode = msgspec.json.Decoder(Document).decode
 OBJECTS, BINDINGS, QUEUES, REQUESTS = "OBJECTS", "BINDINGS", "QUEUES", "REQUESTS"
 GRAVE_AGE = timedelta(hours=1)
 
+RESTORED_TOGETHER = 200
+"""Objects put back in one round trip: many, but done long before the lead could pass to another relay."""
+
 
 class RelaySettings(msgspec.Struct, frozen=True):
     """How the relay works."""
@@ -207,6 +210,7 @@ class Relay:
         after = recorded.sequence if recorded is not None and same else 0
         version = gain = 0
         restored: list[int] = []
+        read: list[Restored] = []
         if now.sequence > after:
             async with self._bus.follow(
                 self._subjects.stream(OBJECTS), [f"{self._subjects.prefix}.changed.>"], after_sequence=after
@@ -215,12 +219,14 @@ class Relay:
                     if isinstance(event, ReplayDone):
                         break
                     if isinstance(event, Delivered):
-                        own = int(event.headers.get(Header.VERSION, "0"))
-                        version = max(version, own)
+                        version = max(version, int(event.headers.get(Header.VERSION, "0")))
                         gain = max(gain, int(event.headers.get(Header.GAIN, "0")))
-                        if await self._restore(event):
-                            restored.append(own)
-                        await self._keep_lead()
+                        if (known := self._restored(event)) is not None:
+                            read.append(known)
+                        if len(read) >= RESTORED_TOGETHER:
+                            restored += await self._restore(read)
+                            read = []
+        restored += await self._restore(read)
         await self._outbox.open(version, gain)
         _log.info("store.opened", restored=len(restored), version=version)
         if restored:  # the store lost their outbox entries too: bindings and work may never have been announced
@@ -233,19 +239,24 @@ class Relay:
             self._renew_at = now + self._settings.lead_ttl_seconds / 5
             await self._outbox.lead(self._settings.lead_ttl_seconds)
 
-    async def _restore(self, message: Delivered) -> bool:
+    def _restored(self, message: Delivered) -> Restored | None:
+        """What a message holds of an object, unless it does not say."""
         if Header.TOO_LARGE in message.headers or Header.VERSION not in message.headers:
             _log.error("document.unrestorable", subject=message.subject)
-            return False
+            return None
         deleted = message.headers.get(Header.VERB) == "deleted"
-        return await self._outbox.restore(
-            Restored(
-                key=ObjectKey.from_tail(message.subject.removeprefix(f"{self._subjects.prefix}.changed.")),
-                uid=message.headers[Header.UID],
-                version=int(message.headers[Header.VERSION]),
-                document=None if deleted else _decode(message.body),
-            )
+        return Restored(
+            key=ObjectKey.from_tail(message.subject.removeprefix(f"{self._subjects.prefix}.changed.")),
+            uid=message.headers[Header.UID],
+            version=int(message.headers[Header.VERSION]),
+            document=None if deleted else _decode(message.body),
         )
+
+    async def _restore(self, read: Sequence[Restored]) -> list[int]:
+        """Put back what the store has in a lower version; answer which versions those were."""
+        answers = await self._outbox.restore_many(read)
+        await self._keep_lead()
+        return [each.version for each, was_lost in zip(read, answers, strict=True) if was_lost]
 
     async def _last_version(self, name: str, recorded: StreamPosition, now: StreamPosition) -> int:
         """The version of a stream's last message: everything above it may never have been announced there."""

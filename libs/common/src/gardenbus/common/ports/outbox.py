@@ -112,6 +112,10 @@ class Outbox(Protocol):
         """Put back what the bus has in a higher version than the (closed) store; answer whether it had."""
         ...
 
+    async def restore_many(self, restored: Sequence[Restored]) -> Sequence[bool]:
+        """Put several back, in order, in one round trip; each is checked on its own, and answered as by `restore`."""
+        ...
+
     async def reannounce(self, above_version: int) -> None:
         """Append everything stored or removed above a version to the outbox again."""
         ...
