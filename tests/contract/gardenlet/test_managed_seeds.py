@@ -204,6 +204,20 @@ async def test_the_parents_changes_reach_its_children(garden: Garden) -> None:
     await eventually(rolled, within=10)
 
 
+async def test_the_parents_changes_are_spread_over_time_where_it_says_so(garden: Garden) -> None:
+    jittered = a_soil(controllers={"managedSeed": {"jitterUpdates": True, "syncJitterPeriod": "24h"}})
+    host = await garden.start(jittered)
+    await grow(garden)
+    deployed = children(garden).all()
+    await garden.stop(host)
+    host = await garden.start(merged(jittered, {"controllers": {"shoot": {"concurrentSyncs": 3}}}))
+
+    await active(host, SOIL)
+    await active(host, "grown")
+    await asyncio.sleep(2)
+    assert children(garden).all() == deployed
+
+
 async def test_a_change_of_the_managed_seed_reaches_its_gardenlet(garden: Garden) -> None:
     await garden.start(a_soil())
     await grow(garden)
@@ -249,6 +263,7 @@ async def test_a_gardenlet_whose_certificate_has_ended_gets_another_when_asked_t
     )
 
     await active(host, "grown")
+    assert "annotations" not in (await garden.get(GROWN))["metadata"]
 
 
 async def test_a_seed_grows_on_a_seed_that_grew(garden: Garden) -> None:

@@ -1,5 +1,6 @@
 """What is done for a ManagedSeed, pass by pass: the tables of `decide.managed_seeds`."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -43,7 +44,7 @@ def a_managed_seed(**changes: Any) -> Document:
     default: Document = {
         "apiVersion": "seedmanagement.gardener.cloud/v1alpha1",
         "kind": "ManagedSeed",
-        "metadata": {"namespace": "garden", "name": "grown", "uid": "u1", "generation": 1},
+        "metadata": {"namespace": "garden", "name": "grown", "uid": "u1", "generation": 1, "finalizers": ["gardener"]},
         "spec": {"shoot": {"name": "field"}, "gardenlet": {"config": {"seedConfig": {"spec": spec}}}},
     }
     return merged(default, changes)
@@ -100,6 +101,14 @@ def test_a_gardenlet_is_deployed_into_a_reconciled_shoot() -> None:
         ("SeedRegistered", "False"),
     ]
     assert decided.after[0][1:] == ("True", "Reconciled", 'Seed "grown" has been registered')
+
+
+@pytest.mark.parametrize("of", [a_managed_seed, a_template])
+def test_nothing_is_begun_for_a_managed_seed_that_nothing_holds_yet(of: Callable[..., Document]) -> None:
+    decided = passed(Seen(of(metadata={"finalizers": None}), HERE))
+
+    assert (decided.step, decided.after) == (Stay(), ())
+    assert found(decided)["SeedRegistered"] == ("False", "Reconciling")
 
 
 def test_what_is_deployed_is_left_alone() -> None:
@@ -247,6 +256,8 @@ def test_a_going_seed_whose_gardenlets_certificate_has_ended_gets_a_new_one_once
     ("changes", "is_first", "jittered", "within"),
     [
         ({}, True, True, 0),
+        ({"status": {"observedGeneration": 1}}, True, True, 300),
+        ({"status": {"observedGeneration": 1}}, False, False, None),
         (merged(DELETING, {"metadata": {"generation": 3}}), False, True, 0),
         ({"metadata": {"generation": 2}}, False, False, 0),
         ({"metadata": {"generation": 2}}, False, True, 300),

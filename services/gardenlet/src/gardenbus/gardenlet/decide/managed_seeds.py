@@ -8,6 +8,7 @@ While the ManagedSeed is there:
     | its shoot is not reconciled                    | wait               | False Reconciling |                       |
     | another seed's gardenlet is in the shoot       | refuse             | True Reconciled   | False ReconcileError  |
     | its configuration is wrong                     | refuse             | True Reconciled   | False ReconcileError  |
+    | nothing holds it yet (the finalizer)           | wait               | True Reconciled   | False Reconciling     |
     | no gardenlet, or of another configuration      | deploy             | True Reconciled   | False Reconciling     |
     | a template, and its Seed is not as it says     | register           | True Reconciled   | False Reconciling     |
     | all is as it should be                         | wait               | True Reconciled   | True Reconciled       |
@@ -49,6 +50,7 @@ from gardenbus.common.resources.managed_seeds import runs_gardenlet, seed_of
 from gardenbus.common.resources.seed_management import SEED_REGISTERED, SHOOT_RECONCILED
 from gardenbus.gardenlet.decide.child import Deployed, child_configuration, text_of
 from gardenbus.gardenlet.decide.configuration import ManagedSeedSettings, parse_configurations
+from gardenbus.gardenlet.decide.operations import FINALIZER
 
 RECONCILING, RECONCILED, RECONCILE_ERROR = "Reconciling", "Reconciled", "ReconcileError"
 DELETING, DELETED = "Deleting", "Deleted"
@@ -161,10 +163,17 @@ def next_pass(seen: Seen, *, parent: Document, settings: ManagedSeedSettings, no
     again = settings.sync_period if seen.seed is not None else settings.wait_sync_period
     if isinstance(step, Stay):
         return Pass(step, again, before=(reconciled, registered))
-    before = (reconciled,)
+    before: tuple[Finding, ...] = (reconciled,)
     if condition_status(conditions_of(seen.managed_seed), SEED_REGISTERED) != TRUE:
         before = (reconciled, Finding(SEED_REGISTERED, FALSE, RECONCILING, f'Registering seed "{name}"'))
+    if not is_held(seen.managed_seed):
+        return Pass(Stay(), settings.wait_sync_period, before=before)
     return Pass(step, settings.wait_sync_period, before=before, after=(registered,))
+
+
+def is_held(managed_seed: Document) -> bool:
+    """Whether the finalizer is there that comes with the first report; before, it could go without a word."""
+    return FINALIZER in (section(managed_seed, "metadata").get("finalizers") or ())
 
 
 def refused(problem: str) -> Finding:
@@ -192,13 +201,16 @@ def status_patch(managed_seed: Document, findings: tuple[Finding, ...], now: dat
 def delay_of_news(managed_seed: Document, *, is_first: bool, settings: ManagedSeedSettings) -> timedelta | None:
     """Within which time to look at a ManagedSeed that was just told of; None: not for this.
 
-    `is_first`: nothing was told of it before in this life. Echoes of one's own reports are passed over.
+    `is_first`: nothing was told of it before in this life. Echoes of one's own reports are passed over. Unlike in
+    Gardener one that was never changed counts as new only until it has been observed: what its parent's configuration
+    changes is spread like any other's.
     """
     metadata = section(managed_seed, "metadata")
     generation = metadata.get("generation") or 0
-    if metadata.get("deletionTimestamp") or generation == 1:
+    is_observed = section(managed_seed, "status").get("observedGeneration") == generation
+    if metadata.get("deletionTimestamp") or (generation == 1 and not is_observed):
         return AT_ONCE
-    if not is_first and section(managed_seed, "status").get("observedGeneration") == generation:
+    if is_observed and not is_first:
         return None
     return settings.sync_jitter_period if settings.jitter_updates else AT_ONCE
 

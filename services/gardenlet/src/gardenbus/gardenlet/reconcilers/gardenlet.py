@@ -151,9 +151,8 @@ class Gardenlet:
 
     def seed_of_child_changed(self, seed: str) -> None:
         """Look at the ManagedSeed of a gardenlet that was deployed: its Seed came or goes, or it has stopped."""
-        for name in self.managed_seeds.known() if self.is_active else ():
-            if name[1] == seed:
-                self.seed_agenda.add(name)
+        for name in self.managed_seeds.of_seed(seed) if self.is_active else ():
+            self.seed_agenda.add(name)
 
     def replay_ended(self) -> None:
         """All that BINDINGS held has been delivered: what is kept and was not told of can be asked about."""

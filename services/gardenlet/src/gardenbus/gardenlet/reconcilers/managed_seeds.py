@@ -43,6 +43,7 @@ from gardenbus.gardenlet.decide.managed_seeds import (
     Stay,
     TakeDownGardenlet,
     delay_of_news,
+    is_held,
     is_reconciled,
     next_pass,
     refused,
@@ -126,6 +127,8 @@ class ManagedSeedReconciler:
         self._is_active = is_active
         self._nursery = nursery
         self._heard: set[ShootName] = set()
+        self._passed: set[ShootName] = set()
+        self._unheld: set[ShootName] = set()
         self._shoots: dict[ShootName, ShootSeen | None] = {}
         self._attempts: dict[ShootName, int] = {}
         self._said: dict[ShootName, Finding] = {}
@@ -136,6 +139,8 @@ class ManagedSeedReconciler:
     def stand_by(self) -> None:
         """Forget what was seen and said: another one acts now."""
         self._heard.clear()
+        self._passed.clear()
+        self._unheld.clear()
         self._shoots.clear()
         self._attempts.clear()
         self._said.clear()
@@ -148,12 +153,18 @@ class ManagedSeedReconciler:
             return 0.0
         within = delay_of_news(document, is_first=name not in self._heard, settings=self._settings)
         self._heard.add(name)
+        if name in self._unheld and is_held(document):
+            return 0.0
         return None if within is None else within.total_seconds() * random.random()
 
     def known(self) -> set[ShootName]:
         """Every ManagedSeed that was told of, or that something is deployed for."""
         told = {(key.namespace, key.name) for key in self._told.objects if key.kind == MANAGED_SEED}
         return told | {(each.namespace, each.managed_seed) for each in self._children.all()}
+
+    def of_seed(self, seed: str) -> list[ShootName]:
+        """The ManagedSeeds of a name, of which something of their seed is new; not those whose first look is due."""
+        return [name for name in self._passed if name[1] == seed]
 
     def waiting_for(self, shoot: ShootName) -> list[ShootName]:
         """The ManagedSeeds to look at because their shoot is another than it was when they were looked at."""
@@ -200,11 +211,14 @@ class ManagedSeedReconciler:
         self._told.forget_object(key, tombstone)
         for memory in (self._said, self._reported, self._attempts):
             memory.pop((key.namespace, key.name), None)
-        self._heard.discard((key.namespace, key.name))
+        for names in (self._heard, self._passed, self._unheld):
+            names.discard((key.namespace, key.name))
         return None
 
     async def _pass(self, name: ShootName, document: Document) -> float | None:
         began = self._clock.monotonic()
+        self._passed.add(name)
+        (self._unheld.discard if is_held(document) else self._unheld.add)(name)
         decided = next_pass(
             await self._seen(document),
             parent=self._configuration.document,
