@@ -66,6 +66,7 @@ async def test_a_deletion_of_an_older_version_is_a_conflict(kit: StoreUnderTest)
 async def test_a_deleting_shoot_is_no_longer_pending_nor_queued(kit: StoreUnderTest) -> None:
     shoot = await kit.created(a_shoot(metadata={"finalizers": ["mine"]}))
     assert (await kit.store.census())["shoots.pending"] == 1
+    assert (await kit.store.pending("default-scheduler"), await kit.store.pending("mine")) == (1, 0)
     marked = stored(await kit.store.delete(shoot))
     await kit.fresh_news()
     await kit.changed(marked, merged(marked.document(), {"spec": {"purpose": "testing"}}))

@@ -203,7 +203,7 @@ def test_the_moment_told_is_never_too_late(spec: SeedAutoscalerSpec, loads: list
         until = decision.again_at or now + timedelta(days=2)
         for part in (1, 50, 99):
             between = now + (until - now) * part / 100
-            if between < until:
+            if between < until and decision.rescale is None:
                 assert decide(spec, decision.memory, seeds, between).desired == decision.desired
 
 

@@ -20,6 +20,12 @@ def test_while_shoots_wait_no_seed_goes() -> None:
     assert desired(a_set(2, building=2, pending=3)) == 4
 
 
+def test_shoots_that_are_being_placed_order_nothing_and_keep_what_they_may_need() -> None:
+    assert desired(a_set(3, shoots=1, coming=15)) == 2
+    assert desired(a_set(3, shoots=1, coming=900)) == 3
+    assert desired(a_set(3, shoots=24, coming=900)) == 3
+
+
 def test_a_seed_whose_places_are_unknown_is_not_ordered_for_waiting_shoots() -> None:
     assert desired(a_set(1, new_seed={}, shoots=8, pending=30)) == 1
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gardenbus.autoscaler.decide.demand import Prospect
+from gardenbus.autoscaler.decide.demand import Prospect, Waiting
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.managed_seed_sets import template_seed
 from gardenbus.common.resources.shoots import Shoot
@@ -59,8 +59,8 @@ def a_prospect(*documents: Document, strategy: str = "SameRegion", changes: Docu
 
 
 def test_shoots_that_would_fit_are_counted_without_any_seed() -> None:
-    assert a_prospect().demand(asked(), 7) == 7
-    assert a_prospect().demand(asked(), 0) == 0
+    assert a_prospect().sort(asked(), 7).pending == 7
+    assert a_prospect().sort(asked(), 0).pending == 0
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_shoots_that_would_fit_are_counted_without_any_seed() -> None:
     ids=field_of,
 )
 def test_shoots_that_would_not_fit_never_are(spec: Document) -> None:
-    assert a_prospect().demand(asked(**spec), 7) == 0
+    assert a_prospect().sort(asked(**spec), 7).pending == 0
 
 
 @pytest.mark.parametrize(
@@ -94,32 +94,32 @@ def test_shoots_that_would_not_fit_never_are(spec: Document) -> None:
     ids=field_of,
 )
 def test_what_the_templates_promise_counts(spec: Document) -> None:
-    assert a_prospect().demand(asked(**spec), 7) == 7
+    assert a_prospect().sort(asked(**spec), 7).pending == 7
 
 
 def test_shoots_that_find_room_on_a_seed_that_stands_are_nobodys_demand() -> None:
     standing = a_seed("a", shoots="3")
     prospect = a_prospect(standing)
-    assert prospect.demand(asked(), 7) == 4
-    assert prospect.demand(asked(), 2) == 2, "the places are taken by those counted first"
+    assert prospect.sort(asked(), 7) == Waiting(4, 3)
+    assert prospect.sort(asked(), 2) == Waiting(2, 0), "the places are taken by those counted first"
 
 
 def test_full_unready_and_cordoned_seeds_take_none() -> None:
     full = [a_seed("full", shoots="1"), a_shoot("first", spec={"seedName": "full"})]
     cordoned = a_seed("cordoned", spec={"settings": {"scheduling": {"visible": False}}})
-    assert a_prospect(*full, cordoned, a_seed("unready", ready=False)).demand(asked(), 7) == 7
+    assert a_prospect(*full, cordoned, a_seed("unready", ready=False)).sort(asked(), 7).pending == 7
 
 
 def test_a_seed_without_limit_takes_all() -> None:
-    assert a_prospect(a_seed("endless", shoots=None)).demand(asked(), 7) == 0
+    assert a_prospect(a_seed("endless", shoots=None)).sort(asked(), 7).pending == 0
 
 
 def test_by_distance_a_new_seed_far_away_takes_what_nearer_ones_have_no_room_for() -> None:
     distances = a_region_configmap(data={"eu-central-1": "eu-central-1: 0\neu-west-1: 50\n"})
     near = a_seed("near", shoots="2", spec={"provider": {"region": "eu-central-1"}})
     request = asked(region="eu-central-1")
-    assert a_prospect(distances, near, strategy="MinimalDistance").demand(request, 7) == 5
-    assert a_prospect(distances, near).demand(request, 7) == 0
+    assert a_prospect(distances, near, strategy="MinimalDistance").sort(request, 7).pending == 5
+    assert a_prospect(distances, near).sort(request, 7).pending == 0
 
 
 def test_a_seed_that_only_prefers_zones_in_common_is_pushed_aside_by_others_as_the_scheduler_would() -> None:
@@ -128,5 +128,5 @@ def test_a_seed_that_only_prefers_zones_in_common_is_pushed_aside_by_others_as_t
     elsewhere = [{"name": "pool", "machine": {"type": "m5.large"}, "minimum": 1, "maximum": 1, "zones": ["eu-west-1c"]}]
     request = asked(provider={"workers": elsewhere})
     template: Document = {"spec": {"template": {"spec": config}}}
-    assert a_prospect(changes=template).demand(request, 7) == 7
-    assert a_prospect(a_seed("full", shoots="0"), changes=template).demand(request, 7) == 0
+    assert a_prospect(changes=template).sort(request, 7).pending == 7
+    assert a_prospect(a_seed("full", shoots="0"), changes=template).sort(request, 7).pending == 0

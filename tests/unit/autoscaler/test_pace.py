@@ -102,6 +102,10 @@ def test_percent_is_of_what_the_period_began_with_rounded_for_more_change() -> N
     up = patient(scaleUp={"policies": [{"type": "Percent", "value": 50, "periodSeconds": 60}]})
     assert up.look(a_set(5, shoots=400)).desired == 8
     assert up.look(a_set(8, shoots=400), after=30).desired == 8
+    from_none = a_spec(
+        minReplicas=0, behavior={"scaleUp": {"policies": [{"type": "Percent", "value": 50, "periodSeconds": 60}]}}
+    )
+    assert Hand(from_none).look(a_set(0, pending=40)).desired == 1
     at_once = {"stabilizationWindowSeconds": 0}
     down = patient(scaleDown={**at_once, "policies": [{"type": "Percent", "value": 10, "periodSeconds": 60}]})
     decision = down.look(a_set(15))

@@ -22,6 +22,12 @@ def test_a_shoot_waits_for_its_scheduler_or_ours() -> None:
     assert derive(a_shoot(spec={"schedulerName": "mine"})).scheduler_name == "mine"
 
 
+def test_a_shoot_that_hosts_its_own_control_plane_waits_for_none() -> None:
+    hosting = a_shoot(spec={"provider": {"workers": [{"name": "own", "controlPlane": {}}]}})
+    assert derive(hosting).scheduler_name == ""
+    assert derive(a_shoot(spec={"provider": {"workers": "none"}})).scheduler_name == "default-scheduler"
+
+
 @pytest.mark.parametrize(
     ("spec", "reference"),
     [

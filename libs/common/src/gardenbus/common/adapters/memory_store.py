@@ -134,6 +134,11 @@ class MemoryStore:
             for name, waiting in self.state.waiting.get(scheduler_name, {}).items()
         ]
 
+    async def pending(self, scheduler_name: str) -> int:
+        """Count the pending shoots of a scheduler."""
+        rows = self.state.rows.values()
+        return sum(row.is_pending and row.derived.scheduler_name == scheduler_name for row in rows)
+
     async def census(self) -> Mapping[str, int]:
         """Count objects by kind, pending and waiting shoots, and what the outbox still holds."""
         state = self.state

@@ -134,6 +134,10 @@ class RedisStore:
             WaitingClass(name.decode(), descriptor, int(all_), int(unseen)) for name, descriptor, all_, unseen in reply
         ]
 
+    async def pending(self, scheduler_name: str) -> int:
+        """Count the pending shoots of a scheduler."""
+        return int(await self._connection.command("SCARD", self._connection.key(f"pending:{scheduler_name}")))
+
     async def census(self) -> Mapping[str, int]:
         """Count objects by kind, pending and waiting shoots, and what the outbox still holds."""
         counts = {"outbox": int(await self._connection.command("XLEN", self._connection.key("outbox")))}

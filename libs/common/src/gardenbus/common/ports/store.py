@@ -229,6 +229,10 @@ class Store(Protocol):
         """The classes that wait for this scheduler."""
         ...
 
+    async def pending(self, scheduler_name: str) -> int:
+        """How many shoots need a seed from this scheduler: those that wait, and those that are being decided."""
+        ...
+
     async def usage(self, since: int = 0) -> Usage:
         """Usage of the seeds whose usage changed after `since` (0: of all that have any)."""
         ...

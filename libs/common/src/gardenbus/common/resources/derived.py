@@ -3,7 +3,7 @@
 The store's functions parse no manifest, so every writer computes these the same way, here.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.keys import ObjectKey
@@ -24,7 +24,7 @@ FOLLOWING_KINDS = ("managedseed", "shootstate")
 class Derived(NamedTuple):
     """Index values of one object. Owners are uids; references are `ObjectKey.stored`; claims are free-form."""
 
-    scheduler_name: str = ""  # Shoot: whose queue it waits in
+    scheduler_name: str = ""  # Shoot: whose queue it waits in; "" when it hosts its own control plane and needs no seed
     capacity: str = ""  # Seed: how many shoots it takes; "" is without limit
     references: tuple[str, ...] = ()  # objects that must not be deleted before this one
     owners: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ def derive(document: Document) -> Derived:
     match document["kind"]:
         case "Shoot":
             return Derived(
-                scheduler_name=spec.get("schedulerName") or DEFAULT_SCHEDULER_NAME,
+                scheduler_name="" if _hosts_itself(spec) else spec.get("schedulerName") or DEFAULT_SCHEDULER_NAME,
                 references=_shoot_references(metadata["namespace"], spec),
                 owners=owners,
             )
@@ -89,6 +89,13 @@ def followed_shoot(key: ObjectKey, derived: Derived) -> ObjectKey | None:
     if key.kind == "managedseed" and derived.references:
         return ObjectKey.from_stored(derived.references[0])
     return None
+
+
+def _hosts_itself(spec: Document) -> bool:
+    """Whether one of a shoot's worker pools carries its control plane: no scheduler is asked then."""
+    workers: Any = section(spec, "provider").get("workers")
+    pools = cast("list[Any]", workers) if isinstance(workers, list) else []
+    return any(isinstance(pool, dict) and cast("Document", pool).get("controlPlane") is not None for pool in pools)
 
 
 def _shoot_references(namespace: str, spec: Document) -> tuple[str, ...]:

@@ -106,14 +106,14 @@ def events_that_count(events: Sequence[ScaleEvent], behavior: Behavior, now: dat
 
 
 def _bound(policy: ScalingPolicy, current: int, events: Sequence[ScaleEvent], *, grows: bool, now: datetime) -> int:
-    """How far a policy lets the set go, from what it had when the policy's period began."""
+    """How far a policy lets the set go, from what it had when the policy's period began; percent of none is one."""
     began_at = now - timedelta(seconds=policy.period_seconds)
     at_first = current - sum(event.change for event in events if event.at > began_at)
     change = policy.value if grows else -policy.value
     if policy.type != PERCENT:
         return at_first + change
     hundredfold = at_first * (100 + change)
-    return -(-hundredfold // 100) if grows else hundredfold // 100
+    return max(-(-hundredfold // 100), at_first + 1) if grows else hundredfold // 100
 
 
 def _period_ends(rules: ScalingRules, events: Sequence[ScaleEvent], now: datetime) -> datetime | None:

@@ -1,9 +1,18 @@
 """Who waits for a seed that this set could bring: the scheduler's own decision, with one more seed in the landscape."""
 
+from typing import NamedTuple
+
 from gardenbus.scheduling.landscape import SeedCandidate, Snapshot
 from gardenbus.scheduling.outcome import Placement
 from gardenbus.scheduling.placement import decide, free_places
 from gardenbus.scheduling.request import SchedulingRequest
+
+
+class Waiting(NamedTuple):
+    """Shoots without a seed: how many need a new seed of the set, and how many are about to be placed elsewhere."""
+
+    pending: int = 0
+    coming: int = 0
 
 
 class Prospect:
@@ -24,14 +33,12 @@ class Prospect:
         outcome = decide(request, self._with_new_seed)
         return isinstance(outcome, Placement) and outcome.seed == self._new_seed
 
-    def demand(self, request: SchedulingRequest, waiting: int) -> int:
-        """How many of some waiting shoots need the new seed: none if they would not fit it.
-
-        Those that find room on a seed that stands are not counted; they are on their way there.
-        """
-        if waiting <= 0 or not self.fits(request):
-            return 0
-        return waiting - self._placed(request, waiting)
+    def sort(self, request: SchedulingRequest, waiting: int) -> Waiting:
+        """Which of some waiting shoots find room on a seed that stands, and which need the new one."""
+        if waiting <= 0:
+            return Waiting()
+        placed = self._placed(request, waiting)
+        return Waiting(waiting - placed if self.fits(request) else 0, placed)
 
     def _placed(self, request: SchedulingRequest, waiting: int) -> int:
         places = free_places(request, self._standing)

@@ -32,8 +32,9 @@ class SetOfSeeds(msgspec.Struct, frozen=True, kw_only=True):
     """A set: its spec.replicas, its replicas, and what there is for them to hold.
 
     `new_seed` is what the seed of a new replica could hold, `shoots` counts the shoots on the set's seeds (each once,
-    also one that moves between two of them), `pending` those that wait for a seed and would fit a new one of the set.
-    `unschedulable` says why a shoot of the set's own finds no seed; "" when none waits.
+    also one that moves between two of them), `pending` those that wait for a seed and would fit a new one of the set,
+    `coming` those that are being placed just now, some of them perhaps on the set's seeds. `unschedulable` says why a
+    shoot of the set's own finds no seed; "" when none waits.
     """
 
     ordered: int
@@ -41,6 +42,7 @@ class SetOfSeeds(msgspec.Struct, frozen=True, kw_only=True):
     new_seed: Amounts = NOTHING
     shoots: int = 0
     pending: int = 0
+    coming: int = 0
     unschedulable: str = ""
 
     @property

@@ -33,7 +33,8 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
 def need_of(spec: SeedAutoscalerSpec, seeds: SetOfSeeds, tolerance: Fraction) -> Need:
     """The highest of what the metrics, the waiting shoots and the placed ones ask for.
 
-    While a metric cannot be told, it asks for what is ordered: others may raise that, and nothing lowers it.
+    While a metric cannot be told, it asks for what is ordered: others may raise that, and nothing lowers it. Shoots
+    that are being placed raise nothing either, but what they would need is not taken away before it is known where.
     """
     measurements = [measure(metric, seeds, tolerance) for metric in spec.measured]
     asked = [_asked(measurement, seeds) for measurement in measurements]
@@ -41,6 +42,10 @@ def need_of(spec: SeedAutoscalerSpec, seeds: SetOfSeeds, tolerance: Fraction) ->
         asked.append(_for_pending(seeds))
     holding = holding_of(seeds)
     asked.append((holding, f"{seeds.shoots} shoots are on its seeds"))
+    if seeds.coming:
+        placed = msgspec.structs.replace(seeds, shoots=seeds.shoots + seeds.coming, coming=0)
+        needed = need_of(spec, placed, tolerance).replicas
+        asked.append((min(needed, seeds.ordered), f"{seeds.coming} shoots are being placed"))
     replicas, reason = max(asked, key=lambda each: each[0])
     return Need(replicas=replicas, reason=reason, holding=holding, measurements=measurements)
 

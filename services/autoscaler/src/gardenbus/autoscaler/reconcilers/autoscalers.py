@@ -92,14 +92,14 @@ class AutoscalerReconciler:
         return await self._store.get(ObjectKey("managedseedset", stored.key.namespace, reference.name))
 
     async def _seeds(self, target: StoredObject) -> SetOfSeeds:
-        """The set in numbers. Read in this order: replicas, usage, who waits, and at last who was placed."""
+        """The set in numbers. Read in this order: replicas, usage, who waits, and at last who is placed."""
         document = target.document()
         shoots = await self._in_namespace("shoot", target.key.namespace)
         managed_seeds = await self._in_namespace("managedseed", target.key.namespace)
         own = [shoot for shoot in shoots if is_controlled_by(shoot.document(), target.uid)]
         seeds = await self._store.get_many([ObjectKey("seed", "", shoot.key.name) for shoot in own])
         new_seed = template_seed(document, PROSPECT)
-        pending = await self._demand.pending(new_seed, garden_shoots=shoots, managed_seeds=managed_seeds)
+        waiting = await self._demand.waiting(new_seed, garden_shoots=shoots, managed_seeds=managed_seeds)
         on_seeds = await asyncio.gather(*(self._store.shoots_on(shoot.key.name) for shoot in own))
         by_name = {each.key.name: each.document() for each in managed_seeds}
         busy_with = pending_replica(document)
@@ -111,7 +111,8 @@ class AutoscalerReconciler:
             ],
             new_seed=amounts(section(new_seed, "status", "allocatable")),
             shoots=len({key for keys in on_seeds for key in keys}),
-            pending=pending,
+            pending=waiting.pending,
+            coming=waiting.coming,
             unschedulable=unschedulable_because(document),
         )
 

@@ -8,7 +8,7 @@ import msgspec
 import structlog
 
 from gardenbus.autoscaler.decide.configuration import SchedulerChoice
-from gardenbus.autoscaler.decide.demand import Prospect
+from gardenbus.autoscaler.decide.demand import Prospect, Waiting
 from gardenbus.autoscaler.decide.reading import owner_sets, shoot_behind
 from gardenbus.common.errors import InvalidResource, Unavailable
 from gardenbus.common.ports.store import Store, WaitingClass
@@ -35,17 +35,17 @@ class Demand:
         self._store = store
         self._landscapes = dict(landscapes)
 
-    async def pending(
+    async def waiting(
         self, new_seed: Document, *, garden_shoots: Sequence[StoredObject], managed_seeds: Sequence[StoredObject]
-    ) -> int:
+    ) -> Waiting:
         """How many waiting shoots need a new seed, those left out that are to become seeds themselves.
 
-        Usage is read before those who wait: who is bound in between counts as one that found room. Raises Unavailable
-        when the landscape is not known well enough yet.
+        Usage is read before those who wait, and these before all who need a seed: whoever is placed meanwhile counts as
+        coming. Raises Unavailable when the landscape is not known well enough yet.
         """
         candidate = SeedCandidate.of(new_seed)
         behind = {shoot_behind(each.document()) for each in managed_seeds}
-        count = 0
+        pending = coming = 0
         for choice, current in self._landscapes.items():
             usage = await self._store.usage()
             if not await current.wait_for_objects(usage.gains.objects, CATCH_UP_SECONDS):
@@ -53,8 +53,11 @@ class Demand:
             standing = Snapshot(current.snapshot().landscape, dict(usage.seeds))
             waiting = await self._store.waiting(choice.scheduler_name)
             for_seeds = self._for_seeds(garden_shoots, behind, choice, current)
-            count += await _counted(waiting, Prospect(standing, candidate), for_seeds)
-        return count
+            undecided = await self._store.pending(choice.scheduler_name) - sum(each.waiting for each in waiting)
+            sorted_out = await _sorted_out(waiting, Prospect(standing, candidate), for_seeds)
+            pending += sorted_out.pending
+            coming += sorted_out.coming + max(undecided, 0)
+        return Waiting(pending, coming)
 
     @staticmethod
     def _for_seeds(
@@ -77,16 +80,18 @@ class Demand:
         return classes
 
 
-async def _counted(waiting: Sequence[WaitingClass], prospect: Prospect, for_seeds: Counter[str]) -> int:
-    count = 0
+async def _sorted_out(waiting: Sequence[WaitingClass], prospect: Prospect, for_seeds: Counter[str]) -> Waiting:
+    pending = coming = 0
     for number, each in enumerate(waiting, start=1):
         if number % AT_ONCE == 0:
             await asyncio.sleep(0)
         try:
             request = request_from_descriptor(each.descriptor)
-            count += prospect.demand(request, each.waiting - for_seeds[each.waiting_class])
+            found = prospect.sort(request, each.waiting - for_seeds[each.waiting_class])
         except msgspec.ValidationError:
             continue  # written by another version; its scheduler decides it anew
         except Exception:  # noqa: BLE001  a user's own filter may fail in any way
             _log.exception("decision.failed", waiting_class=each.waiting_class)
-    return count
+        else:
+            pending, coming = pending + found.pending, coming + found.coming
+    return Waiting(pending, coming)
