@@ -22,7 +22,7 @@ from gardenbus.common.machinery.backoff import Backoff
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.resources.document import Document, section
-from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
+from gardenbus.common.resources.keys import GARDEN_NAMESPACE, Header, ObjectKey, Subjects
 from gardenbus.gardenlet.backend.children import Children
 from gardenbus.gardenlet.backend.port import ShootName
 from gardenbus.gardenlet.decide.child import Deployed, is_bootstrapped
@@ -168,6 +168,8 @@ class ManagedSeedReconciler:
 
     def waiting_for(self, shoot: ShootName) -> list[ShootName]:
         """The ManagedSeeds to look at because their shoot is another than it was when they were looked at."""
+        if shoot[0] != GARDEN_NAMESPACE or shoot not in self._shoots:
+            return []
         names = [
             (key.namespace, key.name)
             for key, document in self._told.objects.items()
@@ -175,9 +177,7 @@ class ManagedSeedReconciler:
             and not isinstance(document, Gone)
             and (key.namespace, section(document, "spec", "shoot").get("name")) == shoot
         ]
-        if not names or shoot not in self._shoots or self._shoots[shoot] == self._shoot(shoot):
-            return []
-        return names
+        return names if self._shoots[shoot] != self._shoot(shoot) else []
 
     # ------------------------------------------------------------------------------------------ looking
 
