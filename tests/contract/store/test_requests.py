@@ -4,6 +4,7 @@ import pytest
 
 from gardenbus.common.errors import AlreadyExists, Conflict
 from gardenbus.common.ports.bus import StreamPosition
+from gardenbus.common.ports.outbox import Restored
 from gardenbus.common.ports.store import RequestOrigin, Superseded
 from gardenbus.common.resources.keys import ObjectKey
 from tests.support.builders import a_project, merged
@@ -111,3 +112,12 @@ async def test_graves_are_closed_when_old_and_no_request_can_come_again(kit: Sto
     assert await kit.store.create(a_project(), origin=at(6)) == Superseded(at(6))
     assert await kit.outbox.bury("2026-01-02T03:04:06Z", StreamPosition(CREATED, 6)) == 1
     assert stored(await kit.store.create(a_project(), origin=at(6))), "nobody remembers"
+
+
+async def test_a_removal_that_the_bus_brings_back_later_keeps_the_order_of_requests(kit: StoreUnderTest) -> None:
+    project = await kit.created(a_project(), origin=at(5))
+    await kit.store.delete(project, origin=at(6))
+    await kit.fence()
+    assert await kit.outbox.restore(Restored(project.key, project.uid, project.version + 1000, None))
+    await kit.outbox.open(project.version + 1000, 0)
+    assert await kit.store.create(a_project(), origin=at(6)) == Superseded(at(6))

@@ -200,7 +200,9 @@ class StoreMachine(RuleBasedStateMachine):
         self.sequence = 1
         self.floor = 0
         self.taken: dict[ObjectKey, RequestOrigin] = {}
-        self.newest = 0
+        self.newest = self.version = 0
+        self.objects: dict[ObjectKey, StoredObject] = {}
+        self.shoots_on: dict[str, list[ObjectKey]] = {}
         self.owners: dict[int, tuple[ObjectKey, bool]] = {}
         self.both(lambda side: side.kit.open())
         for key in (*SEEDS, *SHOOTS, *MANAGED_SEEDS, *SHOOT_STATES):
@@ -454,38 +456,41 @@ class StoreMachine(RuleBasedStateMachine):
         async def call(side: Side) -> object:
             store = side.kit.store
             waiting = [sorted(await store.waiting(name), key=lambda entry: entry.waiting_class) for name in SCHEDULERS]
-            return [await store.get_many(KEYS), await store.usage(), waiting]
+            on = [await store.shoots_on(seed.name) for seed in SEEDS]
+            page = await store.list_page("none")
+            return [await store.get_many(KEYS), await store.usage(), waiting, on, page.version]
 
-        self.both(call)
+        objects, _, _, on, version = self.both(call)[1]
+        self.objects = {key: stored for key, stored in zip(KEYS, objects, strict=True) if stored}
+        self.shoots_on = {seed.name: shoots for seed, shoots in zip(SEEDS, on, strict=True)}
+        self.version = version
 
     @invariant()
     def usage_is_what_the_objects_say(self) -> None:
-        side = self.sides[1]
-        shoots = self.runner.run(side.kit.store.get_many(SHOOTS))
-        for seed in ("x", "y"):
-            counted = [
-                shoot.key for shoot in shoots if shoot and seed in (shoot.parts.seed_name, shoot.parts.status_seed_name)
-            ]
-            assert self.runner.run(side.kit.store.shoots_on(seed)) == counted
+        for seed, shoots in self.shoots_on.items():
+            named = {key: self.objects[key].parts for key in SHOOTS if key in self.objects}
+            assert set(shoots) == {key for key, at in named.items() if seed in (at.seed_name, at.status_seed_name)}
 
     def marked(self) -> set[str]:
         """The seeds that are marked for removal."""
-        seeds = self.runner.run(self.sides[1].kit.store.get_many(SEEDS))
-        return {seed.key.name for seed in seeds if seed and removal_mark(seed.document())}
+        return {key.name for key in SEEDS if key in self.objects and removal_mark(self.objects[key].document())}
 
     def hosting(self) -> tuple[dict[str, str], dict[str, set[str]]]:
         """The shoot that each seed is, and the seeds that each such shoot is on."""
-        store = self.sides[1].kit.store
-        managed, hosts = self.runner.run(store.get_many(MANAGED_SEEDS)), self.runner.run(store.get_many(HOSTS))
+        hosts = {key.name: self.objects[key].parts for key in HOSTS if key in self.objects}
         return (
-            {each.key.name: each.document()["spec"]["shoot"]["name"] for each in managed if each},
-            {host.key.name: {host.parts.seed_name, host.parts.status_seed_name} - {""} for host in hosts if host},
+            {
+                key.name: self.objects[key].document()["spec"]["shoot"]["name"]
+                for key in MANAGED_SEEDS
+                if key in self.objects
+            },
+            {name: {parts.seed_name, parts.status_seed_name} - {""} for name, parts in hosts.items()},
         )
 
     @invariant()
     def no_shoot_is_on_a_seed_that_is_marked_for_removal(self) -> None:
         for seed in self.marked():
-            assert not self.runner.run(self.sides[1].kit.store.shoots_on(seed))
+            assert not self.shoots_on[seed]
 
     @invariant()
     def no_shoot_is_hosted_by_itself(self) -> None:
@@ -493,9 +498,8 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def versions_never_go_back(self) -> None:
-        version = self.runner.run(self.sides[1].kit.store.list_page("none")).version
-        assert version >= self.newest
-        self.newest = version
+        assert self.version >= self.newest
+        self.newest = self.version
 
 
 def test_the_store_in_memory_and_the_store_on_redis_are_one_store(redis_server: Server) -> None:

@@ -787,8 +787,8 @@ local function restore(keys, args)
     redis.call('ZREM', P .. ':list:' .. op.kind, member)
     redis.call('ZREM', P .. ':by_version', op.key)
     redis.call('HDEL', P .. ':uids', op.uid)
-    redis.call('HSET', P .. ':dead:' .. op.key, 'uid', op.uid, 'ver', op.version, 'at', op.now, 'req', object.req,
-               'left', left)
+    redis.call('HSET', P .. ':dead:' .. op.key, 'uid', op.uid, 'ver', op.version, 'at', op.now, 'left', left)
+    if object.ver ~= '' then redis.call('HSET', P .. ':dead:' .. op.key, 'req', object.req) end
     redis.call('ZADD', P .. ':graves', op.version, op.key)
     if object.fol ~= '' then announce_followers(P, op, left, false) end
     return {'ok'}
