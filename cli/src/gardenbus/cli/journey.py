@@ -5,11 +5,10 @@ from collections.abc import Generator
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 from gardenbus.cli.migrations import News
 from gardenbus.scheduling.moving import Move
-
-_WIDEST_WORDS = 60
 
 
 class Journey:
@@ -35,10 +34,9 @@ class Journey:
                 self._moving[news.move] = self._progress.add_task(f"  {name}", total=100, words=way)
                 self._line(f"{name} moves {way}")
             case "going":
-                words = news.words if len(news.words) <= _WIDEST_WORDS else f"{news.words[:_WIDEST_WORDS]}…"
                 task = self._moving.get(news.move)
                 if task is not None:
-                    self._progress.update(task, completed=news.percent, words=f"{way}  {words}")
+                    self._progress.update(task, completed=news.percent, words=f"→ {news.move.target}  {news.words}")
             case "done" | "gone":
                 self._ended += 1
                 task = self._moving.pop(news.move, None)
@@ -60,12 +58,16 @@ class Journey:
 def journey(console: Console, title: str) -> Generator[Journey]:
     """Show migrations while the block runs."""
     progress = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[words]}", markup=False),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+        BarColumn(bar_width=16, table_column=Column(no_wrap=True)),
+        MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        TimeElapsedColumn(table_column=Column(no_wrap=True)),
+        # What is said may be long: it has what the others leave, and the rest of it is cut off.
+        TextColumn(
+            "{task.fields[words]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)
+        ),
         console=console,
+        expand=True,
         disable=not console.is_terminal,
         transient=True,
     )

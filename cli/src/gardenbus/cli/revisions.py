@@ -114,7 +114,7 @@ def _merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> Document:
         before = old.get(name)
         if name in old and before == value:
             continue
-        patch[name] = _merge_patch(before, value) if _are_mappings(before, value) else value
+        patch[name] = _merge_patch(as_mapping(before), value) if _are_mappings(before, value) else value
     return patch
 
 

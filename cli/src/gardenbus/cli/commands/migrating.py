@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from fractions import Fraction
 from typing import Annotated, Any
 
-import msgspec
 import typer
 from rich import box
 from rich.table import Table
@@ -45,7 +44,7 @@ from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.durations import parse_duration
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.scheduling.moving import Move
-from gardenbus.scheduling.rebalancing import Rebalancing, plan_rebalancing
+from gardenbus.scheduling.rebalancing import Rebalancing, SeedShare, plan_rebalancing
 from gardenbus.scheduling.user_filters import SeedFilter
 
 PROGRAMS = (Format.JSON, Format.YAML)
@@ -211,7 +210,7 @@ def rebalancing_document(plan: Rebalancing, outcome: Outcome | None) -> dict[str
         "moves": list(map(move_document, plan.moves)),
         "lowerBound": plan.lower_bound,
         "complete": plan.is_complete,
-        "seeds": [msgspec.to_builtins(share) for share in plan.seeds],
+        "seeds": list(map(_share_document, plan.seeds)),
         "leftOut": dict(plan.left_out),
     }
     if outcome is not None:
@@ -220,6 +219,18 @@ def rebalancing_document(plan: Rebalancing, outcome: Outcome | None) -> dict[str
         document["failed"] = None if failed is None else {**move_document(failed), "reason": outcome.reason}
         document["underWay"] = list(map(move_document, outcome.under_way))
     return document
+
+
+def _share_document(share: SeedShare) -> dict[str, Any]:
+    return {
+        "seed": share.seed,
+        "group": share.group,
+        "allocatable": share.allocatable,
+        "used": share.used,
+        "planned": share.planned,
+        "within": share.is_within,
+        "willBeWithin": share.will_be_within,
+    }
 
 
 def _print_rebalancing(plan: Rebalancing) -> None:
