@@ -216,14 +216,14 @@ class Host:
 
     async def _dismiss(self, seed: str, *, keeps_lease: bool = False) -> Lodger:
         """End a gardenlet in an orderly way; its Lease is released unless it starts anew at once."""
-        lodger = self._lodgers.pop(seed)
+        lodger = self._lodgers[seed]  # stays known until it has ended: the process may be stopped meanwhile
         lodger.followed.discard(seed)
         for task in lodger.tasks:
             task.cancel()
         await asyncio.gather(*lodger.tasks, return_exceptions=True)
         await lodger.gardenlet.stop(hands_over=keeps_lease)
-        self.gardenlets.pop(seed, None)
         await lodger.backend.stop()
+        del self._lodgers[seed], self.gardenlets[seed]
         if not keeps_lease:
             lodger.identity.release()
         _log.info("gardenlet.stopped", seed=seed, starts_anew=keeps_lease)

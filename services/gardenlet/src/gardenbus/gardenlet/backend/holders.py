@@ -29,7 +29,9 @@ class Identity:
 
     def release(self) -> None:
         """Let another process have the name."""
-        os.close(self._descriptor)
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
 
 
 def _locked(file: Path) -> int:
