@@ -7,12 +7,13 @@ import shutil
 import pytest
 
 from gardenbus.common.adapters.redis_outbox import VERSION_LEAP
-from gardenbus.common.errors import Conflict, Unavailable
+from gardenbus.common.errors import Conflict, Transient, Unavailable
 from gardenbus.common.ports.bus import Message
 from gardenbus.common.ports.store import Binding
-from gardenbus.common.resources.keys import Header
+from gardenbus.common.resources.document import Document, StoredObject
+from gardenbus.common.resources.keys import Header, ObjectKey
 from tests.contract.machinery.conftest import SUBJECTS, Joint
-from tests.support.builders import a_project, a_seed, a_shoot
+from tests.support.builders import a_managed_seed, a_project, a_seed, a_shoot, a_shoot_state, merged
 from tests.support.eventually import eventually
 
 
@@ -151,3 +152,106 @@ async def test_a_store_that_lost_everything_is_rebuilt_from_the_bus(joint: Joint
     assert restored.uid == shoot.uid
     assert [stored.key for stored in (await joint.store.list_page("seed")).objects] == [seed.key]
     assert (await joint.store.census())["shoots.pending"] == 1
+
+
+HOST = ObjectKey("shoot", "garden", "host")
+MANAGED = ObjectKey("managedseed", "garden", "host")
+STATE = ObjectKey("shootstate", "garden", "host")
+
+
+async def change(joint: Joint, key: ObjectKey, changes: Document) -> StoredObject:
+    base = await joint.store.get(key)
+    assert base is not None
+    changed = await joint.store.update(base, merged(base.document(), changes))
+    assert isinstance(changed, StoredObject)
+    return changed
+
+
+async def shown(joint: Joint, seed: str, key: ObjectKey) -> str:
+    """What a seed was last told of an object: the verb, "" for nothing."""
+    last = await joint.bus.last("BINDINGS", SUBJECTS.view(seed, key))
+    return last.headers[Header.VERB] if last is not None else ""
+
+
+async def expect_shown(joint: Joint, **verbs: str) -> None:
+    async def as_expected() -> None:
+        for seed, verb in verbs.items():
+            assert [await shown(joint, seed, key) for key in (MANAGED, STATE)] == [verb, verb], seed
+
+    await eventually(as_expected, within=15)
+
+
+async def a_host(joint: Joint) -> StoredObject:
+    for seed in ("s1", "s2"):
+        await joint.create(a_seed(seed))
+    await joint.create(a_managed_seed("host"))
+    await joint.create(a_shoot_state("host", "garden"))
+    return await joint.create(a_shoot("host", "garden"))
+
+
+async def test_what_follows_a_shoot_goes_with_it_from_seed_to_seed(joint: Joint) -> None:
+    joint.start_relay()
+    host = await a_host(joint)
+    await joint.quiet()
+    await expect_shown(joint, s1="", s2="")
+    await joint.store.bind([Binding("garden", "host", host.uid, host.generation, "s1", None)])
+    await expect_shown(joint, s1="modified", s2="")
+    await change(joint, HOST, {"status": {"seedName": "s1"}})
+    await change(joint, HOST, {"spec": {"seedName": "s2"}})
+    await expect_shown(joint, s1="modified", s2="modified")
+    assert await joint.bus.subjects("QUEUES", "garden.queue.migration.>") == {"garden.queue.migration.garden.host": 1}
+    await change(joint, HOST, {"status": {"seedName": "s2"}})
+    await expect_shown(joint, s1="deleted", s2="modified")
+    for key in (MANAGED, STATE):
+        current = await joint.store.get(key)
+        assert current is not None
+        await joint.store.delete(current)
+    await expect_shown(joint, s1="deleted", s2="deleted")
+
+
+async def test_a_stream_that_is_another_one_shows_again_what_follows_shoots(joint: Joint) -> None:
+    joint.start_relay()
+    host = await a_host(joint)
+    await joint.store.bind([Binding("garden", "host", host.uid, host.generation, "s1", None)])
+    await change(joint, HOST, {"status": {"seedName": "s1"}})
+    await change(joint, HOST, {"spec": {"seedName": "s2"}, "status": {"seedName": "s2"}})
+    migrating = await joint.create(a_shoot("moving", spec={"seedName": "s1"}, status={"seedName": "s1"}))
+    await change(joint, migrating.key, {"spec": {"seedName": "s2"}})
+    await expect_shown(joint, s1="deleted", s2="modified")
+    await joint.quiet()
+    await asyncio.to_thread(joint.nats.stop)
+    shutil.rmtree(joint.nats.directory / "jetstream")
+    await asyncio.to_thread(joint.nats.start)
+
+    async def shown_again() -> None:
+        try:
+            await expect_shown(joint, s1="deleted", s2="modified")
+            assert "garden.queue.migration.garden-dev.moving" in await joint.bus.subjects("QUEUES", "garden.queue.>")
+        except Transient as error:
+            raise AssertionError(error.message) from error
+
+    await eventually(shown_again, within=20)
+
+
+async def test_a_move_that_the_store_forgot_is_shown_where_the_bus_says_that_it_went(joint: Joint) -> None:
+    joint.start_relay()
+    host = await a_host(joint)
+    await joint.quiet()
+    await asyncio.to_thread(joint.redis.stop)
+    shutil.copytree(joint.redis.directory / "appendonlydir", joint.redis.directory / "older")
+    await asyncio.to_thread(joint.redis.start)
+    await joint.create(a_project())
+    reply = await joint.store.bind([Binding("garden", "host", host.uid, host.generation, "s1", None)])
+    assert reply.outcomes == ["bound"]
+    await expect_shown(joint, s1="modified", s2="")
+    await joint.quiet()
+    for key in (MANAGED, STATE):
+        await joint.bus.purge("BINDINGS", SUBJECTS.view("s1", key))
+
+    await asyncio.to_thread(joint.redis.kill)
+    shutil.rmtree(joint.redis.directory / "appendonlydir")
+    (joint.redis.directory / "older").rename(joint.redis.directory / "appendonlydir")
+    await asyncio.to_thread(joint.redis.start)
+    await joint.create(a_project("later"))
+    await expect_shown(joint, s1="modified", s2="")
+    assert (await joint.store.usage()).seeds["s1"] == 1

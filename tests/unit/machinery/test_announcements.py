@@ -77,6 +77,45 @@ def test_a_shoot_runs_where_spec_says_until_status_says_otherwise() -> None:
     assert roles(a_stored("Shoot", "a", namespace="n", status={"seedName": "s1"}, seedName="s1")) == {"s1": "run"}
 
 
+def views_of(
+    state: StoredObject, *entries: ObjectNews, audience: tuple[str, ...], gone: bool = False
+) -> dict[str, tuple[str, bool]]:
+    page = OutboxPage(entries, {state.key: None if gone else state}, {state.key: audience} if audience else {})
+    messages = announcements(page, SUBJECTS, announced_gain=0).concerning
+    return {message.subject: (message.headers[Header.VERB], bool(message.body)) for message in messages}
+
+
+VIEW = "garden.view.{}.shootstate.garden-dev.apollo"
+
+
+def test_what_follows_a_shoot_is_shown_to_the_seeds_of_the_shoot() -> None:
+    state = a_stored("ShootState", "apollo", namespace="garden-dev")
+    assert views_of(state, news_of(state, binding=False), audience=("s1", "s2")) == {
+        VIEW.format("s1"): ("modified", True),
+        VIEW.format("s2"): ("modified", True),
+    }
+    assert views_of(state, news_of(state), audience=()) == {}
+
+
+def test_what_follows_a_shoot_is_withdrawn_where_it_no_longer_is() -> None:
+    state = a_stored("ShootState", "apollo", namespace="garden-dev")
+    left, left_and_back = news_of(state, left=("s1",)), news_of(state, left=("s2", "s3"))
+    assert views_of(state, left, left_and_back, audience=("s2",)) == {
+        VIEW.format("s1"): ("deleted", False),
+        VIEW.format("s2"): ("modified", True),
+        VIEW.format("s3"): ("deleted", False),
+    }
+
+
+def test_what_followed_a_shoot_and_is_removed_is_withdrawn_from_all_and_shown_to_nobody() -> None:
+    state = a_stored("ShootState", "apollo", namespace="garden-dev")
+    removed = news_of(state, verb="deleted", left=("s1", "s2"))
+    withdrawn = {VIEW.format(seed): ("deleted", False) for seed in ("s1", "s2")}
+    assert views_of(state, removed, audience=(), gone=True) == withdrawn
+    moved = news_of(state, left=("s1",))
+    assert views_of(state, moved, audience=("s2",), gone=True) == {VIEW.format("s1"): ("deleted", False)}
+
+
 def test_a_removed_object_becomes_a_tombstone_that_ends_by_itself() -> None:
     shoot = a_stored("Shoot", "apollo", namespace="garden-dev")
     result = announcements(

@@ -115,7 +115,7 @@ class MemoryOutbox:
             state.place(new)
         else:
             state.graves[key] = Grave(restored.uid, restored.version, state.now(), tuple(sorted(left)), origin)
-        if key.kind == "shoot":
+        if key.kind == "shoot" and (row or new):
             state.announce_followers(key, left, with_version=False)  # none may be given out before the store opens
         return True
 
