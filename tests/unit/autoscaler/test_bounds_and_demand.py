@@ -85,6 +85,8 @@ def test_a_set_whose_own_shoot_finds_no_seed_limits_it() -> None:
 def test_replicas_that_cannot_be_removed_count_and_are_ordered_again_when_they_are_needed() -> None:
     # scaled to 3, but 4 are still there and all at the target
     assert desired(a_set(4, ordered=3, shoots=32)) == 4
+    assert desired(a_set(4, ordered=3, shoots=26)) == 3, "as good as within the target of the three that stay"
+    assert desired(a_set(4, ordered=3, shoots=13), a_spec(metrics=[a_metric(amount="4")])) == 3
 
 
 def test_after_one_change_the_same_load_changes_nothing() -> None:

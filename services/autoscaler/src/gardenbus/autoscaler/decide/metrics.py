@@ -4,14 +4,17 @@
 |--------------|---------------------------------|-------------------------------------------------|
 | Utilization  | used / room                     | ceil(count * (used / room) / target)            |
 | AverageValue | used / count                    | ceil(used / target)                             |
-| any          | within tolerance of the target  | count                                           |
+| any          | within tolerance of the target  | those that are (count, or those ordered)        |
+
+A set that is slow to shrink, or cannot, has more replicas than were ordered: then those ordered are held against the
+target first, so that the number stands still as it would if the others were gone.
 
 When utilization is low and seeds differ in size, nobody knows which ones will go: as many stay as meet the target
 even if they are the smallest. For seeds of one size that is the same number, and for others it keeps a set from
 shrinking to where it would have to grow again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import ceil, floor
 
@@ -45,7 +48,7 @@ def measure(metric: ResourceMetric, seeds: SetOfSeeds, tolerance: Fraction) -> M
     if isinstance(used, Unmeasured):
         return used
     if metric.target.type == AVERAGE_VALUE:
-        return _by_amount(metric.name, metric.target, seeds.count, used, tolerance)
+        return _by_amount(metric.name, metric.target, seeds, used, tolerance)
     if metric.target.type == UTILIZATION:
         return _by_share(metric.name, metric.target, seeds, used, tolerance)
     return Unmeasured(resource=metric.name, message=f"{metric.target.type!r} is no target that is known here")
@@ -90,14 +93,17 @@ def _by_share(
         if used or seeds.count:
             return Unmeasured(resource=resource, message=f"the seeds have no {resource} allocatable at all")
         return Measured(resource=resource, replicas=0, current=_current(resource, used, 0, None), reason="")
+    smallest = sum(sorted(rooms)[: seeds.ordered], Fraction())
+    aims = {seeds.ordered: smallest * target.share, seeds.count: room * target.share}
+    settled = _settled(used, aims, tolerance)
     ratio = used / (room * target.share)
+    if settled is not None:
+        stand, replicas = "within", settled
+    elif ratio > 1:
+        stand, replicas = "above", ceil(seeds.count * ratio)
+    else:
+        stand, replicas = "below", fewest_that_hold(used / target.share, rooms)
     utilization = floor(used * 100 / room)
-    stand = "within" if abs(ratio - 1) <= tolerance else "above" if ratio > 1 else "below"
-    replicas = {
-        "within": lambda: seeds.count,
-        "above": lambda: ceil(seeds.count * ratio),
-        "below": lambda: fewest_that_hold(used / target.share, rooms),
-    }[stand]()
     return Measured(
         resource=resource,
         replicas=replicas,
@@ -106,23 +112,29 @@ def _by_share(
     )
 
 
+def _settled(used: Fraction, aims: Mapping[int, Fraction], tolerance: Fraction) -> int | None:
+    """The first number of replicas for which what is used is near enough to what they aim at."""
+    near = (replicas for replicas, aim in aims.items() if aim and abs(used / aim - 1) <= tolerance)
+    return next(near, None)
+
+
 def _by_amount(
-    resource: str, target: MetricTarget, count: int, used: Fraction, tolerance: Fraction
+    resource: str, target: MetricTarget, seeds: SetOfSeeds, used: Fraction, tolerance: Fraction
 ) -> Measured | Unmeasured:
+    count = seeds.count
     try:
         amount = target.amount
     except ValueError as error:
         return Unmeasured(resource=resource, message=f"averageValue: {error}")
     if amount <= 0:
         return Unmeasured(resource=resource, message="the target states no averageValue above zero")
-    ratio = used / (count * amount) if count else None
-    stands_still = ratio is not None and abs(ratio - 1) <= tolerance
-    stand = "within" if stands_still else "above" if ratio is None or ratio > 1 else "below"
+    settled = _settled(used, {seeds.ordered: seeds.ordered * amount, count: count * amount}, tolerance)
+    stand = "within" if settled is not None else "above" if used > count * amount else "below"
     current = _current(resource, used, count, None)
     on_each = current["resource"]["current"]["averageValue"]
     return Measured(
         resource=resource,
-        replicas=count if stands_still else ceil(used / amount),
+        replicas=ceil(used / amount) if settled is None else settled,
         current=current,
         reason=f"{resource} on each seed are {on_each}, {stand} the target of {quantity_text(amount)}",
     )
