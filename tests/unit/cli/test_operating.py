@@ -1,0 +1,337 @@
+"""`bind`, `cordon`, `uncordon`, `drain`, `rebalance`, `scale`, `rollout` as they are called."""
+
+import json
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from gardenbus.cli.commands import options
+from gardenbus.cli.main import app
+from gardenbus.common.resources.document import Document
+from tests.support.answering import AnsweringBus
+from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged
+
+BACKUP: Document = {
+    "spec": {"backup": {"provider": "aws"}},
+    "status": {"conditions": [a_condition("GardenletReady"), a_condition("BackupBucketsReady")]},
+}
+TEMPLATES: Document = {
+    "template": {"metadata": {"labels": {"set": "grove"}}, "spec": {"gardenlet": {"config": {"old": 1, "kept": 2}}}},
+    "shootTemplate": {"spec": {"region": "eu-west-1"}},
+}
+
+
+def seed(name: str, **changes: Any) -> Document:
+    return merged(a_seed(name, shoots=10), merged(BACKUP, changes))
+
+
+def placed(name: str, place: str) -> Document:
+    return a_shoot(
+        name,
+        metadata={"labels": {"shoot.gardener.cloud/status": "healthy"}, "generation": 1},
+        spec={"seedName": place},
+        status={
+            "seedName": place,
+            "observedGeneration": 1,
+            "lastOperation": {"type": "Reconcile", "state": "Succeeded", "progress": 100},
+        },
+    )
+
+
+def a_set(**changes: Any) -> Document:
+    default: Document = {
+        "apiVersion": "seedmanagement.gardener.cloud/v1alpha1",
+        "kind": "ManagedSeedSet",
+        "metadata": {"name": "grove", "namespace": "garden", "uid": "u1", "generation": 2},
+        "spec": {
+            "replicas": 2,
+            "template": {
+                "metadata": {"labels": {"set": "grove"}},
+                "spec": {"gardenlet": {"config": {"new": 1, "kept": 2}}},
+            },
+            "shootTemplate": {"spec": {"region": "eu-west-1"}},
+        },
+        "status": {
+            "observedGeneration": 2,
+            "replicas": 2,
+            "readyReplicas": 2,
+            "updatedReplicas": 2,
+            "currentRevision": "grove-b",
+            "updateRevision": "grove-b",
+            "conditions": [{"type": "Progressing", "status": "True", "reason": "UpdateComplete", "message": "Done."}],
+        },
+    }
+    return merged(default, changes)
+
+
+def a_revision(name: str, number: int, data: Document, owner: str = "u1") -> Document:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {
+            "name": name,
+            "namespace": "garden",
+            "ownerReferences": [{"kind": "ManagedSeedSet", "name": "grove", "uid": owner, "controller": True}],
+        },
+        "revision": number,
+        "data": data,
+    }
+
+
+def revisions() -> list[Document]:
+    now = {name: a_set()["spec"][name] for name in TEMPLATES}
+    return [
+        a_revision("grove-b", 2, now),
+        a_revision("grove-a", 1, TEMPLATES),
+        a_revision("other-c", 3, TEMPLATES, owner="u2"),
+    ]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def call(bus: AnsweringBus, *words: str) -> Result:
+        monkeypatch.setattr(options, "connected", bus.connected)
+        return CliRunner().invoke(app, [*words, "--nats-url", "nats://nowhere:1"])
+
+    return call
+
+
+def a_landscape(*documents: Document) -> AnsweringBus:
+    return AnsweringBus(a_project(), a_cloudprofile(), *documents, looks=0)
+
+
+def test_bind_moves_a_placed_shoot_and_says_from_where(run: Any):
+    bus = a_landscape(seed("a"), seed("b"), placed("apollo", "a"))
+    bus.stuck = {"apollo"}
+
+    result = run(bus, "bind", "apollo", "b")
+
+    assert result.exit_code == 0
+    assert "shoot garden-dev/apollo moves from a to b" in result.stdout
+    assert bus.questions("bind") == [{"namespace": "garden-dev", "name": "apollo", "seed": "b", "resourceVersion": "1"}]
+    assert "stays on a" in run(bus, "bind", "garden-dev/apollo", "a").stdout
+
+
+def test_bind_by_force_says_so_and_prints_the_shoot_for_programs(run: Any):
+    bus = a_landscape(seed("a"), seed("b"), placed("apollo", "a"))
+
+    result = run(bus, "bind", "apollo", "b", "--force", "-o", "json")
+
+    assert json.loads(result.stdout)["spec"]["seedName"] == "b"
+    assert bus.questions("bind")[0]["force"] is True
+
+
+def test_a_refused_bind_ends_with_1(run: Any):
+    bus = a_landscape(placed("apollo", "a"))
+    bus.refusals = {"apollo": (1, "seed b cannot take the shoot: it is being deleted")}
+
+    result = run(bus, "bind", "apollo", "b")
+
+    assert result.exit_code == 1
+    assert "it is being deleted" in result.stderr
+    assert run(bus, "bind", "nobody", "b").exit_code == 1
+
+
+def test_seeds_are_cordoned_and_uncordoned(run: Any):
+    bus = a_landscape(seed("a"))
+
+    assert run(bus, "cordon", "a").stdout == "seed a cordoned\n"
+    assert run(bus, "cordon", "a").stdout == "seed a is cordoned already\n"
+    settings = json.loads(run(bus, "uncordon", "a", "-o", "json").stdout)["spec"]["settings"]
+    assert settings == {"scheduling": {"visible": True}}
+    assert run(bus, "cordon", "nobody").exit_code == 1
+
+
+def test_a_dry_run_shows_the_plan_and_changes_nothing(run: Any):
+    bus = a_landscape(seed("a"), seed("b"), placed("apollo", "a"))
+
+    text = run(bus, "drain", "a", "--dry-run")
+    value = run(bus, "drain", "a", "--dry-run", "-o", "json")
+
+    assert text.exit_code == value.exit_code == 0
+    assert "would be cordoned" in text.stdout
+    assert json.loads(value.stdout) == {
+        "seed": "a",
+        "cordoned": False,
+        "leaving": [],
+        "moves": [{"shoot": "garden-dev/apollo", "from": "a", "to": "b"}],
+        "stays": [],
+    }
+    assert bus.questions("bind") == bus.questions("patch") == []
+
+
+def test_a_dry_run_with_shoots_that_fit_nowhere_ends_with_1(run: Any):
+    result = run(a_landscape(seed("a"), placed("apollo", "a")), "drain", "a", "--dry-run")
+
+    assert result.exit_code == 1
+    assert "<stays>" in result.stdout
+
+
+def test_a_drain_tells_each_migration_and_its_end(run: Any):
+    bus = a_landscape(seed("a"), seed("b"), placed("apollo", "a"))
+
+    result = run(bus, "drain", "a")
+
+    assert result.exit_code == 0
+    assert "garden-dev/apollo moves a → b" in result.stdout
+    assert "garden-dev/apollo has moved a → b" in result.stdout
+    assert "seed a is empty: 1 shoots have moved" in result.stdout
+
+
+def test_a_drain_for_programs_prints_nothing_else_on_stdout(run: Any):
+    bus = a_landscape(seed("a"), seed("b"), placed("apollo", "a"))
+
+    result = run(bus, "drain", "a", "-o", "json")
+
+    assert json.loads(result.stdout)["moved"] == [{"shoot": "garden-dev/apollo", "from": "a", "to": "b"}]
+    assert "has moved" in result.stderr
+
+
+def test_a_failed_drain_says_what_to_do(run: Any):
+    bus = a_landscape(seed("a"), seed("b"), placed("apollo", "a"))
+    bus.failing = {"apollo"}
+
+    result = run(bus, "drain", "a")
+
+    assert result.exit_code == 1
+    assert "Restore Failed" in result.stderr
+    for hint in ("describe shoot apollo", "gardenbus drain a", "--force"):
+        assert hint in result.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["drain", "a", "--timeout", "soon"],
+        ["drain", "a", "--timeout", "0s"],
+        ["drain", "a", "--at-once", "0"],
+        ["drain"],
+        ["rebalance", "--band", "wide"],
+        ["rebalance", "--band", "120%"],
+        ["scale", "managedseedset", "grove"],
+        ["scale", "shoot", "apollo", "--replicas", "2"],
+        ["scale", "mss", "--replicas", "2"],
+        ["scale", "mss", "grove", "--replicas", "-1"],
+        ["rollout", "status", "shoot", "apollo"],
+        ["rollout", "undo", "mss", "grove", "--to-revision", "7"],
+        ["rollout", "history", "mss", "grove", "--revision", "3"],
+        ["bind", "apollo"],
+    ],
+)
+def test_usage_errors_end_with_2(run: Any, words: list[str]):
+    assert run(a_landscape(a_set(), *revisions()), *words).exit_code == 2
+
+
+def test_a_landscape_out_of_reach_ends_with_3(run: Any, monkeypatch: pytest.MonkeyPatch):
+    bus = a_landscape()
+    bus.outages = 1_000
+    for words in (["cordon", "a"], ["rebalance"], ["scale", "mss", "grove", "--replicas", "1"], ["drain", "a"]):
+        assert run(bus, *words).exit_code == 3
+
+
+def test_rebalance_prints_its_plan_and_lower_bound(run: Any):
+    bus = a_landscape(seed("a"), seed("b"), *(placed(f"s{number}", "a") for number in range(9)))
+
+    text = run(bus, "rebalance")
+    value = json.loads(run(bus, "rebalance", "--band", "0.1", "-o", "json").stdout)
+
+    assert "4 moves planned; no plan needs fewer than 4" in text.stdout
+    assert value["lowerBound"] == 4
+    assert value["complete"]
+    assert [share["planned"] for share in value["seeds"]] == [5, 4]
+    assert value["moves"][0] == {"shoot": "garden-dev/s0", "from": "a", "to": "b"}
+    assert bus.questions("bind") == []
+
+
+def test_rebalance_carries_out_at_a_bounded_rate(run: Any):
+    bus = a_landscape(seed("a"), seed("b"), *(placed(f"s{number}", "a") for number in range(9)))
+
+    result = run(bus, "rebalance", "--apply", "--max-moves", "3", "-o", "json")
+
+    assert len(json.loads(result.stdout)["moved"]) == 3
+    assert bus.most_moving == 1
+    assert "1 moves planned" in run(bus, "rebalance").stdout
+
+
+def test_scale_sets_replicas(run: Any):
+    bus = a_landscape(a_set())
+
+    result = run(bus, "scale", "managedseedset", "grove", "--replicas", "5")
+
+    assert result.exit_code == 0
+    assert "managedseedset garden/grove is scaled from 2 to 5; 1 are there" in result.stdout
+    assert bus.questions("scale") == [{"namespace": "garden", "name": "grove", "replicas": 5}]
+    assert run(bus, "scale", "mss/grove", "--replicas", "4", "--resource-version", "1").exit_code == 1
+    assert json.loads(run(bus, "scale", "mss", "grove", "--replicas", "4", "-o", "json").stdout)["replicas"] == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "is_over"),
+    [
+        ({}, 0, True),
+        ({"status": {"observedGeneration": 1}}, 0, False),
+        ({"status": {"readyReplicas": 1}}, 0, False),
+        ({"spec": {"replicas": 3}}, 0, False),
+        ({"status": {"conditions": [{"type": "Progressing", "status": "True", "reason": "Updating"}]}}, 0, False),
+        ({"status": {"conditions": [{"type": "Progressing", "status": "False", "reason": "UpdateFailed"}]}}, 1, True),
+        ({"status": {"conditions": []}}, 0, True),
+    ],
+)
+def test_rollout_status_says_how_far_it_is(run: Any, changes: Any, code: int, is_over: bool):
+    result = run(a_landscape(a_set(**changes)), "rollout", "status", "mss", "grove", "-o", "json")
+
+    assert result.exit_code == code
+    assert json.loads(result.stdout)["over"] == is_over
+
+
+def test_rollout_status_waits_no_longer_than_it_is_told(run: Any):
+    bus = a_landscape(a_set(status={"readyReplicas": 1}))
+
+    result = run(bus, "rollout", "status", "mss", "grove", "--watch", "--timeout", "1ms")
+
+    assert result.exit_code == 1
+    assert "not over after 1ms" in result.stderr
+
+
+def test_rollout_history_lists_the_revisions_of_the_set_alone(run: Any):
+    bus = a_landscape(a_set(), *revisions())
+
+    listed = json.loads(run(bus, "rollout", "history", "mss", "grove", "-o", "json").stdout)
+    table = run(bus, "rollout", "history", "mss", "grove").stdout
+
+    assert [(each["revision"], each["name"]) for each in listed] == [(1, "grove-a"), (2, "grove-b")]
+    assert listed[1]["inUseAs"] == ["current", "update"]
+    assert "current,update" in table
+    assert "old: 1" in run(bus, "rollout", "history", "mss", "grove", "--revision", "1").stdout
+
+
+@pytest.mark.parametrize("words", [[], ["--to-revision", "1"]])
+def test_rollout_undo_gives_the_set_exactly_the_old_templates(run: Any, words: list[str]):
+    bus = a_landscape(a_set(), *revisions())
+
+    result = run(bus, "rollout", "undo", "mss", "grove", *words)
+
+    assert result.exit_code == 0
+    assert "templates of revision 1 again" in result.stdout
+    spec = bus.objects["managedseedset", "garden", "grove"]["spec"]
+    assert {name: spec[name] for name in TEMPLATES} == TEMPLATES
+    assert spec["replicas"] == 2
+    assert bus.questions("patch")[0]["metadata"] == {"resourceVersion": "1"}
+
+
+def test_undoing_to_what_is_there_changes_nothing(run: Any):
+    bus = a_landscape(a_set(), *revisions())
+
+    assert "already" in run(bus, "rollout", "undo", "mss", "grove", "--to-revision", "2").stdout
+    assert bus.questions("patch") == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["bind", "cordon", "uncordon", "drain", "rebalance", "scale", "rollout status", "rollout history", "rollout undo"],
+)
+def test_each_command_helps_with_an_example(command: str):
+    result = CliRunner().invoke(app, [*command.split(), "--help"])
+
+    assert f"Example: gardenbus {command}" in result.stdout
