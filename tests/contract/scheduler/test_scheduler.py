@@ -23,6 +23,7 @@ from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.document import Document, StoredObject
 from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
@@ -30,7 +31,15 @@ from gardenbus.scheduler.app import start_scheduler
 from gardenbus.scheduler.decide.configuration import SchedulerConfiguration
 from gardenbus.scheduler.reconcilers.counters import Counters
 from gardenbus.scheduler.settings import SchedulerSettings
-from tests.support.builders import a_cloudprofile, a_project, a_region_configmap, a_seed, a_shoot, merged
+from tests.support.builders import (
+    a_cloudprofile,
+    a_managed_seed,
+    a_project,
+    a_region_configmap,
+    a_seed,
+    a_shoot,
+    merged,
+)
 from tests.support.eventually import eventually
 from tests.support.servers import Server
 
@@ -193,6 +202,27 @@ async def test_a_waiting_shoot_is_placed_within_a_second_of_what_lets_it_fit(gar
                 await garden.change("seed", "a", {"status": a_seed()["status"]})
         await garden.expect({"a": 1}, within=5)
         assert time.monotonic() - began < 1.0
+
+
+async def test_a_shoot_that_is_a_seed_goes_elsewhere_than_to_what_it_hosts(garden: Garden) -> None:
+    hosts = [a_shoot("a", "garden"), a_shoot("b", "garden", spec={"seedName": "a"})]
+    await garden.hold(a_project("garden", "garden"), a_seed("a"), a_seed("b"), a_seed("soil", shoots="0"))
+    await garden.hold(*hosts, a_managed_seed("a"), a_managed_seed("b"))
+    async with garden.scheduler(), garden.scheduler():
+        await garden.expect_waiting(1)
+        await garden.expect({"a": 1, "": 1})
+        await garden.change("seed", "soil", {"status": a_seed(shoots="1")["status"]})
+        await garden.expect({"a": 1, "soil": 1})
+
+
+async def test_a_seed_marked_for_removal_is_filled_again_only_without_the_mark(garden: Garden) -> None:
+    await garden.hold(a_seed("a"))
+    async with garden.scheduler():
+        await garden.change("seed", "a", {"metadata": {"annotations": {MARKED_FOR_REMOVAL: "garden/set"}}})
+        await garden.hold(*(a_shoot(f"s{number}") for number in range(5)))
+        await garden.expect_waiting(5)
+        await garden.change("seed", "a", {"metadata": {"annotations": {MARKED_FOR_REMOVAL: None}}})
+        await garden.expect({"a": 5})
 
 
 async def test_a_scheduler_takes_only_what_is_its_own(garden: Garden) -> None:

@@ -2,16 +2,20 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.resources.derived import Derived, derive, meaning_of
+from gardenbus.common.resources.derived import Derived, derive, followed_shoot, meaning_of
 from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
 from tests.support.builders import (
     a_cloudprofile,
     a_condition,
+    a_managed_seed,
     a_namespaced_cloudprofile,
     a_project,
     a_region_configmap,
     a_seed,
     a_shoot,
+    a_shoot_state,
     merged,
 )
 
@@ -66,6 +70,29 @@ def test_claims_say_what_only_one_object_may_have() -> None:
     assert derive(a_project("dev", spec={"namespace": None})).claims == ()
     assert derive(managed_seed).claims == ("managedseed-shoot/garden/apollo",)
     assert derive(merged(managed_seed, {"spec": {"shoot": None}})).claims == ()
+    autoscaler: Document = {
+        "apiVersion": "seedmanagement.gardener.cloud/v1alpha1",
+        "kind": "SeedAutoscaler",
+        "metadata": {"name": "a", "namespace": "garden"},
+        "spec": {"scaleTargetRef": {"name": "aws"}},
+    }
+    assert derive(autoscaler).claims == ("seedautoscaler-target/garden/aws",)
+    assert derive(merged(autoscaler, {"spec": {"scaleTargetRef": None}})).claims == ()
+
+
+def test_a_managed_seed_and_a_shoot_state_follow_their_shoot() -> None:
+    shoot = ObjectKey("shoot", "garden", "apollo")
+    managed, state = a_managed_seed("a", "apollo"), a_shoot_state("apollo", "garden")
+    assert followed_shoot(ObjectKey("managedseed", "garden", "a"), derive(managed)) == shoot
+    assert followed_shoot(ObjectKey("shootstate", "garden", "apollo"), derive(state)) == shoot
+    nowhere = derive(merged(managed, {"spec": {"shoot": None}}))
+    assert followed_shoot(ObjectKey("managedseed", "garden", "a"), nowhere) is None
+    assert followed_shoot(shoot, derive(a_shoot("apollo", "garden"))) is None
+
+
+@pytest.mark.parametrize(("annotation", "mark"), [("garden/aws", "garden/aws"), ("", ""), (None, "")])
+def test_a_seeds_mark_is_its_annotation(annotation: str | None, mark: str) -> None:
+    assert derive(a_seed(metadata={"annotations": {MARKED_FOR_REMOVAL: annotation}})).mark == mark
 
 
 def test_a_namespaced_profile_refers_to_its_parent() -> None:

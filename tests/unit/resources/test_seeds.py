@@ -2,6 +2,7 @@ import pytest
 
 from gardenbus.common.errors import InvalidResource
 from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
 from gardenbus.common.resources.seeds import Seed, document_is_ready, gate_content, is_ready, may_gain, shoot_capacity
 from tests.support.builders import a_condition, a_seed, merged
 
@@ -42,6 +43,9 @@ def test_heartbeats_do_not_move_the_gate() -> None:
     assert gate_content(a_seed()) == gate_content(a_seed(**conditions(later), metadata={"annotations": {"a": "b"}}))
 
 
+MARKED: Document = {"metadata": {"annotations": {MARKED_FOR_REMOVAL: "garden/aws"}}}
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -50,6 +54,7 @@ def test_heartbeats_do_not_move_the_gate() -> None:
         {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}},
         {"metadata": {"annotations": {"shoot.gardener.cloud/emergency-stop-reconciliations": "true"}}},
         {"status": {"conditions": [a_condition("GardenletReady", "Unknown")]}},
+        MARKED,
     ],
 )
 def test_what_a_bind_depends_on_moves_the_gate(changes: Document) -> None:
@@ -76,6 +81,10 @@ OLD = a_seed(shoots="2")
         (OLD, merged(OLD, {"metadata": {"labels": {"x": "y"}}}), True),
         (OLD, merged(OLD, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}), True),
         (OLD, merged(OLD, {"spec": {"settings": {"scheduling": {"visible": False}}}}), True),
+        (OLD, merged(OLD, MARKED), True),
+        (merged(OLD, MARKED), OLD, True),
+        (merged(OLD, MARKED), merged(OLD, {**MARKED, "spec": {"taints": []}}), False),
+        (merged(OLD, MARKED), None, False),
     ],
 )
 def test_a_gain_is_what_may_make_something_fit(old: Document | None, new: Document | None, gained: bool) -> None:

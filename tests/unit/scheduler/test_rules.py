@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
 from gardenbus.common.resources.shoots import Shoot
 from gardenbus.common.resources.tolerations import UNCHECKED_TOLERATIONS
 from gardenbus.scheduling.outcome import Outcome, Placement, Refusal
@@ -60,6 +61,7 @@ def test_the_least_used_seed_wins_and_the_smaller_name_among_equals() -> None:
     ("rule", "shoot", "seed"),
     [
         ("usable", {}, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}),
+        ("usable", {}, {"metadata": {"annotations": {MARKED_FOR_REMOVAL: "garden/aws"}}}),
         ("usable", {}, {"spec": {"settings": {"scheduling": {"visible": False}}}}),
         ("usable", {}, {"status": {"conditions": [a_condition("GardenletReady", "Unknown")]}}),
         ("usable", {}, {"spec": {"backup": {"provider": "aws"}}}),
