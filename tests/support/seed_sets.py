@@ -1,8 +1,8 @@
 """A garden in memory in which sets of seeds grow: the real store's twin, the apiserver's own admission, and gardenlets
 that do what the test says.
 
-Everything runs without an event loop: `drive` runs a look to its end, a `Hand` only so far as it is stepped, so that two
-of them can stand anywhere in each other's way and be killed at any point.
+Everything runs without an event loop: `drive` runs a look to its end, a `Hand` only so far as it is stepped, so that
+two of them can stand anywhere in each other's way and be killed at any point.
 """
 
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
@@ -20,7 +20,7 @@ from gardenbus.common.machinery.controller import After, Again, Outcome, WorkReq
 from gardenbus.common.machinery.informer import Informer
 from gardenbus.common.ports.outbox import EventNews
 from gardenbus.common.ports.store import Binding, Page
-from gardenbus.common.resources.conditions import conditions_of, merge_conditions
+from gardenbus.common.resources.conditions import conditions_of, get_condition, merge_conditions
 from gardenbus.common.resources.document import Document, StoredObject, section
 from gardenbus.common.resources.keys import ObjectKey, Subjects
 from gardenbus.common.resources.managed_seeds import seed_of, with_shoot_defaults
@@ -47,6 +47,7 @@ def a_managed_seed_set(name: str = "crowd", *, replicas: int = 1, **changes: Any
             "dns": {"domain": "replica-name.seeds.example.com"},
             "kubernetes": {"verticalPodAutoscaler": {"enabled": True}},
             "tolerations": [{"key": "seed.gardener.cloud/protected"}],
+            "networking": {"nodes": "10.250.0.0/16", "pods": "10.251.0.0/16", "services": "10.252.0.0/16"},
         },
     )
     gardenlet_configuration: Document = {
@@ -322,7 +323,7 @@ class SeedGarden:
 
     def condition(self, kind: str) -> Document:
         """One of its conditions."""
-        return next((each for each in conditions_of(self.set()) if each["type"] == kind), {})
+        return get_condition(conditions_of(self.set()), kind) or {}
 
     def shoots(self) -> list[str]:
         """The names of the shoots in the garden."""
@@ -422,7 +423,10 @@ class SeedGarden:
         status: Document = {
             **a_seed(name, shoots="10")["status"],
             "observedGeneration": seed["metadata"]["generation"],
-            "conditions": [a_condition("GardenletReady", state), a_condition("SeedSystemComponentsHealthy", state)],
+            "conditions": [
+                a_condition(kind, state)
+                for kind in ("GardenletReady", "SeedSystemComponentsHealthy", "BackupBucketsReady")
+            ],
         }
         written = self.drive(self.store.update(stored, {**seed, "status": status}))
         return isinstance(written, StoredObject) and written.version != stored.version

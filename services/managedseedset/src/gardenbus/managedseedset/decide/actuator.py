@@ -294,15 +294,15 @@ class _Look:
         return actions
 
     def _pending(self, step: Step | None) -> tuple[Document | None, tuple[SetEvent, ...]]:
-        """The pending replica as it shall be written, and the Event when it is another, or for another reason."""
+        """The pending replica as it shall be written, with a new time when it is another, or for another reason."""
         if step is None:
             return None, ()
         wanted: Document = {"name": step.name, "reason": step.reason}
         if step.retries is not None:
             wanted["retries"] = step.retries
-        if all(self.pending.get(field) == wanted.get(field) for field in ("name", "reason", "retries", REFUSED)):
-            return self.pending, ()
         events = (step.event,) if step.event is not None else ()
+        if all(self.pending.get(field) == wanted.get(field) for field in ("name", "reason", "retries", REFUSED)):
+            return self.pending, events if step.after_seconds is None else ()  # what is polled is told once
         return {**wanted, "since": timestamp(self.world.now)}, events
 
     def _status(self, step: Step | None, pending: Document | None) -> Document:

@@ -112,6 +112,12 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
         return self.seed is not None and seed_is_ready(self.seed)
 
     @property
+    def hears(self) -> bool:
+        """Whether the gardenlet of its Seed is there to let shoots go, even if it has yet to see the newest spec."""
+        seed = self.seed or {}
+        return not is_deleting(seed) and condition_status(conditions_of(seed), GARDENLET_READY) == TRUE
+
+    @property
     def health(self) -> int:
         """How well its Shoot is, the worst being 0: unhealthy, unknown, progressing, healthy."""
         label = str(section(self.shoot, "metadata", "labels").get(STATUS_LABEL) or PROGRESSING_STATUS)

@@ -150,23 +150,27 @@ def _turn(replica: Replica) -> tuple[int, int, bool, int, int, int, str]:
 
 
 def _obstacle(replica: Replica, how: Shrinking) -> Obstacle | None:
-    shoots = "1 shoot" if replica.usage == 1 else f"{replica.usage} shoots"
+    shoots = _shoots(replica)
     if replica.is_protected:
         on_it = f", with {shoots}" if replica.usage else ""
         return Obstacle(replica.name, "Protected", f"{replica.name} is protected{on_it}")
     if replica.usage and not how.drain:
         return Obstacle(replica.name, "SeedsInUse", f"{replica.name} has {shoots}")
-    if replica.usage and not replica.seed_ready:
+    if replica.usage and not replica.hears:
         message = f"{replica.name} has {shoots}, which cannot be moved while its seed is not ready"
         return Obstacle(replica.name, "SeedNotReady", message)
     return None
+
+
+def _shoots(replica: Replica) -> str:
+    return "1 shoot" if replica.usage == 1 else f"{replica.usage} shoots"
 
 
 def _stuck(replica: Replica, drain: Drain) -> Obstacle:
     shoot, reason = drain.stuck[0]
     others = f" (and {len(drain.stuck) - 1} more)" if len(drain.stuck) > 1 else ""
     message = (
-        f"{replica.name} has {replica.usage} shoots, of which {shoot.namespace}/{shoot.name}{others} "
+        f"{replica.name} has {_shoots(replica)}, of which {shoot.namespace}/{shoot.name}{others} "
         f"cannot be moved: {reason}"
     )
     return Obstacle(replica.name, "NoPlaceForShoots", message)
@@ -200,7 +204,7 @@ def _drained(replica: Replica, drain: Drain, how: Shrinking) -> Step:
     return Step(
         name=replica.name,
         reason=SEED_DRAINING,
-        event=SetEvent("DrainingSeed", f"Draining seed {replica.name}, which has {replica.usage} shoots"),
+        event=SetEvent("DrainingSeed", f"Draining seed {replica.name}, which has {_shoots(replica)}"),
         actions=tuple(actions),
         removes=True,
         after_seconds=how.look_again_seconds,

@@ -17,6 +17,7 @@ from gardenbus.managedseedset.decide.replicas import Replica
 from gardenbus.managedseedset.decide.steps import (
     MANAGED_SEED_PREPARING,
     SHOOT_NOT_HEALTHY,
+    SHOOT_RECONCILE_FAILED,
     SHOOT_RECONCILING,
     Making,
     Step,
@@ -83,8 +84,12 @@ def next_update(replicas: Sequence[Replica], records: Records, how: Updating) ->
         unwell = [each for each in updated if not (each.is_ready and each.shoot_settled)]
         if unwell:
             return _held_up(unwell[-1], records, how, left=len(outdated))
+    step = update_step(next_one, records, how)
+    if step.reason == SHOOT_RECONCILE_FAILED:
+        message = f"The shoot of {next_one.name} fails: {len(outdated)} of {len(replicas)} replicas are not updated"
+        return Update(step, Progress("False", UPDATE_FAILED, message))
     message = f"Updating {next_one.name}; {len(outdated)} of {len(replicas)} replicas are left"
-    return Update(update_step(next_one, records, how), Progress("True", UPDATING, message))
+    return Update(step, Progress("True", UPDATING, message))
 
 
 def update_step(replica: Replica, records: Records, how: Updating) -> Step:
