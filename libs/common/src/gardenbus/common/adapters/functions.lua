@@ -5,7 +5,9 @@
 -- redis_store.py and redis_outbox.py; memory_store.py says the same in Python and passes the same tests.
 --
 -- Keys (all below P:)
---   o:<kind>:<ns>:<name>   hash   one object, in the parts of resources/document.py, and what it was indexed by
+--   o:<kind>:<ns>:<name>   hash   one object, in the parts of resources/document.py, and what it was indexed by;
+--                                 of a seed `cap` and `mark` (takes so many shoots; is about to be removed), of a shoot
+--                                 `fol` (something follows it), of what follows one `past` (seeds that it was taken from)
 --   dead:<key>             hash   what is remembered of a removed object (uid, version, request order, seeds)
 --   graves                 zset   <key> by the version of its removal
 --   list:<kind>            zset   "<ns>/<name>" in lexical order
@@ -237,8 +239,14 @@ local function note_follower(P, shoot)
   if shoot and redis.call('EXISTS', P .. ':o:' .. shoot) == 1 then redis.call('HSET', P .. ':o:' .. shoot, 'fol', '1') end
 end
 
+-- The seeds that an object was ever taken from, with those that it is taken from now.
+local function past_with(past, left)
+  return seeds_left(seeds_with(seeds_with({}, past), left), {})
+end
+
 -- Shows what follows a shoot to the seeds that the shoot concerns by now, and withdraws it from those that it `left`;
--- these are remembered, so that it can be withdrawn again. A new version each time keeps the news in order.
+-- these are remembered, so that it can be withdrawn again. A new version each time keeps the news in order; there is
+-- none to be had (`with_version` false) before the fence opens.
 local function announce_followers(P, shoot, left, with_version)
   local followers = redis.call('SMEMBERS', P .. ':refs:shoot:' .. shoot.ns .. ':' .. shoot.name) -- ManagedSeeds
   followers[#followers + 1] = 'shootstate:' .. shoot.ns .. ':' .. shoot.name
@@ -247,8 +255,7 @@ local function announce_followers(P, shoot, left, with_version)
     local follower = read_fields(P .. ':o:' .. key, {'ver', 'uid', 'past'})
     if follower.ver ~= '' then
       local version = with_version and next_version(P, key) or follower.ver
-      local past = seeds_left(seeds_with(seeds_with({}, follower.past), left), {})
-      redis.call('HSET', P .. ':o:' .. key, 'ver', version, 'past', past)
+      redis.call('HSET', P .. ':o:' .. key, 'ver', version, 'past', past_with(follower.past, left))
       announce(P, key, version, follower.uid, 'modified', true, left)
     end
   end
@@ -418,7 +425,7 @@ local function put_follower(P, op, object, created)
   if shoot == old then return '' end
   note_follower(P, shoot)
   local left = seeds_left(seeds_at(P, old), seeds_at(P, shoot))
-  op.set.past = seeds_left(seeds_with(seeds_with({}, object.past), left), {})
+  op.set.past = past_with(object.past, left)
   return left
 end
 
@@ -515,6 +522,8 @@ local function delete(keys, args)
   end
   return reply_with('ok', object_key)
 end
+
+-- ---------------------------------------------------------------------------------------------- placing
 
 local function usage_reply(P, since)
   local reply = {counter(P, 'usage_version'), counter(P, 'gain_objects'), counter(P, 'gain_usage')}
@@ -809,7 +818,6 @@ local function restore(keys, args)
     redis.call('SADD', P .. ':schedulers', set.sched)
     redis.call('SADD', P .. ':pending:' .. set.sched, member)
   end
-  -- What follows it is shown where the shoot is by now. No version may be given out before the fence opens.
   if shoot and set.fol then announce_followers(P, op, left, false) end
   return {'ok'}
 end
