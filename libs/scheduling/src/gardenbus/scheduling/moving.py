@@ -23,6 +23,8 @@ from gardenbus.scheduling.shortlist import shortlist_of
 Hosting = Mapping[ObjectKey, frozenset[str]]
 """Shoot → the seeds that it hosts, directly or through others: where it can never go."""
 
+_NAMED_PROBLEMS = 3
+
 
 class Move(msgspec.Struct, frozen=True):
     """One shoot, from the seed that it is on to another that takes it."""
@@ -242,9 +244,8 @@ class _Planner:
         if isinstance(outcome, Placement):
             self._send(wanderer, outcome.seed)
         elif not self._make_room(wanderer, set(barred)):
-            problems = wanderer.alternatives.problems
-            objections = f" (it cannot migrate to {', '.join(problems)})" if problems else ""
-            return Stay(wanderer.key.namespace, wanderer.key.name, outcome.message + objections)
+            reason = _with_problems(outcome.message, wanderer.alternatives.problems)
+            return Stay(wanderer.key.namespace, wanderer.key.name, reason)
         self._placed.append(wanderer)
         self._learn(wanderer)
         return None
@@ -282,6 +283,13 @@ class _Planner:
             for key, seeds in self._forbidden.items():
                 if wanderer.target in seeds:
                     self._forbidden[key] = seeds | hosted
+
+
+def _with_problems(message: str, problems: Sequence[str]) -> str:
+    if not problems:
+        return message
+    more = f", and {len(problems) - _NAMED_PROBLEMS} more" if len(problems) > _NAMED_PROBLEMS else ""
+    return f"it cannot migrate to {', '.join(problems[:_NAMED_PROBLEMS])}{more}; of the other seeds: {message}"
 
 
 def _reached(shoot: str, own: Mapping[str, set[str]], shoots_on: Mapping[str, set[str]]) -> set[str]:
