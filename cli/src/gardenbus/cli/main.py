@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gardenbus.cli.commands import decisions, landscape, migrating, news, objects, placing, sets
+from gardenbus.cli.commands import decisions, landscape, migrating, news, objects, placing, sets, simulations
 from gardenbus.cli.output import Exit
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
@@ -25,6 +25,12 @@ rollout = typer.Typer(
     no_args_is_help=True,
     context_settings=HELP_OPTIONS,
 )
+simulate = typer.Typer(
+    cls=simulations.DefaultGroup,
+    help="Say offline where the pending shoots of each FILE would go, or how an autoscaler would fare.",
+    context_settings=HELP_OPTIONS,
+    subcommand_metavar="FILE… | COMMAND [ARGS]…",
+)
 
 
 def help_of(command: Callable[..., None]) -> str:
@@ -32,6 +38,8 @@ def help_of(command: Callable[..., None]) -> str:
     return "\n\n".join(paragraph.replace("\n", " ") for paragraph in (getdoc(command) or "").split("\n\n"))
 
 
+simulate.command(simulations.LANDSCAPES)(decisions.simulate_command)
+simulate.command("autoscaler", help=help_of(simulations.autoscaler))(simulations.autoscaler)
 for command in (landscape.up, landscape.down, landscape.status):
     app.command(rich_help_panel="Landscape")(command)
 for command in (objects.apply, objects.get, objects.describe, objects.delete):
@@ -45,7 +53,7 @@ app.add_typer(rollout, name="rollout", rich_help_panel="Sets of seeds")
 for command in (news.events, news.watch):
     app.command(rich_help_panel="News")(command)
 app.command(rich_help_panel="Decisions")(decisions.explain)
-app.command("simulate", rich_help_panel="Decisions")(decisions.simulate_command)
+app.add_typer(simulate, name="simulate", rich_help_panel="Decisions")
 app.command(rich_help_panel="Decisions")(decisions.top)
 
 

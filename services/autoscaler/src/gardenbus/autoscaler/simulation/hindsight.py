@@ -2,7 +2,7 @@
 
 Given is how many shoots were on seeds at each moment. Whoever serves the same shoots at the same times needs at least
 ceil(shoots / capacity) seeds up at each moment, pays for the building of every seed before it is up, and for its
-removal after. The seeds being alike and moves between them free, the needs split into levels (first seed, second seed, …):
+removal after. The seeds being alike and moves between them free, the needs split into levels (a first seed, a second):
 each level is needed in some intervals, and between two of them the seed is either kept, or removed and built again.
 Choosing the cheaper for every gap costs no more than any plan, so the sum is a true lower bound.
 """

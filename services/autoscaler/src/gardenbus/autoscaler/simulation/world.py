@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from math import ceil
 from typing import NamedTuple
 
 import msgspec
@@ -272,7 +273,7 @@ class World:
             self._follow()
             decision = self._decide()
         if decision.again_at is not None:
-            self._look_again(int((decision.again_at - EPOCH).total_seconds()) + 1)
+            self._look_again(ceil((decision.again_at - EPOCH).total_seconds()))
 
     def _decide(self) -> Decision:
         seeds = SetOfSeeds(
