@@ -115,6 +115,8 @@ class Gardenlet:
         self._was_unready = False
         self._whole_reports: dict[ShootName, int] = {}
         self._care_soon = asyncio.Event()
+        self._seed_has_changed = asyncio.Event()
+        self._at_the_seed = asyncio.Lock()
 
     @property
     def is_active(self) -> bool:
@@ -136,6 +138,7 @@ class Gardenlet:
             self._was_unready |= not self.seed.is_ready
             if self._seed_generation != generation:
                 self.seed.look_again()
+                self._seed_has_changed.set()
             if self._was_unready and self.seed.is_ready and not ready:
                 self._was_unready = False
                 self._report_everything(_PASSES_AFTER_RECOVERY)
@@ -175,6 +178,7 @@ class Gardenlet:
         """Live until cancelled. Nothing that fails once ends it."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._beat(), name=f"heartbeat {self.seed_name}")
+            tasks.create_task(self._take_up_changes(), name=f"seed {self.seed_name}")
             tasks.create_task(self._care(), name=f"care {self.seed_name}")
             tasks.create_task(self.agenda.run(), name=f"agenda {self.seed_name}")
             tasks.create_task(self.seed_agenda.run(), name=f"agenda of managed seeds {self.seed_name}")
@@ -194,8 +198,8 @@ class Gardenlet:
         """One heartbeat, and what hangs on it; none while the Seed is removed, until there is one again."""
         if self.told.seed_is_gone:
             return
-        if await self.heartbeat.round() and self.is_active:
-            await self.seed.round()
+        if await self.heartbeat.round():
+            await self._look_at_seed()
 
     async def care(self) -> None:
         """Check every shoot once."""
@@ -214,6 +218,18 @@ class Gardenlet:
             await self._guarded("heartbeat", self.round)
             took = self._clock.monotonic() - began
             await self._clock.sleep(max(0.1, self.configuration.lease.resync_seconds - took))
+
+    async def _take_up_changes(self) -> None:
+        """Look after the Seed as soon as somebody changed it: until then its shoots wait, and so do those to come."""
+        while True:
+            await self._seed_has_changed.wait()
+            self._seed_has_changed.clear()
+            await self._guarded("seed", self._look_at_seed)
+
+    async def _look_at_seed(self) -> None:
+        async with self._at_the_seed:
+            if self.is_active:
+                await self.seed.round()
 
     async def _care(self) -> None:
         while True:
