@@ -85,5 +85,7 @@ def test_the_file_is_named_on_the_command_line_and_the_environment_wins_over_its
     assert settings.configuration.sync_period == timedelta(seconds=2)
     assert load_settings([f"--config={file}"], {"GARDENBUS_LOG_LEVEL": "error"}).log_level == "error"
     assert load_settings([], {}).configuration == AutoscalerConfiguration()
+    distance = load_settings([], {"GARDENBUS_CANDIDATE_DETERMINATION_STRATEGY": "MinimalDistance"})
+    assert distance.candidate_determination_strategy == "MinimalDistance"
     with pytest.raises(SettingsInvalid):
         load_settings(["--what"], {})

@@ -54,7 +54,7 @@ class Configurations(NamedTuple):
     gardenlets: Sequence[Path]
     autoscaler: Path | None = None
     strategy: str = "SameRegion"
-    """The scheduler's, by which a set finds other seeds for the shoots of one that it drains."""
+    """The scheduler's: by it a drained seed's shoots find others, and an autoscaler knows who would fit a new seed."""
 
 
 def service_specs(
@@ -77,7 +77,8 @@ def service_specs(
             ["--config", str(file), "--state-dir", str(directory.gardenlets)] for file in configurations.gardenlets
         ],
     }
-    own_environ = {"managedseedset": {"GARDENBUS_CANDIDATE_DETERMINATION_STRATEGY": configurations.strategy}}
+    strategy = {"GARDENBUS_CANDIDATE_DETERMINATION_STRATEGY": configurations.strategy}
+    own_environ = {"managedseedset": strategy, "autoscaler": strategy}
     specs: list[ChildSpec] = []
     for role, variants in arguments.items():
         runs = [variant for variant in variants for _ in range(replicas.get(role, 1))]

@@ -49,7 +49,10 @@ async def start_autoscaler(
     configuration, clock = context.settings.configuration, context.clock
     informer = Informer(store, bus, subjects, tuple(dict.fromkeys((*WATCHED_KINDS, *LANDSCAPE_KINDS))))
     filters = load_filters()
-    landscapes = {choice: CurrentLandscape(informer, choice.strategy, filters) for choice in configuration.schedulers}
+    strategy = context.settings.candidate_determination_strategy
+    landscapes = {
+        choice: CurrentLandscape(informer, choice.strategy or strategy, filters) for choice in configuration.schedulers
+    }
     nudges = Nudges(bus, subjects, CONTROLLER)
     for landscape in landscapes.values():
         informer.subscribe(_only(LANDSCAPE_KINDS, landscape.changed))

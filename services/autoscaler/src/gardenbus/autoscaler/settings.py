@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Literal, cast
 
 import msgspec
 
@@ -19,6 +19,9 @@ class AutoscalerSettings(CommonSettings, frozen=True, kw_only=True):
 
     configuration: AutoscalerConfiguration = AutoscalerConfiguration()
     """The configuration file's content; without one, what a HorizontalPodAutoscaler would do (15 s, 10 %, 5 min)."""
+
+    candidate_determination_strategy: Literal["SameRegion", "MinimalDistance"] = "SameRegion"
+    """The strategy of the schedulers for which the configuration names none."""
 
 
 def load_settings(

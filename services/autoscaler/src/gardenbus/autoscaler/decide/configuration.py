@@ -28,7 +28,7 @@ from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.resources.durations import parse_duration
 from gardenbus.common.resources.quantities import parse_quantity
 from gardenbus.common.resources.shoots import DEFAULT_SCHEDULER
-from gardenbus.scheduling.landscape import SAME_REGION, STRATEGIES
+from gardenbus.scheduling.landscape import STRATEGIES
 
 API_VERSION = "seedautoscaler.config.gardener.cloud/v1alpha1"
 KIND = "SeedAutoscalerConfiguration"
@@ -39,10 +39,10 @@ _LARGEST_TOLERANCE = 1
 
 
 class SchedulerChoice(msgspec.Struct, frozen=True):
-    """A scheduler whose waiting shoots count as demand, and its strategy."""
+    """A scheduler whose waiting shoots count as demand, and its strategy; "" is what the settings say."""
 
     scheduler_name: str = DEFAULT_SCHEDULER
-    strategy: str = SAME_REGION
+    strategy: str = ""
 
 
 class AutoscalerConfiguration(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,7 +176,7 @@ class _Reading:
             self.problems.append(f"{path}.schedulerName: must be a text, is {name!r}")
             name = DEFAULT_SCHEDULER
         strategy = self._one_of(fields, "candidateDeterminationStrategy", STRATEGIES, f"{path}.")
-        return SchedulerChoice(name, strategy or SAME_REGION)
+        return SchedulerChoice(name, strategy or "")
 
     def _one_of(self, fields: Mapping[str, Any], name: str, choices: tuple[str, ...], prefix: str = "") -> str | None:
         value = fields.get(name)
