@@ -6,6 +6,7 @@ from fractions import Fraction
 from math import ceil
 from random import Random
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -70,6 +71,7 @@ def sets(draw: st.DrawFn) -> SetOfSeeds:
         new_seed={"shoots": draw(sizes)},
         shoots=draw(st.integers(0, 300)),
         pending=draw(st.integers(0, 300)),
+        coming=draw(st.sampled_from([0, 0, 3, 50])),
     )
 
 
@@ -89,16 +91,15 @@ def test_the_bounds_are_kept_and_no_shoot_loses_its_seed(
         assert (decision.rescale is None) == (decision.desired == seeds.ordered)
 
 
-@given(specs(), sets(), st.integers(0, 50), st.integers(0, 50))
+@given(specs(), sets(), st.integers(0, 50), st.integers(0, 50), st.integers(0, 50))
 def test_more_load_never_asks_for_fewer_seeds(
-    spec: SeedAutoscalerSpec, seeds: SetOfSeeds, more_shoots: int, more_pending: int
+    spec: SeedAutoscalerSpec, seeds: SetOfSeeds, more_shoots: int, more_pending: int, more_coming: int
 ) -> None:
-    heavier = SetOfSeeds(
-        ordered=seeds.ordered,
-        replicas=seeds.replicas,
-        new_seed=seeds.new_seed,
+    heavier = msgspec.structs.replace(
+        seeds,
         shoots=seeds.shoots + more_shoots,
         pending=seeds.pending + more_pending,
+        coming=seeds.coming + more_coming,
     )
     assert need_of(spec, heavier, TOLERANCE).replicas >= need_of(spec, seeds, TOLERANCE).replicas
     assert Hand(spec).look(heavier).desired >= Hand(spec).look(seeds).desired

@@ -17,9 +17,8 @@ from gardenbus.autoscaler.decide.reading import (
 from gardenbus.autoscaler.decide.status import with_decision, with_failure
 from gardenbus.common.resources.conditions import conditions_of, get_condition
 from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.managed_seed_sets import CORDONED_BY
 from gardenbus.common.resources.seed_autoscalers import SeedAutoscaler
-from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
+from gardenbus.common.resources.seed_management import CORDONED_BY, MARKED_FOR_REMOVAL
 from tests.support.autoscaling import START, Hand, a_set, a_spec, an_autoscaler
 from tests.support.builders import a_condition, a_seed, a_shoot, merged
 
