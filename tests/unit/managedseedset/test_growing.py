@@ -171,6 +171,25 @@ def test_a_late_hand_makes_nothing_that_was_given_up(garden: SeedGarden):
     assert garden.shoots() == ["crowd-1"]
 
 
+@pytest.mark.parametrize("head_start", range(25))
+def test_wherever_a_late_hand_comes_in_there_is_one_replica_in_the_making(head_start: int):
+    garden = SeedGarden()
+    garden.applied(a_managed_seed_set(replicas=2))
+    late = garden.hand()
+    while not garden.status:
+        late.step()
+    garden.clock.advance(6)
+    other = garden.hand()
+    other.step(head_start)
+
+    late.step(100)
+    other.step(100)
+
+    assert len(garden.shoots()) == 1
+    garden.look()
+    assert len(garden.shoots()) == 1
+
+
 def test_two_hands_on_one_set_make_one_replica(garden: SeedGarden):
     garden.applied(a_managed_seed_set(replicas=2))
     one, other = garden.hand(), garden.hand()
