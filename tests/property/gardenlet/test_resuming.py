@@ -16,30 +16,9 @@ from gardenbus.gardenlet.decide.flows import OperationType, shoot_flow
 from gardenbus.gardenlet.decide.record import Run, ShootRecord
 from gardenbus.gardenlet.reconcilers.flow import run_flow
 from tests.support.clocks import FakeClock
+from tests.support.mortal_files import Killed, MortalFiles
 
 SHOOT = ("garden-dev", "apollo")
-
-
-class Killed(BaseException):
-    """The process is no more."""
-
-
-class MortalFiles(LocalFiles):
-    """Files of a process that dies at its n-th write, before or after it has happened."""
-
-    def __init__(self, directory: Path, dies_at: int | None, *, after_the_write: bool) -> None:
-        super().__init__(directory)
-        self.writes_left = dies_at
-        self.after_the_write = after_the_write
-
-    def commit(self, draft: Path, file: Path) -> None:
-        if self.writes_left == 0 and not self.after_the_write:
-            raise Killed
-        super().commit(draft, file)
-        if self.writes_left == 0:
-            raise Killed
-        if self.writes_left is not None:
-            self.writes_left -= 1
 
 
 async def live(directory: Path, number: int, run: Run, *, has_workers: bool, death: tuple[int, bool] | None) -> bool:

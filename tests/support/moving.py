@@ -1,0 +1,305 @@
+"""A shoot between seeds, step by step: real gardenlet, apiserver and lifecycle code, and a test that says who is next.
+
+Nothing happens by itself: what is written waits in the outbox, what was announced waits for a gardenlet to hear it,
+what was reported waits for the apiserver. Gardenlets die at any write, come back on their directory, or go on beside
+the one that replaced them.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gardenbus.apiserver.decide import migration
+from gardenbus.apiserver.reconcilers.reads import Library
+from gardenbus.apiserver.reconcilers.rejecting import Rejections
+from gardenbus.apiserver.reconcilers.reports import Reports
+from gardenbus.apiserver.reconcilers.writing import Writer
+from gardenbus.common.adapters.memory_bus import MemoryBus
+from gardenbus.common.adapters.memory_outbox import MemoryOutbox
+from gardenbus.common.adapters.memory_store import MemoryStore
+from gardenbus.common.errors import Conflict, Forbidden, GardenbusError
+from gardenbus.common.machinery.announcements import announcements
+from gardenbus.common.machinery.controller import WorkRequest
+from gardenbus.common.ports.bus import Work, WorkQueue
+from gardenbus.common.resources.document import Document, StoredObject, section
+from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.gardenlet.backend.local import LocalBackend
+from gardenbus.gardenlet.backend.port import Fence
+from gardenbus.gardenlet.decide.configuration import BackendSettings, ShootSettings
+from gardenbus.gardenlet.decide.operations import SeedFitness
+from gardenbus.gardenlet.decide.record import ShootRecord
+from gardenbus.gardenlet.reconcilers.reports import Reporter
+from gardenbus.gardenlet.reconcilers.shoot import ShootReconciler
+from gardenbus.gardenlet.reconcilers.told import Told
+from gardenbus.lifecycle.reconcilers.migrations import MigrationReconciler
+from tests.support.builders import a_condition, a_project, a_seed, a_shoot
+from tests.support.clocks import FakeClock
+from tests.support.mortal_files import Killed, MortalFiles
+
+NAME = ("garden-dev", "apollo")
+APOLLO = ObjectKey("shoot", *NAME)
+STATE = ObjectKey("shootstate", *NAME)
+VERSION = "1.2.3"
+
+
+class Life:
+    """One process of a seed's gardenlet, from its takeover to its end."""
+
+    def __init__(self, world: "World", seed: str, number: int) -> None:
+        self._world = world
+        self.seed = seed
+        self.fence = Fence(1, number)
+        self.is_alive = True
+        self.heard = 0
+        self.files = MortalFiles(world.directory / seed)
+        self.told = Told(world.subjects, seed)
+        self.reporter = Reporter(bus=world.bus, subjects=world.subjects, seed_name=seed, clock=world.clock)
+        self.backend = LocalBackend(self.files.directory, BackendSettings(step_seconds=0), world.clock, self.files)
+        self.shoots = ShootReconciler(
+            ShootSettings(),
+            seed_name=seed,
+            told=self.told,
+            backend=self.backend,
+            reporter=self.reporter,
+            clock=world.clock,
+            identity={"name": f"gardenlet-{seed}", "version": VERSION},
+            fitness=SeedFitness,
+            is_active=lambda: self.is_alive,
+        )
+
+    async def begin(self) -> None:
+        """Take the directory over, and hear all that the stream holds."""
+        self.files.open()
+        await self.backend.take_over(self.fence)
+        self.reporter.fence = self.fence
+        self.told.replay_began()
+        await self.hear()
+        self.told.replay_ended()
+
+    async def hear(self, limit: int | None = None) -> None:
+        """Take in what was announced since; no more than `limit` messages."""
+        stream = self._world.bus.server.stream("BINDINGS")
+        taken = 0
+        for sequence, message in list(stream.messages.items()):
+            mine = message.subject.split(".")[2] == self.seed
+            if sequence <= self.heard or (mine and limit is not None and taken >= limit):
+                continue
+            if mine:
+                self.told.take(message)
+                taken += 1
+            self.heard = sequence
+
+    async def look(self, *, dies_at: int | None = None, after_the_write: bool = False) -> float | None:
+        """Look at the shoot; perhaps die over it."""
+        self.files.writes_left, self.files.after_the_write = dies_at, after_the_write
+        try:
+            return await self.shoots.look(NAME)
+        except Killed:
+            self.end()
+        except GardenbusError:
+            pass
+        return None
+
+    def end(self) -> None:
+        """Be no more; what was not sent is lost."""
+        self.is_alive = False
+        self.files.close()
+
+    async def send(self) -> None:
+        """Send what is to be reported."""
+        await self.reporter.flush(everything=True)
+
+
+class World:
+    """The garden with some seeds. `lives` are the gardenlets that act now, `zombies` those that were replaced."""
+
+    def __init__(self, directory: Path, seeds: Sequence[str]) -> None:
+        self.directory = directory
+        self.seeds = tuple(seeds)
+        self.clock = FakeClock()
+        self.subjects = Subjects()
+        self.store = MemoryStore(self.clock)
+        self.bus = MemoryBus(self.clock)
+        self.outbox = MemoryOutbox(self.store)
+        self.lifecycle = MigrationReconciler(self.store, self.clock, lambda _key: None)
+        self.lives: dict[str, Life] = {}
+        self.zombies: list[Life] = []
+        self.reports: Reports
+        self.queue: _MortalQueue
+        self._gain = 0
+        self._number = 0
+
+    async def begin(self) -> None:
+        """Build the shoot on the first seed, and have its state saved."""
+        self.queue = _MortalQueue(await self.bus.work_queue("REPORTS", "apiserver", "garden.report.>"))
+        self.reports = Reports(
+            bus=self.bus,
+            store=self.store,
+            subjects=self.subjects,
+            queue=self.queue,
+            writer=Writer(self.store, self.clock),
+            library=Library(self.store),
+            rejections=Rejections(self.bus, self.store, self.subjects),
+            concurrency=1,
+        )
+        await self.store.create(a_project())
+        for seed in self.seeds:
+            conditions = [a_condition("GardenletReady"), a_condition("SeedSystemComponentsHealthy")]
+            await self.store.create(a_seed(seed, status={"observedGeneration": 1, "conditions": conditions}))
+            await self.start(seed)
+        await self.store.create(a_shoot(spec={"seedName": self.seeds[0]}))
+        await self.settle()
+
+    async def start(self, seed: str) -> Life:
+        """Start a gardenlet of a seed; the one before it goes on as a zombie if it lives."""
+        self._number += 1
+        old = self.lives.get(seed)
+        if old is not None and old.is_alive:
+            self.zombies.append(old)
+        self.lives[seed] = life = Life(self, seed, self._number)
+        await life.begin()
+        return life
+
+    # ------------------------------------------------------------------------------------------ what goes on
+
+    async def announce(self, limit: int = 1000) -> None:
+        """Be the relay for a page of the outbox."""
+        await self.outbox.lead(60)
+        page = await self.outbox.head(limit)
+        said = announcements(page, self.subjects, announced_gain=self._gain)
+        self._gain = said.gain
+        for message in said.concerning:
+            await self.bus.publish(message)
+        await self.outbox.trim(page.news[-1].entry if page.news else None, {})
+
+    async def take_reports(self, limit: int = 100, *, dies: bool = False) -> int:
+        """Be the apiserver for some reports; one that dies has taken them, and they are delivered again."""
+        works: Sequence[Work] = await self.queue.fetch(limit, 0)
+        self.queue.dies = dies
+        await self.reports.handle(works)
+        if dies:
+            for work in works:
+                await work.release()
+        return len(works)
+
+    async def judge(self) -> None:
+        """Be lifecycle for one look."""
+        request = WorkRequest(
+            subject="garden.queue.migration.garden-dev.apollo",
+            tail="garden-dev.apollo",
+            attempt=0,
+            deliveries=1,
+            reconcile_id="",
+            queued_ms=0,
+        )
+        await self.lifecycle.reconcile(request)
+
+    async def bind(self, seed: str, *, force: bool = False) -> str:
+        """Be the operator; answers what the bind was, "" when it was refused."""
+        stored = await self.store.get(APOLLO)
+        if stored is None:
+            return ""
+        current = stored.document()
+        try:
+            course = migration.course_of(current, seed, force=force)
+            if course == "unchanged":
+                return ""
+            if course == "restore":
+                state = await self.store.get(STATE)
+                migration.admit_state(current, state.document() if state else None)
+                await self.store.update(stored, migration.restored_by_force(current, seed, now=self.now))
+            else:
+                await self.store.update(stored, migration.moved(current, seed))
+        except (Forbidden, Conflict):
+            return ""
+        return course
+
+    async def delete(self) -> bool:
+        """Be the operator who deletes the shoot; answers whether that was admitted."""
+        stored = await self.store.get(APOLLO)
+        try:
+            migration.admit_deletion(stored.document() if stored else {})
+        except Forbidden:
+            return False
+        return stored is not None and bool(await self.store.delete(stored))
+
+    async def settle(self, rounds: int = 40) -> None:
+        """Let everything go on until nothing changes any more: no zombies, nobody dies."""
+        for zombie in self.zombies:
+            zombie.end()
+        self.zombies.clear()
+        for seed in self.seeds:
+            if seed not in self.lives or not self.lives[seed].is_alive:
+                await self.start(seed)
+        quiet = 0
+        for _ in range(rounds):
+            before = (self.store.state.version, self.bus.server.stream("BINDINGS").last_sequence)
+            await self.judge()
+            await self.announce()
+            for life in self.lives.values():
+                await life.hear()
+                await life.look()
+                await life.send()
+            taken = await self.take_reports()
+            await self.announce()
+            after = (self.store.state.version, self.bus.server.stream("BINDINGS").last_sequence)
+            quiet = quiet + 1 if before == after and not taken else 0
+            if quiet >= 2:  # a second time, after a pause, to be sure
+                return
+            self.clock.advance(61)
+        raise AssertionError(f"it does not come to rest: {await self.describe()}")
+
+    # ------------------------------------------------------------------------------------------ what is so
+
+    @property
+    def now(self) -> str:
+        return self.clock.now().isoformat()
+
+    def kept(self, seed: str) -> ShootRecord | None:
+        """What lies in a seed's directory."""
+        return MortalFiles(self.directory / seed).load(NAME)
+
+    def running(self) -> set[str]:
+        """The seeds on which a control plane runs."""
+        return {seed for seed in self.seeds if "control-plane" in _resources(self.kept(seed))}
+
+    def identities(self, seed: str) -> dict[str, str]:
+        """What must stay the same wherever the control plane is."""
+        return {
+            f"{step}.{name}": value
+            for step, made in _resources(self.kept(seed)).items()
+            for name, value in made.items()
+            if name not in {"operation", "at"}
+        }
+
+    async def shoot(self) -> Document | None:
+        stored = await self.store.get(APOLLO)
+        return stored.document() if isinstance(stored, StoredObject) else None
+
+    async def describe(self) -> str:
+        shoot = await self.shoot() or {}
+        kept = {seed: (record.run, record.last_operation) for seed in self.seeds if (record := self.kept(seed))}
+        return f"spec {section(shoot, 'spec').get('seedName')}, status {shoot.get('status')}, kept {kept}"
+
+
+class _MortalQueue:
+    """A queue whose acknowledgements never arrive when its reader `dies`."""
+
+    def __init__(self, queue: WorkQueue) -> None:
+        self._queue = queue
+        self.dies = False
+
+    @property
+    def depth(self) -> int:
+        return self._queue.depth
+
+    async def fetch(self, limit: int, wait_seconds: float) -> Sequence[Work]:
+        return await self._queue.fetch(limit, wait_seconds)
+
+    async def ack_many(self, works: Sequence[Work]) -> None:
+        if not self.dies:
+            await self._queue.ack_many(works)
+
+
+def _resources(record: ShootRecord | None) -> dict[str, dict[str, Any]]:
+    return record.resources if record is not None else {}
