@@ -24,8 +24,8 @@ from hypothesis.stateful import (
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.common.resources.managed_seed_sets import CORDONED_BY, ordinal_of
-from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL, PRIORITY, PROTECT_FROM_DELETION
+from gardenbus.common.resources.managed_seed_sets import ordinal_of
+from gardenbus.common.resources.seed_management import CORDONED_BY, MARKED_FOR_REMOVAL, PRIORITY, PROTECT_FROM_DELETION
 from gardenbus.managedseedset.decide.ownership import controls
 from tests.support.seed_sets import SET, Hand, SeedGarden, a_managed_seed_set
 

@@ -6,8 +6,7 @@ from gardenbus.common.errors import Forbidden
 from gardenbus.common.machinery.controller import After
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.common.resources.managed_seed_sets import CORDONED_BY
-from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL, PRIORITY, PROTECT_FROM_DELETION
+from gardenbus.common.resources.seed_management import CORDONED_BY, MARKED_FOR_REMOVAL, PRIORITY, PROTECT_FROM_DELETION
 from tests.support.seed_sets import SET, SeedGarden, a_managed_seed_set
 
 

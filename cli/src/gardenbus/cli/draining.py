@@ -17,6 +17,7 @@ from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import CLUSTER_SCOPE
+from gardenbus.common.resources.seed_management import CORDONED_BY, CORDONED_BY_OPERATOR
 from gardenbus.common.resources.seeds import GARDENLET_READY
 from gardenbus.scheduling.moving import Move, Stay, plan_moves
 from gardenbus.scheduling.user_filters import SeedFilter
@@ -88,7 +89,10 @@ async def set_visible(api: ApiClient, name: str, *, visible: bool) -> tuple[Docu
     stated = as_mapping(as_mapping(as_mapping(seed.get("spec")).get("settings")).get("scheduling")).get("visible")
     if stated is visible or (stated is None and visible):
         return seed, False
-    patch = {"spec": {"settings": {"scheduling": {"visible": visible}}}}
+    patch = {
+        "metadata": {"annotations": {CORDONED_BY: None if visible else CORDONED_BY_OPERATOR}},
+        "spec": {"settings": {"scheduling": {"visible": visible}}},
+    }
     return await api.ask(f"patch.seed.{CLUSTER_SCOPE}.{name}", patch), True
 
 

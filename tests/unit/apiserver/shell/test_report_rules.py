@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from gardenbus.apiserver.reconcilers.report_rules import (
+    beyond_gardenlets,
     bumps_generation,
     check_seed_claim,
     check_shoot,
@@ -15,11 +16,10 @@ from gardenbus.apiserver.reconcilers.report_rules import (
     released,
     reported_event,
     reported_status,
-    without_mark,
     without_obeyed_operation,
 )
 from gardenbus.common.errors import BadRequest, Forbidden
-from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
+from gardenbus.common.resources.seed_management import CORDONED_BY, MARKED_FOR_REMOVAL
 from tests.support.builders import NOW, a_seed, a_shoot
 
 
@@ -148,7 +148,21 @@ def test_a_managed_seed_goes_when_nothing_is_left_of_it() -> None:
     assert released(a_managed_seed(finalizers=["gardener"]))["metadata"] == {}
 
 
-def test_a_gardenlet_says_nothing_of_the_mark_for_removal() -> None:
-    seed = a_seed(metadata={"annotations": {MARKED_FOR_REMOVAL: "garden/set", "a": "b"}})
-    assert without_mark(seed)["metadata"]["annotations"] == {"a": "b"}
-    assert without_mark(a_seed()) == a_seed()
+def test_the_mark_for_removal_is_not_a_gardenlets():
+    marked = a_seed(metadata={"annotations": {MARKED_FOR_REMOVAL: "garden/set"}})
+
+    assert MARKED_FOR_REMOVAL not in beyond_gardenlets(a_seed(), marked)["metadata"]["annotations"]
+    assert MARKED_FOR_REMOVAL not in beyond_gardenlets(None, marked)["metadata"]["annotations"]
+    assert beyond_gardenlets(marked, a_seed())["metadata"]["annotations"] == {MARKED_FOR_REMOVAL: "garden/set"}
+
+
+def test_a_gardenlet_that_registers_anew_does_not_undo_a_cordon():
+    cordoned = a_seed(
+        metadata={"annotations": {CORDONED_BY: "operator"}}, spec={"settings": {"scheduling": {"visible": False}}}
+    )
+
+    registered = beyond_gardenlets(cordoned, a_seed())
+    assert registered["spec"]["settings"]["scheduling"] == {"visible": False}
+    assert registered["metadata"]["annotations"] == {CORDONED_BY: "operator"}
+    assert beyond_gardenlets(a_seed(), a_seed()) == a_seed()
+    assert beyond_gardenlets(None, cordoned)["metadata"]["annotations"] == {}

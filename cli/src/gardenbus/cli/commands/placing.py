@@ -82,8 +82,7 @@ def cordon(
 ) -> None:
     """Hide a seed from the scheduler: it takes no new shoots, and keeps those that it has.
 
-    Sets spec.settings.scheduling.visible to false. Change the configuration of its gardenlet too if that says
-    otherwise: a gardenlet that starts anew applies its Seed again.
+    Sets spec.settings.scheduling.visible to false, and an annotation that keeps it so when its gardenlet starts anew.
 
     Example: gardenbus cordon aws-dublin
     """

@@ -21,9 +21,6 @@ from gardenbus.common.resources.quantities import parse_quantity
 from gardenbus.common.resources.seed_management import REPLICA_NAME, REVISION_LABEL
 from gardenbus.common.resources.seeds import BACKUP_BUCKETS_READY, GARDENLET_READY, SEED_SYSTEM_COMPONENTS_HEALTHY
 
-CORDONED_BY = "seedmanagement.gardener.cloud/cordoned-by"
-"""Ours, on a Seed: the set (`<ns>/<name>`) that made it invisible to move its shoots away, and shall undo it."""
-
 HASH_LENGTH = 10
 """Hexadecimal digits of a revision's hash; should two ever be alike, collisionCount makes another."""
 

@@ -14,6 +14,12 @@ DEFAULT_PRIORITY = 3
 MARKED_FOR_REMOVAL = "seedmanagement.gardener.cloud/marked-for-removal"
 """Ours, on a Seed: the set (`<ns>/<name>`) that is about to remove it. Every bind refuses such a seed."""
 
+CORDONED_BY = "seedmanagement.gardener.cloud/cordoned-by"
+"""Ours, on a Seed: who made it invisible, and alone shall undo it: a set (`<ns>/<name>`) that moves its shoots away, or
+an operator. As long as it stands, no gardenlet that registers its Seed anew makes it visible again."""
+
+CORDONED_BY_OPERATOR = "operator"
+
 REVISION_LABEL = "seedmanagement.gardener.cloud/revision"
 """Ours, on a replica's Shoot and ManagedSeed: the revision of the set's templates that they were made from."""
 

@@ -5,13 +5,14 @@ Source: Gardener's SeedRestriction admission and the status strategy of Shoots.
 
 from typing import Any, Literal, cast, get_args
 
+from gardenbus.apiserver.decide.annotations import annotated
 from gardenbus.apiserver.decide.migration import seeds_of, source_of
 from gardenbus.apiserver.reconcilers.operations import OPERATION, RECONCILE
 from gardenbus.common.errors import BadRequest, Forbidden
 from gardenbus.common.resources.conditions import conditions_of, get_condition
 from gardenbus.common.resources.derived import FINALIZER
 from gardenbus.common.resources.document import Document, StoredObject, section
-from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL, SEED_REGISTERED
+from gardenbus.common.resources.seed_management import CORDONED_BY, MARKED_FOR_REMOVAL, SEED_REGISTERED
 
 Verb = Literal["status", "apply", "delete", "event"]
 VERBS: tuple[str, ...] = get_args(Verb)
@@ -139,14 +140,18 @@ def released(document: Document) -> Document:
     return {**document, "metadata": left}
 
 
-def without_mark(seed: Document) -> Document:
-    """A manifest without the mark for removal, which is not a gardenlet's to set or to take off."""
-    metadata = section(seed, "metadata")
-    annotations = section(metadata, "annotations")
-    if MARKED_FOR_REMOVAL not in annotations:
-        return seed
-    others = {name: value for name, value in annotations.items() if name != MARKED_FOR_REMOVAL}
-    return {**seed, "metadata": {**metadata, "annotations": others}}
+def beyond_gardenlets(current: Document | None, merged: Document) -> Document:
+    """A merged Seed with what is not a gardenlet's to set or to take off: the mark for removal, and a cordon."""
+    if merged.get("kind") != "Seed":
+        return merged
+    before = section(current or {}, "metadata", "annotations")
+    for name in (MARKED_FOR_REMOVAL, CORDONED_BY):
+        merged = annotated(merged, name, before.get(name))
+    if CORDONED_BY not in before:
+        return merged
+    spec, settings = section(merged, "spec"), section(merged, "spec", "settings")
+    scheduling = {**section(settings, "scheduling"), "visible": False}
+    return {**merged, "spec": {**spec, "settings": {**settings, "scheduling": scheduling}}}
 
 
 def based_on(manifest: Document, stored: StoredObject) -> Document:

@@ -32,7 +32,6 @@ from gardenbus.common.ports.store import EventRecord, Store
 from gardenbus.common.resources.document import Document, StoredObject, section
 from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
 from gardenbus.common.resources.migrating import is_older_state
-from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
 from gardenbus.common.resources.shoot_status import with_status_label
 
 _log = structlog.stdlib.get_logger()
@@ -254,7 +253,7 @@ class Reports:
             if report.key == own_seed(report) and report.work.deliveries > 1 and stored is None:
                 _log.info("registration.dropped", seed=report.seed)  # it may have been taken, and the Seed removed
                 return  # since; a gardenlet that waits for its Seed registers it again
-            manifest = report_rules.without_mark(report.body)
+            manifest = report.body
             if report.key.kind == "shootstate" and stored is not None:
                 if is_older_state(manifest, stored.document()):
                     _log.info("state.dropped", object=str(report.key), seed=report.seed)  # a newer one came first
@@ -266,7 +265,7 @@ class Reports:
                     reads,
                     user=GARDENLET_USER + report.seed,
                     condition=condition,
-                    kept_annotations=(MARKED_FOR_REMOVAL,),
+                    settle=report_rules.beyond_gardenlets,
                 )
             except StaleVersion:
                 reads.forget(report.key)

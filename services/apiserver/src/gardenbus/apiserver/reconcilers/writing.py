@@ -10,7 +10,6 @@ from typing import NamedTuple
 import msgspec
 
 from gardenbus.apiserver.decide import admission, merging, migration
-from gardenbus.apiserver.decide.annotations import annotated
 from gardenbus.apiserver.decide.metadata import key_of
 from gardenbus.apiserver.decide.validation import validate
 from gardenbus.apiserver.reconcilers.attempts import Contingent, Missing, Written, insist
@@ -45,6 +44,13 @@ ANSWERED = 2**31
 STATUS_IGNORED = "status is ignored: gardenlets and controllers report it"
 
 Merge = Callable[[StoredObject | None, Document | None], Document]
+
+Settle = Callable[[Document | None, Document], Document]
+"""Changes what was merged, knowing what was there before."""
+
+
+def _as_it_is(_current: Document | None, merged: Document) -> Document:
+    return merged
 
 
 class _Turn:
@@ -108,12 +114,12 @@ class Writer:
         origin: RequestOrigin | None = None,
         key: ObjectKey | None = None,
         condition: Condition | None = None,
-        kept_annotations: Sequence[str] = (),
+        settle: Settle = _as_it_is,
     ) -> Written:
         """Create or update by a manifest (three-way merge). Raises Terminal, StaleVersion, Contingent, Unavailable.
 
-        `key` is the manifest's own, from who has checked its metadata already. What the manifest says of
-        `kept_annotations` does not count: they stay as they are.
+        `key` is the manifest's own, from who has checked its metadata already. `settle` has the last word on what is
+        merged.
         """
         key = key or key_of(given)
         wanted = version_in(given)
@@ -123,10 +129,7 @@ class Writer:
             check_version(key, base, wanted)
             check_uid(key, base, given)
             last = msgspec.json.decode(base.last_applied) if base is not None and base.last_applied else None
-            merged = merging.apply_three_way(current, last, given)
-            for name in kept_annotations:
-                merged = annotated(merged, name, section(current or {}, "metadata", "annotations").get(name))
-            return merged
+            return settle(current, merging.apply_three_way(current, last, given))
 
         last_applied = merging.last_applied_of(given)
         return await self._write(_Intent(key, merge, user, _Turn(origin), last_applied, warnings, condition), reads)

@@ -7,9 +7,8 @@ from typing import Any, cast
 from gardenbus.autoscaler.decide.landscape import Replica
 from gardenbus.common.resources.conditions import TRUE, conditions_of, get_condition
 from gardenbus.common.resources.document import Document, section
-from gardenbus.common.resources.managed_seed_sets import CORDONED_BY
 from gardenbus.common.resources.quantities import parse_quantity
-from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
+from gardenbus.common.resources.seed_management import CORDONED_BY, MARKED_FOR_REMOVAL
 from gardenbus.common.resources.seeds import document_is_ready
 
 DEFAULT_REPLICAS = 1

@@ -28,8 +28,9 @@ import msgspec
 
 from gardenbus.common.resources.conditions import TRUE, condition_status, conditions_of
 from gardenbus.common.resources.document import STATUS_LABEL, Document, section
-from gardenbus.common.resources.managed_seed_sets import CORDONED_BY, ordinal_of
+from gardenbus.common.resources.managed_seed_sets import ordinal_of
 from gardenbus.common.resources.seed_management import (
+    CORDONED_BY,
     DEFAULT_PRIORITY,
     MARKED_FOR_REMOVAL,
     PRIORITY,

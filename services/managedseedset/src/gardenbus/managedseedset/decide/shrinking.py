@@ -10,7 +10,7 @@ import msgspec
 
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.common.resources.managed_seed_sets import CORDONED_BY
+from gardenbus.common.resources.seed_management import CORDONED_BY
 from gardenbus.managedseedset.decide.actions import (
     Action,
     Bind,
