@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from gardenbus.cli.commands import decisions, landscape, migrating, news, objects, placing, sets, simulations
+from gardenbus.cli.commands import (
+    benchmarks,
+    decisions,
+    landscape,
+    migrating,
+    news,
+    objects,
+    placing,
+    sets,
+    simulations,
+)
 from gardenbus.cli.output import Exit
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
@@ -55,6 +65,7 @@ for command in (news.events, news.watch):
 app.command(rich_help_panel="Decisions")(decisions.explain)
 app.add_typer(simulate, name="simulate", rich_help_panel="Decisions")
 app.command(rich_help_panel="Decisions")(decisions.top)
+app.command(help=help_of(benchmarks.bench), rich_help_panel="Landscape")(benchmarks.bench)
 
 
 def _show_version(is_asked: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value

@@ -1,21 +1,31 @@
 """The bare pipe: what the services do with servers, in the same batches and by the same functions, deciding nothing.
 
-`python -m gardenbus.cli.bench.bare schedule|intake`, as a process of its own in the service's place.
+`python -m gardenbus.cli.bench.bare schedule|intake|listen|idle`, as a process of its own in the service's place:
+
+| role     | in the place of | does                                                                               |
+|----------|-----------------|------------------------------------------------------------------------------------|
+| schedule | scheduler       | fetch → bind to the next seed in turn → acknowledge; the next batch is fetched      |
+|          |                 | meanwhile. Without the file of uids it reads the shoots first, as the scheduler does |
+| intake   | apiserver       | fetch → put as it is → acknowledge                                                  |
+| listen   | lifecycle       | follow the Leases, count them                                                       |
+| idle     | any             | connect to both servers: what every service does before it is ready                 |
 """
 
 import asyncio
 import itertools
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from gardenbus.apiserver.app import CONSUMER as REQUESTS_CONSUMER
 from gardenbus.apiserver.settings import ApiserverSettings
 from gardenbus.common.errors import SettingsInvalid
-from gardenbus.common.ports.bus import Work, WorkQueue
-from gardenbus.common.ports.store import Binding, Store
+from gardenbus.common.ports.bus import Delivered, Work, WorkQueue
+from gardenbus.common.ports.store import Binding, RequestOrigin, Store
 from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.runtime.connections import Connections, connect_all
 from gardenbus.common.runtime.service import ServiceContext, run_service
 from gardenbus.common.runtime.settings import CommonSettings, load
@@ -24,10 +34,9 @@ from gardenbus.scheduler.settings import SchedulerSettings
 
 SEEDS_VARIABLE = "GARDENBUS_BENCH_SEEDS"
 UIDS_VARIABLE = "GARDENBUS_BENCH_UIDS"
-"""A file of JSON: shoot name to uid. The scheduler reads shoots from the store; here they are known."""
+"""A file of JSON: shoot name to uid."""
 
 SCHEDULING_CONSUMER = "scheduling-default-scheduler"
-REQUESTS_CONSUMER = "apiserver"
 WAIT_SECONDS = 1.0
 
 _decode = msgspec.json.Decoder(Document).decode
@@ -36,52 +45,98 @@ _decode = msgspec.json.Decoder(Document).decode
 async def build_schedule(context: ServiceContext[CommonSettings]) -> None:
     """Take work, bind each to the next seed in turn, acknowledge."""
     connections = await connect_all(context, reporter="bare")
-    with open(os.environ[UIDS_VARIABLE], "rb") as file:  # noqa: ASYNC230, PTH123 - before anything runs
-        uids = msgspec.json.decode(file.read(), type=dict[str, str])
+    uids: dict[str, str] = {}
+    if file_name := os.environ.get(UIDS_VARIABLE):
+        with open(file_name, "rb") as file:  # noqa: ASYNC230, PTH123 - before anything runs
+            uids = msgspec.json.decode(file.read(), type=dict[str, str])
     queue = await _queue(connections, "QUEUES", SCHEDULING_CONSUMER, "queue.scheduling.default-scheduler.>")
     seeds = itertools.cycle(f"seed-{number:05}" for number in range(int(os.environ[SEEDS_VARIABLE])))
-    context.spawn("schedule", _schedule(connections.store, queue, seeds, uids))
+    context.spawn("schedule", _Schedule(connections.store, queue, seeds, uids).run())
 
 
-async def _schedule(store: Store, queue: WorkQueue, seeds: "itertools.cycle[str]", uids: dict[str, str]) -> None:
-    batch = SchedulerSettings().batch_size
-    since = 0
-    while True:
-        works = await queue.fetch(batch, WAIT_SECONDS)
-        bindings = [_binding(work, next(seeds), uids) for work in works]
+class _Schedule:
+    """Binds what comes; two batches are under way at a time, so that servers need not wait for it."""
+
+    def __init__(self, store: Store, queue: WorkQueue, seeds: Iterator[str], uids: dict[str, str]) -> None:
+        self._store = store
+        self._queue = queue
+        self._seeds = seeds
+        self._uids = uids
+        self._since = 0
+
+    async def run(self) -> None:
+        batch = SchedulerSettings().batch_size
+        before: asyncio.Task[None] | None = None
+        while True:
+            works = await self._queue.fetch(batch, WAIT_SECONDS)
+            if before is not None:
+                await before
+            before = asyncio.create_task(self._bind(works)) if works else None
+
+    async def _bind(self, works: Sequence[Work]) -> None:
+        keys = [_key_of(work) for work in works]
+        uids = [self._uids[key.name] for key in keys] if self._uids else await self._read(keys)
+        bindings = [
+            Binding(key.namespace, key.name, uid, generation=1, seed=next(self._seeds), gate=None)
+            for key, uid in zip(keys, uids, strict=True)
+        ]
         chunks = [bindings[start : start + CALL_SIZE] for start in range(0, len(bindings), CALL_SIZE)]
-        replies = await asyncio.gather(*(store.bind(chunk, since) for chunk in chunks))
-        for reply in replies:
-            since = max(since, reply.usage.version)
+        for reply in await asyncio.gather(*(self._store.bind(chunk, self._since) for chunk in chunks)):
+            self._since = max(self._since, reply.usage.version)
             if any(outcome != "bound" for outcome in reply.outcomes):
                 raise SettingsInvalid((f"the bare pipe could not bind: {set(reply.outcomes)}",))
-        await queue.ack_many(works)
+        await self._queue.ack_many(works)
+
+    async def _read(self, keys: Sequence[ObjectKey]) -> list[str]:
+        return [stored.uid if stored else "" for stored in await self._store.get_many(keys)]
 
 
-def _binding(work: Work, seed: str, uids: dict[str, str]) -> Binding:
+def _key_of(work: Work) -> ObjectKey:
     namespace, name = work.message.subject.rsplit(".", 2)[1:]
-    return Binding(namespace=namespace, name=name, uid=uids[name], generation=1, seed=seed, gate=None)
+    return ObjectKey("shoot", namespace, name)
 
 
 async def build_intake(context: ServiceContext[CommonSettings]) -> None:
     """Take requests, store what they hold as it is, acknowledge."""
     connections = await connect_all(context, reporter="bare")
     queue = await _queue(connections, "REQUESTS", REQUESTS_CONSUMER, None)
-    context.spawn("intake", _intake(connections.store, queue))
+    created = (await connections.bus.position(connections.subjects.stream("REQUESTS"))).created
+    context.spawn("intake", _intake(connections.store, queue, created))
 
 
-async def _intake(store: Store, queue: WorkQueue) -> None:
+async def _intake(store: Store, queue: WorkQueue, created: int) -> None:
     settings = ApiserverSettings()
     slots = asyncio.Semaphore(settings.write_concurrency)
 
     async def put(work: Work) -> None:
+        body, origin = work.message.body, RequestOrigin(created, work.message.sequence)
         async with slots:
-            await store.create(_decode(work.message.body))
+            await store.create(_decode(body), origin=origin, last_applied=body)
 
     while True:
-        works: Sequence[Work] = await queue.fetch(settings.request_batch, WAIT_SECONDS)
+        works = await queue.fetch(settings.request_batch, WAIT_SECONDS)
         await asyncio.gather(*(put(work) for work in works))
         await queue.ack_many(works)
+
+
+async def build_listen(context: ServiceContext[CommonSettings]) -> None:
+    """Follow the Leases and do nothing about them."""
+    connections = await connect_all(context, reporter="bare")
+    context.spawn("listen", _listen(connections))
+
+
+async def _listen(connections: Connections) -> None:
+    subjects, heard = connections.subjects, 0
+    async with connections.bus.follow(
+        subjects.stream("LEASES"), [subjects.lease("*")], last_per_subject=True
+    ) as follower:
+        async for event in follower:
+            heard += isinstance(event, Delivered)
+
+
+async def build_idle(context: ServiceContext[CommonSettings]) -> None:
+    """Connect to both servers."""
+    await connect_all(context, reporter="bare")
 
 
 async def _queue(connections: Connections, stream: str, consumer: str, tail: str | None) -> WorkQueue:
@@ -92,5 +147,5 @@ async def _queue(connections: Connections, stream: str, consumer: str, tail: str
 
 
 if __name__ == "__main__":
-    builds = {"schedule": build_schedule, "intake": build_intake}
+    builds = {"schedule": build_schedule, "intake": build_intake, "listen": build_listen, "idle": build_idle}
     run_service(f"bare-{sys.argv[1]}", lambda: load(CommonSettings), builds[sys.argv[1]])

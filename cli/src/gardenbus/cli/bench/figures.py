@@ -2,28 +2,41 @@
 
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
 import msgspec
 
 BLOCKS = "▁▂▃▄▅▆▇█"
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """One scenario's result. `rate_per_s` and `bare_per_s` are medians of the runs; None where they mean nothing."""
+    """One scenario's result; rates and ratio are medians of the runs, None where they mean nothing.
+
+    `ratio` is the median of the runs' own ratios: product and bare pipe of one run had the same machine. `cpu_s` and
+    `bare_cpu_s` are CPU seconds per process, `rss_mb` the largest resident memory. `busy` says what share of a core
+    each process took while the product was measured. `values` holds what this scenario alone can say, `runs` all
+    figures of each run. `units` is how many of `unit` were measured in a run.
+    """
 
     scenario: str
+    unit: str = "shoot"
+    units: int = 0
     rate_per_s: float | None = None
     bare_per_s: float | None = None
     ratio: float | None = None
     target: str = ""
     met: bool | None = None
     latency_ms: Mapping[str, float] = {}
-    histogram: str = ""
+    latency_of: str = ""
+    bare_latency_ms: Mapping[str, float] = {}
+    histogram: Sequence[int] = ()
     cpu_s: Mapping[str, float] = {}
     bare_cpu_s: Mapping[str, float] = {}
+    busy: Mapping[str, float] = {}
     rss_mb: Mapping[str, float] = {}
     values: Mapping[str, float] = {}
     runs: Sequence[Mapping[str, float]] = ()
@@ -31,48 +44,93 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     machine: Mapping[str, object] = {}
 
 
+def as_json(figures: Figures) -> dict[str, object]:
+    """A result as programs read it: the fixed members first, all the rest below `details`."""
+    return {
+        "scenario": figures.scenario,
+        "rate_per_s": figures.rate_per_s,
+        "bare_per_s": figures.bare_per_s,
+        "ratio": figures.ratio,
+        "latency_ms": {name: figures.latency_ms[name] for name in ("p50", "p99") if name in figures.latency_ms},
+        "cpu_s": dict(figures.cpu_s),
+        "rss_mb": dict(figures.rss_mb),
+        "parameters": dict(figures.parameters),
+        "machine": dict(figures.machine),
+        "details": {
+            "unit": figures.unit,
+            "units": figures.units,
+            "target": figures.target,
+            "met": figures.met,
+            "values": dict(figures.values),
+            "latency_of": figures.latency_of,
+            "latency_ms": dict(figures.latency_ms),
+            "bare_latency_ms": dict(figures.bare_latency_ms),
+            "histogram": list(figures.histogram),
+            "bare_cpu_s": dict(figures.bare_cpu_s),
+            "busy": dict(figures.busy),
+            "runs": [dict(run) for run in figures.runs],
+        },
+    }
+
+
 def percentile(ordered: Sequence[float], share: float) -> float:
     """The nearest-rank percentile of values in order; 0 for none."""
     if not ordered:
         return 0.0
-    return ordered[min(len(ordered) - 1, max(0, -(-int(share * len(ordered) * 1000) // 1000) - 1))]
+    rank = -(-int(share * len(ordered) * 1000) // 1000)
+    return ordered[min(len(ordered), max(1, rank)) - 1]
 
 
-def latencies(seconds: Sequence[float]) -> dict[str, float]:
-    """p50, p90, p99 and the largest, in milliseconds."""
+def latencies(seconds: Iterable[float]) -> dict[str, float]:
+    """p50, p90, p99 and the largest, in milliseconds; nothing of nothing."""
     ordered = sorted(seconds)
-    named = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
-    return {name: round(1000 * percentile(ordered, share), 3) for name, share in named.items()}
+    if not ordered:
+        return {}
+    return {name: round(1000 * percentile(ordered, share), 3) for name, share in PERCENTILES.items()}
 
 
-def histogram(seconds: Sequence[float], bins: int = 24) -> str:
-    """Counts from 0 to the 99th percentile as a row of blocks."""
+def histogram(seconds: Iterable[float], bins: int = 32) -> list[int]:
+    """Counts in equal bins from 0 to the 99th percentile; what is slower than that counts in the last one."""
     ordered = sorted(seconds)
     top = percentile(ordered, 0.99)
     if not top:
-        return ""
-    counts = [0] * bins
-    for value in ordered:
-        if value <= top:
-            counts[min(bins - 1, int(value / top * bins))] += 1
-    most = max(counts)
-    return "".join(BLOCKS[-(-count * (len(BLOCKS) - 1) // most)] if count else " " for count in counts)
+        return []
+    filled = Counter(min(bins - 1, int(value / top * bins)) for value in ordered)
+    return [filled[number] for number in range(bins)]
 
 
-def rate_of(runs: Sequence[Mapping[str, float]], name: str) -> float | None:
-    """The median of a value over the runs that have it."""
-    values = [run[name] for run in runs if name in run]
-    return median(values) if values else None
+def blocks(counts: Sequence[int]) -> str:
+    """Counts as a row of blocks; a space stands for none."""
+    most = max(counts, default=0)
+    return "".join(BLOCKS[-(-count * len(BLOCKS) // most) - 1] if count else " " for count in counts)
+
+
+def middle(values: Iterable[float | None]) -> float | None:
+    """The median of the values that are there."""
+    there = [value for value in values if value is not None]
+    return median(there) if there else None
+
+
+def middles(maps: Sequence[Mapping[str, float]], digits: int = 3) -> dict[str, float]:
+    """The median of each name's values, over the maps that have it; in the order of the names' first appearance."""
+    names = dict.fromkeys(name for each in maps for name in each)
+    return {name: round(median(each[name] for each in maps if name in each), digits) for name in names}
+
+
+def largest(maps: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The largest of each name's values."""
+    names = dict.fromkeys(name for each in maps for name in each)
+    return {name: max(each[name] for each in maps if name in each) for name in names}
 
 
 def machine() -> dict[str, object]:
-    """The machine, described as far as /proc tells."""
+    """The machine, described as far as /proc tells. `load_1m` says whether others were at work on it."""
     model = next(
         (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), ""
     )
     memory = next((int(line.split()[1]) for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), 0)
     return {
-        "cpu": model or platform.processor(),
+        "cpu": model or platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
         "memory_gb": round(memory / 1e6, 1),
         "kernel": platform.release(),

@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -27,10 +28,16 @@ async def let_go(rig: Rig, stream: str, consumer: str) -> None:
 
 async def _pause(rig: Rig, stream: str, consumer: str, until: datetime | None) -> None:
     body = {} if until is None else {"pause_until": until.isoformat()}
-    subject = f"$JS.API.CONSUMER.PAUSE.{rig.subjects.stream(stream)}.{consumer}"
-    answer = msgspec.json.decode(await rig.bus.request(subject, msgspec.json.encode(body)))
+    await asked(rig, f"CONSUMER.PAUSE.{rig.subjects.stream(stream)}.{consumer}", body)
+
+
+async def asked(rig: Rig, endpoint: str, body: object = None) -> dict[str, Any]:
+    """Ask JetStream's API. Raises BenchFailed when it refuses."""
+    encoded = b"" if body is None else msgspec.json.encode(body)
+    answer = msgspec.json.decode(await rig.bus.request(f"$JS.API.{endpoint}", encoded))
     if "error" in answer:
-        raise BenchFailed(f"consumer {consumer}: {answer['error']}")
+        raise BenchFailed(f"{endpoint}: {answer['error']}")
+    return answer
 
 
 async def last_sequence(rig: Rig, stream: str) -> int:
@@ -38,35 +45,65 @@ async def last_sequence(rig: Rig, stream: str) -> int:
     return (await rig.bus.position(rig.subjects.stream(stream))).sequence
 
 
-async def until_sequence(rig: Rig, stream: str, wanted: int) -> float:
-    """Wait until a stream has come to a sequence; answers the time (monotonic) at which it was seen there."""
-    seen, moved_at = -1, time.monotonic()
-    while True:
-        now = await last_sequence(rig, stream)
-        at = time.monotonic()
-        if now >= wanted:
-            return at
-        if now != seen:
-            seen, moved_at = now, at
-        elif at - moved_at > STALL_SECONDS:
-            raise BenchFailed(f"{stream} stands still at {now}, {wanted - now} short (logs: {rig.directory.logs})")
-        await asyncio.sleep(LOOK_SECONDS)
-
-
 class Span:
-    """What was used between the beginning and the end of a measurement."""
+    """One measurement: `count` units in `seconds`, when each was through (since the beginning), and at what cost."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: int) -> None:
+        self.count = count
         self.seconds = 0.0
+        self.moments: Sequence[float] = ()
         self.cpu_s: Mapping[str, float] = {}
         self.rss_mb: Mapping[str, float] = {}
 
+    @property
+    def rate(self) -> float:
+        """Units a second."""
+        return self.count / self.seconds if self.seconds else 0.0
+
+
+class Mark:
+    """A place in a stream that is waited for: `count` messages after where it stood."""
+
+    def __init__(self, rig: Rig, stream: str, stood_at: int, count: int) -> None:
+        self._rig = rig
+        self._stream = stream
+        self._stood_at = stood_at
+        self._count = count
+        self.moments: list[float] = []
+        """When each message was seen to be there (monotonic)."""
+
+    @classmethod
+    async def ahead(cls, rig: Rig, stream: str, count: int) -> "Mark":
+        """`count` messages after where the stream stands now."""
+        return cls(rig, stream, await last_sequence(rig, stream), count)
+
+    async def reached(self) -> float:
+        """Wait until the stream has come so far; answers the time (monotonic) at which it was seen there."""
+        moved_at = time.monotonic()
+        while True:
+            come = await last_sequence(self._rig, self._stream) - self._stood_at
+            at = time.monotonic()
+            if come > len(self.moments):
+                moved_at = at
+                self.moments += [at] * (min(come, self._count) - len(self.moments))
+            if come >= self._count:
+                return at
+            if at - moved_at > STALL_SECONDS:
+                raise BenchFailed(f"{self._stream} stands still, {self._count - come} of {self._count} short")
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def check_not_passed(self) -> None:
+        """Raise BenchFailed when more came than was waited for."""
+        more = await last_sequence(self._rig, self._stream) - self._stood_at - self._count
+        if more:
+            raise BenchFailed(f"{more} messages too many on {self._stream}")
+
 
 @asynccontextmanager
-async def counting(rig: Rig) -> AsyncGenerator[Span]:
-    """Count CPU seconds per process over a block; `seconds` is the block's own to set."""
+async def counting(rig: Rig, count: int) -> AsyncGenerator[Span]:
+    """Count CPU seconds per process over a block; `seconds` and `moments` are the block's own to set."""
     before = rig.costs()
-    span = Span()
+    span = Span(count)
     yield span
     after = rig.costs()
     nothing = Cost(0.0, 0.0)
@@ -74,6 +111,28 @@ async def counting(rig: Rig) -> AsyncGenerator[Span]:
         name: round(cost.cpu_seconds - before.get(name, nothing).cpu_seconds, 2) for name, cost in after.items()
     }
     span.rss_mb = {name: round(cost.rss_mb, 1) for name, cost in after.items()}
+
+
+async def released(rig: Rig, stream: str, consumer: str, mark: Mark, count: int) -> Span:
+    """Let a consumer go and wait for a mark: the span from the first fetch that is served until then."""
+    before = await _served(rig, stream, consumer)
+    await let_go(rig, stream, consumer)
+    began = time.monotonic()
+    async with counting(rig, count) as span:
+        while await _served(rig, stream, consumer) == before:
+            looked_at = time.monotonic()
+            if looked_at - began > STALL_SECONDS:
+                raise BenchFailed(f"nobody fetches from {stream} {consumer}")
+            await asyncio.sleep(LOOK_SECONDS)
+            began = looked_at
+        span.seconds = await mark.reached() - began
+    span.moments = [at - began for at in mark.moments]
+    return span
+
+
+async def _served(rig: Rig, stream: str, consumer: str) -> int:
+    answer = await asked(rig, f"CONSUMER.INFO.{rig.subjects.stream(stream)}.{consumer}")
+    return int(answer["delivered"]["consumer_seq"])
 
 
 def write_json(path: Path, content: object) -> None:

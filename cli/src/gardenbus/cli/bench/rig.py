@@ -8,8 +8,12 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+import aiohttp
+from prometheus_client.parser import text_string_to_metric_families
+
+from gardenbus.cli.bench.wishes import Durability
 from gardenbus.cli.supervisor.directory import LandscapeDirectory, write_whole
 from gardenbus.cli.supervisor.plan import Addresses, ChildSpec
 from gardenbus.cli.supervisor.ports import LOOPBACK, choose_port
@@ -24,10 +28,11 @@ from gardenbus.common.errors import Unavailable
 from gardenbus.common.resources.keys import Subjects
 from gardenbus.common.runtime.clock import SystemClock
 
-Durability = Literal["power", "process"]
-"""What survives: `power` the loss of power (every write is synced), `process` the death of any process."""
-
 READY_SECONDS = 60.0
+
+NO_REWRITE = "auto-aof-rewrite-percentage 0\n"
+"""Redis rewrites its log when it has doubled: that would fall into one measurement or another by chance."""
+
 LOOK_SECONDS = 0.01
 
 
@@ -112,6 +117,16 @@ class Rig:
         """Where a service tells its health and metrics."""
         return str(self.processes[name].entry().health_url)
 
+    async def counter(self, role: str, metric: str, **labels: str) -> float:
+        """The sum of a counter over a service's replicas, from what they tell on /metrics."""
+        names = [name for name, process in self.processes.items() if process.spec.role == role]
+        total = 0.0
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10.0)) as session:
+            for name in names:
+                async with session.get(f"{self.health_url(name)}/metrics") as response:
+                    total += counted(await response.text(), metric, labels)
+        return total
+
     async def _start(self, specs: Sequence[ChildSpec]) -> None:
         started = [ManagedProcess(spec, self.directory, say=lambda _text: None, changed=lambda: None) for spec in specs]
         for process in started:
@@ -136,8 +151,12 @@ class Rig:
 
 @contextlib.asynccontextmanager
 async def a_rig(durability: Durability) -> AsyncGenerator[Rig]:
-    """Servers in a directory that is removed at the end (kept, and told, when something fails)."""
+    """Servers in a directory that is removed at the end.
+
+    When a measurement fails the directory is kept, and the BenchFailed that is raised says where the logs are.
+    """
     path = Path(tempfile.mkdtemp(prefix="gardenbus-bench-"))
+    is_kept = False
     directory = LandscapeDirectory(path)
     directory.prepare()
     taken: set[int] = set()
@@ -147,11 +166,23 @@ async def a_rig(durability: Durability) -> AsyncGenerator[Rig]:
     try:
         await rig.start_servers(_server_specs(directory, (nats, monitor, redis), durability))
         yield rig
-    except Unavailable as error:
-        raise BenchFailed(f"{error.message} (logs: {directory.logs})") from error
+    except (BenchFailed, Unavailable) as error:
+        is_kept = True
+        raise BenchFailed(f"{error} (logs: {directory.logs})") from error
     finally:
         await rig.close()
-        shutil.rmtree(path, ignore_errors=True)
+        if not is_kept:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def counted(exposition: str, metric: str, labels: Mapping[str, str]) -> float:
+    """The sum of a metric's samples that carry the labels, in Prometheus' text format."""
+    return sum(
+        sample.value
+        for family in text_string_to_metric_families(exposition)
+        for sample in family.samples
+        if sample.name == metric and labels.items() <= sample.labels.items()
+    )
 
 
 def cost_of(pid: int) -> Cost:
@@ -170,8 +201,8 @@ def _server_specs(
 ) -> list[ChildSpec]:
     nats, monitor, redis = ports
     nats_text = nats_configuration(port=nats, monitor_port=monitor, store=directory.nats)
-    redis_text = redis_configuration(port=redis, store=directory.redis)
-    if durability == "process":
+    redis_text = redis_configuration(port=redis, store=directory.redis) + NO_REWRITE
+    if durability is Durability.PROCESS:
         nats_text = nats_text.replace("sync_interval: always", "sync_interval: 2m")
         redis_text = redis_text.replace("appendfsync always", "appendfsync everysec")
     nats_file, redis_file = directory.config / "nats.conf", directory.config / "redis.conf"

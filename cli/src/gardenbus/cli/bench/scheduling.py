@@ -1,17 +1,39 @@
 """Scheduling: pending shoots in the queue, from the first fetch to the last binding announced."""
 
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
 
 from gardenbus.cli.bench.bare import SCHEDULING_CONSUMER, SEEDS_VARIABLE, UIDS_VARIABLE
-from gardenbus.cli.bench.loading import Landscape, Progress, create_pending, load
+from gardenbus.cli.bench.checking import check_bound, usage
+from gardenbus.cli.bench.figures import Figures
+from gardenbus.cli.bench.loading import Landscape, create_pending, load
 from gardenbus.cli.bench.manifests import Mix
-from gardenbus.cli.bench.pipes import Span, counting, hold, last_sequence, let_go, until_sequence, write_json
-from gardenbus.cli.bench.rig import BenchFailed, Rig
+from gardenbus.cli.bench.pipes import Mark, Span, hold, released, write_json
+from gardenbus.cli.bench.results import Pair, Progress, Target, Task, alternated, compared
+from gardenbus.cli.bench.rig import Rig, a_rig
 from gardenbus.cli.supervisor.configurations import DEFAULT_SCHEDULER_CONFIGURATION
-from gardenbus.common.resources.document import Document, StoredObject
+from gardenbus.common.resources.document import Document
 
 CONFIGURATION = "scheduler.yaml"
+BARE = "gardenbus.cli.bench.bare"
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Pending shoots that are to be bound: how many, how they are called, what they are like."""
+
+    prefix: str
+    count: int
+    mix: Mix = "uniform"
+
+
+class Tally(NamedTuple):
+    """What schedulers counted of themselves."""
+
+    bound: float
+    conflicts: float
+    woken: float
 
 
 async def prepare(rig: Rig, landscape: Landscape, progress: Progress) -> None:
@@ -26,54 +48,75 @@ async def prepare(rig: Rig, landscape: Landscape, progress: Progress) -> None:
     await load(rig, landscape, progress)
 
 
-async def start_scheduler(rig: Rig, replicas: int = 1) -> None:
+async def start_scheduler(rig: Rig, replicas: int = 1, environ: Mapping[str, str] | None = None) -> None:
     """Start schedulers on the rig's configuration."""
-    await rig.start("scheduler", "--config", str(rig.directory.config / CONFIGURATION), replicas=replicas)
+    await rig.start(
+        "scheduler", "--config", str(rig.directory.config / CONFIGURATION), replicas=replicas, environ=environ
+    )
 
 
-async def measure_product(
-    rig: Rig, prefix: str, shoots: int, mix: Mix, progress: Progress, *, replicas: int = 1
-) -> Span:
-    """Bind `shoots` new shoots with schedulers."""
+async def tally(rig: Rig) -> Tally:
+    """Read the schedulers' counters."""
+    outcomes = "gardenbus_scheduler_outcomes_total"
+    return Tally(
+        await rig.counter("scheduler", outcomes, outcome="bound"),
+        await rig.counter("scheduler", outcomes, outcome="conflict"),
+        await rig.counter("scheduler", "gardenbus_scheduler_woken_total"),
+    )
+
+
+async def bind_by_scheduler(rig: Rig, batch: Batch, progress: Progress) -> Span:
+    """Have running schedulers bind new shoots, and check what they did."""
+    await hold(rig, "QUEUES", SCHEDULING_CONSUMER)
+    pending = await create_pending(rig, batch.prefix, batch.count, batch.mix, progress)
+    before = await usage(rig)
+    mark = await Mark.ahead(rig, "BINDINGS", batch.count)
+    span = await released(rig, "QUEUES", SCHEDULING_CONSUMER, mark, batch.count)
+    await check_bound(rig, pending, before, mark)
+    return span
+
+
+async def measure_product(rig: Rig, batch: Batch, progress: Progress, *, replicas: int = 1) -> Span:
+    """Bind new shoots with schedulers that are started for it and stopped after it."""
     await start_scheduler(rig, replicas)
-    await hold(rig, "QUEUES", SCHEDULING_CONSUMER)
-    pending = await create_pending(rig, prefix, shoots, mix, progress)
-    span = await _released(rig, shoots)
+    span = await bind_by_scheduler(rig, batch, progress)
     await rig.stop("scheduler")
-    await check_bound(rig, pending)
     return span
 
 
-async def measure_bare(rig: Rig, prefix: str, shoots: int, seeds: int, mix: Mix, progress: Progress) -> Span:
-    """Bind `shoots` new shoots with nothing decided."""
+async def measure_bare(rig: Rig, batch: Batch, seeds: int, progress: Progress) -> Span:
+    """Bind new shoots with nothing decided."""
     file = rig.directory.config / "uids.json"
-    write_json(file, {})
     await hold(rig, "QUEUES", SCHEDULING_CONSUMER)
-    pending = await create_pending(rig, prefix, shoots, mix, progress)
-    write_json(file, {stored.key.name: stored.uid for stored in pending})
-    environ = {SEEDS_VARIABLE: str(seeds), UIDS_VARIABLE: str(file)}
-    await rig.start("bare", "schedule", module="gardenbus.cli.bench.bare", environ=environ)
-    span = await _released(rig, shoots)
+    pending = await create_pending(rig, batch.prefix, batch.count, batch.mix, progress)
+    write_json(file, {known.key.name: known.uid for known in pending})
+    await rig.start("bare", "schedule", module=BARE, environ={SEEDS_VARIABLE: str(seeds), UIDS_VARIABLE: str(file)})
+    before = await usage(rig)
+    mark = await Mark.ahead(rig, "BINDINGS", batch.count)
+    span = await released(rig, "QUEUES", SCHEDULING_CONSUMER, mark, batch.count)
     await rig.stop("bare")
-    await check_bound(rig, pending)
+    await check_bound(rig, pending, before, mark)
     return span
 
 
-async def check_bound(rig: Rig, shoots: Sequence[StoredObject]) -> None:
-    """Raise BenchFailed unless each shoot has a seed: a figure without its result is none."""
-    keys = [stored.key for stored in shoots]
-    for start in range(0, len(keys), 1000):
-        for key, stored in zip(
-            keys[start : start + 1000], await rig.store.get_many(keys[start : start + 1000]), strict=True
-        ):
-            if stored is None or not stored.parts.seed_name:
-                raise BenchFailed(f"{key} was not placed")
+async def pairs_on(rig: Rig, task: Task, mix: Mix = "uniform") -> list[Pair]:
+    """All runs of product and bare pipe on one rig."""
+    size = task.size
+    return await alternated(
+        task,
+        lambda run: measure_product(rig, Batch(f"p{run}", size.shoots, mix), task.progress),
+        lambda run: measure_bare(rig, Batch(f"b{run}", size.shoots, mix), size.seeds, task.progress),
+    )
 
 
-async def _released(rig: Rig, shoots: int) -> Span:
-    wanted = await last_sequence(rig, "BINDINGS") + shoots
-    async with counting(rig) as span:
-        began = time.monotonic()
-        await let_go(rig, "QUEUES", SCHEDULING_CONSUMER)
-        span.seconds = await until_sequence(rig, "BINDINGS", wanted) - began
-    return span
+async def measure(task: Task) -> Figures:
+    """Product against bare pipe in a uniform landscape."""
+    async with a_rig(task.durability) as rig:
+        await prepare(rig, Landscape(task.size.seeds, task.size.placed), task.progress)
+        pairs = await pairs_on(rig, task)
+    return compared(
+        task,
+        pairs,
+        Target("≥ 0.7 of the bare pipe", 0.7),
+        latency_of="from the first fetch to the binding announced, all queued at once",
+    )

@@ -1,0 +1,108 @@
+"""Latency: from `garden.apply` published to `garden.binding` received, at a rate that does not wait for answers."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from gardenbus.cli.bench.bare import SEEDS_VARIABLE
+from gardenbus.cli.bench.checking import check_bound, usage
+from gardenbus.cli.bench.figures import Figures
+from gardenbus.cli.bench.intake import requests
+from gardenbus.cli.bench.loading import Landscape
+from gardenbus.cli.bench.pipes import Mark, Span, counting
+from gardenbus.cli.bench.results import Target, Task, alternated, compared, parameters
+from gardenbus.cli.bench.rig import BenchFailed, Rig, a_rig
+from gardenbus.cli.bench.scheduling import BARE, Batch, prepare, start_scheduler
+from gardenbus.common.ports.bus import Delivered, Follower, Message, ReplayDone
+
+RATE_PER_S = 200
+PATIENCE_SECONDS = 60.0
+P50_MS, P99_MS = 8.0, 30.0
+
+
+async def measure(task: Task) -> Figures:
+    """The product's latencies, and those of the two bare pipes one behind the other."""
+
+    async def product(run: int) -> Span:
+        await rig.start("apiserver")
+        await start_scheduler(rig)
+        return await _measured(f"p{run}", ("apiserver", "scheduler"))
+
+    async def bare(run: int) -> Span:
+        await rig.start("bare-intake", "intake", module=BARE)
+        await rig.start("bare-schedule", "schedule", module=BARE, environ={SEEDS_VARIABLE: str(task.size.seeds)})
+        return await _measured(f"b{run}", ("bare-intake", "bare-schedule"))
+
+    async def _measured(prefix: str, roles: tuple[str, ...]) -> Span:
+        span = await open_loop(rig, Batch(prefix, task.size.shoots), task.progress)
+        for role in roles:
+            await rig.stop(role)
+        return span
+
+    async with a_rig(task.durability) as rig:
+        await prepare(rig, Landscape(task.size.seeds, task.size.placed), task.progress)
+        pairs = await alternated(task, product, bare)
+    target = Target(f"p50 ≤ {P50_MS:g} ms, p99 ≤ {P99_MS:g} ms at {RATE_PER_S}/s")
+    figures = compared(task, pairs, target, latency_of="from the moment a request was due to its binding received")
+    latency, bare_latency = figures.latency_ms, figures.bare_latency_ms
+    return msgspec.structs.replace(
+        figures,
+        ratio=round(bare_latency["p50"] / latency["p50"], 3),
+        met=latency["p50"] <= P50_MS and latency["p99"] <= P99_MS,
+        parameters=parameters(task, {"rate_per_s": RATE_PER_S}),
+    )
+
+
+async def open_loop(rig: Rig, batch: Batch, progress: Callable[[str, int, int], None]) -> Span:
+    """Send a request whenever one is due, whatever has become of the others, and note when each is bound."""
+    shoots, messages = requests(rig, batch)
+    before = await usage(rig)
+    mark = await Mark.ahead(rig, "BINDINGS", batch.count)
+    stream = rig.subjects.stream("BINDINGS")
+    position = await rig.bus.position(stream)
+    async with rig.bus.follow(
+        stream, [f"{rig.subjects.prefix}.binding.>"], after_sequence=position.sequence, headers_only=True
+    ) as follower:
+        receiving = asyncio.create_task(_received(follower, batch.count, progress))
+        await asyncio.sleep(0.2)
+        async with counting(rig, batch.count) as span:
+            began = time.monotonic()
+            await _send_when_due(rig.bus.publish, messages, began)
+            try:
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    bound_at = await receiving
+            except TimeoutError as error:
+                raise BenchFailed(f"a binding is missing after {PATIENCE_SECONDS:g} s") from error
+            span.seconds = time.monotonic() - began
+    span.moments = [bound_at[known.key.name] - began - number / RATE_PER_S for number, known in enumerate(shoots)]
+    await check_bound(rig, shoots, before, mark)
+    return span
+
+
+async def _send_when_due(publish: Callable[[Message], Awaitable[int]], messages: list[Message], began: float) -> None:
+    async with asyncio.TaskGroup() as group:
+        for number, message in enumerate(messages):
+            wait = began + number / RATE_PER_S - time.monotonic()
+            if wait > 0:
+                await asyncio.sleep(wait)
+            group.create_task(_sent(publish, message))
+
+
+async def _sent(publish: Callable[[Message], Awaitable[int]], message: Message) -> None:
+    await publish(message)
+
+
+async def _received(follower: Follower, count: int, progress: Callable[[str, int, int], None]) -> dict[str, float]:
+    """When the binding of each shoot came, by its name."""
+    came: dict[str, float] = {}
+    async for event in follower:
+        if isinstance(event, ReplayDone) or not isinstance(event, Delivered):
+            continue
+        came.setdefault(event.subject.rsplit(".", 1)[1], time.monotonic())
+        if len(came) % RATE_PER_S == 0:
+            progress("bindings", len(came), count)
+        if len(came) >= count:
+            break
+    return came

@@ -1,0 +1,35 @@
+"""What can be asked of `gardenbus bench`: scenarios by name, sizes, durability. Imports nothing that takes time."""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class ScenarioName(StrEnum):
+    """The scenarios there are; `catalogue` says what each measures."""
+
+    SCHEDULING = "scheduling"
+    INTAKE = "intake"
+    STREAM = "stream"
+    LATENCY = "latency"
+
+
+class Durability(StrEnum):
+    """What survives."""
+
+    POWER = "power"
+    """The loss of power: every write is synced before it is acknowledged. What a landscape has by default."""
+
+    PROCESS = "process"
+    """The death of any process, at any moment."""
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """What is asked for: None where the scenario's own size counts."""
+
+    seeds: int | None = None
+    placed: int | None = None
+    shoots: int | None = None
+    runs: int | None = None
+    reduced: bool = False
+    durability: Durability = Durability.POWER
