@@ -108,12 +108,13 @@ async def until_operation(garden: Garden, operation: str, *states: str, within: 
 
 
 async def until_gone_from(garden: Garden, host: Host, seed: str) -> None:
-    """Nothing is kept there, and the tombstone has been taken away."""
+    """Nothing is kept there, and the tombstones have been taken away."""
+    stream, own = garden.subjects.stream("BINDINGS"), garden.subjects.view(seed, ObjectKey("seed", "", seed))
 
     async def gone() -> None:
         assert kept(host, seed) is None
-        held = await garden.bus.subjects(garden.subjects.stream("BINDINGS"), garden.subjects.bindings_of(seed))
-        assert list(held) == []
+        assert list(await garden.bus.subjects(stream, garden.subjects.bindings_of(seed))) == []
+        assert list(await garden.bus.subjects(stream, garden.subjects.views_of(seed))) == [own]
 
     await eventually(gone, within=10)
 

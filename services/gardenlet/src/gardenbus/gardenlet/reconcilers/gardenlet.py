@@ -277,7 +277,8 @@ class Gardenlet:
         await self.seed_agenda.clear()
 
     def _look_at_all(self) -> None:
-        for shoot in {*self.told.shoots, *self.backend.shoots()}:
+        states = ((key.namespace, key.name) for key in self.told.objects if key.kind == SHOOT_STATE)
+        for shoot in {*self.told.shoots, *self.backend.shoots(), *states}:
             self.agenda.add(shoot)
 
     def _look_at_managed_seeds(self) -> None:

@@ -112,6 +112,7 @@ class ShootReconciler:
         if not self._is_active():
             return UNSURE_SECONDS
         began = self._clock.monotonic()
+        await self._states.obey(shoot)
         outcome = await self._look(shoot)
         if outcome.name != "waiting":
             record = self._backend.load(shoot)

@@ -7,6 +7,7 @@ import structlog
 
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.gardenlet.backend.port import ShootName
 from gardenbus.gardenlet.decide.flows import OperationType
 from gardenbus.gardenlet.decide.operations import ShootTold, state_generation
 from gardenbus.gardenlet.decide.record import ShootRecord
@@ -21,7 +22,7 @@ from gardenbus.gardenlet.decide.shoot_state import (
     state_of,
 )
 from gardenbus.gardenlet.reconcilers.reports import Reporter
-from gardenbus.gardenlet.reconcilers.told import SHOOT_STATE, Told
+from gardenbus.gardenlet.reconcilers.told import SHOOT_STATE, Gone, Told
 
 _log = structlog.stdlib.get_logger()
 
@@ -75,6 +76,14 @@ class ShootStates:
         state = state_in(held, told.uid)
         if state is not None and not is_deletable(held):
             await self._say(told, shoot_state(told, state, generation=generation_of(held), is_deletable=True))
+
+    async def obey(self, shoot: ShootName) -> None:
+        """Have a ShootState's tombstone taken away: there is nothing here that hangs on it. Raises Unavailable."""
+        key = ObjectKey(SHOOT_STATE, *shoot)
+        said = self._told.objects.get(key)
+        if isinstance(said, Gone):
+            await self._reporter.gone(key, tombstone=said.sequence)
+            self._told.forget_object(key, said)
 
     def _held(self, told: ShootTold) -> Document | None:
         return self._told.shoot_state(told.namespace, told.name)
