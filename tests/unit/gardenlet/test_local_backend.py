@@ -3,15 +3,18 @@
 from pathlib import Path
 
 import aiohttp
+import msgspec
 import pytest
 
 from gardenbus.gardenlet.backend.local import LocalBackend
 from gardenbus.gardenlet.backend.port import Fence, FencedOff, StepFailed
 from gardenbus.gardenlet.decide.configuration import BackendSettings
 from gardenbus.gardenlet.decide.failures import FailureRequest
+from gardenbus.gardenlet.decide.flows import SAVE_STATE
 from gardenbus.gardenlet.decide.operations import ShootTold
 from gardenbus.gardenlet.decide.record import Run, ShootRecord
 from gardenbus.gardenlet.host import Identity
+from gardenbus.gardenlet.reconcilers.flow import FlowResult, Hold, hold_nothing, run_flow
 from tests.support.builders import a_shoot
 from tests.support.clocks import FakeClock
 
@@ -154,3 +157,39 @@ def test_a_process_that_comes_back_has_its_name_and_two_have_two(tmp_path: Path)
     assert again.name == first.name
     again.release()
     second.release()
+
+
+async def test_what_lasts_is_kept_when_its_step_is_repeated_and_taken_from_what_was_saved(tmp_path: Path) -> None:
+    backend = await a_backend(tmp_path)
+    backend.save(a_record())
+    made = (await backend.perform(SHOOT, "secrets", None)).resources["secrets"]["ca"]
+    again = msgspec.structs.replace(a_record(), run=Run(operation="Reconcile", generation=1, number=2))
+    kept = backend.load(SHOOT)
+    assert kept is not None
+    backend.save(msgspec.structs.replace(kept, run=again.run))
+    assert (await backend.perform(SHOOT, "secrets", None)).resources["secrets"]["ca"] == made
+    backend.save(msgspec.structs.replace(a_record(), state={"secrets": {"ca": "brought"}}))
+    assert (await backend.perform(SHOOT, "secrets", None)).resources["secrets"]["ca"] == "brought"
+    await backend.stop()
+
+
+async def test_a_step_that_is_held_is_neither_done_nor_failed(tmp_path: Path) -> None:
+    backend = await a_backend(tmp_path)
+    record = msgspec.structs.replace(a_record(), run=Run(operation="Migrate", generation=1, number=1))
+    backend.save(record)
+
+    async def hold(_record: ShootRecord, step: str) -> str | None:
+        return "not yet" if step == SAVE_STATE else None
+
+    async def run(hold: Hold) -> FlowResult:
+        now = backend.load(SHOOT)
+        assert now is not None
+        return await run_flow(
+            backend, now, None, is_wanted=lambda: True, on_progress=lambda _record, _tasks: None, hold=hold
+        )
+
+    held = await run(hold)
+    assert (held.is_complete, held.failures, held.held) == (False, (), "not yet")
+    assert held.record.applied == {"stop-control-plane": 1}
+    assert (await run(hold_nothing)).is_complete
+    await backend.stop()

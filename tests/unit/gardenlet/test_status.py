@@ -16,7 +16,17 @@ from gardenbus.gardenlet.decide.seed_status import (
     gardener_identity,
     seed_status_patch,
 )
-from gardenbus.gardenlet.decide.status import cared, failed, progressed, seed_unfit, started, succeeded, technical_id
+from gardenbus.gardenlet.decide.status import (
+    cared,
+    failed,
+    handed_over,
+    progressed,
+    seed_unfit,
+    started,
+    succeeded,
+    technical_id,
+    waiting,
+)
 from tests.support.builders import NOW, a_condition, a_seed, a_shoot, merged
 from tests.support.gardenlets import a_configuration, configured
 
@@ -137,6 +147,30 @@ def test_an_unfit_seed_is_told_once() -> None:
 
     assert seed_unfit("Create", patch["lastOperation"], "it is not ready.", now=LATER) is None
     assert seed_unfit("Create", patch["lastOperation"], "it is deaf.", now=LATER) is not None
+
+
+def test_a_migration_that_waits_has_no_progress_and_is_said_once() -> None:
+    reconciled = {"type": "Reconcile", "state": "Succeeded", "progress": 100}
+    patch = waiting("Migrate", reconciled, "seed b is not ready.", now=INSTANT)
+    assert patch is not None
+    operation = patch["lastOperation"]
+    assert (operation["type"], operation["state"], operation["progress"]) == ("Migrate", "Error", 0)
+    assert operation["description"].endswith("seed b is not ready. Operation will be retried.")
+
+    assert waiting("Migrate", operation, "seed b is not ready.", now=LATER) is None
+    assert waiting("Restore", operation, "seed b is not ready.", now=LATER) is not None
+
+
+def test_a_shoot_is_handed_over_in_one_report() -> None:
+    last = succeeded("Migrate", now=INSTANT)["lastOperation"]
+
+    assert handed_over(last, seed_name="b", generation=7) == {
+        "lastOperation": last,
+        "lastErrors": None,
+        "retryCycleStartTime": None,
+        "seedName": "b",
+        "observedGeneration": 7,
+    }
 
 
 def test_care_reports_what_changed_and_keeps_the_time_of_what_did_not() -> None:
