@@ -104,3 +104,14 @@ def test_the_end_of_a_deletion_means_what_a_removal_means() -> None:
     base = stored(a_region_configmap(metadata={"finalizers": ["mine", "other"]}), deleting_at="now")
     assert not change_of(base, changed(base, {"metadata": {"finalizers": ["mine"]}})).meaning.gain
     assert change_of(base, changed(base, {"metadata": {"finalizers": []}})).meaning.gain
+
+
+def test_who_waits_for_a_destination_hears_when_it_turns_ready() -> None:
+    def readiness(status: str, at: str = "now") -> Document:
+        constraint = {"type": "ReadyForMigration", "status": status, "lastUpdateTime": at}
+        return {"status": {"constraints": [constraint], "other": at}}
+
+    base = stored(a_shoot(spec={"seedName": "b"}, status={"seedName": "a", **readiness("False")["status"]}))
+    assert change_of(base, changed(base, readiness("True"))).beyond_status
+    assert change_of(base, changed(base, {"status": {"constraints": []}})).beyond_status
+    assert not change_of(base, changed(base, readiness("False", "later"))).beyond_status

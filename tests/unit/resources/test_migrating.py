@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.migrating import migration_problems
+from gardenbus.common.resources.migrating import is_older_state, migration_problems, state_generation, state_owners
 from tests.support.builders import a_seed, a_shoot
 
 BACKUP = {"provider": "aws"}
@@ -47,3 +47,23 @@ def test_the_default_domain_in_use_must_be_offered() -> None:
 def test_what_is_malformed_is_read_as_missing() -> None:
     seed: Document = {"metadata": {"name": "x"}, "spec": {"backup": {}, "dns": {"defaults": ["a", {"domain": 5}]}}}
     assert not migration_problems(a_shoot(spec={"dns": {"domain": "a.b"}}), seed, seed)
+
+
+def a_state(generation: str | None, uid: str = "u1") -> Document:
+    annotations = {} if generation is None else {"shootstate.gardenbus.io/generation": generation}
+    return {
+        "kind": "ShootState",
+        "metadata": {"annotations": annotations, "ownerReferences": [{"kind": "Shoot", "uid": uid}]},
+    }
+
+
+def test_a_state_says_when_it_was_saved_and_of_whom() -> None:
+    assert state_generation(a_state("12")) == 12
+    assert state_generation(a_state("soon")) == state_generation(a_state(None)) == 0
+    assert state_owners(a_state("1")) == {"u1"}
+
+
+def test_only_a_state_of_the_same_shoot_can_be_older() -> None:
+    assert is_older_state(a_state("3"), a_state("4"))
+    assert not is_older_state(a_state("4"), a_state("4"))
+    assert not is_older_state(a_state("3", "u2"), a_state("4"))
