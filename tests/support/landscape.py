@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import nats
 import nats.errors
@@ -26,12 +26,19 @@ class Refused(AssertionError):
     """garden.api answered with an error."""
 
 
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
 class Landscape:
     """A running landscape. `client` is connected to its NATS."""
 
-    def __init__(self, directory: Path, process: asyncio.subprocess.Process, client: Client) -> None:
+    def __init__(self, directory: Path, client: Client) -> None:
         self.directory = directory
-        self.process = process
         self.client = client
 
     def describe(self) -> Document:
@@ -68,6 +75,21 @@ class Landscape:
             if not token:
                 return items
 
+    async def begin(self, *arguments: str) -> asyncio.subprocess.Process:
+        """Start a `gardenbus` command on this landscape."""
+        return await asyncio.create_subprocess_exec(
+            str(GARDENBUS),
+            *arguments,
+            *("--dir", str(self.directory)),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+
+    async def command(self, *arguments: str, within: float = 60) -> Ended:
+        """Run a `gardenbus` command on this landscape to its end."""
+        return await ended(await self.begin(*arguments), within=within)
+
     async def publish(self, subject: str, documents: Sequence[Document]) -> None:
         """Publish manifests durably and wait for JetStream's acknowledgement, through outages."""
         body = yaml.safe_dump_all(documents).encode()
@@ -80,6 +102,33 @@ class Landscape:
             assert "seq" in json.loads(answer.data), answer.data
 
         await eventually(accepted, within=60, every=0.5)
+
+
+async def ended(process: asyncio.subprocess.Process, *, within: float) -> Ended:
+    """Wait for the end of a command."""
+    stdout, stderr = await asyncio.wait_for(process.communicate(), within)
+    assert process.returncode is not None
+    return Ended(process.returncode, stdout.decode(), stderr.decode())
+
+
+@contextlib.asynccontextmanager
+async def attached(directory: Path) -> AsyncGenerator[Landscape]:
+    """A landscape that runs already (`gardenbus up --detach`), and answers."""
+    url: str = json.loads((directory / "landscape.json").read_text())["nats_url"]
+    client = await nats.connect(url, max_reconnect_attempts=-1, reconnect_time_wait=0.2, connect_timeout=5)  # pyright: ignore[reportUnknownMemberType]
+    try:
+        landscape = Landscape(directory, client)
+
+        async def answering() -> None:
+            try:
+                await landscape.ask("census", timeout=2)
+            except (nats.errors.Error, OSError) as error:
+                raise AssertionError(str(error)) from error
+
+        await eventually(answering, within=60)
+        yield landscape
+    finally:
+        await client.close()
 
 
 @contextlib.asynccontextmanager
@@ -96,30 +145,16 @@ async def a_landscape(directory: Path, *arguments: str, ready_within: float = 60
         stderr=log,
         stdin=asyncio.subprocess.DEVNULL,
     )
-    client: Client | None = None
     try:
 
-        async def described() -> str:
+        async def described() -> None:
             assert process.returncode is None, f"gardenbus up ended with {process.returncode}: see {log.name}"
-            path = directory / "landscape.json"
-            assert path.exists()
-            return json.loads(path.read_text())["nats_url"]
+            assert (directory / "landscape.json").exists()
 
-        url = await eventually(described, within=ready_within)
-        client = await nats.connect(url, max_reconnect_attempts=-1, reconnect_time_wait=0.2, connect_timeout=5)  # pyright: ignore[reportUnknownMemberType]
-        landscape = Landscape(directory, process, client)
-
-        async def answering() -> None:
-            try:
-                await landscape.ask("census", timeout=2)
-            except (nats.errors.Error, OSError) as error:
-                raise AssertionError(str(error)) from error
-
-        await eventually(answering, within=ready_within)
-        yield landscape
+        await eventually(described, within=ready_within)
+        async with attached(directory) as landscape:
+            yield landscape
     finally:
-        if client is not None:
-            await client.close()
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
             try:
