@@ -31,7 +31,7 @@ async def check_reporter(report: Report, document: Document, reads: Reads) -> No
             raise Forbidden(f"{report.key} is not of seed {report.seed}")
 
 
-async def admit_applied(report: Report, reads: Reads) -> Condition | None:
+async def admit_applied(report: Report, reads: Reads) -> Condition:
     """Raise Forbidden unless the gardenlet may apply this manifest: answers what must stay as it is meanwhile.
 
     That is its own Seed, the Seed of a ManagedSeed whose shoot is here, and the ShootStates of its shoots.
@@ -44,7 +44,7 @@ async def admit_applied(report: Report, reads: Reads) -> Condition | None:
     if report.key == own_seed(report):
         if managed_seed is not None and managed_seed.is_deleting and await reads.get(report.key) is None:
             raise Forbidden(f"{report.key} is not registered again: {managed_seed.key} is being deleted")
-        return None
+        return Condition(_managed_seed_key(report), managed_seed.version if managed_seed is not None else 0)
     refusal = f"the gardenlet of seed {report.seed} may not apply {report.key}"
     if report.key.kind != "seed" or managed_seed is None:
         raise Forbidden(f"{refusal}: only its own Seed, those of ManagedSeeds here, and ShootStates of shoots here")
@@ -82,7 +82,11 @@ async def held_or_released(managed_seed: Document, reads: Reads) -> Document:
 
 async def _managed_seed_of(report: Report, reads: Reads) -> StoredObject | None:
     """The ManagedSeed of the name of a seed."""
-    return await reads.get(ObjectKey("managedseed", GARDEN_NAMESPACE, report.key.name))
+    return await reads.get(_managed_seed_key(report))
+
+
+def _managed_seed_key(report: Report) -> ObjectKey:
+    return ObjectKey("managedseed", GARDEN_NAMESPACE, report.key.name)
 
 
 async def _hosts(managed_seed: Document, seed: str, reads: Reads) -> bool:

@@ -13,6 +13,7 @@ import structlog
 from gardenbus.apiserver.decide.validation import validate_status
 from gardenbus.apiserver.reconcilers import report_rules
 from gardenbus.apiserver.reconcilers.attempts import Contingent, StaleVersion
+from gardenbus.apiserver.reconcilers.preconditions import version_in
 from gardenbus.apiserver.reconcilers.reads import Library, Reads
 from gardenbus.apiserver.reconcilers.rejecting import Rejections
 from gardenbus.apiserver.reconcilers.report_fences import has_set, take_report
@@ -259,6 +260,8 @@ class Reports:
                     _log.info("state.dropped", object=str(report.key), seed=report.seed)  # a newer one came first
                     return
                 manifest = report_rules.based_on(manifest, stored)
+            if report.key.kind == "seed" and stored is not None and not version_in(manifest):
+                manifest = report_rules.based_on(manifest, stored)  # one that is removed meanwhile is not made anew
             try:
                 await self._writer.apply(
                     manifest,
@@ -269,8 +272,7 @@ class Reports:
                 )
             except StaleVersion:
                 reads.forget(report.key)
-                if condition is not None:
-                    reads.forget(condition.key)
+                reads.forget(condition.key)
                 if await admit_applied(report, reads) == condition and await reads.get(report.key) == stored:
                     raise  # it is the manifest that is stale
             else:
