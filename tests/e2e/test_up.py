@@ -108,7 +108,18 @@ async def test_what_dies_is_started_again_and_landscape_json_says_so(place: Path
     )
     assert up.code == 0, up
     names = [service["name"] for service in described(place)["services"]]
-    assert names == ["nats", "redis", "relay", "apiserver", "scheduler-1", "scheduler-2", "lifecycle", "gardenlet"]
+    assert names == [
+        "nats",
+        "redis",
+        "relay",
+        "apiserver",
+        "scheduler-1",
+        "scheduler-2",
+        "lifecycle",
+        "managedseedset",
+        "autoscaler",
+        "gardenlet",
+    ]
     assert (await gardenbus("status", "--dir", str(place))).code == 0
 
     for name in ("scheduler-2", "nats", "redis"):
