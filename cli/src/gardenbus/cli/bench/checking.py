@@ -1,13 +1,16 @@
 """What a measurement led to: a figure without its result is none."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from gardenbus.cli.bench.loading import Known, announced
-from gardenbus.cli.bench.pipes import Mark, asked
+from gardenbus.cli.bench.pipes import LOOK_SECONDS, Mark, asked
 from gardenbus.cli.bench.rig import BenchFailed, Rig
 
 TOGETHER = 2000
+
+ACKS_SECONDS = 30.0
 
 
 async def usage(rig: Rig) -> Mapping[str, int]:
@@ -44,10 +47,19 @@ async def check_stored(rig: Rig, shoots: Sequence[Known], mark: Mark) -> None:
             raise BenchFailed(f"{known.key} is not stored as it was sent")
     await announced(rig)
     await mark.check_not_passed()
-    for stream in ("REQUESTS", "REJECTED"):
-        state = (await asked(rig, f"STREAM.INFO.{rig.subjects.stream(stream)}"))["state"]
-        if state["messages"]:
-            raise BenchFailed(f"{state['messages']} messages are left on {stream}")
+    for stream, patience in (("REQUESTS", ACKS_SECONDS), ("REJECTED", 0.0)):
+        if left := await _left(rig, stream, patience):
+            raise BenchFailed(f"{left} messages are left on {stream}")
+
+
+async def _left(rig: Rig, stream: str, patience_seconds: float) -> int:
+    """How many messages a stream still has: acknowledgements may be under way when all is announced."""
+    deadline = asyncio.get_running_loop().time() + patience_seconds
+    while True:
+        left = int((await asked(rig, f"STREAM.INFO.{rig.subjects.stream(stream)}"))["state"]["messages"])
+        if not left or asyncio.get_running_loop().time() >= deadline:
+            return left
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 async def _fields(rig: Rig, shoots: Sequence[Known], *names: str) -> list[list[str]]:
