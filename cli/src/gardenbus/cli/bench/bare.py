@@ -1,6 +1,6 @@
 """The bare pipe: what the services do with servers, in the same batches and by the same functions, deciding nothing.
 
-`python -m gardenbus.cli.bench.bare schedule|intake|listen|idle`, as a process of its own in the service's place:
+`python -m gardenbus.cli.bench.bare schedule|intake|listen`, as a process of its own in the service's place:
 
 | role     | in the place of | does                                                                               |
 |----------|-----------------|------------------------------------------------------------------------------------|
@@ -8,7 +8,6 @@
 |          |                 | meanwhile. Without the file of uids it reads the shoots first, as the scheduler does |
 | intake   | apiserver       | fetch → put as it is → acknowledge                                                  |
 | listen   | lifecycle       | follow the Leases, count them                                                       |
-| idle     | any             | connect to both servers: what every service does before it is ready                 |
 """
 
 import asyncio
@@ -21,6 +20,7 @@ import msgspec
 
 from gardenbus.apiserver.app import CONSUMER as REQUESTS_CONSUMER
 from gardenbus.apiserver.settings import ApiserverSettings
+from gardenbus.cli.bench.manifests import seed_name
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.ports.bus import Delivered, Work, WorkQueue
 from gardenbus.common.ports.store import Binding, RequestOrigin, Store
@@ -50,7 +50,7 @@ async def build_schedule(context: ServiceContext[CommonSettings]) -> None:
         with open(file_name, "rb") as file:  # noqa: ASYNC230, PTH123 - before anything runs
             uids = msgspec.json.decode(file.read(), type=dict[str, str])
     queue = await _queue(connections, "QUEUES", SCHEDULING_CONSUMER, "queue.scheduling.default-scheduler.>")
-    seeds = itertools.cycle(f"seed-{number:05}" for number in range(int(os.environ[SEEDS_VARIABLE])))
+    seeds = itertools.cycle(seed_name(number) for number in range(int(os.environ[SEEDS_VARIABLE])))
     context.spawn("schedule", _Schedule(connections.store, queue, seeds, uids).run())
 
 
@@ -74,6 +74,8 @@ class _Schedule:
             before = asyncio.create_task(self._bind(works)) if works else None
 
     async def _bind(self, works: Sequence[Work]) -> None:
+        if self._uids:  # what else is queued is not its business, and comes again
+            works = [work for work in works if _key_of(work).name in self._uids]
         keys = [_key_of(work) for work in works]
         uids = [self._uids[key.name] for key in keys] if self._uids else await self._read(keys)
         bindings = [
@@ -134,11 +136,6 @@ async def _listen(connections: Connections) -> None:
             heard += isinstance(event, Delivered)
 
 
-async def build_idle(context: ServiceContext[CommonSettings]) -> None:
-    """Connect to both servers."""
-    await connect_all(context, reporter="bare")
-
-
 async def _queue(connections: Connections, stream: str, consumer: str, tail: str | None) -> WorkQueue:
     subjects = connections.subjects
     return await connections.bus.work_queue(
@@ -147,5 +144,5 @@ async def _queue(connections: Connections, stream: str, consumer: str, tail: str
 
 
 if __name__ == "__main__":
-    builds = {"schedule": build_schedule, "intake": build_intake, "listen": build_listen, "idle": build_idle}
+    builds = {"schedule": build_schedule, "intake": build_intake, "listen": build_listen}
     run_service(f"bare-{sys.argv[1]}", lambda: load(CommonSettings), builds[sys.argv[1]])

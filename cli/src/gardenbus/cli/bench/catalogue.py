@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 
-from gardenbus.cli.bench import intake, latency, scheduling
+from gardenbus.cli.bench import footprint, heartbeats, intake, landscapes, latency, replicas, scheduling, waiting
 from gardenbus.cli.bench.figures import Figures
 from gardenbus.cli.bench.results import Size, Task
 from gardenbus.cli.bench.wishes import ScenarioName
@@ -42,5 +42,53 @@ SCENARIOS: Mapping[ScenarioName, Scenario] = {
         Size(seeds=1000, placed=100_000, shoots=12_000, runs=5),
         Size(seeds=1000, placed=0, shoots=1000, runs=3),
         latency.measure,
+    ),
+    ScenarioName.FLAT: Scenario(
+        "Many seeds and placed shoots, against few",
+        Size(seeds=10_000, placed=1_000_000, shoots=20_000, runs=3),
+        Size(seeds=10_000, placed=100_000, shoots=3000, runs=3),
+        landscapes.measure_flat,
+    ),
+    ScenarioName.MIXED: Scenario(
+        "200 classes, distances, taints, zones and networks, against one class",
+        Size(seeds=1000, placed=100_000, shoots=20_000, runs=5),
+        Size(seeds=1000, placed=0, shoots=3000, runs=3),
+        landscapes.measure_mixed,
+    ),
+    ScenarioName.WAITING: Scenario(
+        "Schedulable shoots while unschedulable ones wait, against none waiting",
+        Size(seeds=1000, placed=100_000, shoots=20_000, runs=5),
+        Size(seeds=1000, placed=0, shoots=3000, runs=3),
+        waiting.measure_waiting,
+    ),
+    ScenarioName.WAKE: Scenario(
+        "One seed becomes ready for all that wait, until the last of them is bound",
+        Size(seeds=1000, placed=100_000, shoots=10_000, runs=5),
+        Size(seeds=1000, placed=0, shoots=3000, runs=3),
+        waiting.measure_wake,
+    ),
+    ScenarioName.REPLICAS: Scenario(
+        "2 and 4 schedulers on one queue, against one",
+        Size(seeds=1000, placed=100_000, shoots=20_000, runs=5),
+        Size(seeds=1000, placed=0, shoots=3000, runs=2),
+        replicas.measure,
+    ),
+    ScenarioName.HEARTBEATS: Scenario(
+        "Gardenlets renew their Leases every 2 s; a few fall silent",
+        Size(seeds=10_000, placed=0, shoots=0, runs=3),
+        Size(seeds=2000, placed=0, shoots=0, runs=1),
+        heartbeats.measure,
+    ),
+    ScenarioName.MEMORY: Scenario(
+        "The scheduler's resident memory, and what a placed shoot adds to it",
+        Size(seeds=10_000, placed=100_000, shoots=10_000, runs=3),
+        Size(seeds=10_000, placed=10_000, shoots=1000, runs=2),
+        footprint.measure_memory,
+    ),
+    ScenarioName.START: Scenario(
+        "The scheduler's start, until it is ready",
+        Size(seeds=10_000, placed=1_000_000, shoots=0, runs=5),
+        Size(seeds=10_000, placed=10_000, shoots=0, runs=3),
+        footprint.measure_start,
     ),
 }

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
 
-from gardenbus.cli.bench.manifests import Mix, basics, names, placed, seed, shoot
+from gardenbus.cli.bench.manifests import Mix, basics, names, placed, seed, seed_name, shoot
 from gardenbus.cli.bench.pipes import last_sequence
 from gardenbus.cli.bench.results import Progress
 from gardenbus.cli.bench.rig import BenchFailed, Rig
@@ -50,7 +50,7 @@ async def load(rig: Rig, landscape: Landscape, progress: Progress) -> None:
     await announced(rig)
     if landscape.placed:
         shoots = (
-            placed(name, number, f"seed-{number % landscape.seeds:05}", landscape.mix)
+            placed(name, number, seed_name(number % landscape.seeds), landscape.mix)
             for number, name in enumerate(names("placed", landscape.placed))
         )
         await put_in_bulk(rig, shoots, lambda done: progress("placed shoots", done, landscape.placed))
@@ -112,14 +112,13 @@ async def put_in_bulk(rig: Rig, documents: Iterable[Document], told: Callable[[i
     done = 0
     while batch := list(islice(numbered, BULK)):
         messages = announcements(_page(batch), rig.subjects, announced_gain=0)
-        answers, objects, bindings, _ = await asyncio.gather(
-            outbox.restore_many(batch),
+        if not all(await outbox.restore_many(batch)):
+            raise BenchFailed("a shoot to be loaded is in the store already")
+        objects, bindings, _ = await asyncio.gather(
             _announce(rig, "OBJECTS", messages.changed, last["OBJECTS"]),
             _announce(rig, "BINDINGS", messages.concerning, last["BINDINGS"]),
             rig.bus.publish_many(messages.loose),
         )
-        if not all(answers):
-            raise BenchFailed("a shoot to be loaded is in the store already")
         last = {"OBJECTS": objects, "BINDINGS": bindings}
         done += len(batch)
         told(done)

@@ -1,7 +1,9 @@
 """Manifests to measure with: seeds, profiles and Shoots of realistic size (2 to 4 KB of JSON). Pure.
 
-A *uniform* landscape has one kind of shoot that every seed takes; a *mixed* one has many classes, distances, taints,
-zones, restrictions and networks of the shoots' own.
+A *uniform* landscape has one kind of shoot that every seed takes. A *mixed* one has 200 classes of shoots in 20
+regions, 5 of them without seeds. 30 % of its shoots have their distances from a region ConfigMap (the others by name),
+20 % have networks of their own (which some seeds use themselves), and there are selectors, taints, zones and access
+restrictions.
 """
 
 from collections.abc import Iterator
@@ -13,74 +15,86 @@ Mix = Literal["uniform", "mixed"]
 
 NAMESPACE = "garden-bench"
 PROVIDER = "aws"
+MAPPED = "aws-mapped"
+"""The CloudProfile whose distances a ConfigMap tells."""
+
 REGIONS = 20
+REGIONS_WITH_SEEDS = 15
 CLASSES = 200
+RINGS = 10
 _CORE = "core.gardener.cloud/v1beta1"
 _DAY = "2026-01-02T03:04:05Z"
 
 
 def basics(mix: Mix) -> list[Document]:
     """The project, profiles and distances that all shoots need."""
-    regions = [
-        {"name": _region(number), "zones": [{"name": zone} for zone in _zones(number)]} for number in range(REGIONS)
-    ]
-    profile: Document = {
-        "apiVersion": _CORE,
-        "kind": "CloudProfile",
-        "metadata": {"name": PROVIDER},
-        "spec": {
-            "type": PROVIDER,
-            "kubernetes": {"versions": [{"version": "1.34.2"}]},
-            "machineImages": [{"name": "gardenlinux", "versions": [{"version": "1877.4.0"}]}],
-            "machineTypes": [{"name": "large", "cpu": "8", "gpu": "0", "memory": "32Gi"}],
-            "regions": regions,
-        },
-    }
     project: Document = {
         "apiVersion": _CORE,
         "kind": "Project",
         "metadata": {"name": "bench"},
         "spec": {
             "namespace": NAMESPACE,
-            "tolerations": {"whitelist": [{"key": _taint(number)} for number in range(4)]},
+            "tolerations": {
+                "whitelist": [
+                    {"key": key} for key in (*map(_taint, range(4)), *map(_family, range(CLASSES // REGIONS)))
+                ]
+            },
         },
     }
     namespace: Document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     garden: Document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "garden"}}
-    return [namespace, garden, project, profile, *([_distances(profile)] if mix == "mixed" else [])]
+    mapped = [_profile(MAPPED), _distances()] if mix == "mixed" else []
+    return [namespace, garden, project, _profile(PROVIDER), *mapped]
+
+
+def _profile(name: str) -> Document:
+    regions = [
+        {"name": _region(number), "zones": [{"name": zone} for zone in _zones(number)]} for number in range(REGIONS)
+    ]
+    return {
+        "apiVersion": _CORE,
+        "kind": "CloudProfile",
+        "metadata": {"name": name},
+        "spec": {
+            "type": PROVIDER,
+            "kubernetes": {"versions": [{"version": "1.34.2"}]},
+            "machineImages": [{"name": "gardenlinux", "versions": [{"version": "1877.4.0"}]}],
+            "machineTypes": [{"name": "large", "cpu": "8", "gpu": "0", "memory": "32Gi"}],
+            "volumeTypes": [{"name": "gp3", "class": "standard"}],
+            "regions": regions,
+        },
+    }
 
 
 def seed(number: int, mix: Mix, *, capacity: int | None = None, ready: bool = True) -> Document:
     """A Seed that has reported. In a mixed landscape every eighth is tainted, and a third support a restriction."""
-    region = number % REGIONS if mix == "mixed" else 0
+    region = number % REGIONS_WITH_SEEDS if mix == "mixed" else 0
     spec: Document = {
         "provider": {"type": PROVIDER, "region": _region(region), "zones": _zones(region)},
         "networks": {"nodes": "10.240.0.0/16", "pods": "10.241.0.0/16", "services": "10.242.0.0/16"},
         "settings": {"scheduling": {"visible": True}},
     }
     if mix == "mixed":
-        if number // REGIONS % 8 == 7:  # noqa: PLR2004 - every eighth of a region
-            spec["taints"] = [{"key": _taint(number % 4)}]
-        if number // REGIONS % 3 == 0:
-            spec["accessRestrictions"] = [{"name": "eu-access-only"}]
-    resources = {} if capacity is None else {"shoots": str(capacity)}
-    conditions = [
-        {
-            "type": "GardenletReady",
-            "status": "True" if ready else "False",
-            "reason": "GardenletReady",
-            "message": "",
-            "lastTransitionTime": _DAY,
-            "lastUpdateTime": _DAY,
+        spec["networks"] = {
+            "nodes": f"10.{200 + number % 50}.0.0/16",
+            "pods": "172.16.0.0/16",
+            "services": "172.17.0.0/16",
         }
-    ]
+        in_region = number // REGIONS_WITH_SEEDS
+        if in_region % 8 == 7:  # noqa: PLR2004 - every eighth of a region
+            spec["taints"] = [{"key": _taint(number % 4)}]
+        if in_region % 3 == 0:
+            spec["accessRestrictions"] = [{"name": "eu-access-only"}]
+        if in_region % 4 == 1:
+            spec["settings"]["zoneSelection"] = {"mode": "Prefer"}
+    resources = {} if capacity is None else {"shoots": str(capacity)}
     return {
         "apiVersion": _CORE,
         "kind": "Seed",
-        "metadata": {"name": f"seed-{number:05}", "labels": {"ring": str(number % 10)}},
+        "metadata": {"name": seed_name(number), "labels": {"ring": str(number % RINGS)}},
         "spec": spec,
         "status": {
-            "conditions": conditions,
+            "conditions": [ready_condition(is_ready=ready)],
             "lastOperation": {"type": "Reconcile", "state": "Succeeded", "progress": 100, "lastUpdateTime": _DAY},
             "capacity": resources,
             "allocatable": resources,
@@ -88,10 +102,21 @@ def seed(number: int, mix: Mix, *, capacity: int | None = None, ready: bool = Tr
     }
 
 
+def ready_condition(*, is_ready: bool) -> Document:
+    """What a seed's gardenlet says of itself."""
+    return {
+        "type": "GardenletReady",
+        "status": "True" if is_ready else "False",
+        "reason": "GardenletReady",
+        "message": "",
+        "lastTransitionTime": _DAY,
+        "lastUpdateTime": _DAY,
+    }
+
+
 def shoot(name: str, number: int, mix: Mix, *, impossible: bool = False) -> Document:
     """A pending Shoot of 2 to 4 KB. `number` picks its class; an impossible one asks for labels that no seed has."""
     region = number % REGIONS if mix == "mixed" else 0
-    kind = number % CLASSES if mix == "mixed" else 0
     spec: Document = {
         "cloudProfile": {"kind": "CloudProfile", "name": PROVIDER},
         "credentialsBindingName": "infrastructure-credentials",
@@ -107,16 +132,7 @@ def shoot(name: str, number: int, mix: Mix, *, impossible: bool = False) -> Docu
         "provider": {"type": PROVIDER, "workers": [_worker(pool, _zones(region)) for pool in range(3)]},
     }
     if mix == "mixed":
-        if number % 5 == 0:  # every fifth has ranges of its own
-            spec["networking"] |= {"nodes": f"10.{number % 200}.0.0/16"}
-        if kind % 3 == 0:
-            spec["seedSelector"] = {"matchLabels": {"ring": str(kind % 10)}}
-        if kind % 4 == 0:
-            spec["accessRestrictions"] = [{"name": "eu-access-only"}]
-        if kind % 7 == 0:
-            spec["tolerations"] = [{"key": _taint(kind % 4)}]
-        if kind % 11 == 0:
-            spec["controlPlane"] = {"highAvailability": {"failureTolerance": {"type": "zone"}}}
+        _vary(spec, number)
     if impossible:
         spec["seedSelector"] = {"matchLabels": {"ring": f"none-{number % CLASSES}"}}
     return {
@@ -130,6 +146,25 @@ def shoot(name: str, number: int, mix: Mix, *, impossible: bool = False) -> Docu
         },
         "spec": spec,
     }
+
+
+def _vary(spec: Document, number: int) -> None:
+    """Make the shoot one of its class, and give some networks of their own."""
+    kind = number % CLASSES
+    tolerated = [_family(kind // REGIONS)]  # no seed has this taint: it only tells classes of one region apart
+    if kind // REGIONS < 3:  # noqa: PLR2004 - 30 %
+        spec["cloudProfile"]["name"] = MAPPED
+    if kind % 3 == 0:
+        spec["seedSelector"] = {"matchLabels": {"ring": str(kind % RINGS)}}
+    if kind % 4 == 0:
+        spec["accessRestrictions"] = [{"name": "eu-access-only"}]
+    if kind % 7 == 0:
+        tolerated.append(_taint(kind % 4))
+    if kind % 11 == 0:
+        spec["controlPlane"] = {"highAvailability": {"failureTolerance": {"type": "zone"}}}
+    spec["tolerations"] = [{"key": key} for key in tolerated]
+    if number // REGIONS % 5 == 0:
+        spec["networking"] |= {"nodes": f"10.{number % 250}.0.0/16"}
 
 
 def placed(name: str, number: int, seed_name: str, mix: Mix) -> Document:
@@ -155,7 +190,7 @@ def placed(name: str, number: int, seed_name: str, mix: Mix) -> Document:
     return document
 
 
-def _distances(profile: Document) -> Document:
+def _distances() -> Document:
     """How far the regions are from each other."""
     rows = {
         _region(one): "".join(
@@ -170,7 +205,7 @@ def _distances(profile: Document) -> Document:
             "name": "distances",
             "namespace": "garden",
             "labels": {"scheduling.gardener.cloud/purpose": "region-config"},
-            "annotations": {"scheduling.gardener.cloud/cloudprofiles": profile["metadata"]["name"]},
+            "annotations": {"scheduling.gardener.cloud/cloudprofiles": MAPPED},
         },
         "data": rows,
     }
@@ -213,10 +248,10 @@ def _worker(pool: int, zones: list[str]) -> Document:
         "maximum": 20,
         "maxSurge": 1,
         "maxUnavailable": 0,
-        "volume": {"type": "gp3", "size": "50Gi", "encrypted": True},
+        "volume": {"type": "gp3", "size": "50Gi"},
         "labels": {"worker.example.org/purpose": f"purpose-{pool}"},
         "taints": [{"key": "dedicated", "value": f"pool-{pool}", "effect": "NoSchedule"}] if pool else [],
-        "kubernetes": {"kubelet": {"maxPods": 250, "podPidsLimit": 4096}},
+        "kubernetes": {"kubelet": {"maxPods": 250}},
         "systemComponents": {"allow": pool == 0},
         "zones": zones,
     }
@@ -232,6 +267,15 @@ def _zones(number: int) -> list[str]:
 
 def _taint(number: int) -> str:
     return f"bench.example.org/dedicated-{number}"
+
+
+def _family(number: int) -> str:
+    return f"bench.example.org/family-{number}"
+
+
+def seed_name(number: int) -> str:
+    """What the seed of a number is called."""
+    return f"seed-{number:05}"
 
 
 def names(prefix: str, count: int) -> Iterator[str]:

@@ -12,6 +12,14 @@ class ScenarioName(StrEnum):
     INTAKE = "intake"
     STREAM = "stream"
     LATENCY = "latency"
+    FLAT = "flat"
+    MIXED = "mixed"
+    WAITING = "waiting"
+    WAKE = "wake"
+    REPLICAS = "replicas"
+    HEARTBEATS = "heartbeats"
+    MEMORY = "memory"
+    START = "start"
 
 
 class Durability(StrEnum):
