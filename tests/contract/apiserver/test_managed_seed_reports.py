@@ -101,6 +101,24 @@ async def test_its_seed_is_deleted_by_its_host_alone_and_only_when_it_is_deleted
     assert (await hosted.now(CHILD)).is_deleting
 
 
+async def test_a_seed_that_is_still_in_use_stays_and_an_event_says_so(hosted: Apiserver) -> None:
+    await said(hosted, "Reconciled")
+    await hosted.ask("apply", a_seed("child"))
+    await hosted.ask("delete.managedseed.garden.child")
+    await hosted.ask("patch.seed._.child", {"metadata": {"annotations": {MARK: None}}})  # by somebody who knows better
+    await hosted.ask("apply", a_project())
+    await hosted.ask("apply", a_shoot(spec={"seedName": "child"}))
+    await hosted.warnings()
+    await hosted.report("host", SEED, b"", verb="delete")
+    await hosted.until_taken()
+
+    assert not (await hosted.now(SEED)).is_deleting
+    (warning,) = await hosted.warnings()
+    assert (warning.event.about, warning.event.reason) == (CHILD, "SeedInUse")
+    assert "gardenbus drain child" in warning.event.message
+    assert await hosted.rejected() == []
+
+
 async def test_nobody_takes_hold_of_one_that_is_deleted(hosted: Apiserver) -> None:
     await hosted.ask("patch.managedseed.garden.child", {"metadata": {"finalizers": ["mine"]}})
     await hosted.ask("delete.managedseed.garden.child")

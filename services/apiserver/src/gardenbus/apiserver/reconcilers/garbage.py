@@ -10,6 +10,7 @@ from typing import Any, cast
 import structlog
 
 from gardenbus.apiserver.decide import admission, migration
+from gardenbus.apiserver.reconcilers.leaving_seeds import mark_seed_of
 from gardenbus.common.errors import Forbidden, NotFound
 from gardenbus.common.machinery.controller import After, Done, Outcome, WorkRequest
 from gardenbus.common.ports.store import Store
@@ -63,7 +64,8 @@ class Garbage:
             else:
                 admission.confirm_deletion(document)
                 migration.admit_deletion(document)
-                await self._store.delete(stored, guards=admission.delete_guards(document))
+                guards = (*admission.delete_guards(document), *await mark_seed_of(stored, self._store))
+                await self._store.delete(stored, guards=guards)
         except NotFound:
             return
         _log.info("dependent.collected", object=str(key), owner=uid, deleted=not living)

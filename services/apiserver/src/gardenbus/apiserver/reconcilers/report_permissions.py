@@ -55,14 +55,15 @@ async def admit_applied(report: Report, reads: Reads) -> Condition:
     return Condition(managed_seed.key, managed_seed.version)
 
 
-async def admit_deleted(report: Report, reads: Reads) -> None:
-    """Raise Forbidden unless it is the Seed of a ManagedSeed that is deleting and whose shoot stands here."""
+async def admit_deleted(report: Report, reads: Reads) -> StoredObject:
+    """Raise Forbidden unless it is the Seed of a ManagedSeed (the answer) that is deleting, its shoot standing here."""
     refusal = f"the gardenlet of seed {report.seed} may delete no {report.key}"
     managed_seed = await _managed_seed_of(report, reads) if report.key.kind == "seed" else None
     if managed_seed is None or not managed_seed.is_deleting:
         raise Forbidden(f"{refusal}: only the Seed of a ManagedSeed that is being deleted")
     if not await _hosts(managed_seed.document(), report.seed, reads):
         raise Forbidden(f"{refusal}: the shoot of the ManagedSeed is not here")
+    return managed_seed
 
 
 async def held_or_released(managed_seed: Document, reads: Reads) -> Document:

@@ -280,9 +280,26 @@ class Reports:
         raise Unavailable(f"what allows {report.key} is changed by others all the time")
 
     async def _delete(self, report: Report, reads: Reads) -> None:
-        """Delete the Seed of a ManagedSeed that is deleting and whose shoot stands here."""
-        await admit_deleted(report, reads)
-        await self._writer.delete(report.key, reads)
+        """Delete the Seed of a ManagedSeed that is deleting and whose shoot stands here.
+
+        While shoots are on it an Event says so, and it stays: its host cannot know of them, and asks again.
+        """
+        managed_seed = await admit_deleted(report, reads)
+        try:
+            await self._writer.delete(report.key, reads)
+        except Contingent as contingent:
+            _log.info("seed.kept", object=str(report.key), seed=report.seed, reason=contingent.error.message)
+            await self._store.record_event(
+                EventRecord(
+                    about=managed_seed.key,
+                    uid=managed_seed.uid,
+                    type="Warning",
+                    reason="SeedInUse",
+                    message=contingent.error.message,
+                    reporter=f"gardenlet-{report.seed}",
+                    action="Delete",
+                )
+            )
 
     async def _record_event(self, report: Report, reads: Reads) -> None:
         stored = report_rules.check_object(

@@ -13,6 +13,7 @@ from gardenbus.apiserver.decide import admission, merging, migration
 from gardenbus.apiserver.decide.metadata import key_of
 from gardenbus.apiserver.decide.validation import validate
 from gardenbus.apiserver.reconcilers.attempts import Contingent, Missing, Written, insist
+from gardenbus.apiserver.reconcilers.leaving_seeds import mark_seed_of, take_mark_back
 from gardenbus.apiserver.reconcilers.operations import operate
 from gardenbus.apiserver.reconcilers.preconditions import (
     Condition,
@@ -184,7 +185,19 @@ class Writer:
             reads.note(key, left)
             return Written(key, "deleting" if left else "deleted", left)
 
-        return await insist(attempt, (key, *keys_of(condition)), reads, self._clock)
+        try:
+            written = await insist(attempt, (key, *keys_of(condition)), reads, self._clock)
+        except (Contingent, Conflict):
+            await self._stay(key)
+            raise
+        if written.outcome == "superseded":
+            await self._stay(key)
+        return written
+
+    async def _stay(self, key: ObjectKey) -> None:
+        """Undo what goes ahead of a deletion."""
+        if key.kind == "managedseed":
+            await take_mark_back(key, self._store)
 
     async def is_superseded(self, key: ObjectKey, origin: RequestOrigin, reads: Reads) -> bool:
         """Whether this durable request, or one after it, was carried out on the object already. Writes nothing."""
@@ -297,6 +310,7 @@ class Writer:
             admission.confirm_deletion(document)
             migration.admit_deletion(document)
             guards = (*admission.delete_guards(document), *guards_of(condition))
+            guards = (*guards, *await mark_seed_of(base, self._store))
             return await self._store.delete(base, origin=origin, guards=guards)
         except Forbidden as error:
             raise Contingent(error) from error
