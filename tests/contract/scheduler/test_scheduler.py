@@ -260,6 +260,23 @@ async def test_it_explains_each_seed(garden: Garden) -> None:
         assert [(rejection["seed"], rejection["rule"]) for rejection in result["rejections"]] == [("a", "capacity")]
 
 
+async def test_a_seed_that_a_shoot_hosts_is_explained_as_no_place_for_it(garden: Garden) -> None:
+    shoot = a_shoot("child", "garden", spec={"schedulerName": "nobody"})
+    await garden.hold(a_project("garden", "garden"), a_seed("child"), a_seed("host", shoots="0"), shoot)
+    await garden.hold(a_managed_seed("child"))
+    async with garden.scheduler():
+        answer = await garden.bus.request(f"{garden.prefix}.scheduler.default-scheduler.explain.garden.child", b"")
+        result = msgspec.json.decode(answer)["result"]
+
+    assert result["wouldChoose"] is None
+    assert "left out: {child => it is hosted by this very shoot}" in result["message"]
+    assert result["funnel"][0] == {"rule": "circular", "rejected": 1, "left": 1}
+    assert [(rejection["seed"], rejection["rule"]) for rejection in result["rejections"]] == [
+        ("child", "circular"),
+        ("host", "capacity"),
+    ]
+
+
 async def test_a_placed_shoot_does_not_stand_in_its_own_way_when_it_is_explained(garden: Garden) -> None:
     await garden.hold(a_seed("a", shoots="1"), a_shoot())
     async with garden.scheduler():

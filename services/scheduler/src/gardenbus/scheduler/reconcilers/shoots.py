@@ -189,7 +189,7 @@ class ShootReconciler:
             return None
         if pending.hosted:
             rest = Snapshot(snapshot.landscape.without(pending.hosted), snapshot.usage)
-            outcome = _naming(pending.hosted, decide(pending.request, rest))
+            outcome = naming(pending.hosted, decide(pending.request, rest))
         else:
             outcome = refusals.get(pending.request) or decide(pending.request, snapshot)
         if isinstance(outcome, Refusal):
@@ -323,12 +323,17 @@ class ShootReconciler:
         )
 
 
-def _naming(hosted: frozenset[str], outcome: Outcome) -> Outcome:
+def naming(hosted: frozenset[str], outcome: Outcome) -> Outcome:
     """The same, with a refusal that names the seeds which were left out."""
     if not isinstance(outcome, Refusal):
         return outcome
-    against = tuple(Rejection(seed, CIRCULAR, "it is hosted by this very shoot") for seed in sorted(hosted))
+    against = hosted_rejections(hosted)
     return Refusal(outcome.rule, f"{outcome.message}; left out: {listed(against)}", (*outcome.rejections, *against))
+
+
+def hosted_rejections(hosted: frozenset[str]) -> tuple[Rejection, ...]:
+    """What is said of the seeds that a shoot hosts."""
+    return tuple(Rejection(seed, CIRCULAR, "it is hosted by this very shoot") for seed in sorted(hosted))
 
 
 def _binding(pending: PendingShoot, placement: Placement, landscape: Landscape) -> Binding:
