@@ -493,6 +493,17 @@ local function put(keys, args)
   return reply_with(created and 'created' or 'ok', object_key)
 end
 
+-- Carries several puts out in one call, each as if it came alone: what fails of one does not touch the others.
+local function put_many(keys, args)
+  local replies = {}
+  for i = 1, #args do
+    local ended, reply = pcall(put, keys, {args[i]})
+    if not ended and type(reply) ~= 'table' then reply = redis.error_reply(tostring(reply)) end
+    replies[i] = reply
+  end
+  return replies
+end
+
 -- Marks an object for deletion, or removes it when no finalizer holds it.
 local function delete(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
@@ -870,6 +881,7 @@ local function bury(keys, args)
 end
 
 redis.register_function('gb_put', put)
+redis.register_function('gb_put_many', put_many)
 redis.register_function('gb_delete', delete)
 redis.register_function('gb_bind', bind)
 redis.register_function('gb_park', park)

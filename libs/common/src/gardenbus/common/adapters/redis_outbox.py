@@ -54,9 +54,7 @@ class RedisOutbox:
     async def wait(self, seconds: float) -> None:
         """Block on the outbox's stream."""
         key = self._connection.key("outbox")
-        await self._connection.command(
-            "XREAD", "COUNT", 1, "BLOCK", int(seconds * 1000), "STREAMS", key, self._last_seen
-        )
+        await self._connection.wait("XREAD", "COUNT", 1, "BLOCK", int(seconds * 1000), "STREAMS", key, self._last_seen)
 
     async def trim(self, last: str | None, positions: Mapping[str, StreamPosition]) -> None:
         """Trim, and remember the positions."""
