@@ -157,6 +157,26 @@ def test_a_replica_that_was_announced_and_not_made_is_waited_for_then_its_ordina
     assert garden.shoots() == ["crowd-1"]
 
 
+@pytest.mark.parametrize("steps", range(1, 12))
+def test_a_set_that_is_scaled_while_its_first_replica_is_ordered_loses_neither_time_nor_ordinal(steps: int):
+    garden = SeedGarden()
+    garden.applied(a_managed_seed_set())
+    hand = garden.hand()
+    while not garden.status:
+        hand.step()
+    garden.patched(SET, {"spec": {"replicas": 2}})  # as an autoscaler that has just found it
+    hand.step(steps)
+    other = garden.hand()
+    other.step(steps)
+    hand.step(100)
+    other.step(100)
+    assert hand.finished
+
+    garden.look()
+
+    assert garden.shoots() == ["crowd-0"]
+
+
 def test_a_late_hand_makes_nothing_that_was_given_up(garden: SeedGarden):
     garden.applied(a_managed_seed_set())
     hand = garden.hand()

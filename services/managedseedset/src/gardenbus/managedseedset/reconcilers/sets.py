@@ -85,9 +85,13 @@ class SetReconciler:
             log.info("set.released", set=str(stored.key))
             return Done("all its replicas are gone")
         await self._tell(written, decision.events)
-        for action in decision.actions:
-            if not await self._carry_out(action, written):
-                break
+        try:
+            for action in decision.actions:
+                if not await self._carry_out(action, written):
+                    break
+        except Conflict as error:
+            await self._outrun(decision, written, error)
+            raise
         self._count(written, decision)
         return After(decision.after_seconds)
 
@@ -217,6 +221,17 @@ class SetReconciler:
             noted = with_creation_refused(current, action.creates, error.message)
             await self._updated(written, noted, [Guard("version", key.stored, f"{key} is there")])
         raise error
+
+    async def _outrun(self, decision: Decision, written: StoredObject, error: Conflict) -> None:
+        """Say that an announced replica was not made, as the set changed before: nobody has to wait for it."""
+        announced = section(written.document(), "status").get("pendingReplica")
+        name = next((each.creates for each in decision.actions if isinstance(each, Apply) and each.creates), "")
+        stored = await self._store.get(written.key) if name else None
+        if stored is None or section(stored.document(), "status").get("pendingReplica") != announced:
+            return
+        key = ObjectKey("shoot", written.key.namespace, name)
+        noted = with_creation_refused(stored.document(), name, error.message)
+        await self._updated(stored, noted, [Guard("version", key.stored, f"{key} is there")])
 
     async def _done(self, action: Action, stored: StoredObject) -> None:
         name, about = _described(action)
