@@ -14,7 +14,7 @@ WITH_DEV  := .venv/.installed-dev
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down setup setup-dev test test-contract test-e2e test-docker chaos check format
+.PHONY: help run up down setup setup-dev test test-contract test-e2e test-docker chaos bench check format
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ test-docker: $(WITH_DEV) ## the compose file on a real engine (needs Docker)
 
 chaos: $(WITH_DEV) ## everything is killed in turn
 	@exec $(BIN)/pytest tests/chaos $(ARGS)
+
+bench: $(INSTALLED) ## how fast it is here, at reduced size, into bench-results/ (ARGS="scheduling --shoots 20000")
+	@exec $(BIN)/gardenbus bench --reduced --output bench-results $(ARGS)
 
 check: $(WITH_DEV) ## ruff, pyright (strict) and the layers
 	$(BIN)/ruff check .

@@ -34,43 +34,43 @@ SCENARIOS: Mapping[ScenarioName, Scenario] = {
     ScenarioName.STREAM: Scenario(
         "Both at once: new shoots sent while all services run, until the last binding is announced",
         Size(seeds=1000, placed=100_000, shoots=20_000, runs=5),
-        Size(seeds=1000, placed=0, shoots=3000, runs=3),
+        Size(seeds=1000, placed=0, shoots=3000, runs=2),
         intake.measure_stream,
     ),
     ScenarioName.LATENCY: Scenario(
         "From garden.apply published to garden.binding received, open loop",
         Size(seeds=1000, placed=100_000, shoots=12_000, runs=5),
-        Size(seeds=1000, placed=0, shoots=1000, runs=3),
+        Size(seeds=1000, placed=0, shoots=1000, runs=2),
         latency.measure,
     ),
     ScenarioName.FLAT: Scenario(
         "Many seeds and placed shoots, against few",
         Size(seeds=10_000, placed=1_000_000, shoots=20_000, runs=3),
-        Size(seeds=10_000, placed=100_000, shoots=3000, runs=3),
+        Size(seeds=10_000, placed=100_000, shoots=2000, runs=2),
         landscapes.measure_flat,
     ),
     ScenarioName.MIXED: Scenario(
         "200 classes, distances, taints, zones and networks, against one class",
         Size(seeds=1000, placed=100_000, shoots=20_000, runs=5),
-        Size(seeds=1000, placed=0, shoots=3000, runs=3),
+        Size(seeds=1000, placed=0, shoots=3000, runs=2),
         landscapes.measure_mixed,
     ),
     ScenarioName.WAITING: Scenario(
         "Schedulable shoots while unschedulable ones wait, against none waiting",
         Size(seeds=1000, placed=100_000, shoots=20_000, runs=5),
-        Size(seeds=1000, placed=0, shoots=3000, runs=3),
+        Size(seeds=1000, placed=0, shoots=3000, runs=2),
         waiting.measure_waiting,
     ),
     ScenarioName.WAKE: Scenario(
         "One seed becomes ready for all that wait, until the last of them is bound",
         Size(seeds=1000, placed=100_000, shoots=10_000, runs=5),
-        Size(seeds=1000, placed=0, shoots=3000, runs=3),
+        Size(seeds=1000, placed=0, shoots=3000, runs=2),
         waiting.measure_wake,
     ),
     ScenarioName.REPLICAS: Scenario(
         "2 and 4 schedulers on one queue, against one",
         Size(seeds=1000, placed=100_000, shoots=20_000, runs=5),
-        Size(seeds=1000, placed=0, shoots=3000, runs=2),
+        Size(seeds=1000, placed=0, shoots=4000, runs=2),
         replicas.measure,
     ),
     ScenarioName.HEARTBEATS: Scenario(
@@ -82,7 +82,7 @@ SCENARIOS: Mapping[ScenarioName, Scenario] = {
     ScenarioName.MEMORY: Scenario(
         "The scheduler's resident memory, and what a placed shoot adds to it",
         Size(seeds=10_000, placed=100_000, shoots=10_000, runs=3),
-        Size(seeds=10_000, placed=10_000, shoots=1000, runs=2),
+        Size(seeds=10_000, placed=20_000, shoots=1000, runs=1),
         footprint.measure_memory,
     ),
     ScenarioName.START: Scenario(

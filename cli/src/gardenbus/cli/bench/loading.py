@@ -1,8 +1,9 @@
-"""Fills a store: seeds and basics as anybody would, placed shoots in bulk, pending ones many at a time."""
+"""Fills a store: what is there before in bulk, pending shoots as anybody would, many at a time."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import chain, islice
 from typing import NamedTuple
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from gardenbus.common.resources.document import Document, StoredObject
 from gardenbus.common.resources.keys import ObjectKey
 
 AT_ONCE = 48
-BULK = 500
+BULK = 1000
 POLL_SECONDS = 0.02
 PATIENCE_SECONDS = 300.0
 LEAD_SECONDS = 30.0
@@ -44,16 +45,15 @@ class Known(NamedTuple):
 
 async def load(rig: Rig, landscape: Landscape, progress: Progress) -> None:
     """Load seeds and placed shoots, and have all of it announced; a relay must be running."""
-    documents = [*basics(landscape.mix)]
-    documents += [seed(number, landscape.mix, capacity=landscape.capacity) for number in range(landscape.seeds)]
-    await create(rig, documents, lambda done: progress("seeds", done, len(documents)))
+    await create(rig, basics(landscape.mix))
     await announced(rig)
-    if landscape.placed:
-        shoots = (
-            placed(name, number, seed_name(number % landscape.seeds), landscape.mix)
-            for number, name in enumerate(names("placed", landscape.placed))
-        )
-        await put_in_bulk(rig, shoots, lambda done: progress("placed shoots", done, landscape.placed))
+    seeds = (seed(number, landscape.mix, capacity=landscape.capacity) for number in range(landscape.seeds))
+    shoots = (
+        placed(name, number, seed_name(number % landscape.seeds), landscape.mix)
+        for number, name in enumerate(names("placed", landscape.placed))
+    )
+    in_all = landscape.seeds + landscape.placed
+    await put_in_bulk(rig, chain(seeds, shoots), lambda done: progress("seeds and placed shoots", done, in_all))
 
 
 async def create(
@@ -98,7 +98,7 @@ async def announced(rig: Rig) -> None:
 
 
 async def put_in_bulk(rig: Rig, documents: Iterable[Document], told: Callable[[int], None]) -> None:
-    """Store shoots as a repair of the store would, and announce (and queue) them in the relay's place.
+    """Store seeds and shoots as a repair of the store would, and announce (and queue) them in the relay's place.
 
     What stands in Redis and on the bus afterwards is what the usual way leaves there; it only takes less time.
     """
@@ -107,38 +107,72 @@ async def put_in_bulk(rig: Rig, documents: Iterable[Document], told: Callable[[i
     while not (await outbox.lead(LEAD_SECONDS)).leading:  # noqa: ASYNC110 - the relay's lead ends by itself
         await asyncio.sleep(POLL_SECONDS)
     version = int(await rig.redis.command("GET", rig.redis.key("version")) or 0)
-    last = {name: await last_sequence(rig, name) for name in ("OBJECTS", "BINDINGS")}
     numbered = _restored(documents, version + 1)
     done = 0
-    while batch := list(islice(numbered, BULK)):
-        messages = announcements(_page(batch), rig.subjects, announced_gain=0)
-        if not all(await outbox.restore_many(batch)):
-            raise BenchFailed("a shoot to be loaded is in the store already")
-        objects, bindings, _ = await asyncio.gather(
-            _announce(rig, "OBJECTS", messages.changed, last["OBJECTS"]),
-            _announce(rig, "BINDINGS", messages.concerning, last["BINDINGS"]),
-            rig.bus.publish_many(messages.loose),
-        )
-        last = {"OBJECTS": objects, "BINDINGS": bindings}
-        done += len(batch)
-        told(done)
-        await outbox.lead(LEAD_SECONDS)
+    async with _unsynced(rig):
+        announcer = await _Announcer.of(rig)
+        before: asyncio.Task[None] | None = None
+        while batch := list(islice(numbered, BULK)):
+            if not all(await outbox.restore_many(batch)):
+                raise BenchFailed("what is to be loaded is in the store already")
+            if before is not None:
+                await before
+            before = asyncio.create_task(announcer.announce(batch))  # while the next ones are stored
+            done += len(batch)
+            told(done)
+            await outbox.lead(LEAD_SECONDS)
+        if before is not None:
+            await before
     await rig.redis.command("SET", rig.redis.key("version"), version + done + 1)
     await outbox.resign()
     await rig.start("relay")
 
 
-async def _announce(rig: Rig, stream: str, messages: Sequence[Message], last: int) -> int:
-    if not messages:
-        return last
-    return await rig.bus.publish_batch(rig.subjects.stream(stream), messages, expected_last_sequence=last)
+@asynccontextmanager
+async def _unsynced(rig: Rig) -> AsyncGenerator[None]:
+    """Let Redis write to its disk once a second for a while."""
+    usual = (await rig.redis.command("CONFIG", "GET", "appendfsync"))[1]
+    await rig.redis.command("CONFIG", "SET", "appendfsync", "everysec")
+    try:
+        yield
+    finally:
+        await rig.redis.command("CONFIG", "SET", "appendfsync", usual)
+
+
+class _Announcer:
+    """Publishes what the relay would, batch after batch."""
+
+    def __init__(self, rig: Rig, last: dict[str, int]) -> None:
+        self._rig = rig
+        self._last = last
+
+    @classmethod
+    async def of(cls, rig: Rig) -> "_Announcer":
+        """One that goes on where the streams stand."""
+        return cls(rig, {name: await last_sequence(rig, name) for name in ("OBJECTS", "BINDINGS")})
+
+    async def announce(self, batch: Sequence[Restored]) -> None:
+        """Announce a batch of objects that have been stored."""
+        messages = announcements(_page(batch), self._rig.subjects, announced_gain=0)
+        await asyncio.gather(
+            self._publish("OBJECTS", messages.changed),
+            self._publish("BINDINGS", messages.concerning),
+            self._rig.bus.publish_many(messages.loose),
+        )
+
+    async def _publish(self, stream: str, messages: Sequence[Message]) -> None:
+        if messages:
+            self._last[stream] = await self._rig.bus.publish_batch(
+                self._rig.subjects.stream(stream), messages, expected_last_sequence=self._last[stream]
+            )
 
 
 def _restored(documents: Iterable[Document], version: int) -> Iterator[Restored]:
     for number, document in enumerate(documents, version):
         uid = str(UUID(int=number))
-        document["metadata"] |= {"uid": uid, "generation": 1, "creationTimestamp": _DAY}
-        key = ObjectKey("shoot", document["metadata"]["namespace"], document["metadata"]["name"])
+        metadata = document["metadata"]
+        metadata |= {"uid": uid, "generation": 1, "creationTimestamp": _DAY}
+        key = ObjectKey(document["kind"].lower(), metadata.get("namespace", ""), metadata["name"])
         yield Restored(key=key, uid=uid, version=number, document=document)
 
 
@@ -152,6 +186,6 @@ def _page(batch: Sequence[Restored]) -> OutboxPage:
         stored = read_record(each.key, [fields.get(name, "").encode() for name in PARTS])
         objects[each.key] = stored
         news.append(ObjectNews("", each.key, each.version, each.uid, "added", True, (), 0))
-        if stored is not None and not stored.parts.seed_name:
+        if stored is not None and each.key.kind == "shoot" and not stored.parts.seed_name:
             news.append(WorkNews("", f"scheduling.{SCHEDULER}.{each.key.namespace}.{each.key.name}"))
     return OutboxPage(news, objects)

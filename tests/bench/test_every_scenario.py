@@ -1,0 +1,78 @@
+"""Every scenario comes about, at a size that says nothing about speed, and reports what is promised."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gardenbus.cli.bench.wishes import ScenarioName
+from tests.support.landscape import GARDENBUS
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+TINY = ("--seeds", "60", "--placed", "90", "--shoots", "40", "--runs", "1", "--durability", "process")
+MEMBERS = [
+    "scenario",
+    "rate_per_s",
+    "bare_per_s",
+    "ratio",
+    "latency_ms",
+    "cpu_s",
+    "rss_mb",
+    "parameters",
+    "machine",
+    "details",
+]
+WITHOUT_RATE = {ScenarioName.MEMORY, ScenarioName.START}
+
+
+async def bench(*arguments: str) -> tuple[int, str, str]:
+    process = await asyncio.create_subprocess_exec(
+        str(GARDENBUS),
+        "bench",
+        *arguments,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    stdout, stderr = await process.communicate()
+    return process.returncode or 0, stdout.decode(), stderr.decode()
+
+
+@pytest.mark.parametrize("scenario", ScenarioName)
+async def test_every_scenario_runs_and_reports(scenario: ScenarioName, tmp_path: Path) -> None:
+    code, stdout, stderr = await bench(scenario.value, "--json", *TINY, "--output", str(tmp_path / "results"))
+    assert code == 0, stderr
+    assert not stderr
+    reported: dict[str, Any] = json.loads(stdout)
+    assert list(reported) == MEMBERS
+    assert reported["scenario"] == scenario.value
+    if scenario not in WITHOUT_RATE:
+        assert reported["rate_per_s"] > 0
+        assert reported["bare_per_s"] > 0
+        assert reported["cpu_s"]
+    if scenario is not ScenarioName.MEMORY:
+        assert reported["ratio"] > 0
+        assert 0 < reported["latency_ms"]["p50"] <= reported["latency_ms"]["p99"]
+    assert reported["rss_mb"]["redis"] > 0
+    assert reported["parameters"]["durability"] == "process"
+    assert 2048 <= reported["parameters"]["object_bytes"] <= 4096
+    assert reported["machine"]["cores"] >= 1
+    assert reported["details"]["met"] in (True, False)
+    assert json.loads((tmp_path / "results" / "results.json").read_text()) == [reported]
+    assert f"| {scenario.value} |" in (tmp_path / "results" / "results.md").read_text()
+
+
+async def test_people_see_figures_processes_and_where_the_time_goes() -> None:
+    code, stdout, stderr = await bench("scheduling", *TINY)
+    assert code == 0, stderr
+    for said in ("product", "bare pipe", "ratio", "target", "p50", "PROCESS", "scheduler", "where the time goes"):
+        assert said in stdout
+
+
+async def test_a_scenario_that_does_not_exist_is_a_usage_error() -> None:
+    code, _, stderr = await bench("speed")
+    assert code == 2
+    assert "scheduling" in stderr
