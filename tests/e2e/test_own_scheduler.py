@@ -32,13 +32,18 @@ async def own_scheduler(client: Client) -> None:
             continue
         for message in messages:
             namespace, name = message.subject.split(".", 5)[4:]
+            shoot = (await ask(f"get.shoot.{namespace}.{name}")).get("result")
+            if not shoot or shoot["spec"].get("seedName"):  # it is gone, or placed already
+                await message.ack()
+                continue
+            version = shoot["metadata"]["resourceVersion"]  # a bind that comes late must not move a placed shoot
             seeds = [seed["metadata"]["name"] for seed in (await ask("list.seed"))["result"]["items"]]
             for seed in sorted(seeds, reverse=True):
-                answer = await ask("bind", {"namespace": namespace, "name": name, "seed": seed})
-                if answer["ok"]:
+                wanted = {"namespace": namespace, "name": name, "seed": seed, "resourceVersion": version}
+                if (await ask("bind", wanted))["ok"]:
                     await message.ack()
                     break
-            else:  # no seed takes it now: the work comes back
+            else:  # no seed takes it now, or it has changed: the work comes back
                 await message.nak(delay=0.5)
 
 
@@ -63,6 +68,7 @@ async def test_a_shoot_with_another_scheduler_name_is_bound_by_that_scheduler_al
             assert "seedName" not in shoot["spec"]
 
         await eventually(stored, within=10)
+        stale = (await landscape.ask("get.shoot.garden-dev.mine"))["metadata"]["resourceVersion"]
         await asyncio.sleep(1)
         await stored()  # ours leaves it alone, though the queue has long had it
         scheduler = asyncio.create_task(own_scheduler(landscape.client))
@@ -75,4 +81,8 @@ async def test_a_shoot_with_another_scheduler_name_is_bound_by_that_scheduler_al
             assert shoot["status"]["lastOperation"]["state"] == "Succeeded"
 
         await eventually(bound, within=20)
+        late = {"namespace": "garden-dev", "name": "mine", "seed": "earth-1", "resourceVersion": stale}
+        answer = json.loads((await landscape.client.request("garden.api.bind", json.dumps(late).encode())).data)
+        assert answer["error"]["code"] == 409, answer
+        await bound()
         scheduler.cancel()
