@@ -15,8 +15,12 @@ from gardenbus.cli.bench.runner import size_of
 from gardenbus.cli.bench.wishes import Durability, ScenarioName, Wish
 
 
+def untold(_name: str, _done: int, _of: int) -> None:
+    pass
+
+
 def a_task(runs: int = 3) -> Task:
-    return Task("scheduling", Size(10, 20, 100, runs), Durability.POWER, lambda _name, _done, _of: None)
+    return Task("scheduling", Size(10, 20, 100, runs), Durability.POWER, untold)
 
 
 def a_span(seconds: float, count: int = 100, cpu_s: Mapping[str, float] | None = None) -> Span:
