@@ -19,6 +19,7 @@ from gardenbus.managedseedset.reconcilers.watching import KINDS, NAMESPACES, Wat
 from gardenbus.managedseedset.settings import SetSettings
 from gardenbus.scheduling import current
 from gardenbus.scheduling.current import CurrentLandscape
+from gardenbus.scheduling.installed_filters import load_filters
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -33,12 +34,15 @@ async def build(context: ServiceContext[SetSettings]) -> None:
 
 
 async def start_sets(context: ServiceContext[SetSettings], *, store: Store, bus: Bus, subjects: Subjects) -> None:
-    """Start everything on the context's tasks; returns once sets are looked at."""
+    """Start everything on the context's tasks; returns once sets are looked at.
+
+    Raises SettingsInvalid when a user's filter cannot be loaded.
+    """
     settings, clock = context.settings, context.clock
     if settings.configuration.ignored:
         log.info("configuration.ignored", fields=settings.configuration.ignored)
     informer = Informer(store, bus, subjects, (*KINDS, *current.KINDS), NAMESPACES)
-    landscape = CurrentLandscape(informer, settings.candidate_determination_strategy)
+    landscape = CurrentLandscape(informer, settings.candidate_determination_strategy, load_filters())
 
     def on_change(key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
         if key.kind in current.KINDS:
