@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gardenbus.common.errors import Unavailable
@@ -14,12 +14,17 @@ class Handing:
 
     depth = 0
 
-    def __init__(self, stopping: asyncio.Event, *batches: Sequence[HandedWork] | Exception) -> None:
+    def __init__(
+        self, stopping: asyncio.Event, busy: Callable[[], bool], *batches: Sequence[HandedWork] | Exception
+    ) -> None:
         self.stopping = stopping
+        self.busy = busy
         self.batches = list(batches)
 
     async def fetch(self, limit: int, wait_seconds: float) -> Sequence[HandedWork]:
         if not self.batches:
+            while self.busy():
+                await asyncio.sleep(0)
             self.stopping.set()
             return []
         batch = self.batches.pop(0)
@@ -47,7 +52,7 @@ async def run(*batches: Sequence[HandedWork] | Exception, failures: int = 0) -> 
         told.append(["!" + work.message.subject])
 
     stopping = asyncio.Event()
-    queue = Handing(stopping, *batches)
+    queue = Handing(stopping, lambda: left > 0, *batches)
     worker = Worker(queue=queue, settle=settle, reject=reject, clock=FakeClock(), stopping=stopping, batch_size=10)
     await worker.run()
     return told
@@ -70,3 +75,28 @@ async def test_an_outage_is_sat_out_with_the_work_in_hand() -> None:
 
 async def test_a_queue_out_of_reach_is_asked_again() -> None:
     assert await run(Unavailable("away"), [HandedWork("a")]) == [["a"]]
+
+
+async def test_the_next_batch_is_fetched_while_one_is_settled() -> None:
+    stopping, fetched = asyncio.Event(), asyncio.Event()
+
+    class Eager(Handing):
+        async def fetch(self, limit: int, wait_seconds: float) -> Sequence[HandedWork]:
+            if len(self.batches) == 1:
+                fetched.set()
+            return await super().fetch(limit, wait_seconds)
+
+    settled: list[str] = []
+
+    async def settle(works: Sequence[Work]) -> None:
+        if not settled:
+            await asyncio.wait_for(fetched.wait(), 5)
+        settled.extend(work.message.subject for work in works)
+
+    async def reject(work: Work) -> None:
+        raise AssertionError(work.message.subject)
+
+    queue = Eager(stopping, lambda: False, [HandedWork("a")], [HandedWork("b")])
+    worker = Worker(queue=queue, settle=settle, reject=reject, clock=FakeClock(), stopping=stopping, batch_size=10)
+    await worker.run()
+    assert settled == ["a", "b"]

@@ -14,6 +14,8 @@ from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.projects import Project
 from gardenbus.common.resources.views import read_view
 from gardenbus.scheduling.landscape import Landscape, SeedCandidate, Snapshot
+from gardenbus.scheduling.seed_index import SeedIndex
+from gardenbus.scheduling.tally import Tally
 from gardenbus.scheduling.user_filters import SeedFilter
 
 _log = structlog.stdlib.get_logger()
@@ -55,8 +57,11 @@ class CurrentLandscape:
         self._landscape = Landscape(strategy=strategy, filters=filters)
         self._is_outdated = True
         self._news = asyncio.Event()
+        self._index: SeedIndex | None = None
         self._usage: dict[str, int] = {}
         self._usage_gain = 0
+        self._tally = Tally()
+        self._told: set[str] = set()
         self.usage_version = 0
 
     @property
@@ -71,10 +76,18 @@ class CurrentLandscape:
 
     def snapshot(self) -> Snapshot:
         """The landscape of this moment with a copy of the usage, for placements to be counted in."""
-        if self._is_outdated:
-            self._landscape = self._built()
-            self._is_outdated = False
-        return Snapshot(self._landscape, dict(self._usage))
+        return Snapshot(self._current(), dict(self._usage))
+
+    def draft(self) -> Snapshot:
+        """The same with usage that is kept up to date from one draft to the next: it costs little, but is shared.
+
+        The next draft takes all placements back that were counted in this one; by then the store has told of those
+        that were made. Use it up before anything is waited for.
+        """
+        landscape = self._current()
+        self._tally.settle(self._usage, self._told)
+        self._told.clear()
+        return Snapshot(landscape, self._tally)
 
     def changed(self, key: ObjectKey, _old: StoredObject | None, new: StoredObject | None) -> None:
         """Take a change of an object; whatever cannot change a decision keeps what was worked out."""
@@ -88,11 +101,13 @@ class CurrentLandscape:
         if usage.version < self.usage_version:
             return
         self._usage.update(usage.seeds)
+        self._told.update(usage.seeds)
         self.usage_version = usage.version
         self._usage_gain = max(self._usage_gain, usage.gains.usage)
 
     def usage_lost(self, usage: Usage) -> None:
         """Start over with all usage there is (the store came back older than it was)."""
+        self._told.update(self._usage, usage.seeds)
         self._usage = dict(usage.seeds)
         self.usage_version = usage.version
         self._usage_gain = usage.gains.usage
@@ -114,9 +129,14 @@ class CurrentLandscape:
     def _seed_changed(self, name: str, new: StoredObject | None) -> None:
         known = self._seeds.pop(name, None)
         if new is not None:
-            self._seeds[name] = SeedCandidate.of(new.document(), new.gate)
-        if not _decides_alike(known, self._seeds.get(name)) or self._filters:
-            self._outdate()
+            self._seeds[name] = SeedCandidate.stored(name, new)
+        if _decides_alike(known, self._seeds.get(name)) and not self._filters:
+            return
+        if self._index is not None and new is not None:
+            self._index.put(self._seeds[name])
+        elif self._index is not None:
+            self._index.remove(name)
+        self._outdate()
 
     def _view_changed(self, key: ObjectKey, new: StoredObject | None) -> None:
         known = self._views.pop(key, None)
@@ -124,14 +144,25 @@ class CurrentLandscape:
         if view is not None:
             self._views[key] = view
         if known != view:
+            if self._index is not None:
+                self._index.touch()
             self._outdate()
 
     def _outdate(self) -> None:
         self._is_outdated = True
         self._news.set()
 
+    def _current(self) -> Landscape:
+        if self._is_outdated:
+            self._landscape = self._built()
+            self._is_outdated = False
+        return self._landscape
+
     def _built(self) -> Landscape:
+        if self._index is None or self._index.is_worn:
+            self._index = SeedIndex(sorted(self._seeds.values(), key=lambda seed: seed.name))
         return Landscape(
+            index=self._index,
             seeds=self._seeds.values(),
             cloudprofiles=self._of(CloudProfile),
             namespaced_cloudprofiles=self._of(NamespacedCloudProfile),

@@ -1,6 +1,6 @@
 """The objects that decisions are made on, as they stood at one moment, and the usage that goes with them."""
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -13,9 +13,11 @@ from gardenbus.common.resources.cloudprofiles import (
     NamespacedCloudProfile,
     RegionConfigMap,
 )
-from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.document import Document, StoredObject
 from gardenbus.common.resources.projects import Project
 from gardenbus.common.resources.seeds import Seed, shoot_capacity
+from gardenbus.scheduling.seed_index import SeedIndex
+from gardenbus.scheduling.tally import Tally
 from gardenbus.scheduling.user_filters import SeedFilter
 
 SAME_REGION = "SameRegion"
@@ -27,11 +29,12 @@ class SeedCandidate(msgspec.Struct, frozen=True, eq=False):
     """A seed with what the rules need at hand. `capacity` None: no limit; `gate` None: nobody numbers its changes.
 
     A manifest that cannot be read is a candidate too, with `unreadable` saying why: it is refused by the first rule.
+    `read` gives the whole manifest: few ask for it, and thousands of seeds' would fill the memory.
     """
 
     name: str
     seed: Seed
-    document: Document
+    read: Callable[[], Document]
     capacity: int | None = None
     gate: int | None = None
     zones: frozenset[str] = frozenset()
@@ -40,21 +43,37 @@ class SeedCandidate(msgspec.Struct, frozen=True, eq=False):
     @classmethod
     def of(cls, document: Document, gate: int | None = None) -> "SeedCandidate":
         """Read a Seed; never raises."""
+        return cls._of(_name_of(document), document, lambda: document, gate)
+
+    @classmethod
+    def stored(cls, name: str, stored: StoredObject) -> "SeedCandidate":
+        """Read a stored Seed; never raises."""
+        return cls._of(name, stored.encoded(), stored.document, stored.gate)
+
+    @classmethod
+    def _of(
+        cls, name: str, manifest: Document | bytes, read: Callable[[], Document], gate: int | None
+    ) -> "SeedCandidate":
         try:
-            seed = Seed.from_document(document)
-            capacity = shoot_capacity(document)
+            seed = Seed.from_document(manifest)
+            capacity = shoot_capacity({"status": {"allocatable": seed.status.allocatable}})
         except InvalidResource as error:
-            return cls(_name_of(document), Seed(), document, gate=gate, unreadable=error.message)
+            return cls(name, Seed(), read, gate=gate, unreadable=error.message)
         except ValueError as error:
-            detail = f"status.allocatable.shoots: {error}"
-            return cls(_name_of(document), Seed(), document, gate=gate, unreadable=detail)
-        return cls(seed.name, seed, document, capacity, gate, frozenset(seed.spec.provider.zones))
+            return cls(name, Seed(), read, gate=gate, unreadable=f"status.allocatable.shoots: {error}")
+        return cls(name, seed, read, capacity, gate, frozenset(seed.spec.provider.zones))
+
+    @property
+    def document(self) -> Document:
+        """The whole manifest."""
+        return self.read()
 
 
 class Landscape:
     """Seeds by name, profiles, region ConfigMaps and projects; never changed once it is made.
 
-    `strategy` and `filters` are part of it, because `memory` keeps what was worked out on it.
+    `strategy` and `filters` are part of it, because `memory` keeps what was worked out on it. `index` may be handed on
+    from one landscape to the next, if it holds the same seeds as `seeds` by then.
     """
 
     def __init__(  # noqa: PLR0913  one list a kind, all by keyword
@@ -67,6 +86,7 @@ class Landscape:
         projects: Iterable[Project] = (),
         strategy: str = SAME_REGION,
         filters: Sequence[SeedFilter] = (),
+        index: SeedIndex | None = None,
     ) -> None:
         self.strategy = strategy
         self.filters = tuple(sorted(filters, key=lambda each: each.name))
@@ -85,6 +105,17 @@ class Landscape:
         for project in sorted(projects, key=lambda project: project.metadata.name):
             self._projects.setdefault(project.namespace, project)
         self.memory: dict[Hashable, Any] = {}
+        self._index = index
+        if index is not None:
+            index.owner = self
+
+    @property
+    def index(self) -> SeedIndex:
+        """The seeds as bits; one that was handed on to a later landscape is replaced by one of its own."""
+        if self._index is None or self._index.owner is not self:
+            self._index = SeedIndex(self.seeds)
+            self._index.owner = self
+        return self._index
 
     def without(self, seeds: Collection[str]) -> "Landscape":
         """The same landscape as it were if some seeds were not there."""
@@ -130,14 +161,21 @@ class Landscape:
 
 
 class Snapshot(msgspec.Struct, frozen=True, eq=False):
-    """A landscape and the shoots per seed. `usage` is the caller's to count its own placements in."""
+    """A landscape and the shoots per seed. `usage` is the caller's to count its own placements in.
+
+    Decisions on a `Tally` keep the seeds in order and cost little however many there are; on any other mapping they
+    look at every seed that fits.
+    """
 
     landscape: Landscape
     usage: dict[str, int] = msgspec.field(default_factory=dict[str, int])
 
     def place(self, seed: str) -> None:
         """Count one more shoot on a seed."""
-        self.usage[seed] = self.usage.get(seed, 0) + 1
+        if isinstance(self.usage, Tally):
+            self.usage.place(seed)
+        else:
+            self.usage[seed] = self.usage.get(seed, 0) + 1
 
 
 def _name_of(document: Document) -> str:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from gardenbus.common.resources.shoot_networks import Ranges, network_problems
+from gardenbus.scheduling.choice import choice_of
 from gardenbus.scheduling.landscape import SeedCandidate, Snapshot
 from gardenbus.scheduling.outcome import (
     Explanation,
@@ -15,10 +16,12 @@ from gardenbus.scheduling.outcome import (
     Step,
     listed,
 )
+from gardenbus.scheduling.ranking import least_used
 from gardenbus.scheduling.request import SchedulingRequest
 from gardenbus.scheduling.rules import CAPACITY, FILTERS, NETWORKS, STRATEGY, TAINTS, capacity
 from gardenbus.scheduling.shortlist import Shortlist, shortlist_of
 from gardenbus.scheduling.strategies import Order
+from gardenbus.scheduling.tally import Tally
 
 
 def decide(request: SchedulingRequest, snapshot: Snapshot) -> Outcome:
@@ -27,23 +30,48 @@ def decide(request: SchedulingRequest, snapshot: Snapshot) -> Outcome:
     Pure: the same request and snapshot always give the same outcome. It does not count the placement; the caller does,
     with `Snapshot.place`. An exception of a user's own filter is passed on.
     """
+    if isinstance(snapshot.usage, Tally):
+        return _quickly(request, snapshot, snapshot.usage) or _refusal(
+            request, shortlist_of(request.demand, snapshot.landscape), snapshot
+        )
+    return decide_slowly(request, snapshot)
+
+
+def decide_slowly(request: SchedulingRequest, snapshot: Snapshot) -> Outcome:
+    """The same, looking at every seed that fits."""
     shortlist = shortlist_of(request.demand, snapshot.landscape)
-    if shortlist.refusal is not None:
-        return shortlist.refusal
-    order = _order(shortlist)
-    for group in order.groups:
+    order = shortlist.order
+    for group in order.groups if order is not None else ():
         chosen = _least_used(group.seeds, request.ranges, shortlist, snapshot.usage)
         if chosen is not None:
             return Placement(
                 seed=chosen.name,
                 gate=chosen.gate,
-                strategy=order.strategy,
+                strategy=_order(shortlist).strategy,
                 distance=group.distance,
                 usage=snapshot.usage.get(chosen.name, 0),
                 considered=len(snapshot.landscape.seeds),
                 eligible=len(group.seeds),
             )
     return _refusal(request, shortlist, snapshot)
+
+
+def _quickly(request: SchedulingRequest, snapshot: Snapshot, tally: Tally) -> Placement | None:
+    landscape = snapshot.landscape
+    choice = choice_of(request.demand, landscape)
+    for near in choice.groups:
+        chosen = least_used(near.bits, request.ranges, tally, landscape.index)
+        if chosen is not None:
+            return Placement(
+                seed=chosen.name,
+                gate=chosen.gate,
+                strategy=choice.strategy,
+                distance=near.distance,
+                usage=tally.get(chosen.name, 0),
+                considered=len(landscape.seeds),
+                eligible=near.eligible,
+            )
+    return None
 
 
 def explain(request: SchedulingRequest, snapshot: Snapshot) -> Explanation:
@@ -102,6 +130,8 @@ def _least_used(
 
 
 def _refusal(request: SchedulingRequest, shortlist: Shortlist, snapshot: Snapshot) -> Refusal:
+    if shortlist.refusal is not None:
+        return shortlist.refusal
     objections = dict(_objections(request.ranges, shortlist, snapshot.usage))
     against = tuple(objections.values())
     if len(against) < len(shortlist.candidates):

@@ -9,12 +9,13 @@ from hashlib import blake2b
 
 import msgspec
 
-from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.document import NO_SPEC, Document, StoredObject
 from gardenbus.common.resources.fitting import Tolerations
 from gardenbus.common.resources.selectors import LabelSelector
 from gardenbus.common.resources.shoot_networks import Ranges, ranges_of
-from gardenbus.common.resources.shoots import TESTING_PURPOSE, Shoot
-from gardenbus.common.resources.tolerations import unchecked_in
+from gardenbus.common.resources.shoots import TESTING_PURPOSE, Shoot, ShootSpec, ShootStatus
+from gardenbus.common.resources.tolerations import UNCHECKED_TOLERATIONS, unchecked_in
+from gardenbus.common.resources.views import Metadata
 from gardenbus.scheduling.user_filters import SeedFilter
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -55,6 +56,31 @@ class SchedulingRequest(msgspec.Struct, frozen=True):
 
 
 _decode = msgspec.json.Decoder(SchedulingRequest).decode
+_decode_metadata = msgspec.json.Decoder(Metadata).decode
+_decode_spec = msgspec.json.Decoder(ShootSpec).decode
+_decode_status = msgspec.json.Decoder(ShootStatus).decode
+_NOTE = UNCHECKED_TOLERATIONS.encode()
+
+
+def pending_shoot(stored: StoredObject) -> Shoot:
+    """A stored shoot without seed as far as scheduling reads it: of its metadata only what a decision asks for.
+
+    It reads the parts as they are stored, each once, and leaves out those that cannot matter. Raises InvalidResource.
+    """
+    parts = stored.parts
+    try:
+        spec = ShootSpec() if parts.spec == NO_SPEC else _decode_spec(b"{" + parts.spec + b"}")
+        status = _decode_status(b"{" + parts.status + b"}") if b'"networking"' in parts.status else ShootStatus()
+        annotations = _decode_metadata(b"{" + parts.meta + b"}").annotations if _NOTE in parts.meta else {}
+    except msgspec.ValidationError:  # a null, or a mistake that has to be told
+        return Shoot.from_document(stored.encoded())
+    metadata = Metadata(
+        name=stored.key.name,
+        namespace=stored.key.namespace,
+        annotations=annotations,
+        deletion_timestamp=stored.deleting_at or None,
+    )
+    return Shoot(metadata, spec, status)
 
 
 def request_of(shoot: Shoot, document: Document | None = None, filters: Sequence[SeedFilter] = ()) -> SchedulingRequest:

@@ -42,7 +42,7 @@ def shortlist_of(demand: Demand, landscape: Landscape) -> Shortlist:
 
 
 def _worked_out(demand: Demand, landscape: Landscape) -> Shortlist:
-    inquiry = _inquiry(demand, landscape)
+    inquiry = inquiry_of(demand, landscape)
     if isinstance(inquiry, Refusal):
         return Shortlist(refusal=inquiry)
     rejections: list[Rejection] = []
@@ -60,7 +60,8 @@ def _worked_out(demand: Demand, landscape: Landscape) -> Shortlist:
     return Shortlist(tuple(rejections), None, seeds, objections, order_of(demand, seeds, landscape))
 
 
-def _inquiry(demand: Demand, landscape: Landscape) -> Inquiry | Refusal:
+def inquiry_of(demand: Demand, landscape: Landscape) -> Inquiry | Refusal:
+    """The demand with the objects that it names, or the refusal when one is not there."""
     if not demand.profile:
         return Refusal("cloudprofile", "the shoot names no cloud profile")
     profile = landscape.profile(demand.profile_kind, demand.namespace, demand.profile)

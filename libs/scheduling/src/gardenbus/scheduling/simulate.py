@@ -15,6 +15,7 @@ from gardenbus.scheduling.landscape import SAME_REGION, STRATEGIES, Landscape, S
 from gardenbus.scheduling.outcome import Placement
 from gardenbus.scheduling.placement import decide
 from gardenbus.scheduling.request import request_of, skipped_because
+from gardenbus.scheduling.tally import Tally
 from gardenbus.scheduling.user_filters import SeedFilter
 
 T = TypeVar("T")
@@ -82,7 +83,7 @@ def snapshot_of(
         strategy=strategy,
         filters=filters,
     )
-    return Snapshot(landscape, usage)
+    return Snapshot(landscape, Tally(usage))
 
 
 def _placed(document: Document, snapshot: Snapshot, scheduler_name: str) -> tuple[str | None, str | None]:

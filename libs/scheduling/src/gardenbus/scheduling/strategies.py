@@ -1,11 +1,12 @@
 """Which of the seeds that fit come first: the strategies, down to groups of equals that usage decides between."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from gardenbus.scheduling.distance import FARTHEST, OTHER_PROVIDER, distance_by_name, parse_distances
-from gardenbus.scheduling.landscape import MINIMAL_DISTANCE, Landscape, SeedCandidate
+from gardenbus.scheduling.landscape import MINIMAL_DISTANCE, SAME_REGION, Landscape, SeedCandidate
 from gardenbus.scheduling.request import Demand
 
 TESTING = "Testing"
@@ -27,43 +28,81 @@ class Order(msgspec.Struct, frozen=True, eq=False):
     sentence: str
 
 
+Rank = tuple[int, int] | str
+
+
+class Measure(NamedTuple):
+    """How a strategy ranks seeds by provider type and region: smaller is nearer, a text says why one is left out.
+
+    `has_distances`: the second number of a rank is the seed's distance. `sentence` is for the case that no seed fits.
+    """
+
+    strategy: str
+    rank: Callable[[str, str], Rank]
+    has_distances: bool
+    sentence: str
+
+
+def measure_of(demand: Demand, landscape: Landscape) -> Measure:
+    """The measure for one class. Source: `determineCandidatesWithStrategy`."""
+    if demand.is_testing:
+        return _of_provider(demand)
+    if landscape.strategy == MINIMAL_DISTANCE:
+        return _minimal_distance(demand, landscape)
+    return _same_region(demand)
+
+
 def order_of(demand: Demand, candidates: Sequence[SeedCandidate], landscape: Landscape) -> Order:
-    """Put candidates (in the order of their names) into groups. Source: `determineCandidatesWithStrategy`.
+    """Put candidates (in the order of their names) into groups.
 
     A seed of a later group is chosen only when no seed of an earlier one passes the checks.
     """
-    if demand.is_testing:
-        return _of_provider(demand, candidates)
-    if landscape.strategy == MINIMAL_DISTANCE:
-        return _minimal_distance(demand, candidates, landscape)
-    return _same_region(demand, candidates)
-
-
-def _of_provider(demand: Demand, candidates: Sequence[SeedCandidate]) -> Order:
-    left_out = {candidate.name: _other_provider(candidate, demand) for candidate in candidates}
-    sentence = f"no seed that fits has the provider {demand.provider!r}, which shoots for testing never leave"
-    return _one_group(TESTING, candidates, left_out, sentence)
-
-
-def _same_region(demand: Demand, candidates: Sequence[SeedCandidate]) -> Order:
-    left_out = {
-        candidate.name: _other_provider(candidate, demand) or _other_region(candidate, demand)
-        for candidate in candidates
-    }
-    sentence = (
-        f"no seed that fits is of provider {demand.provider!r} in region {demand.region!r}"
-        f" (strategy SameRegion, cloud profile {demand.profile!r})"
+    measure = measure_of(demand, landscape)
+    groups: dict[tuple[int, int], list[SeedCandidate]] = {}
+    left_out: dict[str, str] = {}
+    for candidate in candidates:
+        provider = candidate.seed.spec.provider
+        rank = measure.rank(provider.type, provider.region)
+        if isinstance(rank, str):
+            left_out[candidate.name] = rank
+        else:
+            groups.setdefault(rank, []).append(candidate)
+    return Order(
+        measure.strategy,
+        tuple(Group(rank[1] if measure.has_distances else None, tuple(groups[rank])) for rank in sorted(groups)),
+        left_out,
+        measure.sentence,
     )
-    return _one_group("SameRegion", candidates, left_out, sentence)
 
 
-def _one_group(strategy: str, candidates: Sequence[SeedCandidate], left_out: dict[str, str], sentence: str) -> Order:
-    seeds = tuple(candidate for candidate in candidates if not left_out[candidate.name])
-    reasons = {seed: reason for seed, reason in left_out.items() if reason}
-    return Order(strategy, (Group(None, seeds),) if seeds else (), reasons, sentence)
+def _of_provider(demand: Demand) -> Measure:
+    def rank(kind: str, _region: str) -> Rank:
+        return _other_provider(kind, demand) or (0, 0)
+
+    return Measure(
+        TESTING,
+        rank,
+        has_distances=False,
+        sentence=f"no seed that fits has the provider {demand.provider!r}, which shoots for testing never leave",
+    )
 
 
-def _minimal_distance(demand: Demand, candidates: Sequence[SeedCandidate], landscape: Landscape) -> Order:
+def _same_region(demand: Demand) -> Measure:
+    def rank(kind: str, region: str) -> Rank:
+        return _other_provider(kind, demand) or _other_region(region, demand) or (0, 0)
+
+    return Measure(
+        SAME_REGION,
+        rank,
+        has_distances=False,
+        sentence=(
+            f"no seed that fits is of provider {demand.provider!r} in region {demand.region!r}"
+            f" (strategy SameRegion, cloud profile {demand.profile!r})"
+        ),
+    )
+
+
+def _minimal_distance(demand: Demand, landscape: Landscape) -> Measure:
     """Order by the region ConfigMap; seeds whose region it lacks come last, by their regions' names.
 
     That is the same as measuring the names only when no seed of the ConfigMap is left.
@@ -71,25 +110,25 @@ def _minimal_distance(demand: Demand, candidates: Sequence[SeedCandidate], lands
     try:
         distances = _configured_distances(demand, landscape)
     except ValueError as error:
-        return Order(MINIMAL_DISTANCE, (), {candidate.name: str(error) for candidate in candidates}, str(error))
-    groups: dict[tuple[int, int], list[SeedCandidate]] = {}
-    left_out: dict[str, str] = {}
-    for candidate in candidates:
-        provider = candidate.seed.spec.provider
-        if provider.region in distances:
-            rank = (0, distances[provider.region])
-        else:
-            penalty = 0 if provider.type == demand.provider else OTHER_PROVIDER
-            rank = (1, distance_by_name(provider.region, demand.region) + penalty)
-        if rank > (1, FARTHEST):
-            left_out[candidate.name] = f"its region {provider.region!r} is too far away"
-        else:
-            groups.setdefault(rank, []).append(candidate)
-    return Order(
+        problem = str(error)
+
+        def refuse(_kind: str, _region: str) -> Rank:
+            return problem
+
+        return Measure(MINIMAL_DISTANCE, refuse, has_distances=True, sentence=problem)
+
+    def rank(kind: str, region: str) -> Rank:
+        if region in distances:
+            return (0, distances[region])
+        penalty = 0 if kind == demand.provider else OTHER_PROVIDER
+        by_name = (1, distance_by_name(region, demand.region) + penalty)
+        return by_name if by_name <= (1, FARTHEST) else f"its region {region!r} is too far away"
+
+    return Measure(
         MINIMAL_DISTANCE,
-        tuple(Group(rank[1], tuple(groups[rank])) for rank in sorted(groups)),
-        left_out,
-        f"no seed that fits is near region {demand.region!r}"
+        rank,
+        has_distances=True,
+        sentence=f"no seed that fits is near region {demand.region!r}"
         f" (strategy MinimalDistance, cloud profile {demand.profile!r})",
     )
 
@@ -109,11 +148,9 @@ def _configured_distances(demand: Demand, landscape: Landscape) -> Mapping[str, 
     return {demand.region: 0, **distances}
 
 
-def _other_provider(candidate: SeedCandidate, demand: Demand) -> str:
-    kind = candidate.seed.spec.provider.type
+def _other_provider(kind: str, demand: Demand) -> str:
     return "" if kind == demand.provider else f"its provider {kind!r} is not the shoot's"
 
 
-def _other_region(candidate: SeedCandidate, demand: Demand) -> str:
-    region = candidate.seed.spec.provider.region
+def _other_region(region: str, demand: Demand) -> str:
     return "" if region == demand.region else f"its region {region!r} is not the shoot's"

@@ -27,6 +27,14 @@ def spec_on_seed(document: Document, seed: Document | Seed, project_name: str | 
     return {**section(document, "spec"), **filled} if filled else None
 
 
+def may_fill_in(shoot: Shoot, seed: Seed) -> bool:
+    """Whether `spec_on_seed` may have something to fill in; quick, and right when it says no."""
+    has_domain = shoot.spec.dns is not None and bool(shoot.spec.dns.domain)
+    networking = shoot.spec.networking
+    has_ranges = networking is not None and networking.pods is not None and networking.services is not None
+    return bool(seed.spec.dns.defaults and not has_domain) or bool(seed.spec.networks.shoot_defaults and not has_ranges)
+
+
 def _domain(shoot: Shoot, seed: Seed, project_name: str | None) -> Document:
     defaults = seed.spec.dns.defaults
     has_own = shoot.spec.dns is not None and bool(shoot.spec.dns.domain)

@@ -6,7 +6,7 @@ between taints and capacity. Source: `pkg/scheduler/controller/shoot/reconciler.
 the order where its documentation differs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 from gardenbus.scheduling.landscape import SeedCandidate
@@ -20,27 +20,41 @@ from gardenbus.scheduling.rules import (
     zones,
 )
 from gardenbus.scheduling.rules.filtering import Filtered, Inquiry
+from gardenbus.scheduling.seed_index import SeedIndex
 
 FilterFunction = Callable[[Inquiry, Sequence[SeedCandidate]], Filtered]
+Narrowing = Callable[[Inquiry, SeedIndex, int], int]
 
 
 class Filter(NamedTuple):
-    """A rule over all seeds that are left."""
+    """A rule over all seeds that are left. `narrow` keeps the same ones of a set of an index, without saying why."""
 
     name: str
     apply: FilterFunction
+    narrow: Narrowing
+
+
+def _one_by_one(name: str, apply: FilterFunction, reads: Callable[[Inquiry], Hashable]) -> Filter:
+    """A rule that looks at each seed by itself; `reads` is all of an inquiry that it looks at."""
+
+    def narrow(inquiry: Inquiry, index: SeedIndex, bits: int) -> int:
+        return bits & index.those((name, reads(inquiry)), lambda seed: bool(apply(inquiry, (seed,)).kept))
+
+    return Filter(name, apply, narrow)
 
 
 FILTERS = (
-    Filter("usable", usable.keep_usable),
-    Filter("cloudprofile-selector", seed_selectors.keep_selected_by_profile),
-    Filter("shoot-selector", seed_selectors.keep_selected_by_shoot),
-    Filter("provider", provider.keep_allowed_providers),
-    Filter("zonal-control-plane", zones.keep_zonal),
-    Filter("zones", zones.keep_zones),
-    Filter("access-restrictions", access_restrictions.keep_supporting),
-    Filter("dns-domain", dns.keep_domain),
-    Filter("emergency-stop", emergency_stop.keep_running),
+    _one_by_one("usable", usable.keep_usable, lambda _: ()),
+    _one_by_one("cloudprofile-selector", seed_selectors.keep_selected_by_profile, seed_selectors.of_profile),
+    _one_by_one("shoot-selector", seed_selectors.keep_selected_by_shoot, lambda inquiry: inquiry.demand.selector),
+    _one_by_one("provider", provider.keep_allowed_providers, provider.allowed_types),
+    _one_by_one("zonal-control-plane", zones.keep_zonal, lambda inquiry: inquiry.demand.is_zonal),
+    Filter("zones", zones.keep_zones, zones.narrow_zones),
+    _one_by_one(
+        "access-restrictions", access_restrictions.keep_supporting, lambda inquiry: inquiry.demand.access_restrictions
+    ),
+    Filter("dns-domain", dns.keep_domain, dns.narrow_domain),
+    _one_by_one("emergency-stop", emergency_stop.keep_running, lambda _: ()),
 )
 
 NETWORKS = "networks"

@@ -7,10 +7,15 @@ from gardenbus.scheduling.landscape import SeedCandidate
 from gardenbus.scheduling.rules.filtering import Filtered, Inquiry, keep_where, none_of
 
 
+def of_profile(inquiry: Inquiry) -> LabelSelector | None:
+    """The label part of the profile's seedSelector."""
+    selector = inquiry.profile.seed_selector
+    return selector.labels if selector is not None else None
+
+
 def keep_selected_by_profile(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
     """Keep seeds that the profile's seedSelector matches; no selector matches all."""
-    selector = inquiry.profile.seed_selector
-    return _keep_selected(selector.labels if selector is not None else None, "cloud profile", seeds)
+    return _keep_selected(of_profile(inquiry), "cloud profile", seeds)
 
 
 def keep_selected_by_shoot(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from gardenbus.common.resources.fitting import ZONES_FOR_HIGH_AVAILABILITY, zonal_problem
 from gardenbus.scheduling.landscape import SeedCandidate
 from gardenbus.scheduling.rules.filtering import Filtered, Inquiry, keep_where, none_of
+from gardenbus.scheduling.seed_index import SeedIndex
 
 ENFORCE = "Enforce"
 PREFER = "Prefer"
@@ -42,6 +43,25 @@ def keep_zones(inquiry: Inquiry, seeds: Sequence[SeedCandidate]) -> Filtered:
     if not demand.worker_zones:
         return Filtered(seeds, {}, "")
     return _keep_hinted(demand.worker_zones, seeds)
+
+
+def narrow_zones(inquiry: Inquiry, index: SeedIndex, bits: int) -> int:
+    """`keep_zones` on a set of an index."""
+    demand = inquiry.demand
+    if demand.is_zonal:
+        return bits
+    if demand.control_plane_zones:
+        wanted = frozenset(demand.control_plane_zones)
+        return bits & index.those(("zones", wanted), lambda seed: wanted <= seed.zones)
+    hints = demand.worker_zones
+    if not hints:
+        return bits
+    for mode in (ENFORCE, PREFER):
+        misses = Misses(mode, hints)
+        met = bits & index.those(("zones", mode, hints), lambda seed, misses=misses: not misses(seed))
+        if mode == ENFORCE or met:
+            bits = met
+    return bits
 
 
 def _keep_hinted(hints: tuple[str, ...], seeds: Sequence[SeedCandidate]) -> Filtered:

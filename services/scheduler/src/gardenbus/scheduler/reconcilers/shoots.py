@@ -19,9 +19,9 @@ import structlog
 from gardenbus.common.ports.bus import Work, WorkQueue
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Binding, BindOutcome, Gains, Parking, Store
-from gardenbus.common.resources.document import Document, StoredObject
+from gardenbus.common.resources.document import StoredObject
 from gardenbus.common.resources.keys import Header, ObjectKey
-from gardenbus.common.resources.settling import spec_on_seed
+from gardenbus.common.resources.settling import may_fill_in, spec_on_seed
 from gardenbus.common.resources.shoots import Shoot
 from gardenbus.scheduler.reconcilers.counters import Counters
 from gardenbus.scheduler.reconcilers.timers import Timers
@@ -32,6 +32,7 @@ from gardenbus.scheduling.placement import decide
 from gardenbus.scheduling.request import (
     SchedulingRequest,
     descriptor,
+    pending_shoot,
     request_of,
     skipped_because,
     waiting_class,
@@ -66,7 +67,6 @@ class PendingShoot:
     work: Work
     key: ObjectKey
     stored: StoredObject | None = None
-    document: Document | None = None
     shoot: Shoot | None = None
     request: SchedulingRequest | None = None
     hosted: frozenset[str] = frozenset()
@@ -133,7 +133,7 @@ class ShootReconciler:
         """Decide on all; answer those that must be decided again."""
         todo = await self._read(todo)
         seen = self._current.seen
-        snapshot = self._current.snapshot()
+        snapshot = self._current.draft()
         placed: list[_Placed] = []
         refused: list[_Refused] = []
         refusals: dict[SchedulingRequest, Refusal] = {}
@@ -167,7 +167,7 @@ class ShootReconciler:
             unread, await self._store.get_many([pending.key for pending in unread]), strict=True
         ):
             pending.stored = stored
-            pending.document = pending.shoot = pending.request = None
+            pending.shoot = pending.request = None
         gone = {pending for pending in unread if pending.stored is None or _is_placed_or_leaving(pending.stored)}
         await self._finish(tuple(gone), "done")
         return [pending for pending in todo if pending not in gone]
@@ -181,14 +181,14 @@ class ShootReconciler:
         """
         assert pending.stored is not None, "what is decided on has been read"
         if pending.request is None:
-            pending.document = pending.stored.document()
-            pending.shoot = Shoot.from_document(pending.document)
-            pending.request = request_of(pending.shoot, pending.document, self._current.filters)
+            filters = self._current.filters
+            pending.shoot = pending_shoot(pending.stored)
+            pending.request = request_of(pending.shoot, pending.stored.document() if filters else None, filters)
         assert pending.shoot is not None, "the request was made from it"
         if skipped_because(pending.shoot, self._scheduler_name):
             return None
         if pending.hosted:
-            rest = Snapshot(snapshot.landscape.without(pending.hosted), snapshot.usage)
+            rest = Snapshot(snapshot.landscape.without(pending.hosted), dict(snapshot.usage))
             outcome = naming(pending.hosted, decide(pending.request, rest))
         else:
             outcome = refusals.get(pending.request) or decide(pending.request, snapshot)
@@ -338,7 +338,8 @@ def hosted_rejections(hosted: frozenset[str]) -> tuple[Rejection, ...]:
 
 def _binding(pending: PendingShoot, placement: Placement, landscape: Landscape) -> Binding:
     assert pending.stored is not None, "what is bound has been decided on"
-    assert pending.document is not None, "what is bound has been decided on"
+    assert pending.shoot is not None, "what is bound has been decided on"
+    seed = landscape.seeds_by_name[placement.seed].seed
     project = landscape.project_of(pending.key.namespace)
     return Binding(
         namespace=pending.key.namespace,
@@ -347,11 +348,9 @@ def _binding(pending: PendingShoot, placement: Placement, landscape: Landscape) 
         generation=pending.stored.generation,
         seed=placement.seed,
         gate=placement.gate,
-        spec=spec_on_seed(
-            pending.document,
-            landscape.seeds_by_name[placement.seed].seed,
-            project.metadata.name if project is not None else None,
-        ),
+        spec=spec_on_seed(pending.stored.document(), seed, project.metadata.name if project is not None else None)
+        if may_fill_in(pending.shoot, seed)
+        else None,
     )
 
 

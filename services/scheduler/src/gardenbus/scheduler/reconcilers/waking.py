@@ -10,9 +10,8 @@ from gardenbus.common.ports.store import Store, WaitingClass
 from gardenbus.scheduler.reconcilers.counters import Counters
 from gardenbus.scheduler.reconcilers.timers import Timers
 from gardenbus.scheduling.current import CurrentLandscape
-from gardenbus.scheduling.landscape import Snapshot
-from gardenbus.scheduling.placement import free_places
 from gardenbus.scheduling.request import request_from_descriptor
+from gardenbus.scheduling.vacancies import Vacancies
 
 _log = structlog.stdlib.get_logger()
 
@@ -56,14 +55,11 @@ class WakingReconciler:
 
     async def wake(self) -> bool:
         """Queue again what may fit; answer whether to look again soon, because some were left that may fit too."""
-        snapshot = self._current.snapshot()
         is_left = False
-        for waiting in await self._store.waiting(self._scheduler_name):
-            if not waiting.unseen:
-                continue
-            places = self._places(waiting, snapshot)
-            if not places:
-                continue
+        classes = [waiting for waiting in await self._store.waiting(self._scheduler_name) if waiting.unseen]
+        vacancies = Vacancies(self._current.snapshot())
+        wanted = [(waiting, places) for waiting in classes if (places := self._places(waiting, vacancies))]
+        for waiting, places in wanted:
             woken = await self._store.wake(self._scheduler_name, waiting.waiting_class, places)
             is_left = is_left or woken < waiting.unseen
             self._counters.woken.inc(woken)
@@ -72,10 +68,10 @@ class WakingReconciler:
             )
         return is_left
 
-    def _places(self, waiting: WaitingClass, snapshot: Snapshot) -> int:
+    def _places(self, waiting: WaitingClass, vacancies: Vacancies) -> int:
         """How many of a class to wake at most: a free place for each, all when there is no limit or no telling."""
         try:
-            places = free_places(request_from_descriptor(waiting.descriptor), snapshot)
+            places = vacancies.places(request_from_descriptor(waiting.descriptor))
         except Exception as error:  # noqa: BLE001  a user's filter, or a descriptor of another version
             if not isinstance(error, msgspec.ValidationError):
                 _log.exception("decision.failed", waiting_class=waiting.waiting_class)

@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any
 
 import structlog
 
@@ -16,6 +17,9 @@ _log = structlog.stdlib.get_logger()
 
 WAIT_SECONDS = 1.0
 """How long a fetch waits for the first message; a stop takes at most that long to be noticed."""
+
+HOLD_SECONDS = 3.0
+"""How often work that was fetched ahead is told to be in hand; far below the queue's acknowledgement time of 10 s."""
 
 RETRY_SECONDS = 0.5
 """Pause after a server was away."""
@@ -50,16 +54,45 @@ class Worker:
         self._batch_size = batch_size
 
     async def run(self) -> None:
-        """Work until stopped; what is in hand then is still settled."""
-        while not self._stopping.is_set():
-            try:
-                works = await self._queue.fetch(self._batch_size, WAIT_SECONDS)
-            except Transient as error:
-                _log.warning("queue.unreachable", reason=error.message)
-                await self._clock.sleep(RETRY_SECONDS)
-                continue
-            for batch in _batches(works):
-                await self._through_outages(batch)
+        """Work until stopped; what is in hand then is still settled.
+
+        While a batch is settled the next one is fetched.
+        """
+        ahead: asyncio.Task[Sequence[Work]] | None = None
+        try:
+            while ahead is not None or not self._stopping.is_set():
+                ahead = ahead or self._ask()
+                try:
+                    works = await ahead
+                except Transient as error:
+                    ahead = None
+                    _log.warning("queue.unreachable", reason=error.message)
+                    await self._clock.sleep(RETRY_SECONDS)
+                    continue
+                ahead = self._ask() if works and not self._stopping.is_set() else None
+                for batch in _batches(works):
+                    await self._holding(ahead, self._through_outages(batch))
+        finally:
+            if ahead is not None:
+                ahead.cancel()
+
+    def _ask(self) -> "asyncio.Task[Sequence[Work]]":
+        return asyncio.create_task(self._fetched(), name="fetch")
+
+    async def _fetched(self) -> Sequence[Work]:
+        return await self._queue.fetch(self._batch_size, WAIT_SECONDS)
+
+    async def _holding(self, ahead: "asyncio.Task[Sequence[Work]] | None", settling: Coroutine[Any, Any, None]) -> None:
+        """Settle, and keep the work that was fetched ahead from being given to others meanwhile."""
+        task = asyncio.create_task(settling, name="settle")
+        try:
+            while not task.done():
+                await asyncio.wait({task}, timeout=HOLD_SECONDS)
+                if not task.done() and ahead is not None and ahead.done() and ahead.exception() is None:
+                    await asyncio.gather(*(work.in_progress() for work in ahead.result()))
+        finally:
+            task.cancel()
+        await task
 
     async def _through_outages(self, batch: Sequence[Work]) -> None:
         while True:
