@@ -231,6 +231,23 @@ async def test_a_change_of_the_managed_seed_reaches_its_gardenlet(garden: Garden
     await until_well(garden)
 
 
+async def test_a_seed_that_somebody_deletes_is_registered_again_while_its_managed_seed_is_wanted(
+    garden: Garden,
+) -> None:
+    host = await garden.start(a_soil())
+    await grow(garden)
+    uid = (await garden.seed("grown"))["metadata"]["uid"]
+    await asyncio.sleep(1)
+    await garden.delete(SEED)
+
+    async def anew() -> None:
+        assert (await garden.until_ready("grown"))["metadata"]["uid"] != uid
+
+    await eventually(anew, within=15)
+    await until_well(garden)
+    assert set(host.endpoints()) == {SOIL, "grown"}
+
+
 async def test_a_certificate_is_renewed_before_it_ends(garden: Garden) -> None:
     await garden.start(a_soil(gardenClientConnection={"kubeconfigValidity": {"validity": "6s"}}))
     await grow(garden)

@@ -28,7 +28,7 @@ from gardenbus.gardenlet.decide.managed_seeds import (
     refused,
     status_patch,
 )
-from tests.support.builders import a_seed, merged
+from tests.support.builders import a_condition, a_seed, merged
 from tests.support.gardenlets import a_configuration
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -143,6 +143,20 @@ def test_a_seed_that_is_registered_stays_so_while_its_gardenlet_is_deployed_anew
     decided = passed(Seen(managed_seed, HERE, a_seed("grown"), a_deployment()))
 
     assert [each.kind for each in decided.before] == ["ShootReconciled"]
+
+
+def test_a_gardenlet_whose_seed_somebody_deleted_is_deployed_once_more_to_register_it() -> None:
+    registered = {"conditions": [a_condition("SeedRegistered", reason="Reconciled")]}
+    managed_seed, deployed = a_managed_seed(status=registered), a_deployment(deployed_at=NOW)
+
+    decided = passed(Seen(managed_seed, HERE, None, deployed), now=NOW + timedelta(seconds=14))
+    assert (decided.step, decided.again) == (Stay(), timedelta(seconds=15))
+    decided = passed(Seen(managed_seed, HERE, None, deployed), now=NOW + timedelta(seconds=15))
+    assert isinstance(decided.step, Deploy)
+    assert decided.before[1][1:] == ("False", "Reconciling", 'Registering seed "grown"')
+    assert decided.after[0].status == "True"
+    decided = passed(Seen(managed_seed, HERE, a_seed("grown"), deployed), now=NOW + timedelta(days=1))
+    assert decided.step == Stay()
 
 
 def test_a_shoot_with_the_gardenlet_of_another_seed_is_refused() -> None:

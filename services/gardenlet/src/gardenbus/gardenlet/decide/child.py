@@ -27,7 +27,8 @@ class Deployed(msgspec.Struct, frozen=True, kw_only=True):
     """What stands in one shoot for its ManagedSeed; while there is one, so is the namespace `garden` in the shoot.
 
     `gardenlet` is the whole configuration (None: taken down), `generation` the ManagedSeed's when it was deployed,
-    `bootstrapped_at` when the gardenlet was given a certificate (None: it brings its own credentials).
+    `deployed_at` when that was, `bootstrapped_at` when the gardenlet was given a certificate (None: it brings its own
+    credentials).
     """
 
     namespace: str
@@ -35,6 +36,7 @@ class Deployed(msgspec.Struct, frozen=True, kw_only=True):
     managed_seed: str
     uid: str
     generation: int
+    deployed_at: datetime | None = None
     bootstrapped_at: datetime | None = None
     gardenlet: Document | None = None
     has_backup_secret: bool = False

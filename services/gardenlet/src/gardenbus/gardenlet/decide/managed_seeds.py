@@ -10,6 +10,7 @@ While the ManagedSeed is there:
     | its configuration is wrong                     | refuse             | True Reconciled   | False ReconcileError  |
     | nothing holds it yet (the finalizer)           | wait               | True Reconciled   | False Reconciling     |
     | no gardenlet, or of another configuration      | deploy             | True Reconciled   | False Reconciling     |
+    | its Seed is gone, or has not come for long     | deploy once more   | True Reconciled   | False Reconciling     |
     | a template, and its Seed is not as it says     | register           | True Reconciled   | False Reconciling     |
     | all is as it should be                         | wait               | True Reconciled   | True Reconciled       |
 
@@ -156,7 +157,7 @@ def next_pass(seen: Seen, *, parent: Document, settings: ManagedSeedSettings, no
         waiting = Finding(SHOOT_RECONCILED, FALSE, RECONCILING, f'Waiting for shoot "{shoot_name}" to be reconciled')
         return Pass(Stay(), settings.wait_sync_period, before=(waiting,))
     reconciled = Finding(SHOOT_RECONCILED, TRUE, RECONCILED, f'Shoot "{shoot_name}" has been reconciled')
-    step = _wanted(seen, parent=parent)
+    step = _wanted(seen, parent=parent, settings=settings, now=now)
     if isinstance(step, Refuse):
         return Pass(step, None, before=(reconciled,))
     registered = Finding(SEED_REGISTERED, TRUE, RECONCILED, f'Seed "{name}" has been registered')
@@ -164,7 +165,8 @@ def next_pass(seen: Seen, *, parent: Document, settings: ManagedSeedSettings, no
     if isinstance(step, Stay):
         return Pass(step, again, before=(reconciled, registered))
     before: tuple[Finding, ...] = (reconciled,)
-    if condition_status(conditions_of(seen.managed_seed), SEED_REGISTERED) != TRUE:
+    is_new = condition_status(conditions_of(seen.managed_seed), SEED_REGISTERED) != TRUE
+    if is_new or _has_lost_its_seed(seen, settings, now):
         before = (reconciled, Finding(SEED_REGISTERED, FALSE, RECONCILING, f'Registering seed "{name}"'))
     if not is_held(seen.managed_seed):
         return Pass(Stay(), settings.wait_sync_period, before=before)
@@ -227,7 +229,7 @@ def _names(managed_seed: Document) -> tuple[str, str]:
     return str(section(managed_seed, "metadata").get("name")), str(shoot or "")
 
 
-def _wanted(seen: Seen, *, parent: Document) -> Step:
+def _wanted(seen: Seen, *, parent: Document, settings: ManagedSeedSettings, now: datetime) -> Step:
     managed_seed, deployed = seen.managed_seed, seen.deployed
     name, shoot_name = _names(managed_seed)
     if deployed is not None and deployed.managed_seed != name:
@@ -243,9 +245,25 @@ def _wanted(seen: Seen, *, parent: Document) -> Step:
     except SettingsInvalid as error:
         return Refuse("; ".join(error.problems))
     generation, uid = section(managed_seed, "metadata").get("generation") or 0, _uid(managed_seed)
-    if deployed is None or (deployed.gardenlet, deployed.generation, deployed.uid) != (configuration, generation, uid):
+    is_as_wanted = deployed is not None and (deployed.gardenlet, deployed.generation, deployed.uid) == (
+        configuration,
+        generation,
+        uid,
+    )
+    if not is_as_wanted or _has_lost_its_seed(seen, settings, now):
         return Deploy(configuration, has_backup_secret=bool(section(seed, "spec").get("backup")))
     return Stay()
+
+
+def _has_lost_its_seed(seen: Seen, settings: ManagedSeedSettings, now: datetime) -> bool:
+    """Whether a deployed gardenlet has no Seed though it had time to register it: somebody deleted that.
+
+    A gardenlet raises no Seed again that was removed while it lived; one that is deployed anew does.
+    """
+    deployed = seen.deployed
+    if seen.seed is not None or deployed is None or deployed.deployed_at is None:
+        return False
+    return now - deployed.deployed_at >= settings.wait_sync_period
 
 
 def _is_registered(seen: Seen) -> bool:

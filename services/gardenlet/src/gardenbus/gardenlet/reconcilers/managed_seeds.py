@@ -319,6 +319,7 @@ class ManagedSeedReconciler:
                         managed_seed=key.name,
                         uid=str(metadata.get("uid") or ""),
                         generation=metadata.get("generation") or 0,
+                        deployed_at=self._clock.now(),
                         bootstrapped_at=self._clock.now() if is_bootstrapped(document) else None,
                         gardenlet=gardenlet,
                         has_backup_secret=has_backup_secret,
