@@ -6,7 +6,7 @@ What the parts are is a contract with the Redis functions in `adapters/functions
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -59,8 +59,10 @@ def section(document: Mapping[str, Any], *path: str) -> Document:
     """The mapping at a path of a document; empty when it is missing or is no mapping."""
     here: Any = document
     for name in path:
-        here = cast("Document", here).get(name) if isinstance(here, dict) else None
-    return cast("Document", here) if isinstance(here, dict) else {}
+        if not isinstance(here, dict):
+            return {}
+        here = here.get(name)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return here if isinstance(here, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
 def _inside(mapping: Mapping[str, Any]) -> bytes:

@@ -4,17 +4,18 @@ JSON (one document or several, one after the other) and YAML (several documents)
 """
 
 import codecs
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from gardenbus.apiserver.decide.json_text import NotJSON, read_json
+from gardenbus.apiserver.decide.plain_json import LONGEST_PLAIN, is_deeper, read_plain
 from gardenbus.apiserver.decide.yaml_text import DEEPEST, read_yaml
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.resources.document import Document, encode
 
 LARGEST_MESSAGE = 8 * 1024 * 1024
 """Bytes that one message may have."""
-LARGEST_OBJECT = 1024 * 1024
+LARGEST_OBJECT = LONGEST_PLAIN
 """Bytes that one object may have as JSON, its status not counted."""
 _YAML_WITH_BRACE = 256 * 1024
 
@@ -26,6 +27,9 @@ def parse(body: bytes) -> Sequence[Document]:
     64 levels, a repeated key, a key that is no string, a number that would not be kept, aliases that grow, tags, an
     object over 1 MiB, or nothing in it. An empty `List` is no manifests.
     """
+    plain = read_plain(body)
+    if plain is not None and not _is_list(plain):
+        return [plain]
     values = read_values(body)
     if not values:
         raise BadRequest("the message holds no manifest: send JSON or YAML with apiVersion, kind and metadata")
@@ -71,14 +75,19 @@ def _manifests(value: Any, place: str) -> Iterator[Document]:
             f"{place}{_described(value)} is no manifest: send an object with apiVersion, kind and metadata"
         )
     document = cast("Document", value)
-    kind = document.get("kind")
-    if isinstance(kind, str) and kind.endswith("List") and isinstance(document.get("items"), list):
+    if _is_list(document):
+        kind = document["kind"]
         for position, entry in enumerate(document["items"]):
             yield from _manifests(_with_type(entry, document, kind), f"{place}items[{position}]: ")
         return
     _check_depth(document, place)
     _check_size(document, place)
     yield document
+
+
+def _is_list(document: Document) -> bool:
+    kind = document.get("kind")
+    return isinstance(kind, str) and kind.endswith("List") and isinstance(document.get("items"), list)
 
 
 def _with_type(entry: Any, parent: Document, kind: str) -> Any:
@@ -89,17 +98,8 @@ def _with_type(entry: Any, parent: Document, kind: str) -> Any:
 
 
 def _check_depth(document: Document, place: str) -> None:
-    """Refuse what is nested too deep, level by level."""
-    level: list[Any] = [document]
-    for _ in range(DEEPEST):
-        level = [below for value in level for below in _inside(value) if isinstance(below, dict | list)]
-        if not level:
-            return
-    raise BadRequest(f"{place}nested deeper than {DEEPEST} levels")
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    if is_deeper(document, DEEPEST):
+        raise BadRequest(f"{place}nested deeper than {DEEPEST} levels")
 
 
 def _check_size(document: Document, place: str) -> None:

@@ -86,7 +86,9 @@ def merge_patch(current: Document, patch: Document) -> Document:
     return _patched(current, patch)
 
 
-def _merge(current: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]) -> Document:
+def _merge(current: Mapping[str, Any], before: Mapping[str, Any], now: Document) -> Document:
+    if not current:
+        return _without_nulls(now)
     merged = {name: value for name, value in current.items() if name in now or name not in before}
     for name, value in now.items():
         if value is None:
@@ -97,6 +99,19 @@ def _merge(current: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[s
         else:
             merged[name] = value
     return merged
+
+
+def _without_nulls(given: Document) -> Document:
+    """What becomes of a mapping where there was none: itself when it has no nulls at any depth, lists left aside."""
+    changed: Document = {}
+    for name, value in given.items():
+        if value is None:
+            changed[name] = None
+        elif isinstance(value, dict) and (below := _without_nulls(cast("Document", value))) is not value:
+            changed[name] = below
+    if not changed:
+        return given
+    return {name: part for name, value in given.items() if (part := changed.get(name, value)) is not None}
 
 
 def _merge_metadata(current: Document, before: Document, now: Document) -> Document:

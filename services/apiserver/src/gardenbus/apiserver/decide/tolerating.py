@@ -36,6 +36,8 @@ def with_unchecked_note(
     What its exposure class gives needs no Project.
     """
     tolerations = pairs(section(shoot, "spec").get("tolerations"))
+    if not tolerations:
+        return annotated(shoot, UNCHECKED_TOLERATIONS, None)
     had = pairs(section(old or {}, "spec").get("tolerations"))
     unchecked = unchecked_in(section(old or {}, "metadata", "annotations"), had)
     given = _given_by(exposure_class)
@@ -60,6 +62,8 @@ def unchecked_warnings(shoot: Document) -> Sequence[str]:
 
 def admit_tolerations(spec: Document, old: Document | None, project: Document, exposure_class: Document | None) -> None:
     """Raise Forbidden for a toleration (after creation: a new one) that neither Project nor exposure class allows."""
+    if not spec.get("tolerations"):
+        return
     refused = refused_tolerations(spec, old, (*allowed_by(project), *_given_by(exposure_class)))
     if refused:
         owner = section(project, "metadata").get("name")
