@@ -30,8 +30,11 @@ KILLED = ("gardenlet", "apiserver", "relay", "lifecycle", "nats", "redis")
 KILLING_SECONDS = 12
 MOVED_UNDER_FIRE = 20
 MONITOR_PERIOD = "6s"
-SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "backup", "namespace": "garden"}}
-BACKUP = {"provider": "aws", "credentialsRef": {"apiVersion": "v1", "kind": "Secret", **SECRET["metadata"]}}
+SECRET: Document = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "backup", "namespace": "garden"}}
+BACKUP: Document = {
+    "provider": "aws",
+    "credentialsRef": {"apiVersion": "v1", "kind": "Secret", "name": "backup", "namespace": "garden"},
+}
 
 STANDARD = [
     a_project("garden", "garden"),

@@ -8,9 +8,10 @@ import pytest
 
 from gardenbus.common.adapters.jetstream import JetStreamBus
 from gardenbus.common.adapters.jetstream_queue import JetStreamQueue
-from gardenbus.common.errors import BadRequest, Conflict, SettingsInvalid
+from gardenbus.common.errors import BadRequest, Conflict, SettingsInvalid, Unavailable
 from gardenbus.common.ports.bus import Message
 from tests.support.buses import BusUnderTest, until_true
+from tests.support.servers import Server
 
 
 async def api(under_test: BusUnderTest, endpoint: str, payload: Any = None) -> dict[str, Any]:
@@ -123,6 +124,32 @@ async def test_a_repeated_id_refuses_its_whole_batch(jetstream: BusUnderTest):
 
     with pytest.raises(BadRequest, match="10201"):
         await jetstream.bus.publish_batch(jetstream.stream("OBJECTS"), [message], expected_last_sequence=1)
+
+
+async def test_what_a_purged_message_had_replaced_is_back_after_a_kill(own: BusUnderTest, nats_server: Server):
+    """Why a gardenlet takes nothing on the word of a replay alone: a tombstone that was purged may have been the last.
+
+    What a limit removes is noted nowhere; the server applies the limits again when it starts, and finds the older one
+    to be the last of its subject now.
+    """
+    stream, subject = own.stream("BINDINGS"), own.subjects.binding("aws-eu1", "garden-dev", "apollo")
+    for body in (b"runs here", b"gone"):
+        await own.bus.publish(Message(subject, body))
+        await own.bus.publish(Message(own.subjects.binding("aws-eu1", "garden-dev", body.split()[0].decode())))
+    await own.bus.purge(stream, subject)
+    assert await own.bus.last(stream, subject) is None
+
+    nats_server.kill()
+    nats_server.start()
+
+    async def is_back() -> bool:
+        try:
+            last = await own.bus.last(stream, subject)
+        except Unavailable:
+            return False
+        return last is not None and last.body == b"runs here"
+
+    await until_true(is_back)
 
 
 async def test_bindings_take_more_than_a_thousand_consumers(jetstream: BusUnderTest):

@@ -351,3 +351,34 @@ async def test_what_cannot_be_deployed_is_said_and_tried_again(garden: Garden) -
     right = {"config": {"backend": {"type": "local"}}}
     await garden.change(GROWN, bump_generation=True, spec={"gardenlet": right})
     await until_well(garden)
+
+
+async def test_a_managed_seed_that_a_killed_bus_brought_back_starts_no_gardenlet(garden: Garden) -> None:
+    """What a tombstone replaced is back after a kill of nats-server, once the tombstone was taken away."""
+    host = await garden.start(a_soil())
+    await grow(garden)
+    stream, subject = garden.subjects.stream("BINDINGS"), garden.subjects.view(SOIL, GROWN)
+    ghost = await garden.bus.last(stream, subject)
+    assert ghost is not None
+    await garden.delete(GROWN)
+    await garden.until_gone(GROWN)
+
+    async def taken_away() -> None:
+        assert await garden.bus.last(stream, subject) is None
+
+    await eventually(taken_away, within=5)
+    await garden.kill(host)
+    own = {name: value for name, value in ghost.headers.items() if name.startswith("Gardenbus-")}
+    await garden.tell(subject, ghost.body, own)
+    host = await garden.start(a_soil())
+    deployed = list[object]()
+
+    async def obeyed() -> None:
+        deployed.extend(children(garden).all())
+        assert host.gardenlets[SOIL].told.is_complete
+        await taken_away()
+
+    await eventually(obeyed, within=10, every=0.01)
+    assert deployed == []
+    assert set(host.endpoints()) == {SOIL}
+    assert await garden.rejected() is None

@@ -318,3 +318,40 @@ async def test_a_migration_to_a_third_seed_by_force_while_the_second_dies_ends_t
     second = await grove.start(a_seed_of(TWO))
     await until_gone_from(grove, second, TWO)
     assert (await grove.shoot())["status"]["seedName"] == THREE
+
+
+@pytest.mark.parametrize("forced", [False, True])
+async def test_a_binding_that_a_killed_bus_brought_back_builds_no_second_control_plane(
+    grove: Garden, forced: bool
+) -> None:
+    """What a tombstone replaced is back after a kill of nats-server, once the tombstone was taken away."""
+    source, other = await grove.start(a_seed_of(ONE)), await grove.start(a_seed_of(TWO))
+    await grove.place(ONE)
+    await grove.until_state("Succeeded", operation="Create")
+    await until_saved(grove)
+    await grove.until_ready(TWO)
+    stream = grove.subjects.stream("BINDINGS")
+    subjects = [grove.subjects.binding(ONE, *NAME), grove.subjects.view(ONE, STATE)]
+    ghosts = [await grove.bus.last(stream, subject) for subject in subjects]
+    await move(grove, TWO, force=forced)
+    await until_on(grove, TWO)
+    await until_gone_from(grove, source, ONE)
+    await grove.kill(source)
+    for ghost in ghosts:
+        assert ghost is not None
+        assert ghost.headers.get(Header.VERB) != "deleted"
+        own = {name: value for name, value in ghost.headers.items() if name.startswith("Gardenbus-")}
+        await grove.tell(ghost.subject, ghost.body, own)
+    source = await grove.start(a_seed_of(ONE))
+    backend, seen = source.gardenlets[ONE].backend, list[object]()
+
+    async def obeyed() -> None:
+        seen.append(backend.load(NAME))
+        assert source.gardenlets[ONE].told.is_complete
+        for subject in subjects:
+            assert await grove.bus.last(stream, subject) is None
+
+    await eventually(obeyed, within=10, every=0.01)
+    assert seen == [None] * len(seen)
+    assert kept(other, TWO) is not None
+    assert await grove.rejected() is None

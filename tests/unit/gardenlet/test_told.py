@@ -71,3 +71,19 @@ def test_only_what_the_stream_holds_is_kept_when_a_standby_becomes_active() -> N
     told.keep_only({SUBJECTS.view("aws-eu1", STATE)}, known={}, known_objects=dict(told.objects))
 
     assert list(told.objects) == [STATE]
+
+
+def test_what_only_a_replay_tells_is_hearsay_until_it_is_told_again() -> None:
+    told = told_of(a_view(STATE), a_view(MANAGED_SEED))
+    told.replay_ended()
+    assert told.is_hearsay(STATE)
+
+    told.take(a_view(STATE, 5))
+    assert not told.is_hearsay(STATE)
+    assert told.is_hearsay(MANAGED_SEED)
+
+    told.replay_began()
+    told.take(a_view(STATE, 5))
+    told.replay_ended()
+    assert told.is_hearsay(STATE)
+    assert not told.is_hearsay(MANAGED_SEED)

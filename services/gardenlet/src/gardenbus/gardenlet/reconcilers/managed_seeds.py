@@ -6,6 +6,7 @@
 | a tombstone | something             | all of it is taken away: the shoot, or the ManagedSeed, left       |
 | a tombstone | nothing               | it is reported gone, so that the tombstone may go too              |
 | nothing     | something             | it is kept, and asked about                                        |
+| by a replay | nothing               | it is asked about: what was taken off may have come back           |
 """
 
 import random
@@ -149,7 +150,7 @@ class ManagedSeedReconciler:
     def delay_of_news(self, name: ShootName) -> float | None:
         """Seconds after which to look at a ManagedSeed that something was told of; None: not for this."""
         document = self._told.managed_seed(*name)
-        if document is None:
+        if document is None or self._is_doubtful(name):
             return 0.0
         within = delay_of_news(document, is_first=name not in self._heard, settings=self._settings)
         self._heard.add(name)
@@ -191,7 +192,19 @@ class ManagedSeedReconciler:
             return await self._ask(key)
         if isinstance(said, Gone):
             return await self._let_go(key, said)
+        if self._is_doubtful(name):
+            return await self._doubt(key, said)
         return await self._pass(name, said)
+
+    def _is_doubtful(self, name: ShootName) -> bool:
+        """Whether a replay alone tells of a ManagedSeed for which nothing stands here: it may be over."""
+        return self._told.is_hearsay(ObjectKey(MANAGED_SEED, *name)) and self._children.of(*name) is None
+
+    async def _doubt(self, key: ObjectKey, document: Document) -> float | None:
+        if not self._told.is_complete:
+            return None
+        await self._reporter.ask(key, str(section(document, "metadata").get("uid") or ""))
+        return ASK_AGAIN_SECONDS
 
     async def _ask(self, key: ObjectKey) -> float | None:
         deployed = self._children.of(key.namespace, key.name)

@@ -8,6 +8,7 @@
 |            |                       | (what a shoot that moved on needs there is left alone)    |
 | a tombstone| nothing               | it is reported gone, so that the tombstone may go too     |
 | nothing    | something             | it is kept, and asked about                               |
+| by a replay| nothing               | it is asked about: what was taken off may have come back  |
 """
 
 import random
@@ -24,7 +25,7 @@ from gardenbus.common.machinery.backoff import Backoff
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.gardenlet.backend.port import Backend, ShootName
+from gardenbus.gardenlet.backend.port import Backend, Fence, ShootName
 from gardenbus.gardenlet.decide.configuration import ShootSettings
 from gardenbus.gardenlet.decide.flows import SAVE_STATE
 from gardenbus.gardenlet.decide.operations import (
@@ -56,6 +57,7 @@ from gardenbus.gardenlet.decide.status import (
     started,
     succeeded,
     waiting,
+    without_times,
 )
 from gardenbus.gardenlet.reconcilers.flow import FlowResult, run_flow
 from gardenbus.gardenlet.reconcilers.reports import Reporter
@@ -78,6 +80,15 @@ class Outcome(NamedTuple):
     name: str
     again_seconds: float | None = None
     reason: str = ""
+
+
+class _Result(NamedTuple):
+    """What was said last of a shoot of which nothing is left here: about which uid, under which fence, and when."""
+
+    uid: str
+    fence: Fence | None
+    patch: Document
+    at: float
 
 
 class ShootReconciler:
@@ -106,6 +117,7 @@ class ShootReconciler:
         self._fitness = fitness
         self._is_active = is_active
         self._states = ShootStates(told, reporter)
+        self._results: dict[ShootName, _Result] = {}
 
     async def look(self, shoot: ShootName) -> float | None:
         """Do what is to be done for a shoot now; answers when to look again (seconds, None: when told)."""
@@ -145,7 +157,10 @@ class ShootReconciler:
             if self._backend.load(shoot) is None and self._is_active():
                 await self._reporter.gone(ObjectKey("shoot", *shoot), tombstone=told.sequence)
                 self._told.forget(shoot, told)
+                self._results.pop(shoot, None)
             return outcome
+        if record is None and self._told.is_hearsay(shoot):
+            return await self._doubt(told)
         if record is not None and record.uid != told.uid:
             outcome = await self._take_down(shoot, record, "Delete", is_wanted=lambda: True)
             return outcome._replace(again_seconds=0.0) if outcome.name == "torn-down" else outcome
@@ -159,6 +174,13 @@ class ShootReconciler:
             has_state=self._states.can_restore(told, record),
         )
         return await self._act(told, record, next_action(told, record, snapshot))
+
+    async def _doubt(self, told: ShootTold) -> Outcome:
+        """Begin nothing on the word of a replay alone: it may tell what was true before the shoot left."""
+        if not self._told.is_complete:
+            return Outcome("waiting")
+        await self._reporter.ask(ObjectKey("shoot", told.namespace, told.name), told.uid)
+        return Outcome("asked", ASK_AGAIN_SECONDS, "told of by a replay, and nothing is kept")
 
     async def _act(self, told: ShootTold, record: ShootRecord | None, action: Action) -> Outcome:
         match action:
@@ -175,12 +197,10 @@ class ShootReconciler:
                 outcome = await self._take_down(shoot, record, "Leave", is_wanted=lambda: True)
                 return outcome._replace(again_seconds=0.0) if outcome.name == "torn-down" else outcome
             case NothingBuilt():
-                self._report(told, succeeded("Delete", now=self._clock.now()))
-                return Outcome("let-go", REPEAT_AFTER.total_seconds())
+                return self._repeat(told, succeeded("Delete", now=self._clock.now()), outcome="let-go")
             case RepeatReport():
                 assert record is not None
-                self._report(told, self._result(told, record))
-                return Outcome("repeated", REPEAT_AFTER.total_seconds())
+                return self._repeat(told, self._result(told, record), outcome="repeated")
             case Later("settled", seconds) if record is not None and await self._states.keep(told, record):
                 return Outcome("saved", min(seconds or KEEP_AGAIN_SECONDS, KEEP_AGAIN_SECONDS))
             case Later(reason, seconds):
@@ -204,6 +224,21 @@ class ShootReconciler:
         if not record.has_left or record.run is None:
             return {"lastOperation": record.last_operation, "lastErrors": None}
         return handed_over(record.last_operation, seed_name=told.spec_seed, generation=record.run.generation)
+
+    def _repeat(self, told: ShootTold, result: Document, *, outcome: str) -> Outcome:
+        """Say a result again that has had no effect yet: when it is another one, or was said a while ago."""
+        said = self._results.get((told.namespace, told.name))
+        if said is not None and said[:3] == (told.uid, self._reporter.fence, without_times(result)):
+            left = said.at + REPEAT_AFTER.total_seconds() - self._clock.monotonic()
+            if left > 0:
+                return Outcome("waiting", left)
+        self._report(told, result)
+        self._note_result(told, result)
+        return Outcome(outcome, REPEAT_AFTER.total_seconds())
+
+    def _note_result(self, told: ShootTold, result: Document) -> None:
+        noted = _Result(told.uid, self._reporter.fence, without_times(result), self._clock.monotonic())
+        self._results[told.namespace, told.name] = noted
 
     async def _run(self, told: ShootTold, record: ShootRecord, run: Run, *, resumed: bool) -> Outcome:
         if run.operation == "Delete":
@@ -247,7 +282,10 @@ class ShootReconciler:
             record = msgspec.structs.replace(record, attempts=0, retry_at=None, failed={})
             record = with_status(record, patch)
             self._backend.save(record)
-            self._report(told, patch | self._result(self._told.shoot((told.namespace, told.name)) or told, record))
+            told = self._told.shoot((told.namespace, told.name)) or told
+            result = self._result(told, record)
+            self._report(told, patch | result)
+            self._note_result(told, result)
             return Outcome("migrated" if record.has_left else "deleted", REPEAT_AFTER.total_seconds())
         problems = await self._backend.problems(told)
         patch |= cared(record.status, problems, has_workers=told.has_workers, now=now)

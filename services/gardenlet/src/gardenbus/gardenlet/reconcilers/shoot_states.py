@@ -78,12 +78,17 @@ class ShootStates:
             await self._say(told, shoot_state(told, state, generation=generation_of(held), is_deletable=True))
 
     async def obey(self, shoot: ShootName) -> None:
-        """Have a ShootState's tombstone taken away: there is nothing here that hangs on it. Raises Unavailable."""
+        """Have a ShootState's tombstone taken away: there is nothing here that hangs on it. Raises Unavailable.
+
+        One that only a replay tells of, and whose shoot is not told of at all, is asked about: it may be over.
+        """
         key = ObjectKey(SHOOT_STATE, *shoot)
         said = self._told.objects.get(key)
         if isinstance(said, Gone):
             await self._reporter.gone(key, tombstone=said.sequence)
             self._told.forget_object(key, said)
+        elif self._told.is_complete and self._told.is_hearsay(key) and self._told.shoot(shoot) is None:
+            await self._reporter.ask(key, "")
 
     def _held(self, told: ShootTold) -> Document | None:
         return self._told.shoot_state(told.namespace, told.name)

@@ -40,7 +40,8 @@ class Told:
     `seed_is_gone`: the Seed was removed while this process lived; one that was removed before may be raised again.
 
     Tombstones are taken off the stream once they have been obeyed. Who was not listening then must not go on with
-    what it was told before: `replay_ended` and `keep_only` forget whatever the stream does not hold any more.
+    what it was told before: `replay_ended` and `keep_only` forget whatever the stream does not hold any more. And a
+    server that was killed may bring back what such a tombstone had replaced: see `is_hearsay`.
     """
 
     def __init__(self, subjects: Subjects, seed_name: str) -> None:
@@ -54,6 +55,7 @@ class Told:
         self.is_complete = False
         self._unheard: set[ShootName] = set()
         self._unheard_objects: set[ObjectKey] = set()
+        self._hearsay: set[ShootName | ObjectKey] = set()
 
     @property
     def seed_uid(self) -> str:
@@ -72,6 +74,7 @@ class Told:
                 self._unheard.discard((namespace, name))
                 has_left = message.headers.get(Header.ROLE) == LEFT
                 self.shoots[namespace, name] = Gone(message.sequence, has_left) if is_gone else _read_shoot(message)
+                self._note_source((namespace, name))
                 return (namespace, name)
             key = ObjectKey.from_tail(message.subject.removeprefix(self._views))
             if key == self._seed:
@@ -80,10 +83,18 @@ class Told:
             elif key.kind in _KEPT_KINDS:
                 self._unheard_objects.discard(key)
                 self.objects[key] = Gone(message.sequence) if is_gone else _decode(message.body)
+                self._note_source(key)
         except (msgspec.DecodeError, msgspec.ValidationError, KeyError, ValueError) as error:
             _log.warning("binding.unreadable", subject=message.subject, reason=str(error))
             return None
         return key
+
+    def is_hearsay(self, subject: ShootName | ObjectKey) -> bool:
+        """Whether the last that was told of it came with a replay: unless something is kept of it, it may be over."""
+        return subject in self._hearsay
+
+    def _note_source(self, subject: ShootName | ObjectKey) -> None:
+        (self._hearsay.discard if self.is_complete else self._hearsay.add)(subject)
 
     def replay_began(self) -> None:
         """The stream is read anew. What was told stays for now."""
@@ -100,6 +111,7 @@ class Told:
         for key in self._unheard_objects:
             self.objects.pop(key, None)
         self._unheard_objects.clear()
+        self._hearsay &= {*self.shoots, *self.objects}
 
     def keep_only(
         self,
