@@ -8,11 +8,11 @@ import msgspec
 
 from gardenbus.cli.bench.bare import SEEDS_VARIABLE
 from gardenbus.cli.bench.checking import check_bound, usage
-from gardenbus.cli.bench.figures import Figures
+from gardenbus.cli.bench.figures import Figures, latencies, middle
 from gardenbus.cli.bench.intake import requests
 from gardenbus.cli.bench.loading import Landscape
 from gardenbus.cli.bench.pipes import Mark, Span, counting
-from gardenbus.cli.bench.results import Target, Task, alternated, compared, parameters
+from gardenbus.cli.bench.results import Pair, Target, Task, alternated, compared, parameters
 from gardenbus.cli.bench.rig import BenchFailed, Rig, a_rig
 from gardenbus.cli.bench.scheduling import BARE, Batch, prepare, start_scheduler
 from gardenbus.common.ports.bus import Delivered, Follower, Message, ReplayDone
@@ -46,13 +46,23 @@ async def measure(task: Task) -> Figures:
         pairs = await alternated(task, product, bare)
     target = Target(f"p50 ≤ {P50_MS:g} ms, p99 ≤ {P99_MS:g} ms at {RATE_PER_S}/s")
     figures = compared(task, pairs, target, latency_of="from the moment a request was due to its binding received")
-    latency, bare_latency = figures.latency_ms, figures.bare_latency_ms
+    latency, runs = figures.latency_ms, [_percentiles(pair) for pair in pairs]
     return msgspec.structs.replace(
         figures,
-        ratio=round(bare_latency["p50"] / latency["p50"], 3),
+        ratio=middle(run["ratio"] for run in runs),
         met=latency["p50"] <= P50_MS and latency["p99"] <= P99_MS,
+        runs=runs,
         parameters=parameters(task, {"rate_per_s": RATE_PER_S}),
     )
+
+
+def _percentiles(pair: Pair) -> dict[str, float]:
+    own, bare = latencies(pair.product.moments), latencies(pair.bare.moments)
+    return {
+        "ratio": round(bare["p50"] / own["p50"], 3),
+        **own,
+        **{f"bare_{name}": milliseconds for name, milliseconds in bare.items()},
+    }
 
 
 async def open_loop(rig: Rig, batch: Batch, progress: Callable[[str, int, int], None]) -> Span:

@@ -12,6 +12,7 @@ from gardenbus.cli.bench.pipes import last_sequence
 from gardenbus.cli.bench.results import Progress
 from gardenbus.cli.bench.rig import BenchFailed, Rig
 from gardenbus.common.adapters.redis_records import PARTS, read_record, restored_fields
+from gardenbus.common.errors import Unavailable
 from gardenbus.common.machinery.announcements import announcements
 from gardenbus.common.ports.bus import Message
 from gardenbus.common.ports.outbox import News, ObjectNews, OutboxPage, Restored, WorkNews
@@ -45,6 +46,7 @@ class Known(NamedTuple):
 
 async def load(rig: Rig, landscape: Landscape, progress: Progress) -> None:
     """Load seeds and placed shoots, and have all of it announced; a relay must be running."""
+    await opened(rig)
     await create(rig, basics(landscape.mix))
     await announced(rig)
     seeds = (seed(number, landscape.mix, capacity=landscape.capacity) for number in range(landscape.seeds))
@@ -86,6 +88,20 @@ async def create_pending(
     stored = await create(rig, documents, lambda done: progress("pending shoots", done, count))
     await announced(rig)
     return stored
+
+
+async def opened(rig: Rig) -> None:
+    """Wait until the relay, which is ready before, has opened the store for writes."""
+    deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+    while True:
+        try:
+            await rig.store.wake("nobody", "nothing", 1)
+        except Unavailable as error:
+            if asyncio.get_running_loop().time() > deadline:
+                raise BenchFailed(error.message) from error
+            await asyncio.sleep(POLL_SECONDS)
+        else:
+            return
 
 
 async def announced(rig: Rig) -> None:
