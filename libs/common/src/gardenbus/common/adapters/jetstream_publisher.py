@@ -1,12 +1,12 @@
 """Publishing: one message, many pipelined, or a batch that is stored whole or not at all (ADR-50)."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import structlog
 
 from gardenbus.common.adapters.jetstream_api import BATCH_INCOMPLETE, Refused, decode_answer
-from gardenbus.common.adapters.jetstream_connection import Connection, RawMessage, encode_headers, publish_command
+from gardenbus.common.adapters.jetstream_connection import Connection, RawMessage, encode_header_lines, publish_command
 from gardenbus.common.errors import BadRequest, Conflict, GardenbusError, Unavailable
 from gardenbus.common.ports.bus import Message
 
@@ -36,9 +36,9 @@ class Publisher:
 
     async def publish(self, message: Message, *, expected_subject_sequence: int | None = None) -> int:
         """Store one message; see the port."""
-        extra: dict[str, str] = {}
+        extra = b""
         if expected_subject_sequence is not None:
-            extra["Nats-Expected-Last-Subject-Sequence"] = str(expected_subject_sequence)
+            extra = b"Nats-Expected-Last-Subject-Sequence: %d\r\n" % expected_subject_sequence
         reply, future = self._connection.awaited_replies()
         answers = await self._connection.exchange(
             (self._command(message, extra, reply),),
@@ -87,7 +87,7 @@ class Publisher:
     async def _store_each(self, messages: Sequence[Message]) -> None:
         reply, future = self._connection.awaited_replies(len(messages))
         answers = await self._connection.exchange(
-            [self._command(message, {}, reply) for message in messages],
+            [self._command(message, b"", reply) for message in messages],
             future,
             about=f"{messages[0].subject} and {len(messages) - 1} more",
             timeout_seconds=BATCH_TIMEOUT_SECONDS,
@@ -96,16 +96,16 @@ class Publisher:
             _stored(answer)
 
     async def _store_batch(self, messages: Sequence[Message], expected_last_sequence: int | None) -> int:
-        batch = secrets.token_hex(11)
+        opening = f"Nats-Batch-Id: {secrets.token_hex(11)}\r\nNats-Batch-Sequence: ".encode()
         reply, future = self._connection.awaited_replies()
         last = len(messages)
         commands: list[bytes] = []
         for number, message in enumerate(messages, start=1):
-            extra = {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(number)}
+            extra = b"%b%d\r\n" % (opening, number)
             if number == 1 and expected_last_sequence is not None:
-                extra["Nats-Expected-Last-Sequence"] = str(expected_last_sequence)
+                extra += b"Nats-Expected-Last-Sequence: %d\r\n" % expected_last_sequence
             if number == last:
-                extra["Nats-Batch-Commit"] = "1"
+                extra += b"Nats-Batch-Commit: 1\r\n"
             commands.append(self._command(message, extra, reply if number == last else ""))
         answers = await self._connection.exchange(
             commands,
@@ -115,19 +115,20 @@ class Publisher:
         )
         return _stored(answers[0])
 
-    def _command(self, message: Message, extra: Mapping[str, str], reply: str) -> bytes:
-        headers = {**message.headers, **extra}
+    def _command(self, message: Message, extra: bytes, reply: str) -> bytes:
+        """One message's command; `extra` are header lines of the publisher's own."""
+        subject, body = message.subject, message.body
         if message.ttl is not None:
-            headers["Nats-TTL"] = f"{max(1, round(message.ttl.total_seconds()))}s"
-        if "*" in message.subject or ">" in message.subject:
-            raise BadRequest(f"{message.subject[:200]!r} is a filter, not a subject to publish on")
-        block = encode_headers(headers)
-        if len(block) + len(message.body) > self._connection.max_payload:
+            extra += b"Nats-TTL: %ds\r\n" % max(1, round(message.ttl.total_seconds()))
+        if "*" in subject or ">" in subject:
+            raise BadRequest(f"{subject[:200]!r} is a filter, not a subject to publish on")
+        lines = encode_header_lines(message.headers) + extra
+        block = b"NATS/1.0\r\n%b\r\n" % lines if lines else b""
+        if len(block) + len(body) > self._connection.max_payload:
             raise BadRequest(
-                f"{len(message.body)} bytes on {message.subject[:200]!r} are more than the bus takes "
-                f"({self._connection.max_payload})"
+                f"{len(body)} bytes on {subject[:200]!r} are more than the bus takes ({self._connection.max_payload})"
             )
-        return publish_command(message.subject, message.body, block, reply)
+        return publish_command(subject, body, block, reply)
 
 
 def _stored(answer: RawMessage) -> int:

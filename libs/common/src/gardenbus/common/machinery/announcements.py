@@ -21,6 +21,9 @@ TOMBSTONE_TTL = timedelta(hours=1)
 
 Role = Literal["run", "migrate-away", "wait"]
 
+_CONCERNING = ("seed", "shoot")
+"""Kinds that gardenlets are told of by themselves."""
+
 
 class Announcements(NamedTuple):
     """What to publish, and the gain counter that stands announced afterwards."""
@@ -53,15 +56,18 @@ def announcements(page: OutboxPage, subjects: Subjects, *, announced_gain: int) 
     gain = max([announced_gain, *(entry.newest.gain for entry in merged.values())])
     changed: list[Message] = []
     concerning: list[Message] = []
+    bodies: dict[ObjectKey, bytes] = {}
     for key in order:
         entry, stored = merged[key], page.objects.get(key)
+        bodies[key] = stored.encoded() if stored is not None else b""
         last = key == order[-1] and key.kind in GAIN_KINDS
-        changed.append(_change(entry, stored, subjects, gain=gain if last else announced_gain))
+        changed.append(_change(entry, stored, subjects, body=bodies[key], gain=gain if last else announced_gain))
     for key, entry in merged.items():
+        stored, body = page.objects.get(key), bodies.get(key, b"")
         if key.kind in FOLLOWING_KINDS:
-            concerning += _views(entry, page.objects.get(key), page.audiences.get(key, ()), subjects)
-        else:
-            concerning += _concerning(entry, page.objects.get(key), subjects)
+            concerning += _views(entry, stored, page.audiences.get(key, ()), subjects, body=body)
+        elif key.kind in _CONCERNING:
+            concerning += _concerning(entry, stored, subjects, body=body)
     carried = bool(order) and order[-1].kind in GAIN_KINDS
     loose = [_work(news.tail, subjects) for news in _distinct_work(page.news)]
     loose += [_event(news, subjects) for news in page.news if isinstance(news, EventNews)]
@@ -88,19 +94,21 @@ def _distinct_work(news: Sequence[object]) -> list[WorkNews]:
 
 
 def _headers(entry: ObjectNews, stored: StoredObject | None) -> dict[str, str]:
-    version, uid = (stored.version, stored.uid) if stored else (entry.version, entry.uid)
+    version, uid = (stored.version, stored.uid) if stored is not None else (entry.version, entry.uid)
     return {Header.VERSION: str(version), Header.UID: uid}
 
 
-def _change(entry: _Merged, stored: StoredObject | None, subjects: Subjects, *, gain: int) -> Message:
-    headers = _headers(entry.newest, stored) | {Header.GAIN: str(gain)}
+def _change(entry: _Merged, stored: StoredObject | None, subjects: Subjects, *, body: bytes, gain: int) -> Message:
+    headers = _headers(entry.newest, stored)
+    headers[Header.GAIN] = str(gain)
     if stored is not None and stored.gate:
         headers[Header.GATE] = str(stored.gate)
     subject = subjects.changed(entry.newest.key)
     if stored is None:
-        return Message(subject, b"", headers | {Header.VERB: "deleted"}, ttl=TOMBSTONE_TTL)
-    verb = "added" if entry.created else "modified"
-    return Message(subject, stored.encoded(), headers | {Header.VERB: verb})
+        headers[Header.VERB] = "deleted"
+        return Message(subject, b"", headers, ttl=TOMBSTONE_TTL)
+    headers[Header.VERB] = "added" if entry.created else "modified"
+    return Message(subject, body, headers)
 
 
 def roles(stored: StoredObject) -> Mapping[str, Role]:
@@ -113,25 +121,29 @@ def roles(stored: StoredObject) -> Mapping[str, Role]:
     return {actual: "migrate-away", wanted: "wait"}
 
 
-def _concerning(entry: _Merged, stored: StoredObject | None, subjects: Subjects) -> list[Message]:
+def _concerning(entry: _Merged, stored: StoredObject | None, subjects: Subjects, *, body: bytes) -> list[Message]:
     key = entry.newest.key
     headers = _headers(entry.newest, stored)
     if key.kind == "seed":
         if stored is None and entry.newest.verb != "deleted":
             return []
         subject = subjects.view(key.name, key)
-        verb, body = ("modified", stored.encoded()) if stored else ("deleted", b"")
+        verb = "modified" if stored is not None else "deleted"
         return [Message(subject, body, headers | {Header.VERB: verb})]
-    if key.kind != "shoot" or not entry.with_binding:
+    if not entry.with_binding:
         return []
-    current: Mapping[str, Role] = roles(stored) if stored else {}
+    current: Mapping[str, Role] = roles(stored) if stored is not None else {}
+    if not entry.left:
+        return [
+            Message(subjects.binding(seed, key.namespace, key.name), body, headers | {Header.ROLE: role})
+            for seed, role in current.items()
+        ]
     gone = headers | {Header.VERB: "deleted"} | ({Header.ROLE: LEFT} if stored is not None else {})
     messages = [
         Message(subjects.binding(seed, key.namespace, key.name), b"", gone)
         for seed in sorted(entry.left - current.keys())
     ]
-    if stored is not None and current:
-        body = stored.encoded()
+    if current:
         messages += [
             Message(subjects.binding(seed, key.namespace, key.name), body, headers | {Header.ROLE: role})
             for seed, role in current.items()
@@ -139,7 +151,9 @@ def _concerning(entry: _Merged, stored: StoredObject | None, subjects: Subjects)
     return messages
 
 
-def _views(entry: _Merged, stored: StoredObject | None, audience: Sequence[str], subjects: Subjects) -> list[Message]:
+def _views(
+    entry: _Merged, stored: StoredObject | None, audience: Sequence[str], subjects: Subjects, *, body: bytes
+) -> list[Message]:
     """Show an object that follows a shoot where the shoot is now, and withdraw it where it no longer is."""
     key, headers = entry.newest.key, _headers(entry.newest, stored)
     shown = audience if stored is not None else ()
@@ -147,8 +161,7 @@ def _views(entry: _Merged, stored: StoredObject | None, audience: Sequence[str],
         Message(subjects.view(seed, key), b"", headers | {Header.VERB: "deleted"})
         for seed in sorted(entry.left.difference(shown))
     ]
-    if stored is not None and shown:
-        body = stored.encoded()
+    if stored is not None:
         messages += [Message(subjects.view(seed, key), body, headers | {Header.VERB: "modified"}) for seed in shown]
     return messages
 

@@ -5,7 +5,8 @@ the store can change what it owns (uid, versions, the binding, the scheduler's r
 What the parts are is a contract with the Redis functions in `adapters/functions.lua`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -122,58 +123,66 @@ class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
 
     def encoded(self) -> bytes:
         """The whole manifest as JSON, put together without parsing."""
-        return b"{" + b",".join(self._members()) + b"}"
+        parts = self.parts
+        members = [_opening(parts.api_version, parts.kind) + self._metadata() + b"}"]
+        if parts.spec != NO_SPEC:
+            members.append(b'"spec":{%b}' % _with_seed(parts.spec, parts.seed_name))
+        if parts.rest:
+            members.append(parts.rest)
+        if status := self._status():
+            members.append(b'"status":{%b}' % status)
+        return b",".join(members) + b"}"
 
     def document(self) -> Document:
         """The whole manifest, decoded anew (the caller may change it)."""
         document: Document = _decode(self.encoded())
         return document
 
-    def _members(self) -> Sequence[bytes]:
+    def _metadata(self) -> bytes:
         parts = self.parts
-        members = [
-            b'"apiVersion":' + encode(parts.api_version),
-            b'"kind":' + encode(parts.kind),
-            b'"metadata":{' + b",".join(self._metadata()) + b"}",
-        ]
+        members = [parts.meta] if parts.meta else []
+        if labels := self._labels():
+            members.append(b'"labels":{%b}' % labels)
+        if self.uid:
+            members.append(b'"uid":' + encode(self.uid))
+        members.append(b'"resourceVersion":"%d"' % self.version)
         if parts.spec != NO_SPEC:
-            spec = [part for part in (parts.spec, _member("seedName", parts.seed_name)) if part]
-            members.append(b'"spec":{' + b",".join(spec) + b"}")
-        if parts.rest:
-            members.append(parts.rest)
-        own_status = _without_operation(parts.status) if self.pending else parts.status
-        status = [part for part in (own_status, _member("seedName", parts.status_seed_name)) if part]
-        if self.pending:
-            status.append(b'"lastOperation":{' + self.pending + b"}")
-        if status:
-            members.append(b'"status":{' + b",".join(status) + b"}")
-        return members
+            members.append(b'"generation":%d' % self.generation)
+        if self.created_at:
+            members.append(b'"creationTimestamp":' + encode(self.created_at))
+        if self.deleting_at:
+            members.append(b'"deletionTimestamp":' + encode(self.deleting_at))
+        if parts.finalizers:
+            members.append(b'"finalizers":' + encode(parts.finalizers))
+        return b",".join(members)
 
-    def _metadata(self) -> Sequence[bytes]:
+    def _labels(self) -> bytes:
         parts = self.parts
-        labels = [parts.labels] if parts.labels else []
-        labels += [
-            _member(SEED_LABEL_PREFIX + seed, "true")
-            for seed in sorted({parts.seed_name, parts.status_seed_name} - {""})
-        ]
-        return [
-            part
-            for part in (
-                parts.meta,
-                b'"labels":{' + b",".join(labels) + b"}" if labels else b"",
-                _member("uid", self.uid),
-                _member("resourceVersion", str(self.version)),
-                b'"generation":%d' % self.generation if parts.spec != NO_SPEC else b"",
-                _member("creationTimestamp", self.created_at),
-                _member("deletionTimestamp", self.deleting_at),
-                b'"finalizers":' + encode(parts.finalizers) if parts.finalizers else b"",
-            )
-            if part
-        ]
+        if not parts.seed_name and not parts.status_seed_name:
+            return parts.labels
+        seeds = sorted({parts.seed_name, parts.status_seed_name} - {""})
+        members = [encode(SEED_LABEL_PREFIX + seed) + b':"true"' for seed in seeds]
+        return b",".join([parts.labels, *members] if parts.labels else members)
+
+    def _status(self) -> bytes:
+        parts = self.parts
+        if not self.pending:
+            return _with_seed(parts.status, parts.status_seed_name)
+        own = _with_seed(_without_operation(parts.status), parts.status_seed_name)
+        return b'%b"lastOperation":{%b}' % (own + b"," if own else b"", self.pending)
 
 
-def _member(name: str, value: str) -> bytes:
-    return encode(name) + b":" + encode(value) if value else b""
+@lru_cache(maxsize=256)
+def _opening(api_version: str, kind: str) -> bytes:
+    return b'{"apiVersion":%b,"kind":%b,"metadata":{' % (encode(api_version), encode(kind))
+
+
+def _with_seed(inside: bytes, seed: str) -> bytes:
+    """The inside of a spec or status with its seedName."""
+    if not seed:
+        return inside
+    member = b'"seedName":' + encode(seed)
+    return inside + b"," + member if inside else member
 
 
 def _without_operation(status: bytes) -> bytes:
