@@ -172,6 +172,22 @@ async def test_a_deleted_shoot_is_taken_down_and_leaves_nothing(garden: Garden) 
     await eventually(nothing_left, within=5)
 
 
+async def test_the_end_of_a_deletion_is_said_once_whatever_is_told_meanwhile(garden: Garden) -> None:
+    await garden.start(a_configuration())
+    await garden.place()
+    await garden.until_state("Succeeded")
+    await garden.delete(APOLLO)
+    await garden.until_state("Processing", operation="Delete")
+    await garden.change(APOLLO, metadata={"annotations": {"somebody": "hurries"}})
+    await garden.until_gone(APOLLO)
+
+    async def nothing_left() -> None:
+        assert list((garden.directory / "aws-eu1" / "shoots").iterdir()) == []
+
+    await eventually(nothing_left, within=5)
+    assert await garden.rejected() is None
+
+
 async def test_a_shoot_deleted_while_it_fails_is_taken_down(garden: Garden) -> None:
     await garden.start(a_configuration())
     await garden.place(shoot=failing("etcd=ERR_INFRA_QUOTA_EXCEEDED"))
