@@ -34,6 +34,18 @@ def test_within_a_tenth_of_the_target_nothing_changes_and_at_its_edge_neither() 
     assert [desired(a_set(10, shoots=shoots), half) for shoots in (45, 55, 56, 44)] == [10, 10, 12, 9]
 
 
+def test_each_direction_may_have_a_tolerance_of_its_own() -> None:
+    spec = a_spec(
+        metrics=[a_metric(utilization=50)],
+        maxReplicas=50,
+        behavior={"scaleUp": {"tolerance": "300m"}, "scaleDown": {"tolerance": 0, "stabilizationWindowSeconds": 0}},
+    )
+    assert [desired(a_set(10, shoots=shoots), spec) for shoots in (65, 66, 50)] == [10, 14, 10]
+    assert desired(a_set(10, shoots=44), spec) == 9
+    assert desired(a_set(10, shoots=45), a_spec(metrics=[a_metric(utilization=50)], maxReplicas=50)) == 10
+    assert desired(a_set(10, shoots=45), spec) == 9
+
+
 def test_arithmetic_is_exact_where_floats_are_not() -> None:
     spec = a_spec(metrics=[a_metric(utilization=70)], maxReplicas=100)
     assert desired(a_set(7, places=10, shoots=98), spec) == 14

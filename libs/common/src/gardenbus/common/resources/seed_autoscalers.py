@@ -85,6 +85,11 @@ class ScalingRules(View, frozen=True):
     stabilization_window_seconds: int | None = None
     select_policy: str | None = None
     policies: tuple[ScalingPolicy, ...] = ()
+    tolerance: str | int | float | None = None
+
+    def tolerance_or(self, default: Fraction) -> Fraction:
+        """Which part of the target may be missed in this direction. Raises ValueError when it is no quantity."""
+        return default if self.tolerance is None else parse_quantity(self.tolerance)
 
 
 class Behavior(View, frozen=True):

@@ -21,6 +21,7 @@ from gardenbus.autoscaler.decide.behavior import (
     stabilized,
 )
 from gardenbus.autoscaler.decide.landscape import SetOfSeeds
+from gardenbus.autoscaler.decide.metrics import Tolerance
 from gardenbus.autoscaler.decide.need import Need, need_of
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.common.resources.conditions import FALSE, TRUE
@@ -86,7 +87,7 @@ def decide(
     pace: Pace = Pace(),  # noqa: B008  (frozen)
 ) -> Decision:
     """How many replicas the set shall have; see the module. Pure: the same arguments give the same decision."""
-    need = need_of(spec, seeds, pace.tolerance)
+    need = need_of(spec, seeds, _tolerance(spec, pace))
     memory, carried_out = _seen(spec, memory, seeds, now)
     recommended = min(max(need.replicas, spec.min_replicas), spec.max_replicas)
     windows = Windows.of(spec.behavior, pace.downscale_stabilization)
@@ -135,6 +136,11 @@ def _seen(
         last_scale_time=timestamp(now) if carried_out else memory.last_scale_time,
     )
     return memory, carried_out
+
+
+def _tolerance(spec: SeedAutoscalerSpec, pace: Pace) -> Tolerance:
+    up, down = spec.behavior.scale_up, spec.behavior.scale_down
+    return Tolerance(up.tolerance_or(pace.tolerance), down.tolerance_or(pace.tolerance))
 
 
 def _outside_of_bounds(spec: SeedAutoscalerSpec, need: Need, seeds: SetOfSeeds) -> _Step | None:

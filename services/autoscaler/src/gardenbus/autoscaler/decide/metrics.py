@@ -17,6 +17,7 @@ shrinking to where it would have to grow again.
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import ceil, floor
+from typing import NamedTuple
 
 import msgspec
 
@@ -42,8 +43,15 @@ class Unmeasured(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-def measure(metric: ResourceMetric, seeds: SetOfSeeds, tolerance: Fraction) -> Measured | Unmeasured:
-    """Measure one resource of a set; within `tolerance` (a part of the target) nothing is asked for."""
+class Tolerance(NamedTuple):
+    """Which part of a target may be exceeded (`up`) or left unused (`down`) before anything is asked for."""
+
+    up: Fraction
+    down: Fraction
+
+
+def measure(metric: ResourceMetric, seeds: SetOfSeeds, tolerance: Tolerance) -> Measured | Unmeasured:
+    """Measure one resource of a set; within `tolerance` nothing is asked for."""
     used = _used(metric.name, seeds)
     if isinstance(used, Unmeasured):
         return used
@@ -83,7 +91,7 @@ def _used(resource: str, seeds: SetOfSeeds) -> Fraction | Unmeasured:
 
 
 def _by_share(
-    resource: str, target: MetricTarget, seeds: SetOfSeeds, used: Fraction, tolerance: Fraction
+    resource: str, target: MetricTarget, seeds: SetOfSeeds, used: Fraction, tolerance: Tolerance
 ) -> Measured | Unmeasured:
     rooms = [room for room in seeds.rooms(resource) if room is not None]
     if len(rooms) < seeds.count:
@@ -112,14 +120,14 @@ def _by_share(
     )
 
 
-def _settled(used: Fraction, aims: Mapping[int, Fraction], tolerance: Fraction) -> int | None:
+def _settled(used: Fraction, aims: Mapping[int, Fraction], tolerance: Tolerance) -> int | None:
     """The first number of replicas for which what is used is near enough to what they aim at."""
-    near = (replicas for replicas, aim in aims.items() if aim and abs(used / aim - 1) <= tolerance)
+    near = (replicas for replicas, aim in aims.items() if aim and -tolerance.down <= used / aim - 1 <= tolerance.up)
     return next(near, None)
 
 
 def _by_amount(
-    resource: str, target: MetricTarget, seeds: SetOfSeeds, used: Fraction, tolerance: Fraction
+    resource: str, target: MetricTarget, seeds: SetOfSeeds, used: Fraction, tolerance: Tolerance
 ) -> Measured | Unmeasured:
     count = seeds.count
     try:

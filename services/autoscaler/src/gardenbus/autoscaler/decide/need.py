@@ -7,7 +7,7 @@ from math import ceil
 import msgspec
 
 from gardenbus.autoscaler.decide.landscape import SetOfSeeds
-from gardenbus.autoscaler.decide.metrics import Measured, Unmeasured, fewest_that_hold, measure
+from gardenbus.autoscaler.decide.metrics import Measured, Tolerance, Unmeasured, fewest_that_hold, measure
 from gardenbus.common.resources.seed_autoscalers import SeedAutoscalerSpec
 from gardenbus.common.resources.seeds import SHOOTS
 
@@ -30,7 +30,7 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
         return [each for each in self.measurements if isinstance(each, Unmeasured)]
 
 
-def need_of(spec: SeedAutoscalerSpec, seeds: SetOfSeeds, tolerance: Fraction) -> Need:
+def need_of(spec: SeedAutoscalerSpec, seeds: SetOfSeeds, tolerance: Tolerance) -> Need:
     """The highest of what the metrics, the waiting shoots and the placed ones ask for.
 
     While a metric cannot be told, it asks for what is ordered: others may raise that, and nothing lowers it. Shoots
