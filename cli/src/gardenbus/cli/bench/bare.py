@@ -4,17 +4,20 @@
 
 | role     | in the place of | does                                                                               |
 |----------|-----------------|------------------------------------------------------------------------------------|
-| schedule | scheduler       | fetch → bind to the next seed in turn → acknowledge; the next batch is fetched      |
-|          |                 | meanwhile. Without the file of uids it reads the shoots first, as the scheduler does |
+| schedule | scheduler       | fetch → bind to the next seed in turn → acknowledge. Without the file of uids it    |
+|          |                 | reads the shoots first, as the scheduler does                                       |
 | intake   | apiserver       | fetch → put as it is → acknowledge                                                  |
 | listen   | lifecycle       | follow the Leases, count them                                                       |
+
+The next batch is fetched while one is carried out.
 """
 
 import asyncio
 import itertools
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -54,8 +57,20 @@ async def build_schedule(context: ServiceContext[CommonSettings]) -> None:
     context.spawn("schedule", _Schedule(connections.store, queue, seeds, uids).run())
 
 
+async def _pipelined(
+    queue: WorkQueue, batch: int, carry_out: Callable[[Sequence[Work]], Coroutine[Any, Any, None]]
+) -> None:
+    """Carry out batch after batch; the next one is fetched meanwhile, so that servers need not wait."""
+    before: asyncio.Task[None] | None = None
+    while True:
+        works = await queue.fetch(batch, WAIT_SECONDS)
+        if before is not None:
+            await before
+        before = asyncio.create_task(carry_out(works)) if works else None
+
+
 class _Schedule:
-    """Binds what comes; two batches are under way at a time, so that servers need not wait for it."""
+    """Binds what comes."""
 
     def __init__(self, store: Store, queue: WorkQueue, seeds: Iterator[str], uids: dict[str, str]) -> None:
         self._store = store
@@ -65,13 +80,7 @@ class _Schedule:
         self._since = 0
 
     async def run(self) -> None:
-        batch = SchedulerSettings().batch_size
-        before: asyncio.Task[None] | None = None
-        while True:
-            works = await self._queue.fetch(batch, WAIT_SECONDS)
-            if before is not None:
-                await before
-            before = asyncio.create_task(self._bind(works)) if works else None
+        await _pipelined(self._queue, SchedulerSettings().batch_size, self._bind)
 
     async def _bind(self, works: Sequence[Work]) -> None:
         if self._uids:  # what else is queued is not its business, and comes again
@@ -115,10 +124,11 @@ async def _intake(store: Store, queue: WorkQueue, created: int) -> None:
         async with slots:
             await store.create(_decode(body), origin=origin, last_applied=body)
 
-    while True:
-        works = await queue.fetch(settings.request_batch, WAIT_SECONDS)
+    async def put_all(works: Sequence[Work]) -> None:
         await asyncio.gather(*(put(work) for work in works))
         await queue.ack_many(works)
+
+    await _pipelined(queue, settings.request_batch, put_all)
 
 
 async def build_listen(context: ServiceContext[CommonSettings]) -> None:
