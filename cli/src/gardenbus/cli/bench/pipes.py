@@ -88,6 +88,7 @@ class Mark:
                 self.moments += [at] * (min(come, self._count) - len(self.moments))
             if come >= self._count:
                 return at
+            self._rig.check_running()
             if at - moved_at > STALL_SECONDS:
                 raise BenchFailed(f"{self._stream} stands still, {self._count - come} of {self._count} short")
             await asyncio.sleep(LOOK_SECONDS)
@@ -120,6 +121,7 @@ async def released(rig: Rig, stream: str, consumer: str, mark: Mark, count: int)
     began = time.monotonic()
     async with counting(rig, count) as span:
         while await _served(rig, stream, consumer) == before:
+            rig.check_running()
             looked_at = time.monotonic()
             if looked_at - began > STALL_SECONDS:
                 raise BenchFailed(f"nobody fetches from {stream} {consumer}")

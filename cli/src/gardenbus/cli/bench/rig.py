@@ -113,6 +113,12 @@ class Rig:
         pids = {name: process.pid for name, process in self.processes.items()} | {"bench": os.getpid()}
         return {name: cost_of(pid) for name, pid in pids.items() if pid is not None}
 
+    def check_running(self) -> None:
+        """Raise BenchFailed when a process has ended by itself: a figure in which one did is none."""
+        for process in self.processes.values():
+            if process.restarts:
+                raise BenchFailed(f"{process.spec.name} {process.trouble} (log: {process.log_file})")
+
     def health_url(self, name: str) -> str:
         """Where a service tells its health and metrics."""
         return str(self.processes[name].entry().health_url)
