@@ -5,6 +5,7 @@ what was reported waits for the apiserver. Gardenlets die at any write, come bac
 the one that replaced them.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,9 @@ from gardenbus.common.adapters.memory_store import MemoryStore
 from gardenbus.common.errors import Conflict, Forbidden, GardenbusError
 from gardenbus.common.machinery.announcements import announcements
 from gardenbus.common.machinery.controller import WorkRequest
-from gardenbus.common.ports.bus import Work, WorkQueue
+from gardenbus.common.ports.bus import Delivered, Work, WorkQueue
 from gardenbus.common.resources.document import Document, StoredObject, section
-from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
 from gardenbus.gardenlet.backend.local import LocalBackend
 from gardenbus.gardenlet.backend.port import Fence
 from gardenbus.gardenlet.decide.configuration import BackendSettings, ShootSettings
@@ -68,10 +69,17 @@ class Life:
         )
 
     async def begin(self) -> None:
-        """Take the directory over, and hear all that the stream holds."""
+        """Take the directory over, hear all that the stream holds, and say what its predecessor may not have said."""
         self.files.open()
         await self.backend.take_over(self.fence)
         self.reporter.fence = self.fence
+        await self.hear_anew()
+        for told in self.told.present():
+            await self.shoots.care(told, everything=True)
+
+    async def hear_anew(self) -> None:
+        """Hear all that the stream holds from its start."""
+        self.heard = 0
         self.told.replay_began()
         await self.hear()
         self.told.replay_ended()
@@ -80,14 +88,22 @@ class Life:
         """Take in what was announced since; no more than `limit` messages."""
         stream = self._world.bus.server.stream("BINDINGS")
         taken = 0
-        for sequence, message in list(stream.messages.items()):
+        for sequence, message in sorted(stream.messages.items()):
             mine = message.subject.split(".")[2] == self.seed
-            if sequence <= self.heard or (mine and limit is not None and taken >= limit):
-                continue
-            if mine:
+            if mine and limit is not None and taken >= limit:
+                return  # nothing that follows may be passed over
+            if mine and sequence > self.heard:
                 self.told.take(message)
                 taken += 1
-            self.heard = sequence
+            self.heard = max(self.heard, sequence)
+
+    def unheard_version(self) -> float:
+        """The version of the shoot that waits to be heard; above all others when that is none."""
+        subject = self._world.subjects.binding(self.seed, *NAME)
+        for sequence, message in self._world.bus.server.stream("BINDINGS").messages.items():
+            if sequence > self.heard and message.subject == subject:
+                return int(message.headers[Header.VERSION])
+        return float("inf")
 
     async def look(self, *, dies_at: int | None = None, after_the_write: bool = False) -> float | None:
         """Look at the shoot; perhaps die over it."""
@@ -128,6 +144,7 @@ class World:
         self.queue: _MortalQueue
         self._gain = 0
         self._number = 0
+        self._replaced: dict[str, Delivered] = {}
 
     async def begin(self) -> None:
         """Build the shoot on the first seed, and have its state saved."""
@@ -169,8 +186,22 @@ class World:
         said = announcements(page, self.subjects, announced_gain=self._gain)
         self._gain = said.gain
         for message in said.concerning:
+            last = self.bus.server.stream("BINDINGS").last_on(message.subject)
+            if last is not None:
+                self._replaced[message.subject] = last
             await self.bus.publish(message)
         await self.outbox.trim(page.news[-1].entry if page.news else None, {})
+
+    async def kill_bus(self, *, replays: bool) -> None:
+        """Be a nats-server that is killed: what a purged message had replaced is the last of its subject again."""
+        stream = self.bus.server.stream("BINDINGS")
+        for subject, message in self._replaced.items():
+            if stream.last_on(subject) is None:
+                stream.messages[message.sequence] = message
+                stream._by_subject[subject] = deque([message.sequence])  # pyright: ignore[reportPrivateUsage]
+        for life in self.lives.values():
+            if replays and life.is_alive:
+                await life.hear_anew()
 
     async def take_reports(self, limit: int = 100, *, dies: bool = False) -> int:
         """Be the apiserver for some reports; one that dies has taken them, and they are delivered again."""

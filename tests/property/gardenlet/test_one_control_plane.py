@@ -81,6 +81,10 @@ class Moving(RuleBasedStateMachine):
     def take_reports(self, limit: int, dies: bool) -> None:
         self.do(self.world.take_reports(limit, dies=dies))
 
+    @rule(replays=st.booleans())
+    def kill_bus(self, replays: bool) -> None:
+        self.do(self.world.kill_bus(replays=replays))
+
     # ------------------------------------------------------------------------------------------ the gardenlets
 
     @rule(seed=seeds, limit=st.integers(1, 3))
@@ -132,7 +136,7 @@ class Moving(RuleBasedStateMachine):
     @invariant()
     def one_runs_it(self) -> None:
         for seed, version in tuple(self.forced.items()):
-            if self.world.kept(seed) is None and _knows(self.world.lives[seed].told.shoots.get(NAME), version):
+            if self.world.kept(seed) is None and self.knows(seed, version):
                 del self.forced[seed]
         running = self.world.running() - self.forced.keys()
         assert len(running) < 2, running
@@ -144,6 +148,12 @@ class Moving(RuleBasedStateMachine):
             responsible = section(shoot, "status").get("seedName")
             others = self.world.running() - self.forced.keys() - {responsible}
             assert not others, f"{others} run what {responsible} has"
+
+    def knows(self, seed: str, version: int) -> bool:
+        """Whether a seed was told of a version of the shoot, and nothing older of it can reach it any more."""
+        life = self.world.lives[seed]
+        told = life.told.shoots.get(NAME)
+        return told.version >= version if isinstance(told, ShootTold) else life.unheard_version() >= version
 
     def teardown(self) -> None:
         try:
@@ -176,10 +186,6 @@ class Moving(RuleBasedStateMachine):
         assert shoot["status"]["observedGeneration"] == shoot["metadata"]["generation"], description
         assert self.world.running() == kept == {seed}, description
         assert self.world.identities(seed) == self.before, description
-
-
-def _knows(told: object, version: int) -> bool:
-    return not isinstance(told, ShootTold) or told.version >= version
 
 
 def test_one_control_plane_and_always_the_same() -> None:
