@@ -8,6 +8,7 @@ from typer.testing import CliRunner, Result
 
 from gardenbus.cli.commands import options
 from gardenbus.cli.main import app
+from gardenbus.cli.output import say_refusal
 from gardenbus.common.resources.document import Document
 from tests.support.answering import AnsweringBus
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged
@@ -176,7 +177,7 @@ def test_a_drain_tells_each_migration_and_its_end(run: Any):
     assert result.exit_code == 0
     assert "garden-dev/apollo moves a → b" in result.stdout
     assert "garden-dev/apollo has moved a → b" in result.stdout
-    assert "seed a is empty: 1 shoots have moved" in result.stdout
+    assert "seed a is empty; moved: 1 shoot; it stays cordoned" in result.stdout
 
 
 def test_a_drain_for_programs_prints_nothing_else_on_stdout(run: Any):
@@ -251,7 +252,38 @@ def test_rebalance_carries_out_at_a_bounded_rate(run: Any):
 
     assert len(json.loads(result.stdout)["moved"]) == 3
     assert bus.most_moving == 1
-    assert "1 moves planned" in run(bus, "rebalance").stdout
+    assert "1 move planned" in run(bus, "rebalance").stdout
+
+
+def test_get_shows_what_a_set_waits_for_and_what_its_autoscaler_wants(run: Any):
+    autoscaler = {
+        "apiVersion": "seedmanagement.gardener.cloud/v1alpha1",
+        "kind": "SeedAutoscaler",
+        "metadata": {"name": "grove", "namespace": "garden"},
+        "spec": {"scaleTargetRef": {"name": "grove"}, "minReplicas": 1, "maxReplicas": 3},
+        "status": {"currentReplicas": 2, "desiredReplicas": 4, "pendingShoots": 5},
+    }
+    pending = {"status": {"pendingReplica": {"name": "grove-1", "reason": "SeedNotReady"}}}
+    bus = a_landscape(a_set(**pending), autoscaler)
+
+    assert "grove-1: SeedNotReady" in run(bus, "get", "mss", "-A").stdout
+    row = run(bus, "get", "seedautoscalers").stdout.splitlines()[1]
+    assert " ".join(row.split()).startswith("garden grove grove 1 3 2 4 5")
+    assert run(bus, "get", "mss", "-A", "-n", "garden").exit_code == 2
+
+
+def test_what_is_in_no_namespace_is_said_so(run: Any):
+    result = run(a_landscape(), "get", "mss", "nobody")
+
+    assert (result.exit_code, result.stderr) == (1, "gardenbus: managedseedset nobody is not there, in no namespace\n")
+
+
+def test_a_refusal_tells_each_field_once(capsys: pytest.CaptureFixture[str]):
+    told, more = {"field": "spec.a", "message": "no"}, {"field": "spec.b", "message": "neither"}
+
+    say_refusal({"reason": "Invalid", "message": "it is invalid: spec.a: no", "details": [told, more]})
+
+    assert capsys.readouterr().err == "gardenbus: Invalid: it is invalid: spec.a: no\n  spec.b: neither\n"
 
 
 def test_scale_sets_replicas(run: Any):

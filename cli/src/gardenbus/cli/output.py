@@ -125,11 +125,19 @@ def say_error(message: str) -> None:
 
 
 def say_refusal(error: dict[str, Any], about: str = "") -> None:
-    """Print a refusal with the fields at fault."""
+    """Print a refusal, and the fields at fault that its message does not name."""
     prefix = f"{about}: " if about else ""
-    say_error(f"{prefix}{error.get('reason')}: {error.get('message')}")
+    message = str(error.get("message"))
+    say_error(f"{prefix}{error.get('reason')}: {message}")
     for detail in error.get("details") or ():
-        errors.print(f"  {detail.get('field')}: {detail.get('message')}", markup=False)
+        told = f"{detail.get('field')}: {detail.get('message')}"
+        if told not in message:
+            errors.print(f"  {told}", markup=False)
+
+
+def counted(number: int, what: str) -> str:
+    """`1 move`, `2 moves`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gardenbus.cli.documents import as_mapping
-from gardenbus.cli.rows import condition, seed_row, shoot_row
+from gardenbus.cli.rows import condition, seed_row, set_row, shoot_row
 from gardenbus.cli.supervisor.picture import readiness, used_of
 from gardenbus.common.resources.document import Document
 
@@ -146,6 +146,17 @@ def _condition_status(name: str) -> Callable[[Document, Context], str]:
     return cell
 
 
+def _condition_reason(name: str) -> Callable[[Document, Context], str]:
+    def cell(document: Document, _context: Context) -> str:
+        return str(condition(document, name).get("reason") or "")
+
+    return cell
+
+
+def _pending_replica(document: Document, _context: Context) -> str:
+    return set_row(document).pending
+
+
 def _about(document: Document, _context: Context) -> str:
     about = as_mapping(document.get("involvedObject"))
     namespace = about.get("namespace")
@@ -218,10 +229,24 @@ _COLUMNS: Mapping[str, Sequence[Column]] = {
     "exposureclass": (Column("HANDLER", field("handler")),),
     "namespace": (),
     "configmap": (Column("KEYS", _distances, wide=True),),
-    "managedseed": (Column("SHOOT", field("spec", "shoot", "name")),),
+    "managedseed": (
+        Column("SHOOT", field("spec", "shoot", "name")),
+        Column("REGISTERED", _condition_reason("SeedRegistered")),
+    ),
     "managedseedset": (
         Column("REPLICAS", field("spec", "replicas")),
         Column("READY", field("status", "readyReplicas")),
+        Column("UPDATED", field("status", "updatedReplicas")),
+        Column("PENDING", _pending_replica),
+    ),
+    "seedautoscaler": (
+        Column("SET", field("spec", "scaleTargetRef", "name")),
+        Column("MIN", field("spec", "minReplicas")),
+        Column("MAX", field("spec", "maxReplicas")),
+        Column("REPLICAS", field("status", "currentReplicas")),
+        Column("DESIRED", field("status", "desiredReplicas")),
+        Column("WAITING", field("status", "pendingShoots")),
+        Column("LIMITED", _condition_reason("ScalingLimited"), wide=True),
     ),
     "lease": (
         Column("HOLDER", field("spec", "holderIdentity")),

@@ -30,6 +30,7 @@ from gardenbus.cli.output import (
     Exit,
     Format,
     console,
+    counted,
     errors,
     exit_codes,
     say_error,
@@ -112,7 +113,7 @@ def _drain_plan(
         if plan.is_empty:
             show_lines([f"seed {seed} has no shoots"])
         else:
-            _print_moves([*plan.leaving, *plan.moves], [(s.namespace, s.name, s.reason) for s in plan.stays])
+            _print_moves([*plan.leaving, *plan.moves], [(s.namespace, s.name, plan.seed, s.reason) for s in plan.stays])
         if seed_row(document).is_visible:
             show_lines([f"seed {seed} would be cordoned first"])
         if reason := silent_because(document):
@@ -130,13 +131,14 @@ def _print_drained(drained: Drained, output: Format) -> None:
         for stay in drained.stays if drained.failed is None else ():
             show_lines([f"{stay.namespace}/{stay.name} stays: {stay.reason}"])
         if drained.failed is None and not drained.stays:
-            show_lines([f"seed {drained.seed} is empty: {len(drained.moved)} shoots have moved; it stays cordoned"])
+            moved = counted(len(drained.moved), "shoot")
+            show_lines([f"seed {drained.seed} is empty; moved: {moved}; it stays cordoned"])
     if drained.failed is not None:
         _say_failure(drained.failed, drained.reason, drained.under_way, f"gardenbus drain {drained.seed}")
         raise typer.Exit(Exit.REFUSED)
     if drained.stays:
         say_error(
-            f"seed {drained.seed} is not empty: {len(drained.stays)} shoots stay. Make room for them (`gardenbus "
+            f"seed {drained.seed} still has {counted(len(drained.stays), 'shoot')}. Make room for them (`gardenbus "
             "explain` shows what keeps a shoot off each seed), or move them with `gardenbus bind`, and drain it again"
         )
         raise typer.Exit(Exit.REFUSED)
@@ -187,7 +189,7 @@ def rebalance(  # noqa: PLR0913 - one parameter an option
     elif outcome is None:
         _print_rebalancing(plan)
     else:
-        show_lines([f"{len(outcome.done)} of {len(plan.moves)} shoots have moved"])
+        show_lines([f"moved: {len(outcome.done)} of {counted(len(plan.moves), 'shoot')}"])
     if outcome is not None and outcome.failed is not None:
         _say_failure(outcome.failed, outcome.reason, outcome.under_way, "gardenbus rebalance --apply")
         raise typer.Exit(Exit.REFUSED)
@@ -252,7 +254,7 @@ def _print_rebalancing(plan: Rebalancing) -> None:
         show_lines([""])
     if plan.moves:
         _print_moves(plan.moves, ())
-    show_lines([f"{len(plan.moves)} moves planned; no plan needs fewer than {plan.lower_bound}"])
+    show_lines([f"{counted(len(plan.moves), 'move')} planned; no plan needs fewer than {plan.lower_bound}"])
     for seed, reason in plan.left_out.items():
         errors.print(f"seed {seed} takes no part: {reason}", markup=False)
     if not plan.seeds:
@@ -261,15 +263,15 @@ def _print_rebalancing(plan: Rebalancing) -> None:
         show_lines(["not every seed comes into the band: the rules allow no more, or --max-moves does not"])
 
 
-def _print_moves(moves: Sequence[Move], stays: Sequence[tuple[str, str, str]]) -> None:
+def _print_moves(moves: Sequence[Move], stays: Sequence[tuple[str, str, str, str]]) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in ("NAMESPACE", "SHOOT", "FROM", "TO"):
         table.add_column(column, no_wrap=True)
     table.add_column("WHY NOT", overflow="fold")
     for move in moves:
         table.add_row(move.namespace, move.name, move.source, move.target, "")
-    for namespace, name, reason in stays:
-        table.add_row(namespace, name, "", "<stays>", Text(reason))
+    for namespace, name, source, reason in stays:
+        table.add_row(namespace, name, source, "<stays>", Text(reason))
     show_rows(table)
 
 

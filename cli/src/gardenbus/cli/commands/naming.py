@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from gardenbus.cli.client import ApiClient
 from gardenbus.cli.documents import as_mapping
-from gardenbus.common.errors import BadRequest, Unsupported
+from gardenbus.common.errors import BadRequest, NotFound, Unsupported
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import CLUSTER_SCOPE
 from gardenbus.common.resources.kinds import by_word
@@ -32,7 +32,7 @@ def meant(words: list[str]) -> Meant:
 
 
 async def found(api: ApiClient, wanted: Meant, name: str, namespace: str | None) -> Document:
-    """One object; without a namespace the only one of that name. Raises RefusedByApi, BadRequest."""
+    """One object; without a namespace the only one of that name. Raises RefusedByApi, NotFound, BadRequest."""
     if not wanted.is_namespaced:
         return await api.ask(f"get.{wanted.kind}.{CLUSTER_SCOPE}.{name}")
     if namespace is None and "/" in name:
@@ -45,7 +45,7 @@ async def found(api: ApiClient, wanted: Meant, name: str, namespace: str | None)
         raise BadRequest(f"{wanted.kind} {name} is in several namespaces ({places}): say which with -n")
     if everywhere:
         return everywhere[0]
-    return await api.ask(f"get.{wanted.kind}.{CLUSTER_SCOPE}.{name}")
+    raise NotFound(f"{wanted.kind} {name} is not there, in no namespace")
 
 
 def subject_tail(wanted: Meant, name: str, namespace: str | None) -> str:

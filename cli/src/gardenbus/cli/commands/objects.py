@@ -132,6 +132,8 @@ def _report(documents: Sequence[Document], answers: Sequence[Answer], output: Fo
             errors.print(f"warning: {escape(_title(document))}: {escape(warning)}", style="yellow")
         if not answer.ok:
             say_refusal(answer.error, _title(document))
+            if verb == "deleted" and CONFIRMATION in str(answer.error.get("message")):
+                errors.print("  `gardenbus delete --confirm` sets it", markup=False)
             continue
         results.append(answer.result)
         if output in TABLES:
@@ -152,6 +154,9 @@ def get(  # noqa: PLR0913 - one parameter an option
     words: Words,
     *,
     namespace: Namespace = None,
+    all_namespaces: Annotated[
+        bool, typer.Option("-A", "--all-namespaces", help="In all namespaces, as without -n.")
+    ] = False,
     selector: Annotated[str, typer.Option("-l", "--selector", help="Labels, as a=b,c.")] = "",
     field_selector: Annotated[str, typer.Option(help="Fields, as spec.seedName=aws.")] = "",
     output: Output = Format.TABLE,
@@ -162,6 +167,8 @@ def get(  # noqa: PLR0913 - one parameter an option
     """Show one object, some, or all of a kind."""
     with exit_codes():
         wanted = meant(words)
+        if all_namespaces and namespace:
+            raise BadRequest("-A is for all namespaces, -n for one: say which")
 
     async def work(api: ApiClient) -> tuple[list[Document], dict[str, int]]:
         if wanted.names:
