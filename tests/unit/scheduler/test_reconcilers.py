@@ -128,7 +128,7 @@ class ShootsThatChange(MemoryStore):
 
     is_changed = False
 
-    async def bind(self, bindings: Any, usage_since: int = 0) -> BindReply:
+    async def bind(self, bindings: Any, usage_since: int | None = 0) -> BindReply:
         if not self.is_changed:
             self.is_changed = True
             await changed(self, ObjectKey("shoot", "garden-dev", "apollo"), {"spec": {"region": "eu-central-1"}})
@@ -147,7 +147,7 @@ class GainsWhileParking(MemoryStore):
 
     is_gained = False
 
-    async def park(self, parkings: Any, usage_since: int = 0) -> ParkReply:
+    async def park(self, parkings: Any, usage_since: int | None = 0) -> ParkReply:
         if not self.is_gained:
             self.is_gained = True
             await changed(self, ObjectKey("seed", "", "aws-eu1"), {"status": {"allocatable": {"shoots": "1"}}})
@@ -166,7 +166,7 @@ async def test_no_gain_falls_between_deciding_and_parking() -> None:
 class LosesPlacements(MemoryStore):
     """The first shoot of a batch is deleted just before it is bound: its place stays free."""
 
-    async def bind(self, bindings: Any, usage_since: int = 0) -> BindReply:
+    async def bind(self, bindings: Any, usage_since: int | None = 0) -> BindReply:
         gone = await self.get(ObjectKey("shoot", "garden-dev", "one"))
         if gone is not None:
             await self.delete(gone)

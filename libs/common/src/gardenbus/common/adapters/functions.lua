@@ -22,7 +22,7 @@
 --   waiting:<scheduler>    hash   class -> descriptor;  waiting:<scheduler>:<class>  zset "<ns>/<name>" by gain seen
 --   event:<id>             hash   count and first time of an Event, for ten minutes
 --   fences                 hash   seed -> fencing number of its gardenlet
---   outbox                 stream what must be announced;  relay  hash  how far each stream had come at the last trim
+--   outbox                 stream what must be announced (a bind: the shoot and its Event in one);  relay  hash  how far each stream had come at the last trim
 --   version, usage_version, gain_objects, gain_usage, leader     strings
 
 -- The write fence: false after every start of Redis, whatever the disk brought back, until a relay has compared the
@@ -536,7 +536,9 @@ end
 
 -- ---------------------------------------------------------------------------------------------- placing
 
+-- Usage that changed after `since`, and the gains; nothing but zeros when nobody wants to know (`since` nil).
 local function usage_reply(P, since)
+  if not since then return {0, 0, 0} end
   local reply = {counter(P, 'usage_version'), counter(P, 'gain_objects'), counter(P, 'gain_usage')}
   for _, seed in ipairs(redis.call('ZRANGEBYSCORE', P .. ':usage_changed', '(' .. since, '+inf')) do
     reply[#reply + 1] = seed
@@ -545,9 +547,12 @@ local function usage_reply(P, since)
   return reply
 end
 
-local PLACED = {'ver', 'uid', 'gen', 'del', 'seed', 'sseed', 'fin', 'sched', 'fol'}
+local PLACED = {'ver', 'uid', 'gen', 'del', 'seed', 'sseed', 'fin', 'sched', 'fol', 'class', 'pend', 'tries'}
 
-local function bind_one(P, item)
+-- Binds one shoot under numbers that nobody else has had: `version` and `usage_version`. The Event that says so goes
+-- with the news of the shoot, in one entry. Answers what came of it, whether the seed's usage grew by it, and whether
+-- something follows the shoot.
+local function bind_one(P, item, version, usage_version, gain)
   local key = 'shoot:' .. item.ns .. ':' .. item.name
   local object_key, member = P .. ':o:' .. key, item.ns .. '/' .. item.name
   local object = read_fields(object_key, PLACED)
@@ -558,27 +563,29 @@ local function bind_one(P, item)
   local refusal = refusal_of(P, item, item.seed, item.gate)
   if refusal then return refusal end
 
-  local version = next_version(P, key)
+  redis.call('ZADD', P .. ':by_version', version, key)
   local finalizers = object.fin
   local held = false
   for _, finalizer in ipairs(split_lines(finalizers)) do held = held or finalizer == 'gardener' end
   if not held then finalizers = finalizers == '' and 'gardener' or finalizers .. '\ngardener' end
-  stop_waiting(P, object_key, object.sched, member)
+  if object.class ~= '' then stop_waiting(P, object_key, object.sched, member) end
   redis.call('SREM', P .. ':pending:' .. object.sched, member)
-  redis.call('HSET', object_key, 'ver', version, 'gen', item.gen + 1, 'seed', item.seed, 'fin', finalizers)
-  if item.spec then redis.call('HSET', object_key, 'spec', item.spec) end
-  redis.call('HDEL', object_key, 'pend', 'pmsg', 'tries', 'tried')
-  move_usage(P, member, {}, {[item.seed] = true})
-  announce(P, key, version, object.uid, 'modified', true, '')
-  redis.call('XADD', P .. ':outbox', '*', 'e', key, 'u', object.uid, 't', 'Normal', 'r', 'SchedulingSuccessful',
-             'm', item.message, 'by', item.by, 'ac', 'Reconcile', 'n', 1, 'at', item.now, 'first', item.now,
-             'id', object.uid .. '.' .. version)
-  if object.fol ~= '' then announce_followers(P, item, '', true) end
+  if item.spec then
+    redis.call('HSET', object_key, 'ver', version, 'gen', item.gen + 1, 'seed', item.seed, 'fin', finalizers,
+               'spec', item.spec)
+  else
+    redis.call('HSET', object_key, 'ver', version, 'gen', item.gen + 1, 'seed', item.seed, 'fin', finalizers)
+  end
+  if object.pend ~= '' or object.tries ~= '' then redis.call('HDEL', object_key, 'pend', 'pmsg', 'tries', 'tried') end
+  local is_new = redis.call('SADD', P .. ':usage:' .. item.seed, member) == 1
+  if is_new then redis.call('ZADD', P .. ':usage_changed', usage_version, item.seed) end
+  redis.call('XADD', P .. ':outbox', '*', 'k', key, 'v', version, 'u', object.uid, 'a', 'modified', 'b', '1', 'l', '',
+             'g', gain, 'to', item.seed, 'by', item.by, 'at', item.now)
   if is_migrating(item.seed, object.sseed) then
     move_migrating(P, member, false, true)
     enqueue(P, 'migration.' .. item.ns .. '.' .. item.name)
   end
-  return 'bound'
+  return 'bound', is_new, object.fol ~= ''
 end
 
 -- Places up to 100 shoots; every item is checked on its own.
@@ -586,8 +593,22 @@ local function bind(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local closed = refuse_when_closed(P, op.outbox_max)
   if closed then return closed end
-  local outcomes = {}
-  for i, item in ipairs(op.items) do outcomes[i] = bind_one(P, item) end
+  local count, gain = #op.items, counter(P, 'gain_objects')
+  local last_version = redis.call('INCRBY', P .. ':version', count)
+  local last_usage = redis.call('INCRBY', P .. ':usage_version', count)
+  local version, usage_version = last_version - count, last_usage - count
+  local outcomes, followed = {}, {}
+  for i, item in ipairs(op.items) do
+    local outcome, is_new, is_followed_by = bind_one(P, item, version + 1, usage_version + 1, gain)
+    outcomes[i] = outcome
+    if outcome == 'bound' then version = version + 1 end
+    if is_new then usage_version = usage_version + 1 end
+    if is_followed_by then followed[#followed + 1] = item end
+  end
+  -- Numbers are taken first and those not used given back, so that none is used twice wherever this ends.
+  if version < last_version then redis.call('DECRBY', P .. ':version', last_version - version) end
+  if usage_version < last_usage then redis.call('DECRBY', P .. ':usage_version', last_usage - usage_version) end
+  for _, item in ipairs(followed) do announce_followers(P, item, '', true) end -- their versions come after all these
   return {'ok', outcomes, usage_reply(P, op.since)}
 end
 
@@ -712,6 +733,7 @@ end
 
 -- The seeds that an object which follows a shoot is to be shown to now; none for any other.
 local function current_audience(P, key)
+  if string.sub(key, 1, 6) == 'shoot:' then return '' end
   local kind, ns, name = string.match(key, '^(%w+):([^:]*):(.*)$')
   if kind ~= 'managedseed' and kind ~= 'shootstate' then return '' end
   local object = read_fields(P .. ':o:' .. key, {'ver', 'refs'})

@@ -26,6 +26,7 @@ from gardenbus.common.adapters.store_answers import (
     key_of,
     parked_operation,
     read_token,
+    scheduled_event,
     write_token,
 )
 from gardenbus.common.errors import Conflict
@@ -113,6 +114,9 @@ class MemoryStore:
         state = self.state
         changed = {seed: len(state.usage[seed]) for seed, version in state.usage_changed.items() if version > since}
         return Usage(state.usage_version, changed, Gains(state.gain_objects, state.gain_usage))
+
+    async def _usage_since(self, since: int | None) -> Usage:
+        return Usage(0, {}, Gains(0, 0)) if since is None else await self.usage(since)
 
     async def shoots_on(self, seed: str) -> Sequence[ObjectKey]:
         """Read the shoots that count on a seed."""
@@ -312,10 +316,14 @@ class MemoryStore:
         state.announce(row)
         state.gained(objects=gain)
 
-    async def bind(self, bindings: Sequence[Binding], usage_since: int = 0) -> BindReply:
+    async def bind(self, bindings: Sequence[Binding], usage_since: int | None = 0) -> BindReply:
         """Place shoots."""
         self.state.check_open()
-        return BindReply([self._bind_one(binding) for binding in bindings], await self.usage(usage_since))
+        outcomes = [self._bind_one(binding) for binding in bindings]
+        for binding, outcome in zip(bindings, outcomes, strict=True):
+            if outcome == "bound":
+                self.state.announce_followers(ObjectKey("shoot", binding.namespace, binding.name), ())
+        return BindReply(outcomes, await self._usage_since(usage_since))
 
     def _bind_one(self, binding: Binding) -> BindOutcome:
         state, key = self.state, ObjectKey("shoot", binding.namespace, binding.name)
@@ -352,24 +360,15 @@ class MemoryStore:
         state.move_usage(old.key, seeds, row.seeds)
         state.announce(row)
         now = state.now()
-        event = EventRecord(
-            about=old.key,
-            uid=old.uid,
-            type="Normal",
-            reason="SchedulingSuccessful",
-            message=f'Scheduled to seed "{binding.seed}"',
-            reporter=self._reporter,
-            action="Reconcile",
-        )
+        event = scheduled_event(old.key, old.uid, binding.seed, self._reporter)
         state.append(EventNews(state.next_entry(), event, f"{old.uid}.{row.stored.version}", 1, now, now))
-        state.announce_followers(old.key, ())
         if is_migrating(row.stored.parts):
             state.enqueue(f"migration.{old.key.namespace}.{old.key.name}")
 
-    async def park(self, parkings: Sequence[Parking], usage_since: int = 0) -> ParkReply:
+    async def park(self, parkings: Sequence[Parking], usage_since: int | None = 0) -> ParkReply:
         """Let shoots wait."""
         self.state.check_open()
-        return ParkReply([self._park_one(parking) for parking in parkings], await self.usage(usage_since))
+        return ParkReply([self._park_one(parking) for parking in parkings], await self._usage_since(usage_since))
 
     def _park_one(self, parking: Parking) -> Parked:
         state, key = self.state, ObjectKey("shoot", parking.namespace, parking.name)

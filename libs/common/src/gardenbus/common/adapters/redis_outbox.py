@@ -1,12 +1,12 @@
 """The outbox on Redis: `ports.outbox.Outbox` over the functions of functions.lua."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from gardenbus.common.adapters.redis_connection import RedisConnection
 from gardenbus.common.adapters.redis_records import read_record, restored_fields
 from gardenbus.common.adapters.redis_store import origin_text
-from gardenbus.common.adapters.store_answers import VERSION_LEAP
+from gardenbus.common.adapters.store_answers import VERSION_LEAP, scheduled_event
 from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
@@ -39,7 +39,9 @@ class RedisOutbox:
     async def head(self, limit: int) -> OutboxPage:
         """Read the oldest entries with their objects."""
         entries, documents = await self._connection.call("outbox", {"limit": limit}, read_only=True)
-        news = [_read_entry(entry.decode(), _as_dict(fields)) for entry, fields in entries]
+        news: list[News] = []
+        for entry, fields in entries:
+            news += _read_entry(entry.decode(), _as_text(fields))
         objects: dict[ObjectKey, StoredObject | None] = {}
         audiences: dict[ObjectKey, tuple[str, ...]] = {}
         for stored, values, seeds in zip(documents[::3], documents[1::3], documents[2::3], strict=True):
@@ -154,12 +156,20 @@ def _as_dict(reply: Any) -> dict[str, bytes]:
     return {name.decode(): value for name, value in zip(items[::2], items[1::2], strict=True)}
 
 
-def _read_entry(entry: str, fields: dict[str, bytes]) -> News:
-    text = {name: value.decode() for name, value in fields.items()}
+def _as_text(reply: Any) -> dict[str, str]:
+    if isinstance(reply, dict):
+        return {name.decode(): value.decode() for name, value in cast("dict[bytes, bytes]", reply).items()}
+    items = [item.decode() for item in cast("list[bytes]", reply)]
+    return dict(zip(items[::2], items[1::2], strict=True))
+
+
+def _read_entry(entry: str, text: dict[str, str]) -> Iterator[News]:
+    """What one entry says: usually one piece of news, of a bind the shoot's and the Event's."""
     if "k" in text:
-        return ObjectNews(
+        key = ObjectKey.from_stored(text["k"])
+        yield ObjectNews(
             entry=entry,
-            key=ObjectKey.from_stored(text["k"]),
+            key=key,
             version=int(text["v"]),
             uid=text["u"],
             verb=text["a"],  # pyright: ignore[reportArgumentType] - written by functions.lua alone
@@ -167,9 +177,12 @@ def _read_entry(entry: str, fields: dict[str, bytes]) -> News:
             left=tuple(text["l"].split(",")) if text["l"] else (),
             gain=int(text["g"]),
         )
-    if "q" in text:
-        return WorkNews(entry, text["q"])
-    if "e" in text:
+        if "to" in text:
+            event = scheduled_event(key, text["u"], text["to"], text["by"])
+            yield EventNews(entry, event, f"{text['u']}.{text['v']}", 1, text["at"], text["at"])
+    elif "q" in text:
+        yield WorkNews(entry, text["q"])
+    elif "e" in text:
         record = EventRecord(
             about=ObjectKey.from_stored(text["e"]),
             uid=text["u"],
@@ -179,5 +192,6 @@ def _read_entry(entry: str, fields: dict[str, bytes]) -> News:
             reporter=text["by"],
             action=text["ac"],
         )
-        return EventNews(entry, record, text["id"], int(text["n"]), text["first"], text["at"])
-    raise Unavailable(f"the outbox holds an entry of an unknown form: {sorted(text)}")
+        yield EventNews(entry, record, text["id"], int(text["n"]), text["first"], text["at"])
+    else:
+        raise Unavailable(f"the outbox holds an entry of an unknown form: {sorted(text)}")

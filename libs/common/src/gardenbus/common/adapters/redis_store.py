@@ -239,16 +239,18 @@ class RedisStore:
             return applied_reply(base, base.parts, reply[1])
         return self._refused(base.key, reply, guards)
 
-    async def bind(self, bindings: Sequence[Binding], usage_since: int = 0) -> BindReply:
+    async def bind(self, bindings: Sequence[Binding], usage_since: int | None = 0) -> BindReply:
         """Place shoots."""
-        items = [self._binding_item(binding) for binding in bindings]
-        reply = await self._connection.call("bind", {"items": items, "since": usage_since, "outbox_max": OUTBOX_MAX})
+        now = self._now()
+        items = [self._binding_item(binding, now) for binding in bindings]
+        reply = await self._connection.call("bind", {"items": items, "outbox_max": OUTBOX_MAX} | _since(usage_since))
         return BindReply([cast("BindOutcome", outcome.decode()) for outcome in reply[1]], _usage(reply[2]))
 
-    async def park(self, parkings: Sequence[Parking], usage_since: int = 0) -> ParkReply:
+    async def park(self, parkings: Sequence[Parking], usage_since: int | None = 0) -> ParkReply:
         """Let shoots wait."""
-        items = [self._parking_item(parking) for parking in parkings]
-        reply = await self._connection.call("park", {"items": items, "since": usage_since, "outbox_max": OUTBOX_MAX})
+        now = self._now()
+        items = [self._parking_item(parking, now) for parking in parkings]
+        reply = await self._connection.call("park", {"items": items, "outbox_max": OUTBOX_MAX} | _since(usage_since))
         return ParkReply([Parked(outcome.decode(), int(attempts)) for outcome, attempts in reply[1]], _usage(reply[2]))
 
     async def wake(self, scheduler_name: str, waiting_class: str, limit: int) -> int:
@@ -328,16 +330,15 @@ class RedisStore:
             **({} if gate is None else {"gate_seen": gate}),
         }
 
-    def _binding_item(self, binding: Binding) -> dict[str, Any]:
+    def _binding_item(self, binding: Binding, now: str) -> dict[str, Any]:
         item: dict[str, Any] = {
             "ns": binding.namespace,
             "name": binding.name,
             "uid": binding.uid,
             "gen": binding.generation,
             "seed": binding.seed,
-            "message": f'Scheduled to seed "{binding.seed}"',
             "by": self._reporter,
-            "now": self._now(),
+            "now": now,
         }
         if binding.gate is not None:
             item["gate"] = binding.gate
@@ -345,7 +346,7 @@ class RedisStore:
             item["spec"] = split({"apiVersion": "", "kind": "Shoot", "spec": binding.spec}).spec.decode()
         return item
 
-    def _parking_item(self, parking: Parking) -> dict[str, Any]:
+    def _parking_item(self, parking: Parking, now: str) -> dict[str, Any]:
         return {
             "ns": parking.namespace,
             "name": parking.name,
@@ -357,9 +358,9 @@ class RedisStore:
             "seen_objects": parking.seen.objects,
             "seen_usage": parking.seen.usage,
             "message": parking.message,
-            "pending": parked_operation(parking.message, self._now()).decode(),
+            "pending": parked_operation(parking.message, now).decode(),
             "by": self._reporter,
-            "now": self._now(),
+            "now": now,
         }
 
     def _refused(self, key: ObjectKey, reply: Sequence[Any], guards: Sequence[Guard]) -> Superseded:
@@ -421,6 +422,10 @@ def _changed_fields(old: Parts, change: Change) -> dict[str, str]:
     }
     same.add("sched")  # immutable once stored
     return {name: value for name, value in fields.items() if name not in same}
+
+
+def _since(usage_since: int | None) -> dict[str, int]:
+    return {} if usage_since is None else {"since": usage_since}
 
 
 def _usage(reply: Sequence[Any]) -> Usage:

@@ -6,6 +6,7 @@ import binascii
 import msgspec
 
 from gardenbus.common.errors import AlreadyExists, BadRequest, Conflict, Forbidden, NotFound, Unavailable
+from gardenbus.common.ports.store import EventRecord
 from gardenbus.common.resources.document import Document, encode
 from gardenbus.common.resources.keys import ObjectKey
 
@@ -70,6 +71,12 @@ def parked_operation(message: str, now: str) -> bytes:
     """The inside of the status.lastOperation that a refused shoot shows."""
     refusal = {"type": "Create", "state": "Pending", "progress": 0, "description": message, "lastUpdateTime": now}
     return encode(refusal)[1:-1]
+
+
+def scheduled_event(shoot: ObjectKey, uid: str, seed: str, reporter: str) -> EventRecord:
+    """What is said of a shoot that was bound."""
+    message = f'Scheduled to seed "{seed}"'
+    return EventRecord(shoot, uid, "Normal", "SchedulingSuccessful", message, reporter, "Reconcile")
 
 
 def fenced() -> Unavailable:

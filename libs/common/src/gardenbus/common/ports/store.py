@@ -81,7 +81,7 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class BindReply(msgspec.Struct, frozen=True):
-    """An outcome per item, in order, and what changed in usage."""
+    """An outcome per item, in order, and what changed in usage (all zero when it was not asked for)."""
 
     outcomes: Sequence[BindOutcome]
     usage: Usage
@@ -112,7 +112,7 @@ class Parked(msgspec.Struct, frozen=True):
 
 
 class ParkReply(msgspec.Struct, frozen=True):
-    """An outcome per item, in order, and what changed in usage."""
+    """An outcome per item, in order, and what changed in usage (all zero when it was not asked for)."""
 
     outcomes: Sequence[Parked]
     usage: Usage
@@ -213,12 +213,15 @@ class Store(Protocol):
         """Mark for deletion (finalizers left: the object comes back) or remove (None)."""
         ...
 
-    async def bind(self, bindings: Sequence[Binding], usage_since: int = 0) -> BindReply:
-        """Place at most 100 shoots; each is checked on its own."""
+    async def bind(self, bindings: Sequence[Binding], usage_since: int | None = 0) -> BindReply:
+        """Place at most 100 shoots; each is checked on its own. `usage_since` None: usage is not wanted."""
         ...
 
-    async def park(self, parkings: Sequence[Parking], usage_since: int = 0) -> ParkReply:
-        """Let at most 100 shoots wait, with their refusal in status and (when its text is new) an Event."""
+    async def park(self, parkings: Sequence[Parking], usage_since: int | None = 0) -> ParkReply:
+        """Let at most 100 shoots wait, with their refusal in status and (when its text is new) an Event.
+
+        `usage_since` None: usage is not wanted.
+        """
         ...
 
     async def wake(self, scheduler_name: str, waiting_class: str, limit: int) -> int:

@@ -206,8 +206,13 @@ class ShootReconciler:
         Returns after the news that they lost against has come.
         """
         chunks = [placed[start : start + CALL_SIZE] for start in range(0, len(placed), CALL_SIZE)]
-        since = self._current.usage_version
-        replies = await asyncio.gather(*(self._store.bind([each.binding for each in chunk], since) for chunk in chunks))
+        sinces = self._asked_last(len(chunks))
+        replies = await asyncio.gather(
+            *(
+                self._store.bind([each.binding for each in chunk], since)
+                for chunk, since in zip(chunks, sinces, strict=True)
+            )
+        )
         all_made = True
         lost: list[PendingShoot] = []
         done: list[PendingShoot] = []
@@ -234,9 +239,12 @@ class ShootReconciler:
     async def _park(self, refused: Sequence[_Refused], seen: Gains) -> list[PendingShoot]:
         """Park; answer those for which something was gained meanwhile, after it has been seen."""
         chunks = [refused[start : start + CALL_SIZE] for start in range(0, len(refused), CALL_SIZE)]
-        since = self._current.usage_version
+        sinces = self._asked_last(len(chunks))
         replies = await asyncio.gather(
-            *(self._store.park([self._parking(each, seen) for each in chunk], since) for chunk in chunks)
+            *(
+                self._store.park([self._parking(each, seen) for each in chunk], since)
+                for chunk, since in zip(chunks, sinces, strict=True)
+            )
         )
         again: list[PendingShoot] = []
         done: list[PendingShoot] = []
@@ -259,6 +267,10 @@ class ShootReconciler:
         if again:
             await self._current.wait_for_objects(gain, CATCH_UP_SECONDS)
         return again
+
+    def _asked_last(self, calls: int) -> list[int | None]:
+        """For each of some calls what usage to ask for: it is told once, by the last one."""
+        return [*[None] * (calls - 1), self._current.usage_version][-calls:] if calls else []
 
     def _parking(self, refused: _Refused, seen: Gains) -> Parking:
         pending, refusal = refused
