@@ -38,6 +38,19 @@ async def test_readyz_says_which_check_fails_and_why(health: Health):
     assert (await fetch(url + "/readyz"))[0] == 200
 
 
+async def test_checks_that_come_and_go_while_they_are_asked_do_no_harm(health: Health):
+    async def connected() -> str | None:
+        health.remove_readiness("starting")
+        health.add_readiness("informer", lambda: None)
+        return None
+
+    health.add_readiness("starting", lambda: "not yet")
+    health.add_readiness("nats", connected)
+
+    assert await health.readyz() == (False, {"starting": "not yet", "nats": "ok"})
+    assert await health.readyz() == (True, {"nats": "ok", "informer": "ok"})
+
+
 async def test_a_check_that_raises_is_an_answer(health: Health):
     def broken() -> str | None:
         raise RuntimeError("no luck")

@@ -106,8 +106,9 @@ class Health:
 
 
 async def _ask(checks: Mapping[str, Check]) -> HealthReport:
-    answers = await asyncio.gather(*(_answer(check) for check in checks.values()))
-    shown = {name: answer or "ok" for name, answer in zip(checks, answers, strict=True)}
+    asked = dict(checks)  # more may be registered meanwhile, or fewer
+    answers = await asyncio.gather(*(_answer(check) for check in asked.values()))
+    shown = {name: answer or "ok" for name, answer in zip(asked, answers, strict=True)}
     return HealthReport(ok=not any(answers), checks=shown)
 
 
