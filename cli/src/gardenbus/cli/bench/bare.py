@@ -91,12 +91,19 @@ class _Schedule:
             Binding(key.namespace, key.name, uid, generation=1, seed=next(self._seeds), gate=None)
             for key, uid in zip(keys, uids, strict=True)
         ]
-        chunks = [bindings[start : start + CALL_SIZE] for start in range(0, len(bindings), CALL_SIZE)]
-        for reply in await asyncio.gather(*(self._store.bind(chunk, self._since) for chunk in chunks)):
-            self._since = max(self._since, reply.usage.version)
-            if any(outcome != "bound" for outcome in reply.outcomes):
-                raise SettingsInvalid((f"the bare pipe could not bind: {set(reply.outcomes)}",))
+        while bindings:
+            bindings = [msgspec.structs.replace(each, seed=next(self._seeds)) for each in await self._full(bindings)]
         await self._queue.ack_many(works)
+
+    async def _full(self, bindings: Sequence[Binding]) -> list[Binding]:
+        """Bind; answer those whose seed was full."""
+        chunks = [bindings[start : start + CALL_SIZE] for start in range(0, len(bindings), CALL_SIZE)]
+        replies = await asyncio.gather(*(self._store.bind(chunk, self._since) for chunk in chunks))
+        self._since = max([self._since, *(reply.usage.version for reply in replies)])
+        outcomes = [outcome for reply in replies for outcome in reply.outcomes]
+        if not {"bound", "full"}.issuperset(outcomes):
+            raise SettingsInvalid((f"the bare pipe could not bind: {set(outcomes)}",))
+        return [each for each, outcome in zip(bindings, outcomes, strict=True) if outcome == "full"]
 
     async def _read(self, keys: Sequence[ObjectKey]) -> list[str]:
         return [stored.uid if stored else "" for stored in await self._store.get_many(keys)]

@@ -33,7 +33,7 @@ async def measure(task: Task) -> Figures:
     attempts: dict[int, list[Attempt]] = {count: [] for count in COUNTS}
     bares: list[Span] = []
     bound_in_all = size.placed + size.shoots * size.runs * (len(COUNTS) + 1)
-    capacity = int(bound_in_all * SPARE_PLACES / size.seeds) + 1 + size.runs  # the bare pipe binds less evenly
+    capacity = int(bound_in_all * SPARE_PLACES / size.seeds) + 1
     async with a_rig(task.durability) as rig:
         await prepare(rig, Landscape(size.seeds, size.placed, capacity=capacity), task.progress)
         for run in range(size.runs):
