@@ -19,12 +19,13 @@ class ApiserverSettings(CommonSettings, frozen=True, kw_only=True):
     report_batch: Count = 300
     """Reports fetched at once; they are smaller than requests, and those of one object become one write."""
 
-    write_concurrency: Annotated[int, msgspec.Meta(ge=1, le=48)] = 24
-    """Objects written at the same time by each intake. Redis takes writes one by one: this hides the round trips, and
-    both intakes together stay below the 64 connections of the store's pool."""
+    write_concurrency: Count = 200
+    """Objects written at the same time by each intake. What is written in one turn of the loop is one call of the store
+    (of up to 50): as many as a batch has, so that the store works on some while others are worked out."""
 
     answer_concurrency: Annotated[int, msgspec.Meta(ge=1, le=64)] = 12
-    """Answered requests worked on at the same time; further ones wait their turn. Counts against the same pool."""
+    """Answered requests worked on at the same time; further ones wait their turn. Enough to hide the round trips, few
+    enough that lists of large objects do not pile up in memory."""
 
     fetch_wait_seconds: Annotated[float, msgspec.Meta(gt=0, le=30)] = 1.0
     """How long a fetch waits for a first message; also how long a stop may wait for an idle intake."""

@@ -22,4 +22,4 @@ class Clock(Protocol):
 
 def timestamp(instant: datetime) -> str:
     """RFC 3339 in UTC with whole seconds, as Kubernetes writes times: `2026-01-02T03:04:05Z`."""
-    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return instant.astimezone(UTC).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"

@@ -41,6 +41,8 @@ class Notebook:
 class Place:
     """A mapping inside a manifest, at a path."""
 
+    __slots__ = ("content", "notebook", "path")
+
     def __init__(self, content: Mapping[str, Any], path: str, notebook: Notebook) -> None:
         self.content = content
         self.path = path
@@ -76,8 +78,12 @@ class Place:
 
     def section(self, field: str, *, required: bool = False) -> "Place | None":
         """The mapping at a field."""
-        value = self._get(field, dict, "a mapping", required=required)
-        return None if value is None else Place(value, self.at(field), self.notebook)
+        value = self.content.get(field)
+        if value is None and not required:
+            return None
+        if type(value) is not dict:
+            value = self._get(field, dict, "a mapping", required=required)
+        return None if value is None else Place(cast("Document", value), self.at(field), self.notebook)
 
     def nested(self, *fields: str) -> "Place | None":
         """The mapping at the end of a chain of fields, when it is there."""
@@ -88,21 +94,30 @@ class Place:
 
     def text(self, field: str, *, required: bool = False) -> str | None:
         """The string at a field; an empty one counts as absent when it is needed."""
-        value: str | None = self._get(field, str, "a string", required=required)
+        value: str | None = self.content.get(field)
+        if (type(value) is str and value) or (value is None and not required):
+            return value
+        value = self._get(field, str, "a string", required=required)
         if value == "" and required:
             self.note(field, "is needed and is empty")
         return value
 
     def boolean(self, field: str) -> bool | None:
         """The truth value at a field."""
-        value: bool | None = self._get(field, bool, "true or false", required=False)
-        return value
+        value: bool | None = self.content.get(field)
+        if value is None or type(value) is bool:
+            return value
+        return cast("bool | None", self._get(field, bool, "true or false", required=False))
 
     def integer(
         self, field: str, *, least: int | None = None, most: int | None = None, required: bool = False
     ) -> int | None:
         """The whole number at a field, within bounds."""
-        value = self._get(field, (int, float), "a whole number", required=required)
+        value = self.content.get(field)
+        if value is None and not required:
+            return None
+        if type(value) is not int:
+            value = self._get(field, (int, float), "a whole number", required=required)
         if value is None:
             return None
         if isinstance(value, float):
@@ -128,10 +143,16 @@ class Place:
 
     def entries(self, field: str, *, required: bool = False) -> Sequence["Place"]:
         """The mappings of the list at a field."""
+        found = self.content.get(field)
+        if found is None and not required:
+            return ()
         found = self._get(field, list, "a list", required=required)
+        if not found:
+            return ()
         places: list[Place] = []
-        for index, entry in enumerate(cast("list[Any]", found or [])):
-            path = f"{self.at(field)}[{index}]"
+        here = self.at(field)
+        for index, entry in enumerate(cast("list[Any]", found)):
+            path = f"{here}[{index}]"
             if isinstance(entry, dict):
                 places.append(Place(cast("Document", entry), path, self.notebook))
             else:
@@ -140,10 +161,15 @@ class Place:
 
     def texts(self, field: str) -> Sequence[tuple[str, str]]:
         """The non-empty strings of the list at a field, each with its path."""
+        if self.content.get(field) is None:
+            return ()
         found = self._get(field, list, "a list of strings", required=False)
+        if not found:
+            return ()
         texts: list[tuple[str, str]] = []
-        for index, entry in enumerate(cast("list[Any]", found or [])):
-            path = f"{self.at(field)}[{index}]"
+        here = self.at(field)
+        for index, entry in enumerate(cast("list[Any]", found)):
+            path = f"{here}[{index}]"
             if isinstance(entry, str) and entry:
                 texts.append((path, entry))
             else:

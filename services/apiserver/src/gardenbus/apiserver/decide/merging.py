@@ -34,6 +34,9 @@ def apply_three_way(current: Document | None, last_applied: Document | None, giv
     stay; lists are replaced whole, but for finalizers (a set) and ownerReferences (by uid). `status` and what the store
     owns in metadata stay as they are. The arguments are left untouched, and the result shares parts with them.
     """
+    if current is None and not last_applied:
+        sent = without_system_fields(given)
+        return new_object(sent, encode(sent))
     stored = current or {}
     before, now = _never_missed(without_system_fields(last_applied or {})), without_system_fields(given)
     own = {name: value for name, value in stored.items() if name not in ("metadata", "status")}
@@ -48,6 +51,18 @@ def apply_three_way(current: Document | None, last_applied: Document | None, giv
     if "status" in stored:
         merged["status"] = stored["status"]
     return merged
+
+
+def new_object(sent: Document, encoded: bytes) -> Document:
+    """What a manifest makes where nothing is: as merging it with nothing does.
+
+    `sent` is the manifest `without_system_fields`, and `encoded` the same as JSON, which tells whether there are nulls.
+    """
+    metadata = section(sent, "metadata")
+    if b"null" in encoded or any(name in metadata for name in ("finalizers", "ownerReferences")):
+        made = _without_nulls({name: value for name, value in sent.items() if name != "metadata"})
+        return {**made, "metadata": _merge_metadata({}, {}, metadata)}
+    return sent
 
 
 def last_applied_of(given: Document) -> bytes:

@@ -6,6 +6,8 @@
   taken alone, so that it harms nobody else, and the last time in the opposite order: where one message of a batch
   kills the process, what stands before it gets through at first, and what stands behind it at last.
 - What came back more than `deliveries_max` times is rejected.
+- While a batch of new messages is carried out the next one is fetched. Beside messages that came back nothing is: where
+  one of them kills the process, a delivery would count against messages that nobody has looked at.
 """
 
 import asyncio
@@ -55,6 +57,7 @@ class Intake:
         self._rejections = rejections
         self._clock = clock
         self._batch = batch
+        self._ahead: Sequence[Work] = ()
         self._stopping = asyncio.Event()
         self._ended = asyncio.Event()
         self._ended.set()
@@ -63,14 +66,27 @@ class Intake:
         """Take batches until `stop`."""
         self._ended.clear()
         try:
+            works = await self._fetch(wait_seconds)
             while not self._stopping.is_set():
-                works = await self._fetch(wait_seconds)
-                if self._stopping.is_set():
-                    await self._release(works)
-                elif works:
-                    await self.take(works, deliveries_max=deliveries_max)
+                works = await self._take_and_fetch(works, deliveries_max=deliveries_max, wait_seconds=wait_seconds)
+            await self._release(works)
         finally:
             self._ended.set()
+
+    async def _take_and_fetch(
+        self, works: Sequence[Work], *, deliveries_max: int, wait_seconds: float
+    ) -> Sequence[Work]:
+        """Carry out a batch, and answer the next one; it is fetched meanwhile where that does no harm."""
+        if not works or any(work.deliveries >= ALONE_FROM for work in works):
+            await self.take(works, deliveries_max=deliveries_max)
+            return await self._fetch(wait_seconds)
+        fetching = asyncio.create_task(self._fetch_ahead(wait_seconds))
+        try:
+            await self.take(works, deliveries_max=deliveries_max)
+            return await fetching
+        finally:
+            fetching.cancel()
+            self._ahead = ()
 
     async def stop(self) -> None:
         """Take no more, and wait for what is in hand."""
@@ -87,6 +103,10 @@ class Intake:
                 await self._clock.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
         return ()
+
+    async def _fetch_ahead(self, wait_seconds: float) -> Sequence[Work]:
+        self._ahead = await self._fetch(wait_seconds)
+        return self._ahead
 
     async def take(self, works: Sequence[Work], *, deliveries_max: int) -> None:
         """Carry out what was fetched: new messages together, those that came back one by one."""
@@ -122,7 +142,7 @@ class Intake:
         while True:
             await self._clock.sleep(KEEP_SECONDS)
             try:
-                for work in works:
+                for work in (*works, *self._ahead):
                     await work.in_progress()
             except Transient as error:
                 _log.warning("intake.keeping_failed", intake=self._name, reason=error.message)

@@ -36,6 +36,10 @@ requests of a replica that has died take to be delivered to another one (10 s)."
 
 EARLIER_POLL_SECONDS = 0.02
 
+STARTED_TOGETHER = 50
+"""Objects worked out before the store is told of them: as many as it takes in one call. It works on these while the
+next are worked out."""
+
 
 class Wish(msgspec.Struct, frozen=True):
     """One document of one message: what is to happen to which object."""
@@ -134,8 +138,12 @@ class Requests:
         by_key: dict[ObjectKey, list[Wish]] = {}
         for wish in wishes:
             by_key.setdefault(wish.key, []).append(wish)
+        tasks: list[asyncio.Task[list[Refused] | Transient]] = []
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._in_order(of_one, reads)) for of_one in by_key.values()]
+            for number, of_one in enumerate(by_key.values(), 1):
+                tasks.append(group.create_task(self._in_order(of_one, reads)))
+                if number % STARTED_TOGETHER == 0:
+                    await asyncio.sleep(0)
         results = [task.result() for task in tasks]
         for result in results:
             if isinstance(result, Transient):

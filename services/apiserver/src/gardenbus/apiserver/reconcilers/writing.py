@@ -30,7 +30,7 @@ from gardenbus.apiserver.reconcilers.reads import Reads
 from gardenbus.common.errors import Conflict, Forbidden, InvalidResource, NotFound
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Guard, RequestOrigin, Store, Superseded
-from gardenbus.common.resources.document import Document, StoredObject, section
+from gardenbus.common.resources.document import Document, StoredObject, encode, section
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.shoot_status import with_status_label
 
@@ -126,13 +126,17 @@ class Writer:
         wanted = version_in(given)
         warnings = (STATUS_IGNORED,) if given.get("status") else ()
 
+        sent = merging.without_system_fields(given)
+        last_applied = encode(sent)
+
         def merge(base: StoredObject | None, current: Document | None) -> Document:
             check_version(key, base, wanted)
             check_uid(key, base, given)
+            if current is None:
+                return settle(None, merging.new_object(sent, last_applied))
             last = msgspec.json.decode(base.last_applied) if base is not None and base.last_applied else None
-            return settle(current, merging.apply_three_way(current, last, given))
+            return settle(current, merging.apply_three_way(current, last, sent))
 
-        last_applied = merging.last_applied_of(given)
         return await self._write(_Intent(key, merge, user, _Turn(origin), last_applied, warnings, condition), reads)
 
     async def patch(
