@@ -33,6 +33,7 @@ def test_it_has_what_a_landscape_needs():
         "CloudProfile": 2,
         "Project": 4,
         "ConfigMap": 1,
+        "Secret": 4,
         "ExposureClass": 1,
         "Shoot": 66,
         "ManagedSeedSet": 1,
@@ -72,6 +73,21 @@ def test_simulate_takes_the_folder_as_one_landscape():
     assert result.exit_code == 0, result.output
     assert re.fullmatch(rf"{re.escape(str(EXAMPLE))}: \d\d of 66 placed", lines[0])
     assert any("garden-orbit/" in line and "<none>" not in line for line in lines)
+
+
+def test_control_planes_can_move_between_its_seeds():
+    found = example()
+    secrets = {
+        (document["metadata"]["namespace"], document["metadata"]["name"])
+        for document in found.manifests
+        if document["kind"] == "Secret"
+    }
+    (grove,) = [document for document in found.manifests if document["kind"] == "ManagedSeedSet"]
+    grown = grove["spec"]["template"]["spec"]["gardenlet"]["config"]
+    backups = [gardenlet["seedConfig"]["spec"]["backup"] for gardenlet in (*found.gardenlets, grown)]
+
+    references = {(backup["credentialsRef"]["namespace"], backup["credentialsRef"]["name"]) for backup in backups}
+    assert references == secrets
 
 
 def test_a_gardenlet_stands_for_a_ready_seed_with_what_it_would_give_away():
