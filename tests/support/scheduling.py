@@ -129,6 +129,7 @@ class SchedulerInHand:
             queue=self.ledger,
             current=self.current,
             timers=timers,
+            clock=self.clock,
             counters=counters,
             scheduler_name=SCHEDULER,
         )

@@ -72,7 +72,13 @@ async def start_scheduler(  # noqa: PLR0913  the ports that a scheduler runs on
         scheduler_name=scheduler_name,
     )
     waking = WakingReconciler(
-        store=store, queue=gains, current=current, timers=timers, counters=counters, scheduler_name=scheduler_name
+        store=store,
+        queue=gains,
+        current=current,
+        timers=timers,
+        clock=clock,
+        counters=counters,
+        scheduler_name=scheduler_name,
     )
     rejection = Rejection(bus=bus, store=store, subjects=subjects, queue=pending)
     workers = {

@@ -717,10 +717,12 @@ local function usage(keys, args)
   return usage_reply(keys[1], cmsgpack.unpack(args[1]).since)
 end
 
+-- The classes that wait for a scheduler, a page at a time, and where to go on ('0': that was all).
 local function waiting(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local classes = redis.call('HGETALL', P .. ':waiting:' .. op.sched)
-  local gain, reply = total_gain(P), {}
+  local found = redis.call('HSCAN', P .. ':waiting:' .. op.sched, op.cursor, 'COUNT', op.limit)
+  local classes = found[2]
+  local gain, reply = total_gain(P), {found[1]}
   for i = 1, #classes, 2 do
     local class = P .. ':waiting:' .. op.sched .. ':' .. classes[i]
     reply[#reply + 1] = {classes[i], classes[i + 1], redis.call('ZCARD', class),

@@ -319,7 +319,7 @@ class MemoryStore:
     async def bind(self, bindings: Sequence[Binding], usage_since: int | None = 0) -> BindReply:
         """Place shoots."""
         self.state.check_open()
-        outcomes = [self._bind_one(binding) for binding in bindings]
+        outcomes: list[BindOutcome] = [self._bind_one(binding) for binding in bindings]
         for binding, outcome in zip(bindings, outcomes, strict=True):
             if outcome == "bound":
                 self.state.announce_followers(ObjectKey("shoot", binding.namespace, binding.name), ())

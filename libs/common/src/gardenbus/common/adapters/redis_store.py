@@ -128,11 +128,17 @@ class RedisStore:
         return bool(await self._connection.command("HEXISTS", self._connection.key("uids"), uid))
 
     async def waiting(self, scheduler_name: str) -> Sequence[WaitingClass]:
-        """Read the waiting classes."""
-        reply = await self._connection.call("waiting", {"sched": scheduler_name}, read_only=True)
-        return [
-            WaitingClass(name.decode(), descriptor, int(all_), int(unseen)) for name, descriptor, all_, unseen in reply
-        ]
+        """Read the waiting classes, page by page: there may be as many as shoots."""
+        found: dict[bytes, WaitingClass] = {}
+        cursor = "0"
+        while True:
+            operation = {"sched": scheduler_name, "cursor": cursor, "limit": PAGE_MAX}
+            reply = await self._connection.call("waiting", operation, read_only=True)
+            for name, descriptor, count, unseen in reply[1:]:
+                found[name] = WaitingClass(name.decode(), descriptor, int(count), int(unseen))
+            cursor = reply[0].decode()
+            if cursor == "0":
+                return list(found.values())
 
     async def pending(self, scheduler_name: str) -> int:
         """Count the pending shoots of a scheduler."""
