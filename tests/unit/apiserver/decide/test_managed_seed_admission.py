@@ -58,6 +58,12 @@ def problems_of(document: Document, facts: Facts, old: Document | None = None) -
 
 
 class TestManagedSeed:
+    def test_a_shoot_that_is_not_there_is_what_is_wrong_also_when_a_configuration_names_no_version(self) -> None:
+        gardenlet = {"config": {"seedConfig": {"spec": {}}}}
+        managed_seed = a_managed_seed(spec={"seedTemplate": None, "gardenlet": gardenlet})
+
+        assert list(problems_of(managed_seed, facts_with(None))) == ["spec.shoot.name"]
+
     def test_a_good_one_is_taken_with_what_its_shoot_says(self) -> None:
         host = a_seed(spec={"dns": {"defaults": [{"domain": "example.org", "type": "local"}]}})
         facts = facts_with(a_child(), others={ObjectKey("seed", "", "aws-eu1"): host})

@@ -85,11 +85,10 @@ def _managed_seed(managed_seed: Document) -> Document:
         return managed_seed
     managed_seed = with_default(managed_seed, ("spec", "gardenlet", "bootstrap"), "BootstrapToken")
     managed_seed = with_default(managed_seed, ("spec", "gardenlet", "mergeWithParent"), value=True)
-    if not section(managed_seed, "spec", "gardenlet", "config"):
-        config = {"apiVersion": GARDENLET_API_VERSION, "kind": GARDENLET_KIND}
-        managed_seed = with_default(managed_seed, ("spec", "gardenlet", "config"), config)
-    capacity = ("spec", "gardenlet", "config", "resources", "capacity", "shoots")
-    return with_default(managed_seed, capacity, SHOOTS_OF_A_MANAGED_SEED)
+    config = ("spec", "gardenlet", "config")
+    managed_seed = with_default(managed_seed, (*config, "apiVersion"), GARDENLET_API_VERSION)
+    managed_seed = with_default(managed_seed, (*config, "kind"), GARDENLET_KIND)
+    return with_default(managed_seed, (*config, "resources", "capacity", "shoots"), SHOOTS_OF_A_MANAGED_SEED)
 
 
 def _managed_seed_set(managed_seed_set: Document) -> Document:
