@@ -59,7 +59,7 @@ def problems_of(document: Document, facts: Facts, old: Document | None = None) -
 
 class TestManagedSeed:
     def test_a_shoot_that_is_not_there_is_what_is_wrong_also_when_a_configuration_names_no_version(self) -> None:
-        gardenlet = {"config": {"seedConfig": {"spec": {}}}}
+        gardenlet: Document = {"config": {"seedConfig": {"spec": {}}}}
         managed_seed = a_managed_seed(spec={"seedTemplate": None, "gardenlet": gardenlet})
 
         assert list(problems_of(managed_seed, facts_with(None))) == ["spec.shoot.name"]
