@@ -311,23 +311,6 @@ class TestWaking:
         assert scheduler.counted("woken") == 0
         assert [what for what, _subject in scheduler.ledger.entries] == ["ack"]
 
-    async def test_shoots_with_networks_of_their_own_wait_together_until_these_matter(self) -> None:
-        shoots = [a_shoot(f"own-{n}", spec={"networking": {"nodes": f"10.{n}.0.0/16"}}) for n in range(5)]
-        store = await stocked(*BASE, a_seed(shoots="0"), *shoots)
-        scheduler, names = SchedulerInHand(store), [f"own-{n}" for n in range(5)]
-        await scheduler.settle(*names)
-        assert [waiting.waiting for waiting in await store.waiting(SCHEDULER)] == [5]
-        narrow = {"status": {"allocatable": {"shoots": "9"}}, "spec": {"networks": {"nodes": "10.0.0.0/14"}}}
-        await self.give(scheduler, narrow)
-        await scheduler.wake()
-        assert scheduler.counted("woken") == 5  # the seed is there for all of them, so far as is known
-        await scheduler.settle(*names)
-        assert (await shoot_in(store, "own-4")).parts.seed_name == "aws-eu1"
-        await self.give(scheduler, {"status": {"allocatable": {"shoots": "99"}}})
-        await scheduler.wake()
-        assert scheduler.counted("woken") == 5  # the four that do not go with it are not woken again
-        assert len(await store.waiting(SCHEDULER)) == 4
-
     async def test_very_many_classes_are_looked_at_in_parts_and_all_of_them(self) -> None:
         names = [f"n{number}" for number in range(450)]
         own = [a_shoot(name, spec={"seedSelector": {"matchLabels": {"for": name}}}) for name in names]

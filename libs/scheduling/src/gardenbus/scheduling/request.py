@@ -59,9 +59,6 @@ _decode = msgspec.json.Decoder(SchedulingRequest).decode
 _decode_metadata = msgspec.json.Decoder(Metadata).decode
 _decode_spec = msgspec.json.Decoder(ShootSpec).decode
 _decode_status = msgspec.json.Decoder(ShootStatus).decode
-UNSTATED = Ranges(stated=False)
-"""The networks of a shoot that nobody asks about."""
-
 _NOTE = UNCHECKED_TOLERATIONS.encode()
 
 
@@ -125,15 +122,6 @@ def request_from_descriptor(described: bytes) -> SchedulingRequest:
 def waiting_class(request: SchedulingRequest) -> str:
     """A short name that shoots with equal requests share, and others do not."""
     return blake2b(descriptor(request), digest_size=10).hexdigest()
-
-
-def waiting_request(request: SchedulingRequest, *, networks_matter: bool) -> SchedulingRequest:
-    """What a refused shoot waits for: without its networks when they were in no seed's way.
-
-    Shoots with networks of their own then wait together. One that is woken for a seed which they do not go with waits
-    with them from then on.
-    """
-    return request if networks_matter else SchedulingRequest(request.demand, UNSTATED)
 
 
 def skipped_because(shoot: Shoot, scheduler_name: str) -> str:

@@ -41,11 +41,11 @@ def need_of(spec: SeedAutoscalerSpec, seeds: SetOfSeeds, tolerance: Tolerance) -
     if seeds.pending and seeds.places_of_new_seed:
         asked.append(_for_pending(seeds))
     holding = holding_of(seeds)
-    asked.append((holding, f"{seeds.shoots} shoots are on its seeds"))
+    asked.append((holding, f"{_shoots(seeds.shoots)} on its seeds"))
     if seeds.coming:
         placed = msgspec.structs.replace(seeds, shoots=seeds.shoots + seeds.coming, coming=0)
         needed = need_of(spec, placed, tolerance).replicas
-        asked.append((min(needed, seeds.ordered), f"{seeds.coming} shoots are being placed"))
+        asked.append((min(needed, seeds.ordered), f"{_shoots(seeds.coming)} being placed"))
     replicas, reason = max(asked, key=lambda each: each[0])
     return Need(replicas=replicas, reason=reason, holding=holding, measurements=measurements)
 
@@ -66,4 +66,9 @@ def _for_pending(seeds: SetOfSeeds) -> tuple[int, str]:
     """Those that are being built will take some of the waiting shoots; while any wait, no seed is too many."""
     needed = -(-seeds.pending // seeds.places_of_new_seed)
     more = max(needed - seeds.building, 0)
-    return seeds.count + more, f"{seeds.pending} pending shoots fit a new seed"
+    noun = "shoot fits" if seeds.pending == 1 else "shoots fit"
+    return seeds.count + more, f"{seeds.pending} pending {noun} a new seed"
+
+
+def _shoots(number: int) -> str:
+    return "1 shoot is" if number == 1 else f"{number} shoots are"

@@ -24,6 +24,9 @@ _log = structlog.stdlib.get_logger()
 CATCH_UP_SECONDS = 2.0
 """How long to wait for this process to have heard of all seeds that the store says have changed."""
 
+UNDECIDED = ""
+"""In place of a class: no scheduler has refused it yet."""
+
 AT_ONCE = 200
 """Classes between two pauses for other work."""
 
@@ -54,6 +57,7 @@ class Demand:
             waiting = await self._store.waiting(choice.scheduler_name)
             for_seeds = self._for_seeds(garden_shoots, behind, choice, current)
             undecided = await self._store.pending(choice.scheduler_name) - sum(each.waiting for each in waiting)
+            undecided -= for_seeds.pop(UNDECIDED, 0)
             sorted_out = await _sorted_out(waiting, Prospect(standing, candidate), for_seeds)
             pending += sorted_out.pending
             coming += sorted_out.coming + max(undecided, 0)
@@ -63,10 +67,10 @@ class Demand:
     def _for_seeds(
         shoots: Sequence[StoredObject], behind: set[str], choice: SchedulerChoice, current: CurrentLandscape
     ) -> Counter[str]:
-        """The waiting shoots that are to become seeds, by class."""
+        """The shoots without a seed that are to become seeds themselves: by class, or UNDECIDED."""
         classes: Counter[str] = Counter()
         for stored in shoots:
-            if not stored.pending or stored.key.namespace != GARDEN_NAMESPACE:
+            if stored.parts.seed_name or stored.is_deleting or stored.key.namespace != GARDEN_NAMESPACE:
                 continue
             document = stored.document()
             if stored.key.name not in behind and not owner_sets(document):
@@ -76,7 +80,8 @@ class Demand:
             except InvalidResource:
                 continue
             if shoot.scheduler_name == choice.scheduler_name:
-                classes[waiting_class(request_of(shoot, document, current.filters))] += 1
+                request = request_of(shoot, document, current.filters) if stored.pending else None
+                classes[UNDECIDED if request is None else waiting_class(request)] += 1
         return classes
 
 

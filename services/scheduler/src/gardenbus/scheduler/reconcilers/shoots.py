@@ -36,9 +36,7 @@ from gardenbus.scheduling.request import (
     request_of,
     skipped_because,
     waiting_class,
-    waiting_request,
 )
-from gardenbus.scheduling.rules import NETWORKS
 
 _log = structlog.stdlib.get_logger()
 
@@ -278,17 +276,14 @@ class ShootReconciler:
         pending, refusal = refused
         assert pending.stored is not None, "what is parked has been decided on"
         assert pending.request is not None, "what is parked has been decided on"
-        waits_for = waiting_request(
-            pending.request, networks_matter=any(each.rule == NETWORKS for each in refusal.rejections)
-        )
         return Parking(
             namespace=pending.key.namespace,
             name=pending.key.name,
             uid=pending.stored.uid,
             generation=pending.stored.generation,
             scheduler_name=self._scheduler_name,
-            waiting_class=waiting_class(waits_for),
-            descriptor=descriptor(waits_for),
+            waiting_class=waiting_class(pending.request),
+            descriptor=descriptor(pending.request),
             seen=seen,
             message=f"Failed to schedule Shoot: {refusal.message}",
         )
