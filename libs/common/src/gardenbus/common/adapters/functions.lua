@@ -743,10 +743,11 @@ local function current_audience(P, key)
   return seeds_left(seeds_at(P, followed_shoot(kind, ns, name, object.refs)), {})
 end
 
--- The head of the outbox, with the current document of every object in it and who is to be shown it.
+-- The head of the outbox, or what comes after an entry, with the current document of every object in it and who is to be shown it.
 local function outbox(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local entries = redis.call('XRANGE', P .. ':outbox', '-', '+', 'COUNT', op.limit)
+  local first = op.after ~= '' and '(' .. op.after or '-'
+  local entries = redis.call('XRANGE', P .. ':outbox', first, '+', 'COUNT', op.limit)
   local seen, documents = {}, {}
   for _, entry in ipairs(entries) do
     local fields = entry[2]

@@ -41,9 +41,10 @@ class MemoryOutbox:
         if self._state.leader == self._leader:
             self._state.leading_until = 0.0
 
-    async def head(self, limit: int) -> OutboxPage:
+    async def head(self, limit: int, after: str | None = None) -> OutboxPage:
         """Read the oldest entries with their objects."""
-        news = self._state.outbox[:limit]
+        first = _number(after) if after else -1
+        news = [entry for entry in self._state.outbox if _number(entry.entry) > first][:limit]
         objects: dict[ObjectKey, StoredObject | None] = {}
         audiences: dict[ObjectKey, tuple[str, ...]] = {}
         for entry in news:

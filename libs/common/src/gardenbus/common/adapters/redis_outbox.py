@@ -36,9 +36,10 @@ class RedisOutbox:
         """Give the lead back."""
         await self._connection.call("resign", {"leader": self._leader})
 
-    async def head(self, limit: int) -> OutboxPage:
+    async def head(self, limit: int, after: str | None = None) -> OutboxPage:
         """Read the oldest entries with their objects."""
-        entries, documents = await self._connection.call("outbox", {"limit": limit}, read_only=True)
+        operation = {"limit": limit, "after": after or ""}
+        entries, documents = await self._connection.call("outbox", operation, read_only=True)
         news: list[News] = []
         for entry, fields in entries:
             news += _read_entry(entry.decode(), _as_text(fields))

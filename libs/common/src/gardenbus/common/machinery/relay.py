@@ -25,7 +25,7 @@ from gardenbus.common.machinery.announcements import announcements
 from gardenbus.common.machinery.cancellation import is_cancelled
 from gardenbus.common.ports.bus import Bus, Delivered, Message, ReplayDone, StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
-from gardenbus.common.ports.outbox import Outbox, Restored
+from gardenbus.common.ports.outbox import Outbox, OutboxPage, Restored
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
 
@@ -68,6 +68,7 @@ class Relay:
         self._places: dict[str, StreamPosition] = {}
         self._in_doubt = True
         self._announced_gain = 0
+        self._ahead: OutboxPage | None = None
         self._renew_at = 0.0
         self._housekeeping_at = 0.0
         self.leading = False
@@ -110,6 +111,7 @@ class Relay:
             await self._clock.sleep(self._settings.idle_seconds)
             return
         if self._in_doubt:
+            self._ahead = None  # another relay may have announced it by now
             await self._settle()
         await self._announce_page()
         await self._keep_house(now)
@@ -130,24 +132,31 @@ class Relay:
     # ------------------------------------------------------------------------------------------ announcing
 
     async def _announce_page(self) -> None:
-        page = await self._outbox.head(self._settings.page)
+        page, self._ahead = self._ahead or await self._outbox.head(self._settings.page), None
         if not page.news:
             await self._outbox.wait(self._settings.idle_seconds)
             return
         messages = announcements(page, self._subjects, announced_gain=self._announced_gain)
-        changed, concerning = (
-            asyncio.create_task(self._publish(stream, batch))
-            for stream, batch in ((OBJECTS, messages.changed), (BINDINGS, messages.concerning))
-        )
+        last = page.news[-1].entry
         results = await asyncio.gather(
-            changed, concerning, self._bus.publish_many(messages.loose), return_exceptions=True
+            self._publish(OBJECTS, messages.changed),
+            self._publish(BINDINGS, messages.concerning),
+            self._bus.publish_many(messages.loose),
+            self._look_ahead(len(page.news), last),
+            return_exceptions=True,
         )
         for result in results:
             if isinstance(result, BaseException):
                 raise result
         self._announced_gain = messages.gain
-        await self._outbox.trim(page.news[-1].entry, self._places)
+        await self._outbox.trim(last, self._places)
         self.on_announced(len(page.news))
+
+    async def _look_ahead(self, count: int, last: str) -> None:
+        """Read the next page while one is published, if there is likely to be one."""
+        if count >= self._settings.page // 2:
+            ahead = await self._outbox.head(self._settings.page, last)
+            self._ahead = ahead if ahead.news else None
 
     async def _publish(self, stream: str, batch: Sequence[Message]) -> None:
         if not batch:

@@ -88,8 +88,8 @@ class Outbox(Protocol):
         """Give the lead back."""
         ...
 
-    async def head(self, limit: int) -> OutboxPage:
-        """Read the oldest entries."""
+    async def head(self, limit: int, after: str | None = None) -> OutboxPage:
+        """Read the oldest entries, or the oldest after one."""
         ...
 
     async def wait(self, seconds: float) -> None:
