@@ -11,6 +11,7 @@ from gardenbus.autoscaler.decide.reading import (
     is_controlled_by,
     ordered_replicas,
     owner_sets,
+    pending_replica,
     replica_of,
     unschedulable_because,
 )
@@ -18,7 +19,7 @@ from gardenbus.autoscaler.decide.status import with_decision, with_failure
 from gardenbus.common.resources.conditions import conditions_of, get_condition
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.seed_autoscalers import SeedAutoscaler
-from gardenbus.common.resources.seed_management import CORDONED_BY, MARKED_FOR_REMOVAL
+from gardenbus.common.resources.seed_management import CORDONED_BY, CORDONED_BY_OPERATOR, MARKED_FOR_REMOVAL
 from tests.support.autoscaling import START, Hand, a_set, a_spec, an_autoscaler
 from tests.support.builders import a_condition, a_seed, a_shoot, merged
 
@@ -54,6 +55,19 @@ def test_a_seed_that_is_not_ready_any_more_is_built_all_the_same() -> None:
 def test_a_seed_that_is_being_emptied_takes_no_shoots_but_stays() -> None:
     emptied = a_seed("grove-0", shoots="10", metadata={"annotations": {CORDONED_BY: "garden/grove"}})
     assert read(emptied) == Replica(name="grove-0", is_built=False, allocatable=TEN)
+
+
+def test_a_seed_that_an_operator_closed_stands_and_nobody_waits_for_its_places() -> None:
+    closed = a_seed("grove-0", shoots="10", metadata={"annotations": {CORDONED_BY: CORDONED_BY_OPERATOR}})
+    assert read(closed) == Replica(name="grove-0", allocatable=TEN)
+
+
+def test_the_replica_in_the_making_is_the_pending_one_that_was_never_ready() -> None:
+    status: Document = {"pendingReplica": {"name": "grove-0", "reason": "SeedNotReady"}}
+    assert pending_replica({"status": status}) == "grove-0"
+    assert pending_replica({"status": {**status, "replicaRecords": {"grove-0": {"retry": {}}}}}) == "grove-0"
+    assert pending_replica({"status": {**status, "replicaRecords": {"grove-0": {"established": True}}}}) == ""
+    assert pending_replica({}) == ""
 
 
 @pytest.mark.parametrize("part", ["shoot", "managed seed", "seed", "mark"])

@@ -8,7 +8,7 @@ from gardenbus.autoscaler.decide.landscape import Replica
 from gardenbus.common.resources.conditions import TRUE, conditions_of, get_condition
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.quantities import parse_quantity
-from gardenbus.common.resources.seed_management import CORDONED_BY, MARKED_FOR_REMOVAL
+from gardenbus.common.resources.seed_management import CORDONED_BY, CORDONED_BY_OPERATOR, MARKED_FOR_REMOVAL
 from gardenbus.common.resources.seeds import document_is_ready
 
 DEFAULT_REPLICAS = 1
@@ -33,15 +33,20 @@ def unschedulable_because(managed_seed_set: Document) -> str:
 
 
 def pending_replica(managed_seed_set: Document) -> str:
-    """The name of the replica that the set is busy with, "" when there is none."""
-    return str(section(managed_seed_set, "status", "pendingReplica").get("name") or "")
+    """The name of the replica that the set is busy making, "" when there is none.
+
+    One that was ready before and is waited for is made already, however long it takes.
+    """
+    status = section(managed_seed_set, "status")
+    name = str(section(status, "pendingReplica").get("name") or "")
+    return "" if section(status, "replicaRecords", name).get("established") is True else name
 
 
 def replica_of(shoot: Document, managed_seed: Document | None, seed: Document | None, pending: str) -> Replica:
-    """One replica; `pending` is the one that its set is busy with.
+    """One replica; `pending` is the one that its set is busy making.
 
-    A seed that is being emptied takes no shoots, as one that is not built yet: both will if the set is told to keep
-    as many.
+    A seed that its set empties takes no shoots, as one that is not built yet: both will if the set is told to keep
+    as many. One that an operator closed may stay so for ever.
     """
     name = str(section(shoot, "metadata").get("name"))
     parts = [part for part in (shoot, managed_seed, seed) if part is not None]
@@ -53,7 +58,7 @@ def replica_of(shoot: Document, managed_seed: Document | None, seed: Document | 
     was_ready = document_is_ready(seed) or (allocatable is not None and name != pending)
     return Replica(
         name=name,
-        is_built=was_ready and not annotations.get(CORDONED_BY),
+        is_built=was_ready and annotations.get(CORDONED_BY) in (None, "", CORDONED_BY_OPERATOR),
         is_leaving=is_leaving or bool(annotations.get(MARKED_FOR_REMOVAL)),
         allocatable=allocatable,
         usage=amounts(section(seed, "status", "usage")),
