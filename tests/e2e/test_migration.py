@@ -399,7 +399,7 @@ async def test_a_drain_goes_on_after_ctrl_c_and_a_cordon_over_a_restart(place: P
     await place.gardenlets.start("others", *map(a_seed_of, others))
     await place.until_ready(source, *others)
 
-    drain = await place.landscape.begin("drain", source)
+    drain = await place.landscape.begin("drain", source, "--at-once", "1")  # slow enough to be interrupted
 
     async def begun() -> None:
         assert (await place.used()).get(source, 0) <= len(names) - 2

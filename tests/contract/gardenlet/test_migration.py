@@ -10,6 +10,7 @@ import prometheus_client
 import pytest
 
 from gardenbus.common.adapters import jetstream
+from gardenbus.common.ports.bus import Delivered
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.keys import Header, ObjectKey
 from gardenbus.common.runtime.clock import SystemClock
@@ -136,6 +137,13 @@ async def until_saved(garden: Garden) -> Document:
         return stored.document()
 
     return await eventually(saved, within=5)
+
+
+async def announced(garden: Garden, subject: str) -> Delivered:
+    """What stands on a subject of BINDINGS."""
+    last = await garden.bus.last(garden.subjects.stream("BINDINGS"), subject)
+    assert last is not None
+    return last
 
 
 async def test_the_state_of_a_built_shoot_is_saved(grove: Garden) -> None:
@@ -332,13 +340,12 @@ async def test_a_binding_that_a_killed_bus_brought_back_builds_no_second_control
     await grove.until_ready(TWO)
     stream = grove.subjects.stream("BINDINGS")
     subjects = [grove.subjects.binding(ONE, *NAME), grove.subjects.view(ONE, STATE)]
-    ghosts = [await grove.bus.last(stream, subject) for subject in subjects]
+    ghosts = [await eventually(lambda subject=subject: announced(grove, subject), within=5) for subject in subjects]
     await move(grove, TWO, force=forced)
     await until_on(grove, TWO)
     await until_gone_from(grove, source, ONE)
     await grove.kill(source)
     for ghost in ghosts:
-        assert ghost is not None
         assert ghost.headers.get(Header.VERB) != "deleted"
         own = {name: value for name, value in ghost.headers.items() if name.startswith("Gardenbus-")}
         await grove.tell(ghost.subject, ghost.body, own)

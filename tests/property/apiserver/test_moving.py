@@ -132,9 +132,9 @@ class World:
 
 def is_moving(shoot: Document) -> bool:
     operation = section(shoot, "status", "lastOperation")
-    return operation.get("type") == "Migrate" or (
-        operation.get("type") == "Restore" and operation.get("state") != "Succeeded"
-    )
+    kind, state = operation.get("type"), operation.get("state")
+    waits_for_its_destination = state == "Error" and not operation.get("progress")
+    return (kind == "Migrate" and not waits_for_its_destination) or (kind == "Restore" and state != "Succeeded")
 
 
 async def check(world: World, action: Action, before: StoredObject) -> None:

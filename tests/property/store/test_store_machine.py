@@ -157,6 +157,11 @@ class Side:
         return _UID.sub(lambda match: self.labels.get(match.group(), match.group()), text)
 
 
+def _told(census: Mapping[str, int]) -> dict[str, object]:
+    """A census without the number of entries: news that belong together may share one in a store."""
+    return {**census, "outbox": census["outbox"] > 0}
+
+
 def is_circular(shoots: Mapping[str, str], places: Mapping[str, set[str]]) -> bool:
     """Whether some shoot stands on itself, by the shoot that each seed is and the seeds that each such shoot is on."""
     for host in places:
@@ -391,7 +396,7 @@ class StoreMachine(RuleBasedStateMachine):
                     page = await store.list_page(key.kind, limit=2)
                     token = page.continue_token
                     rest = await store.list_page(key.kind, limit=2, continue_token=token) if token else None
-                    return [dict(await store.census()), await store.dependents(owner), page, rest]
+                    return [_told(await store.census()), await store.dependents(owner), page, rest]
             return None
 
         self.both(call)
