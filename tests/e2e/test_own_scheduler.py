@@ -11,6 +11,7 @@ from nats.aio.client import Client
 
 from tests.support.builders import a_cloudprofile, a_project, a_shoot
 from tests.support.eventually import eventually
+from tests.support.gardenlets import conditions
 from tests.support.landscape import a_landscape
 
 ROOT = Path(__file__).parents[2]
@@ -55,11 +56,12 @@ async def test_a_shoot_with_another_scheduler_name_is_bound_by_that_scheduler_al
     files.write_text(yaml.safe_dump_all([gardenlet, other, a_project(), a_cloudprofile()]))
     async with a_landscape(tmp_path / "state", "-f", str(files)) as landscape:
 
-        async def registered() -> None:
-            seeds = (await landscape.ask("list.seed"))["items"]
+        async def ready() -> None:
+            seeds = await landscape.list("seed")
             assert {seed["metadata"]["name"] for seed in seeds} == {"earth-1", "earth-2"}
+            assert all(conditions(seed).get("GardenletReady") == "True" for seed in seeds), seeds
 
-        await eventually(registered, within=30)
+        await eventually(ready, within=30)
         mine = a_shoot("mine", spec={"schedulerName": "mine", "region": "mars", "provider": {"type": "local"}})
         await landscape.publish("garden.apply", [mine])
 

@@ -9,12 +9,15 @@ T = TypeVar("T")
 
 
 async def eventually(check: Callable[[], Awaitable[T]], *, within: float, every: float = 0.1) -> T:
-    """Call `check` until it raises no AssertionError; answer what it answered. Fails with its last failure."""
+    """Call `check` until it holds, and answer what it answered; fails with its last failure.
+
+    An AssertionError says that it does not hold yet, a LookupError that what it looks at is not there yet.
+    """
     deadline = time.monotonic() + within
     while True:
         try:
             return await check()
-        except AssertionError:
+        except (AssertionError, LookupError):
             if time.monotonic() > deadline:
                 raise
         await asyncio.sleep(every)
