@@ -362,3 +362,27 @@ async def test_a_binding_that_a_killed_bus_brought_back_builds_no_second_control
     assert seen == [None] * len(seen)
     assert kept(other, TWO) is not None
     assert await grove.rejected() is None
+
+
+async def test_nothing_is_said_to_be_in_error_while_everybody_does_their_part(grove: Garden) -> None:
+    await built(grove, ONE, TWO)
+    said = list[str]()
+    stream, changes = grove.subjects.stream("OBJECTS"), grove.subjects.changed(APOLLO)
+
+    async def listen() -> None:
+        async with grove.bus.follow(stream, [changes]) as follower:
+            async for event in follower:
+                if isinstance(event, Delivered):
+                    status: Document = msgspec.json.decode(event.body).get("status") or {}
+                    operation = section(status, "lastOperation")
+                    said.append(f"{operation.get('type')} {operation.get('state')}")
+
+    listening = asyncio.create_task(listen())
+    for seed in (TWO, ONE, TWO):
+        await move(grove, seed)
+        await until_on(grove, seed)
+    listening.cancel()
+    await asyncio.gather(listening, return_exceptions=True)
+    assert "Migrate Processing" in said
+    assert "Restore Processing" in said
+    assert not [each for each in said if each.endswith("Error")]

@@ -131,7 +131,7 @@ def test_the_source_waits_until_the_destination_is_ready() -> None:
         "Migrate", f"it is not known yet whether seed {OTHER} is ready for the control plane."
     )
     assert action(told(OTHER, status=unready), kept("Reconcile")) == Waiting(
-        "Migrate", f"seed {OTHER} is not ready for the control plane: It is deaf."
+        "Migrate", f"seed {OTHER} is not ready for the control plane: It is deaf.", is_refused=True
     )
     begun = action(told(OTHER, status=READY), kept("Reconcile"))
     assert begun == Begin(Run(operation="Migrate", generation=5, number=4), resumed=False)

@@ -28,7 +28,8 @@ Whether now, the first rule that applies (Gardener's `gardenlet/controller/shoot
     | failed before, and its backoff is not over                   | then                          |
     | the seed is not fit to work                                  | Error, again in 15 s          |
     | Migrate, and the destination is not ready for it             | Error, again when it is       |
-    | Restore, and what the source saved is not here yet           | Error, again when it is       |
+    | Migrate, and whether it is is not known yet                  | when it is (soon Error)       |
+    | Restore, and what the source saved is not here yet           | when it is (soon Error)       |
     | not a plain Reconcile, generation outdated, or not Succeeded | yes                           |
     | nothing is kept of it                                        | yes                           |
     | settled                                                      | after the sync period         |
@@ -110,10 +111,14 @@ class Begin(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """The operation cannot begin before others have done their part: `problem` says what is missing."""
+    """The operation cannot begin before others have done their part: `problem` says what is missing.
+
+    `is_refused`: they have spoken, and against it; else their word is on its way, if all is well.
+    """
 
     operation: OperationType
     problem: str
+    is_refused: bool = False
 
 
 class LetGo(NamedTuple):
@@ -291,7 +296,7 @@ def _when(told: ShootTold, record: ShootRecord | None, operation: OperationType,
         return Begin(run, resumed=True)
     missing = _missing(told, record, operation, snapshot)
     if missing is not None:
-        return Waiting(operation, missing)
+        return missing
     number = run.number + 1 if run is not None else 1
     return Begin(Run(operation=operation, generation=told.generation, number=number), resumed=False)
 
@@ -308,19 +313,23 @@ def _taken_up(run: Run, generation: int) -> Run:
     )
 
 
-def _missing(told: ShootTold, record: ShootRecord | None, operation: OperationType, snapshot: Snapshot) -> str | None:
+def _missing(
+    told: ShootTold, record: ShootRecord | None, operation: OperationType, snapshot: Snapshot
+) -> Waiting | None:
     """What a migration or restoration has to wait for."""
     if operation == "Migrate" and residence(told, snapshot.seed_name) == "leaving":
         constraints = cast("list[Document]", told.status.get("constraints") or [])
         constraint = get_condition(constraints, READY_FOR_MIGRATION)
         if constraint is None:
-            return f"it is not known yet whether seed {told.spec_seed} is ready for the control plane."
+            problem = f"it is not known yet whether seed {told.spec_seed} is ready for the control plane."
+            return Waiting(operation, problem)
         if constraint.get("status") != TRUE:
-            return f"seed {told.spec_seed} is not ready for the control plane: {constraint.get('message') or ''}"
+            problem = f"seed {told.spec_seed} is not ready for the control plane: {constraint.get('message') or ''}"
+            return Waiting(operation, problem, is_refused=True)
     is_empty = record is None or not (record.resources or record.state)
     was_handed_over = operation == "Migrate" and is_empty and state_generation(told, record) > 0
     if (operation == "Restore" or was_handed_over) and not snapshot.has_state and (record is None or not record.state):
-        return "the ShootState that its last seed saved is not there yet."
+        return Waiting(operation, "the ShootState that its last seed saved is not there yet.")
     return None
 
 

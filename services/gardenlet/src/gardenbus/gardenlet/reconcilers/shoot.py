@@ -60,6 +60,7 @@ from gardenbus.gardenlet.decide.status import (
     without_times,
 )
 from gardenbus.gardenlet.reconcilers.flow import FlowResult, run_flow
+from gardenbus.gardenlet.reconcilers.patience import Patience
 from gardenbus.gardenlet.reconcilers.reports import Reporter
 from gardenbus.gardenlet.reconcilers.shoot_states import KEEP_AGAIN_SECONDS, SAVE_AGAIN_SECONDS, ShootStates
 from gardenbus.gardenlet.reconcilers.told import Gone, Told
@@ -118,6 +119,7 @@ class ShootReconciler:
         self._is_active = is_active
         self._states = ShootStates(told, reporter)
         self._results: dict[ShootName, _Result] = {}
+        self._patience = Patience(clock)
 
     async def look(self, shoot: ShootName) -> float | None:
         """Do what is to be done for a shoot now; answers when to look again (seconds, None: when told)."""
@@ -188,6 +190,7 @@ class ShootReconciler:
                 self._report(told, {"seedName": self._seed_name})
                 return Outcome("claimed", REPEAT_AFTER.total_seconds())
             case Begin(run, resumed):
+                self._patience.end((told.namespace, told.name))
                 return await self._run(told, record or adopted(told), run, resumed=resumed)
             case SeedUnfit() | Waiting():
                 return self._postpone(told, record, action)
@@ -212,6 +215,10 @@ class ShootReconciler:
         """Say why nothing can be done yet, once; not before all that the stream holds has been told."""
         if isinstance(why, Waiting) and not self._told.is_complete:
             return Outcome("waiting")
+        if isinstance(why, Waiting) and not why.is_refused:
+            left = self._patience.left((told.namespace, told.name), (told.uid, told.generation, why.operation))
+            if left > 0:
+                return Outcome("waiting", left, why.problem)
         record = record or adopted(told)
         say = waiting if isinstance(why, Waiting) else seed_unfit
         patch = say(why.operation, record.last_operation, why.problem, now=self._clock.now())
