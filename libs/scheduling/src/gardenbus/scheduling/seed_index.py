@@ -4,7 +4,7 @@ What shoots of different classes ask for mostly differs in a rule or two. Each a
 all classes that ask the same; a class combines them by `&`, and when a seed changes its bit is repaired in each.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gardenbus.common.resources.seeds import SeedNetworks
@@ -36,6 +36,7 @@ class SeedIndex:
         self.choices: dict[Hashable, Any] = {}
         self.places: dict[tuple[str, str], int] = {}
         self._networks: dict[SeedNetworks, int] = {}
+        self._labels: dict[str, dict[str, int]] = {}
         self._sets: dict[Hashable, tuple[int, _Passes]] = {}
         self._compatible: dict[Ranges, tuple[int, int]] = {}
         self._index_all()
@@ -71,6 +72,15 @@ class SeedIndex:
         bits = self.bits_of(seed for seed in self.seeds if seed is not None and passes(seed))
         self._sets[question] = (bits, passes)
         return bits
+
+    def labelled(self, key: str) -> Mapping[str, int]:
+        """The seeds with a label, by its value."""
+        known = self._labels.get(key)
+        if known is None:
+            if len(self._labels) >= MOST_REMEMBERED:
+                self._labels.clear()
+            known = self._labels[key] = self._by_label(key)
+        return known
 
     def compatible(self, ranges: Ranges) -> int:
         """The seeds beside whose networks a shoot's may stand."""
@@ -123,7 +133,19 @@ class SeedIndex:
         self.changed.append(slot)
         self.touch()
 
+    def _by_label(self, key: str) -> dict[str, int]:
+        found: dict[str, list[int]] = {}
+        for slot, seed in enumerate(self.seeds):
+            value = seed.seed.metadata.labels.get(key) if seed is not None else None
+            if value is not None:
+                found.setdefault(value, []).append(slot)
+        return {value: self.bits_in(slots) for value, slots in found.items()}
+
     def _stand(self, seed: "SeedCandidate", bit: int) -> None:
+        for key, by_value in self._labels.items():
+            value = seed.seed.metadata.labels.get(key)
+            if value is not None:
+                by_value[value] = by_value.get(value, 0) | bit
         place, networks = _place_of(seed), seed.seed.spec.networks
         self.places[place] = self.places.get(place, 0) | bit
         self._networks[networks] = self._networks.get(networks, 0) | bit
@@ -132,6 +154,10 @@ class SeedIndex:
         seed, bit = self.seeds[slot], 1 << slot
         if seed is None:
             return
+        for key, by_value in self._labels.items():
+            value = seed.seed.metadata.labels.get(key)
+            if value is not None:
+                by_value[value] &= ~bit
         for sets, key in ((self.places, _place_of(seed)), (self._networks, seed.seed.spec.networks)):
             sets[key] &= ~bit  # pyright: ignore[reportArgumentType] - each with its own kind of key
             if not sets[key]:  # pyright: ignore[reportArgumentType]

@@ -45,8 +45,8 @@ def _one_by_one(name: str, apply: FilterFunction, reads: Callable[[Inquiry], Has
 
 FILTERS = (
     _one_by_one("usable", usable.keep_usable, lambda _: ()),
-    _one_by_one("cloudprofile-selector", seed_selectors.keep_selected_by_profile, seed_selectors.of_profile),
-    _one_by_one("shoot-selector", seed_selectors.keep_selected_by_shoot, lambda inquiry: inquiry.demand.selector),
+    Filter("cloudprofile-selector", seed_selectors.keep_selected_by_profile, seed_selectors.narrow_by_profile),
+    Filter("shoot-selector", seed_selectors.keep_selected_by_shoot, seed_selectors.narrow_by_shoot),
     _one_by_one("provider", provider.keep_allowed_providers, provider.allowed_types),
     _one_by_one("zonal-control-plane", zones.keep_zonal, lambda inquiry: inquiry.demand.is_zonal),
     Filter("zones", zones.keep_zones, zones.narrow_zones),

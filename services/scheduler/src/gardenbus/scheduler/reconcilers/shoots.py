@@ -232,6 +232,9 @@ class ShootReconciler:
                     pending.hosted |= {placement.seed}
                 elif outcome != "full":
                     outrun.add((placement.seed, placement.gate))
+        bound = sum(reply.outcomes.count("bound") for reply in replies)
+        self._counters.outcomes.labels("bound").inc(bound)
+        self._counters.outcomes.labels("conflict").inc(len(placed) - bound)
         await self._queue.ack_many([pending.work for pending in done])
         await asyncio.gather(*(self._current.wait_for_seed(seed, gate, CATCH_UP_SECONDS) for seed, gate in outrun))
         return all_made, lost
@@ -303,7 +306,6 @@ class ShootReconciler:
             await self._queue.ack_many([pending.work for pending in finished])
 
     def _say_bound(self, pending: PendingShoot, placement: Placement, outcome: BindOutcome) -> None:
-        self._counters.outcomes.labels("bound" if outcome == "bound" else "conflict").inc()
         _log.info(
             "shoot.scheduled" if outcome == "bound" else "shoot.outrun",
             shoot=str(pending.key),
