@@ -14,8 +14,8 @@
 | EVENTS   | 24 hours         | at most 100 an object                                                  |
 | REJECTED | 7 days           | what could not be taken; at most 16,384                                |
 
-QUEUES and EVENTS take atomic batches too, for `publish_many`: a sync of the disk for each batch instead of each message
-makes ten times the rate.
+QUEUES, EVENTS and REQUESTS take atomic batches too, for `publish_many`: a sync of the disk for each batch instead of
+each message makes ten times the rate.
 
 Only what is written here is compared and changed; what an operator added (replicas, placement, a mirror) stays.
 """
@@ -78,7 +78,8 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configurat
     plain: dict[str, Configuration] = {
         "REQUESTS": _work_queue(
             [subjects.apply, subjects.delete, subjects.spoken_by("*", "apply"), subjects.spoken_by("*", "delete")]
-        ),
+        )
+        | {"allow_atomic": True},
         "OBJECTS": _last_per_subject([f"{prefix}.changed.>"]) | {"allow_atomic": True, "allow_msg_ttl": True},
         "QUEUES": _work_queue([f"{prefix}.queue.>", f"{prefix}.later.>"])
         | {"max_msgs_per_subject": 1, "allow_msg_schedules": True, "allow_atomic": True},
