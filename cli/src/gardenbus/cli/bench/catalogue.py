@@ -28,13 +28,13 @@ SCENARIOS: Mapping[ScenarioName, Scenario] = {
     ScenarioName.INTAKE: Scenario(
         "garden.apply messages of one Shoot each, until they are stored and queued",
         Size(seeds=1000, placed=0, shoots=20_000, runs=5),
-        Size(seeds=100, placed=0, shoots=3000, runs=3),
+        Size(seeds=100, placed=0, shoots=2000, runs=3),
         intake.measure_intake,
     ),
     ScenarioName.STREAM: Scenario(
         "Both at once: new shoots sent while all services run, until the last binding is announced",
         Size(seeds=1000, placed=100_000, shoots=20_000, runs=5),
-        Size(seeds=1000, placed=0, shoots=3000, runs=2),
+        Size(seeds=1000, placed=0, shoots=2000, runs=2),
         intake.measure_stream,
     ),
     ScenarioName.LATENCY: Scenario(
@@ -52,25 +52,25 @@ SCENARIOS: Mapping[ScenarioName, Scenario] = {
     ScenarioName.MIXED: Scenario(
         "200 classes, distances, taints, zones and networks, against one class",
         Size(seeds=1000, placed=100_000, shoots=20_000, runs=5),
-        Size(seeds=1000, placed=0, shoots=3000, runs=2),
+        Size(seeds=1000, placed=0, shoots=2000, runs=2),
         landscapes.measure_mixed,
     ),
     ScenarioName.WAITING: Scenario(
         "Schedulable shoots while unschedulable ones wait, against none waiting",
         Size(seeds=1000, placed=100_000, shoots=20_000, runs=5),
-        Size(seeds=1000, placed=0, shoots=3000, runs=2),
+        Size(seeds=1000, placed=0, shoots=2000, runs=2),
         waiting.measure_waiting,
     ),
     ScenarioName.WAKE: Scenario(
         "One seed becomes ready for all that wait, until the last of them is bound",
         Size(seeds=1000, placed=100_000, shoots=10_000, runs=5),
-        Size(seeds=1000, placed=0, shoots=3000, runs=2),
+        Size(seeds=1000, placed=0, shoots=2000, runs=2),
         waiting.measure_wake,
     ),
     ScenarioName.REPLICAS: Scenario(
         "2 and 4 schedulers on one queue, against one",
         Size(seeds=1000, placed=100_000, shoots=20_000, runs=5),
-        Size(seeds=1000, placed=0, shoots=4000, runs=2),
+        Size(seeds=1000, placed=0, shoots=3000, runs=2),
         replicas.measure,
     ),
     ScenarioName.HEARTBEATS: Scenario(
