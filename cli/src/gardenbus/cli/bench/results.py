@@ -7,7 +7,7 @@ import msgspec
 
 from gardenbus.cli.bench.figures import Figures, histogram, largest, latencies, middle, middles
 from gardenbus.cli.bench.pipes import Span
-from gardenbus.cli.bench.wishes import Durability
+from gardenbus.cli.supervisor.durability import Durability
 
 Progress = Callable[[str, int, int], None]
 """Told of what is done: its name, how much, of how much."""

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
-from gardenbus.cli.bench.wishes import Durability
 from gardenbus.cli.supervisor.directory import LandscapeDirectory, write_whole
+from gardenbus.cli.supervisor.durability import Durability
 from gardenbus.cli.supervisor.plan import Addresses, ChildSpec
 from gardenbus.cli.supervisor.ports import LOOPBACK, choose_port
 from gardenbus.cli.supervisor.processes import ManagedProcess
@@ -206,11 +206,8 @@ def _server_specs(
     directory: LandscapeDirectory, ports: tuple[int, int, int], durability: Durability
 ) -> list[ChildSpec]:
     nats, monitor, redis = ports
-    nats_text = nats_configuration(port=nats, monitor_port=monitor, store=directory.nats)
-    redis_text = redis_configuration(port=redis, store=directory.redis) + NO_REWRITE
-    if durability is Durability.PROCESS:
-        nats_text = nats_text.replace("sync_interval: always", "sync_interval: 2m")
-        redis_text = redis_text.replace("appendfsync always", "appendfsync everysec")
+    nats_text = nats_configuration(port=nats, monitor_port=monitor, store=directory.nats, durability=durability)
+    redis_text = redis_configuration(port=redis, store=directory.redis, durability=durability) + NO_REWRITE
     nats_file, redis_file = directory.config / "nats.conf", directory.config / "redis.conf"
     write_whole(nats_file, nats_text.encode())
     write_whole(redis_file, redis_text.encode())

@@ -4,6 +4,8 @@ from enum import StrEnum
 
 import msgspec
 
+from gardenbus.cli.supervisor.durability import Durability
+
 
 class ScenarioName(StrEnum):
     """The scenarios there are; `catalogue` says what each measures."""
@@ -22,16 +24,6 @@ class ScenarioName(StrEnum):
     START = "start"
 
 
-class Durability(StrEnum):
-    """What survives."""
-
-    POWER = "power"
-    """The loss of power: every write is synced before it is acknowledged. What a landscape has by default."""
-
-    PROCESS = "process"
-    """The death of any process, at any moment."""
-
-
 class Wish(msgspec.Struct, frozen=True):
     """What is asked for: None where the scenario's own size counts."""
 
@@ -40,4 +32,4 @@ class Wish(msgspec.Struct, frozen=True):
     shoots: int | None = None
     runs: int | None = None
     reduced: bool = False
-    durability: Durability = Durability.POWER
+    durability: Durability = Durability.PROCESS

@@ -11,8 +11,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from gardenbus.cli.bench.wishes import Durability, ScenarioName, Wish
+from gardenbus.cli.bench.wishes import ScenarioName, Wish
 from gardenbus.cli.output import Exit, say_error, show
+from gardenbus.cli.supervisor.durability import Durability
 
 
 def bench(  # noqa: PLR0913 - one parameter an option
@@ -25,7 +26,7 @@ def bench(  # noqa: PLR0913 - one parameter an option
     runs: Annotated[int | None, typer.Option(min=1, help="Runs; figures are their medians.")] = None,
     durability: Annotated[
         Durability, typer.Option(help="What is to survive: loss of power, or the death of any process.")
-    ] = Durability.POWER,
+    ] = Durability.PROCESS,
     reduced: Annotated[bool, typer.Option("--reduced", help="At a size for minutes instead of hours.")] = False,
     output: Annotated[
         Path | None, typer.Option("--output", help="Folder for results.json and results.md.", file_okay=False)

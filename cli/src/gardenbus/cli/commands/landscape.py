@@ -26,6 +26,7 @@ from gardenbus.cli.supervisor.directory import (
     LandscapeInUse,
     directory_option,
 )
+from gardenbus.cli.supervisor.durability import Durability
 from gardenbus.cli.supervisor.external import check_redis_url
 from gardenbus.cli.supervisor.picture import SERVICE_STYLES, ServiceRow
 from gardenbus.cli.supervisor.plan import parse_replicas
@@ -51,6 +52,9 @@ def up(  # noqa: PLR0913 - one parameter an option
     nats_url: Annotated[str | None, typer.Option(help="Use a running NATS with JetStream.")] = None,
     redis_url: Annotated[str | None, typer.Option(help="Use a running Redis.")] = None,
     prefix: Annotated[str, typer.Option(help="First token of all subjects and keys.")] = "garden",
+    durability: Annotated[
+        Durability, typer.Option(help="What is to survive: the death of any process, or loss of power too.")
+    ] = Durability.PROCESS,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
 ) -> None:
     """Start a landscape: NATS, Redis and all services as child processes, state below --dir."""
@@ -78,6 +82,7 @@ def up(  # noqa: PLR0913 - one parameter an option
         nats_port=nats_port,
         redis_port=redis_port,
         prefix=prefix,
+        durability=durability,
         log_level=log_level,
     )
     if detach:
@@ -113,6 +118,7 @@ def up_arguments(options: "UpOptions", files: list[Path]) -> list[str]:
         "--nats-port": options.nats_port,
         "--redis-port": options.redis_port,
         "--prefix": options.prefix,
+        "--durability": options.durability.value,
         "--log-level": options.log_level,
     }
     return [

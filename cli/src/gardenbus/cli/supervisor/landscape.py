@@ -18,6 +18,7 @@ from gardenbus.cli.supervisor.directory import (
     ServiceEntry,
     write_whole,
 )
+from gardenbus.cli.supervisor.durability import Durability
 from gardenbus.cli.supervisor.external import probe_servers
 from gardenbus.cli.supervisor.plan import STOP_ORDER, Addresses, ChildSpec, service_specs
 from gardenbus.cli.supervisor.ports import LOOPBACK, choose_port
@@ -43,6 +44,7 @@ class UpOptions(NamedTuple):
     nats_port: int | None = None
     redis_port: int | None = None
     prefix: str = "garden"
+    durability: Durability = Durability.PROCESS
     log_level: str | None = None
 
 
@@ -123,7 +125,9 @@ class EmbeddedLandscape:
     def _nats_spec(self, port: int, monitor_port: int) -> ChildSpec:
         program = find_server(NATS)
         file = self.directory.config / "nats.conf"
-        text = nats_configuration(port=port, monitor_port=monitor_port, store=self.directory.nats)
+        text = nats_configuration(
+            port=port, monitor_port=monitor_port, store=self.directory.nats, durability=self._options.durability
+        )
         write_whole(file, text.encode())
         return ChildSpec(
             name="nats",
@@ -137,7 +141,8 @@ class EmbeddedLandscape:
     def _redis_spec(self, port: int) -> ChildSpec:
         program = find_server(REDIS)
         file = self.directory.config / "redis.conf"
-        write_whole(file, redis_configuration(port=port, store=self.directory.redis).encode())
+        text = redis_configuration(port=port, store=self.directory.redis, durability=self._options.durability)
+        write_whole(file, text.encode())
         return ChildSpec(
             name="redis", role="redis", command=[str(program), str(file)], environ={}, kind="redis", port=port
         )

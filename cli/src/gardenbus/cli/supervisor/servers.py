@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from gardenbus.cli.supervisor.durability import Durability
+
 
 class ServerMissing(Exception):
     """No usable program of that name is installed."""
@@ -71,8 +73,9 @@ def _version_of(program: Path) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def nats_configuration(*, port: int, monitor_port: int, store: Path) -> str:
-    """The text of nats.conf: loopback only, every acknowledged message synced, messages up to 8 MB."""
+def nats_configuration(*, port: int, monitor_port: int, store: Path, durability: Durability) -> str:
+    """The text of nats.conf: loopback only, messages up to 8 MB."""
+    sync_interval = "always" if durability is Durability.POWER else "2m"
     return (
         f"server_name: gardenbus-{port}\n"
         f'listen: "127.0.0.1:{port}"\n'
@@ -80,13 +83,14 @@ def nats_configuration(*, port: int, monitor_port: int, store: Path) -> str:
         "max_payload: 8MB\n"
         "jetstream {\n"
         f"  store_dir: {json.dumps(str(store))}\n"
-        "  sync_interval: always\n"
+        f"  sync_interval: {sync_interval}\n"
         "}\n"
     )
 
 
-def redis_configuration(*, port: int, store: Path) -> str:
-    """The text of redis.conf: loopback only, every write synced, nothing evicted."""
+def redis_configuration(*, port: int, store: Path, durability: Durability) -> str:
+    """The text of redis.conf: loopback only, nothing evicted."""
+    appendfsync = "always" if durability is Durability.POWER else "everysec"
     return (
         "bind 127.0.0.1\n"
         f"port {port}\n"
@@ -94,6 +98,6 @@ def redis_configuration(*, port: int, store: Path) -> str:
         "daemonize no\n"
         'save ""\n'
         "appendonly yes\n"
-        "appendfsync always\n"
+        f"appendfsync {appendfsync}\n"
         "maxmemory-policy noeviction\n"
     )
