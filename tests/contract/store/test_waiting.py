@@ -365,3 +365,24 @@ async def test_a_shoot_that_goes_away_waits_no_longer(kit: StoreUnderTest) -> No
     await kit.fresh_news()
     await kit.created(a_seed())
     assert not await kit.work()
+
+
+async def test_those_who_wait_are_told_with_their_refusals_the_longest_waiting_first(kit: StoreUnderTest) -> None:
+    first = await kit.created(a_shoot("first"))
+    await kit.parked(first, message="no seed is large enough")
+    kit.clock.advance(60)
+    await kit.created(a_seed("gained"))
+    second = await kit.created(a_shoot("second", spec={"schedulerName": "mine"}))
+    await kit.parked(second, message="no seed here", scheduler_name="mine", waiting_class="other")
+    await kit.parked(second, message="no seed here", scheduler_name="mine", waiting_class="other")
+
+    found = await kit.store.waiting_shoots()
+
+    assert [(shoot.key.name, shoot.scheduler_name, shoot.message, shoot.attempts) for shoot in found] == [
+        ("first", SCHEDULER, "no seed is large enough", 1),
+        ("second", "mine", "no seed here", 2),
+    ]
+    assert [shoot.since for shoot in found] == ["2026-01-02T03:04:05Z", "2026-01-02T03:05:05Z"]
+    assert [shoot.key.name for shoot in await kit.store.waiting_shoots("mine")] == ["second"]
+    assert [shoot.key.name for shoot in await kit.store.waiting_shoots(limit=1)] == ["first"]
+    assert not await kit.store.waiting_shoots("nobody")

@@ -26,6 +26,7 @@ from gardenbus.common.adapters.store_answers import (
     key_of,
     parked_operation,
     read_token,
+    refused_since,
     scheduled_event,
     write_token,
 )
@@ -47,6 +48,7 @@ from gardenbus.common.ports.store import (
     Superseded,
     Usage,
     WaitingClass,
+    WaitingShoot,
 )
 from gardenbus.common.resources.changes import Change, change_of, creation_of
 from gardenbus.common.resources.derived import FINALIZER, Derived, followed_shoot, meaning_of
@@ -136,6 +138,21 @@ class MemoryStore:
         return [
             WaitingClass(name, waiting.descriptor, len(waiting.shoots), sum(n < gain for n in waiting.shoots.values()))
             for name, waiting in self.state.waiting.get(scheduler_name, {}).items()
+        ]
+
+    async def waiting_shoots(self, scheduler_name: str | None = None, *, limit: int = 1_000) -> Sequence[WaitingShoot]:
+        """Read the shoots that wait."""
+        found = sorted(
+            (gain, member_of(key), key, name)
+            for name, classes in self.state.waiting.items()
+            if scheduler_name in (None, name)
+            for waiting in classes.values()
+            for key, gain in waiting.shoots.items()
+        )
+        rows = [(self.state.rows[key], name) for _, _, key, name in found[:limit]]
+        return [
+            WaitingShoot(row.stored.key, name, row.refusal, refused_since(row.stored.pending), row.attempts)
+            for row, name in rows
         ]
 
     async def pending(self, scheduler_name: str) -> int:
@@ -300,6 +317,24 @@ class MemoryStore:
         if not row.stored.is_deleting:
             self._mark(row, gain=gain and base.key.kind == "seed")
         return row.stored
+
+    async def rehearse(
+        self,
+        key: ObjectKey,
+        base: StoredObject | None,
+        document: Document | None,
+        *,
+        gate: int | None = None,
+        guards: Sequence[Guard] = (),
+    ) -> None:
+        """Check a write without carrying it out."""
+        self.state.check_open()
+        change = None
+        if document is not None:
+            change = creation_of(document) if base is None else change_of(base, document)
+        version = base.version if base is not None else 0
+        differs = change if change is not None and change.differs else None
+        check_write(self.state, key, version, origin=None, change=differs, guards=guards, gate=gate)
 
     def _mark(self, row: Row, *, gain: bool) -> None:
         """Mark for deletion. A seed takes nobody from here on: for the others it is lost now, not when it is gone."""

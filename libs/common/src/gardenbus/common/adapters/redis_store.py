@@ -11,6 +11,7 @@ import msgspec
 
 from gardenbus.common.adapters.redis_connection import RedisConnection
 from gardenbus.common.adapters.redis_records import PARTS, PRIVATE, applied_reply, read_record, written_fields
+from gardenbus.common.adapters.redis_waiting import waiting_shoots
 from gardenbus.common.adapters.store_answers import (
     BATCH,
     OUTBOX_MAX,
@@ -46,6 +47,7 @@ from gardenbus.common.ports.store import (
     Superseded,
     Usage,
     WaitingClass,
+    WaitingShoot,
 )
 from gardenbus.common.resources.changes import Change, change_of, creation_of
 from gardenbus.common.resources.derived import meaning_of
@@ -139,6 +141,10 @@ class RedisStore:
             cursor = reply[0].decode()
             if cursor == "0":
                 return list(found.values())
+
+    async def waiting_shoots(self, scheduler_name: str | None = None, *, limit: int = 1_000) -> Sequence[WaitingShoot]:
+        """Read the shoots that wait."""
+        return await waiting_shoots(self._connection, scheduler_name, limit)
 
     async def pending(self, scheduler_name: str) -> int:
         """Count the pending shoots of a scheduler."""
@@ -244,6 +250,34 @@ class RedisStore:
         if reply[0] == b"ok":
             return applied_reply(base, base.parts, reply[1])
         return self._refused(base.key, reply, guards)
+
+    async def rehearse(
+        self,
+        key: ObjectKey,
+        base: StoredObject | None,
+        document: Document | None,
+        *,
+        gate: int | None = None,
+        guards: Sequence[Guard] = (),
+    ) -> None:
+        """Check a write without carrying it out."""
+        fields: dict[str, str] = {}
+        if document is not None and base is None:
+            change = creation_of(document)
+            fields = written_fields(change.parts, change.derived)
+        elif document is not None and base is not None and (change := change_of(base, document)).differs:
+            fields = _changed_fields(base.parts, change)
+        operation = {
+            **self._identity(key),
+            "base": base.version if base is not None else 0,
+            "origin": "",
+            "guards": _guards(guards),
+            "set": fields,
+            **({} if gate is None else {"gate_seen": gate}),
+        }
+        reply = await self._connection.call("rehearse", operation, read_only=True)
+        if reply[0] != b"ok":
+            self._refused(key, reply, guards)
 
     async def bind(self, bindings: Sequence[Binding], usage_since: int | None = 0) -> BindReply:
         """Place shoots."""

@@ -73,6 +73,11 @@ def parked_operation(message: str, now: str) -> bytes:
     return encode(refusal)[1:-1]
 
 
+def refused_since(pending: bytes) -> str:
+    """When a refusal, as `parked_operation` wrote it, was first given; "" without one."""
+    return str(msgspec.json.decode(b"{" + pending + b"}").get("lastUpdateTime") or "")
+
+
 def scheduled_event(shoot: ObjectKey, uid: str, seed: str, reporter: str) -> EventRecord:
     """What is said of a shoot that was bound."""
     message = f'Scheduled to seed "{seed}"'

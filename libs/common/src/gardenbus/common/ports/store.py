@@ -127,6 +127,16 @@ class WaitingClass(msgspec.Struct, frozen=True):
     unseen: int
 
 
+class WaitingShoot(msgspec.Struct, frozen=True):
+    """One shoot that fits nowhere: its last refusal, since when (RFC 3339) it reads so, and refusals so far."""
+
+    key: ObjectKey
+    scheduler_name: str
+    message: str
+    since: str
+    attempts: int
+
+
 class Guard(msgspec.Struct, frozen=True):
     """What must hold besides for a write, checked together with it.
 
@@ -213,6 +223,18 @@ class Store(Protocol):
         """Mark for deletion (finalizers left: the object comes back) or remove (None)."""
         ...
 
+    async def rehearse(
+        self,
+        key: ObjectKey,
+        base: StoredObject | None,
+        document: Document | None,
+        *,
+        gate: int | None = None,
+        guards: Sequence[Guard] = (),
+    ) -> None:
+        """Raise what a creation (no `base`), an update or a deletion (no `document`) would; nothing is written."""
+        ...
+
     async def bind(self, bindings: Sequence[Binding], usage_since: int | None = 0) -> BindReply:
         """Place at most 100 shoots; each is checked on its own. `usage_since` None: usage is not wanted."""
         ...
@@ -230,6 +252,10 @@ class Store(Protocol):
 
     async def waiting(self, scheduler_name: str) -> Sequence[WaitingClass]:
         """The classes that wait for this scheduler."""
+        ...
+
+    async def waiting_shoots(self, scheduler_name: str | None = None, *, limit: int = 1_000) -> Sequence[WaitingShoot]:
+        """At most `limit` shoots that wait for a scheduler, or for any, those refused on the oldest gain first."""
         ...
 
     async def pending(self, scheduler_name: str) -> int:
