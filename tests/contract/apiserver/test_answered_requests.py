@@ -178,7 +178,7 @@ async def test_what_waits_and_how_much_there_is_can_be_asked(apiserver: Apiserve
     await apiserver.ask("apply", a_shoot())
 
     assert (await apiserver.ask("census"))["objects.shoot"] == 1
-    assert await apiserver.ask("waiting.default-scheduler") == []
+    assert await apiserver.ask("waiting") == {"items": [], "total": 0, "undecided": 1}
     explained = await apiserver.ask("explain.shoot.garden-dev.apollo")
     assert (explained["shoot"], explained["seed"], explained["considered"]) == ("garden-dev/apollo", None, None)
     assert explained["unanswered"].startswith("no scheduler of the name default-scheduler answers")

@@ -1,7 +1,7 @@
 """Who waits, read from Redis for people: plain reads, in parts, so that nobody else is held up."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gardenbus.common.adapters.redis_connection import RedisConnection
 from gardenbus.common.adapters.redis_line import Command
@@ -60,8 +60,8 @@ async def _places(connection: RedisConnection, scheduler: str, limit: int) -> li
     ]
 
 
-async def _replies(connection: RedisConnection, commands: Sequence[Command]) -> list[list[bytes]]:
-    replies: list[list[bytes]] = []
+async def _replies(connection: RedisConnection, commands: Sequence[Command]) -> list[Any]:
+    replies: list[Any] = []
     for start in range(0, len(commands), READS):
         replies += await connection.pipeline(commands[start : start + READS])
     return replies

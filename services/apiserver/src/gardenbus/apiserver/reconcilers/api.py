@@ -10,7 +10,9 @@
 | `bind` | `{"namespace", "name", "seed", "resourceVersion"?, "force"?}`; a placed shoot is moved | the shoot |
 | `scale` | `{"namespace"?, "name", "replicas"?, "resourceVersion"?}` of a ManagedSeedSet | its scale |
 | `explain.shoot.<ns>.<name>` | | where it stands and why it waits |
-| `kinds`, `census`, `waiting.<schedulerName>` | | |
+| `waiting[.<schedulerName>]` | `{"limit", "namespace", "name", "classes"}` | shoots that wait, and when each is tried |
+| `retry.shoot.<ns>.<name>` | | a shoot without a seed is looked at now |
+| `kinds`, `census` | | |
 
 A request that writes stands, in the order of the bus, behind all durable requests that were stored before it came.
 With the header `Gardenbus-Condition: <kind>.<ns>.<name>=<resourceVersion>` it writes only while that object has that
@@ -35,13 +37,13 @@ from gardenbus.apiserver.reconcilers.reading import Reader
 from gardenbus.apiserver.reconcilers.reads import Library, Reads
 from gardenbus.apiserver.reconcilers.scaling import ScaleBody, read_scale, scale_of, write_scale
 from gardenbus.apiserver.reconcilers.speaking import no_such_verb, spoken
+from gardenbus.apiserver.reconcilers.waiting import WaitingShoots
 from gardenbus.apiserver.reconcilers.writing import ANSWERED, Writer
 from gardenbus.common.errors import BadRequest, GardenbusError, Unavailable
 from gardenbus.common.ports.bus import Bus, Request, StreamPosition
 from gardenbus.common.ports.store import RequestOrigin, Store
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey, Subjects
-from gardenbus.common.resources.shoots import DEFAULT_SCHEDULER
 
 _log = structlog.stdlib.get_logger()
 
@@ -50,7 +52,9 @@ ANSWER_SECONDS = Histogram(
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )  # fmt: skip
 
-VERBS = frozenset({"apply", "patch", "delete", "get", "list", "bind", "scale", "explain", "kinds", "census", "waiting"})
+VERBS = frozenset(
+    {"apply", "patch", "delete", "get", "list", "bind", "scale", "explain", "kinds", "census", "waiting", "retry"}
+)
 
 
 class PatchBody(msgspec.Struct, frozen=True):
@@ -111,6 +115,7 @@ class Api:
         self._writer = writer
         self._library = library
         self._reader = Reader(store, bus, subjects)
+        self._waiting = WaitingShoots(store, bus, subjects)
         self._position = LatestPosition(bus, subjects.stream("REQUESTS"))
         self._slots = asyncio.Semaphore(concurrency)
 
@@ -164,7 +169,9 @@ class Api:
             case "census":
                 return await self._reader.census()
             case "waiting":
-                return await self._reader.waiting(rest or DEFAULT_SCHEDULER)
+                return await self._waiting.listed(rest, body)
+            case "retry":
+                return await self._waiting.retry(rest)
             case _:
                 raise no_such_verb(verb)
 

@@ -124,18 +124,6 @@ class Reader:
         """Counts of objects, pending and waiting shoots, and unannounced changes."""
         return dict(await self._store.census())
 
-    async def waiting(self, scheduler_name: str) -> Any:
-        """The classes of shoots that wait for a scheduler."""
-        return [
-            {
-                "class": waiting.waiting_class,
-                "asksFor": _raw(waiting.descriptor),
-                "waiting": waiting.waiting,
-                "unseen": waiting.unseen,
-            }
-            for waiting in await self._store.waiting(scheduler_name)
-        ]
-
     async def explain(self, tail: str) -> Any:
         """Where a shoot stands and, while it waits, why: what is stored of it, and what its scheduler says now.
 
