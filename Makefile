@@ -50,6 +50,12 @@ chaos: $(WITH_DEV) ## everything is killed in turn
 bench: $(INSTALLED) ## how fast it is here, at reduced size, into bench-results/ (ARGS="scheduling --shoots 20000")
 	@exec $(BIN)/gardenbus bench --reduced --output bench-results $(ARGS)
 
+reference: $(WITH_DEV) ## write the documentation's reference pages anew from the code
+	$(BIN)/python -m gardenbus.cli.reference docs/reference
+
+docs: $(WITH_DEV) ## the documentation as a site, into site/ (ARGS="serve" shows it)
+	$(BIN)/mkdocs $(or $(ARGS),build --strict)
+
 check: $(WITH_DEV) ## ruff, pyright (strict) and the layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -15,6 +15,8 @@ class CloudProfileSpec(View, frozen=True):
     """What is read of a profile."""
 
     type: str = ""
+    """The infrastructure, as `aws`."""
+
     seed_selector: SeedSelector | None = None
 
 
@@ -53,6 +55,7 @@ class RegionConfigMap(View, frozen=True):
 
     metadata: Metadata = Metadata()
     data: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    """Region → YAML map of region → distance, for the strategy `MinimalDistance`."""
 
     @classmethod
     def from_document(cls, document: Document | bytes) -> "RegionConfigMap":

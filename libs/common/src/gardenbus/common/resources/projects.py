@@ -16,6 +16,8 @@ class ProjectSpec(View, frozen=True):
     """What is read of a Project's spec."""
 
     namespace: str = ""
+    """The namespace that is its own."""
+
     tolerations: ProjectTolerations = ProjectTolerations()
 
 

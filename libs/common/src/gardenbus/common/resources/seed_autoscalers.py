@@ -35,16 +35,26 @@ class ScaleTargetRef(View, frozen=True):
     """Which set is scaled."""
 
     api_version: str = ""
+    """The set's apiVersion."""
+
     kind: str = ""
+    """`ManagedSeedSet`."""
+
     name: str = ""
+    """Its name, in the same namespace."""
 
 
 class MetricTarget(View, frozen=True):
     """What is aimed at: percent of the seeds' room, or an amount on each seed."""
 
     type: str = UTILIZATION
+    """`Utilization` or `AverageValue`."""
+
     average_utilization: int | None = None
+    """Percent of what the seeds have to be used on average."""
+
     average_value: str | int | float | None = None
+    """How much of it on each seed."""
 
     @property
     def share(self) -> Fraction:
@@ -61,6 +71,8 @@ class ResourceMetric(View, frozen=True):
     """A resource out of the seeds' allocatable, and its target."""
 
     name: str = ""
+    """As `shoots`: what seeds state in `status.allocatable`."""
+
     target: MetricTarget = MetricTarget()
 
 
@@ -68,6 +80,8 @@ class Metric(View, frozen=True):
     """One measurement; only those of type `Resource` are known."""
 
     type: str = ""
+    """`Resource`."""
+
     resource: ResourceMetric | None = None
 
 
@@ -75,17 +89,27 @@ class ScalingPolicy(View, frozen=True):
     """How much may change within a period: `value` replicas, or percent of those at its beginning."""
 
     type: str = ""
+    """`Pods` (replicas) or `Percent`."""
+
     value: int = 0
+    """How many, or how much."""
+
     period_seconds: int = 0
+    """Within how long."""
 
 
 class ScalingRules(View, frozen=True):
     """How fast it goes in one direction. Without policies there is no limit."""
 
     stabilization_window_seconds: int | None = None
+    """How long back recommendations count: the most cautious of them is followed."""
+
     select_policy: str | None = None
+    """`Max`, `Min` or `Disabled`."""
+
     policies: tuple[ScalingPolicy, ...] = ()
     tolerance: str | int | float | None = None
+    """Which part of the target may be missed before anything happens."""
 
     def tolerance_or(self, default: Fraction) -> Fraction:
         """Which part of the target may be missed in this direction. Raises ValueError when it is no quantity."""
@@ -107,7 +131,11 @@ class SeedAutoscalerSpec(View, frozen=True):
 
     scale_target_ref: ScaleTargetRef = ScaleTargetRef()
     min_replicas: int = 1
+    """Never fewer."""
+
     max_replicas: int = 1
+    """Never more."""
+
     metrics: tuple[Metric, ...] = ()
     behavior: Behavior = Behavior()
 
@@ -121,22 +149,33 @@ class Recommendation(View, frozen=True):
     """How many replicas were right, and until when."""
 
     replicas: int = 0
+    """How many."""
+
     until: datetime = datetime.min.replace(tzinfo=UTC)
+    """Until when it counts."""
 
 
 class ScaleEvent(View, frozen=True):
     """By how many replicas the set was made to change, and when that was seen."""
 
     change: int = 0
+    """By how many."""
+
     at: datetime = datetime.min.replace(tzinfo=UTC)
+    """When it was seen."""
 
 
 class Rescale(View, frozen=True):
     """A change that was decided and is being carried out."""
 
     from_replicas: int = 0
+    """Replicas before."""
+
     to_replicas: int = 0
+    """Replicas after."""
+
     reason: str = ""
+    """Why."""
 
 
 class SeedAutoscalerStatus(View, frozen=True):
@@ -147,11 +186,23 @@ class SeedAutoscalerStatus(View, frozen=True):
     """
 
     observed_generation: int = 0
+    """The generation that this is about."""
+
     current_replicas: int | None = None
+    """Replicas that are ready."""
+
     desired_replicas: int | None = None
+    """Replicas that are wanted now."""
+
     last_scale_time: str | None = None
+    """When the set was last asked to change."""
+
     target_replicas: int | None = None
+    """The set's `spec.replicas` as last seen."""
+
     recommended_replicas: int | None = None
+    """What the last look came to, before windows and policies."""
+
     recommendations: tuple[Recommendation, ...] = ()
     scale_events: tuple[ScaleEvent, ...] = ()
     rescale: Rescale | None = None

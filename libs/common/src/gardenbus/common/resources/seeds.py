@@ -24,36 +24,53 @@ class SeedProvider(View, frozen=True):
     """Where the seed stands."""
 
     type: str = ""
+    """The infrastructure, as `aws`. A shoot goes to seeds of the types that its profile allows."""
+
     region: str = ""
+    """Where it stands: what strategies compare with the region of the shoot."""
+
     zones: tuple[str, ...] = ()
+    """Its zones. A control plane that survives the loss of a zone needs three of them."""
 
 
 class ShootNetworks(View, frozen=True):
     """Ranges for shoots that state none."""
 
     pods: str | None = None
+    """The range of pods."""
+
     services: str | None = None
+    """The range of services."""
 
 
 class SeedNetworks(View, frozen=True):
     """The seed's own ranges."""
 
     nodes: str | None = None
+    """The seed's nodes: no range of a shoot may overlap it."""
+
     pods: str | None = None
+    """The seed's pods, likewise."""
+
     services: str | None = None
+    """The seed's services, likewise."""
+
     shoot_defaults: ShootNetworks | None = None
+    """What a shoot gets that states no ranges."""
 
 
 class SchedulingSettings(View, frozen=True):
     """Whether the scheduler may see the seed; a Seed that does not say is visible, as by Gardener's defaults."""
 
     visible: bool = True
+    """`false` hides it from the scheduler; shoots that are there stay."""
 
 
 class ZoneSelection(View, frozen=True):
     """Whether the zones of a shoot's workers bind the choice: `Enforce`, `Prefer` or something else."""
 
     mode: str = ""
+    """`Enforce`: the seed must share a zone with the workers; `Prefer`: if any seed does; else zones do not bind."""
 
 
 class SeedSettings(View, frozen=True):
@@ -67,19 +84,24 @@ class Taint(View, frozen=True):
     """A taint; without a value any toleration of its key will do."""
 
     key: str = ""
+    """What a shoot must tolerate by `spec.tolerations`."""
+
     value: str | None = None
+    """If given, the toleration has to have the same value, or none."""
 
 
 class AccessRestriction(View, frozen=True):
     """A restriction that a seed supports, or a shoot demands."""
 
     name: str = ""
+    """Its name, as `eu-access-only`. A seed must support each that a shoot demands."""
 
 
 class DefaultDomain(View, frozen=True):
     """A domain below which the seed's shoots get theirs."""
 
     domain: str = ""
+    """As `example.org`."""
 
 
 class SeedDNS(View, frozen=True):
@@ -98,6 +120,7 @@ class SeedSpec(View, frozen=True):
     access_restrictions: tuple[AccessRestriction, ...] = ()
     dns: SeedDNS = SeedDNS()
     backup: dict[str, Any] | None = None
+    """Where etcd backups go. Control planes can move to and from seeds with a backup only."""
 
 
 class SeedStatus(View, frozen=True):
@@ -106,8 +129,13 @@ class SeedStatus(View, frozen=True):
     conditions: tuple[ConditionView, ...] = ()
     last_operation: LastOperation | None = None
     capacity: dict[str, str | int | float] = msgspec.field(default_factory=dict[str, str | int | float])
+    """How much of each resource there is, `shoots` above all."""
+
     allocatable: dict[str, str | int | float] = msgspec.field(default_factory=dict[str, str | int | float])
+    """How much may be used. Without `shoots` the seed takes any number."""
+
     client_certificate_expiration_timestamp: str | None = None
+    """When the gardenlet's certificate ends."""
 
 
 class Seed(View, frozen=True):

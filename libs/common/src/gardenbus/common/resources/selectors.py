@@ -17,8 +17,13 @@ class Requirement(msgspec.Struct, frozen=True, order=True):
     """One entry of matchExpressions."""
 
     key: str
+    """The label."""
+
     operator: str
+    """`In`, `NotIn`, `Exists` or `DoesNotExist`."""
+
     values: tuple[str, ...] = ()
+    """For `In` and `NotIn`."""
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether labels meet it; a missing key meets NotIn and DoesNotExist."""

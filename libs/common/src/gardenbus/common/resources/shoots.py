@@ -16,8 +16,11 @@ class SeedSelector(View, frozen=True):
     """A label selector for seeds, and (in profiles) the provider types that may host."""
 
     match_labels: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    """Labels and values that the seed's must equal."""
+
     match_expressions: tuple[Requirement, ...] = ()
     provider_types: tuple[str, ...] = ()
+    """Types of seeds that may host, `*` for all. Of profiles only; without it, the own type."""
 
     @property
     def labels(self) -> LabelSelector:
@@ -29,21 +32,31 @@ class CloudProfileReference(View, frozen=True):
     """spec.cloudProfile; an empty kind means CloudProfile."""
 
     kind: str = ""
+    """`CloudProfile` or `NamespacedCloudProfile`."""
+
     name: str = ""
+    """Its name."""
 
 
 class Worker(View, frozen=True):
     """A worker pool."""
 
     name: str = ""
+    """Its name."""
+
     zones: tuple[str, ...] = ()
+    """Where its machines stand; counts for seeds whose zone selection is `Enforce` or `Prefer`."""
+
     control_plane: dict[str, object] | None = None
+    """Set: the control plane runs on these workers, and the shoot needs no seed."""
 
 
 class ShootProvider(View, frozen=True):
     """spec.provider."""
 
     type: str = ""
+    """The infrastructure, as `aws`."""
+
     workers: tuple[Worker, ...] = ()
 
 
@@ -51,15 +64,23 @@ class ShootNetworking(View, frozen=True):
     """spec.networking."""
 
     nodes: str | None = None
+    """The range of nodes. It must not overlap the seed's ranges."""
+
     pods: str | None = None
+    """The range of pods, likewise."""
+
     services: str | None = None
+    """The range of services, likewise."""
+
     ip_families: tuple[str, ...] = ()
+    """`IPv4`, `IPv6` or both."""
 
 
 class FailureTolerance(View, frozen=True):
     """What the control plane survives: `node` or `zone`."""
 
     type: str = ""
+    """`node` or `zone`; `zone` needs a seed with three zones."""
 
 
 class HighAvailability(View, frozen=True):
@@ -73,25 +94,32 @@ class ControlPlane(View, frozen=True):
 
     high_availability: HighAvailability | None = None
     zones: tuple[str, ...] = ()
+    """Zones of the seed that the control plane is to stand in."""
 
 
 class Toleration(View, frozen=True):
     """A taint's key that the shoot puts up with, and its value."""
 
     key: str = ""
+    """The key of the taint."""
+
     value: str | None = None
+    """Without one, the key is tolerated with any value."""
 
 
 class DNSProvider(View, frozen=True):
     """One DNS provider."""
 
     type: str = ""
+    """As `aws-route53`; `unmanaged` for none."""
 
 
 class ShootDNS(View, frozen=True):
     """spec.dns."""
 
     domain: str | None = None
+    """The cluster's own domain. Without one it gets a name below a seed's default domain."""
+
     providers: tuple[DNSProvider, ...] = ()
 
 
@@ -99,11 +127,21 @@ class ShootSpec(View, frozen=True):
     """What is read of a Shoot's spec."""
 
     seed_name: str = ""
+    """The seed. Written by a bind; stated beforehand, no scheduler is asked."""
+
     scheduler_name: str = ""
+    """Who places it; `default-scheduler` unless given."""
+
     purpose: str = ""
+    """`testing` may go to seeds of any region, where others stay near."""
+
     region: str = ""
+    """Where its machines are."""
+
     cloud_profile: CloudProfileReference | None = None
     cloud_profile_name: str = ""
+    """The older form of `spec.cloudProfile`."""
+
     provider: ShootProvider = ShootProvider()
     networking: ShootNetworking | None = None
     seed_selector: SeedSelector | None = None
@@ -117,14 +155,21 @@ class ShootStatusNetworking(View, frozen=True):
     """status.networking: the ranges in use."""
 
     nodes: tuple[str, ...] = ()
+    """Ranges of nodes."""
+
     pods: tuple[str, ...] = ()
+    """Ranges of pods."""
+
     services: tuple[str, ...] = ()
+    """Ranges of services."""
 
 
 class ShootStatus(View, frozen=True):
     """What is read of a Shoot's status."""
 
     seed_name: str = ""
+    """The seed that runs it: another one than `spec.seedName` while it moves."""
+
     last_operation: LastOperation | None = None
     networking: ShootStatusNetworking | None = None
 

@@ -32,19 +32,35 @@ class ConditionView(View, frozen=True):
     """What is read of a condition."""
 
     type: str = ""
+    """Which one, as `GardenletReady`."""
+
     status: str = ""
+    """`True`, `False`, `Unknown` or `Progressing`."""
+
     reason: str = ""
+    """Why, in one word."""
+
     message: str = ""
+    """Why, in a sentence."""
 
 
 class LastOperation(View, frozen=True):
     """What is read of status.lastOperation."""
 
     type: str = ""
+    """`Create`, `Reconcile`, `Delete`, `Migrate` or `Restore`."""
+
     state: str = ""
+    """`Pending`, `Processing`, `Succeeded`, `Error`, `Failed` or `Aborted`."""
+
     progress: int | float = 0
+    """Percent."""
+
     description: str = ""
+    """What it is at; for a shoot that waits, which seeds were considered and what refused each."""
+
     last_update_time: str = ""
+    """When that was said."""
 
 
 def read_view(document: Document | bytes, view: type[T]) -> T:

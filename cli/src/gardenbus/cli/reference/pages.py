@@ -1,0 +1,9 @@
+"""Which pages there are."""
+
+from gardenbus.cli.reference.kinds import kinds_page
+from gardenbus.cli.reference.settings import settings_page
+
+
+def pages() -> dict[str, str]:
+    """The Markdown of each page by the name of its file."""
+    return {"kinds.md": kinds_page(), "settings.md": settings_page()}

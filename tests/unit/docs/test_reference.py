@@ -1,0 +1,22 @@
+"""The pages that are written from the code."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gardenbus.cli.reference.pages import pages
+
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
+
+
+@pytest.mark.parametrize(("name", "text"), pages().items())
+def test_the_committed_page_is_what_the_code_says(name: str, text: str):
+    assert (REFERENCE / name).read_text() == text, "run: make reference"
+
+
+@pytest.mark.parametrize(("name", "text"), pages().items())
+def test_every_field_and_setting_has_a_meaning(name: str, text: str):
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    assert len(rows) > 20
+    assert not [row for row in rows if re.search(r"\|\s*\|", row.replace("\\|", ""))], name
