@@ -534,6 +534,14 @@ local function delete(keys, args)
   return reply_with('ok', object_key)
 end
 
+-- Why a put or a deletion would not be taken, and nothing else: it writes nothing.
+local function rehearse(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P, op.outbox_max)
+  if closed then return closed end
+  return put_refusal(P, op, read_fields(P .. ':o:' .. op.key, CURRENT)) or {'ok'}
+end
+
 -- ---------------------------------------------------------------------------------------------- placing
 
 -- Usage that changed after `since`, and the gains; nothing but zeros when nobody wants to know (`since` nil).
@@ -908,6 +916,7 @@ end
 redis.register_function('gb_put', put)
 redis.register_function('gb_put_many', put_many)
 redis.register_function('gb_delete', delete)
+redis.register_function{function_name = 'gb_rehearse', callback = rehearse, flags = {'no-writes'}}
 redis.register_function('gb_bind', bind)
 redis.register_function('gb_park', park)
 redis.register_function('gb_wake', wake)

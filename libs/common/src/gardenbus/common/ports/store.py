@@ -163,8 +163,8 @@ class EventRecord(msgspec.Struct, frozen=True):
     action: str = ""
 
 
-class Store(Protocol):
-    """The truth. See the module for the errors."""
+class Objects(Protocol):
+    """The part of the store that requests are carried out on. See the module for the errors."""
 
     async def get(self, key: ObjectKey) -> StoredObject | None:
         """One object, or None."""
@@ -178,6 +178,10 @@ class Store(Protocol):
         self, kind: str, namespace: str | None = None, *, limit: int = 500, continue_token: str | None = None
     ) -> Page:
         """Objects of a kind (in one namespace, or in all), by namespace and name."""
+        ...
+
+    async def shoots_on(self, seed: str) -> Sequence[ObjectKey]:
+        """The shoots that a seed's usage counts (by spec.seedName or status.seedName)."""
         ...
 
     async def create(
@@ -223,6 +227,10 @@ class Store(Protocol):
         """Mark for deletion (finalizers left: the object comes back) or remove (None)."""
         ...
 
+
+class Store(Objects, Protocol):
+    """The truth. See the module for the errors."""
+
     async def rehearse(
         self,
         key: ObjectKey,
@@ -264,10 +272,6 @@ class Store(Protocol):
 
     async def usage(self, since: int = 0) -> Usage:
         """Usage of the seeds whose usage changed after `since` (0: of all that have any)."""
-        ...
-
-    async def shoots_on(self, seed: str) -> Sequence[ObjectKey]:
-        """The shoots that a seed's usage counts (by spec.seedName or status.seedName)."""
         ...
 
     async def dependents(self, owner_uid: str) -> Sequence[ObjectKey]:

@@ -158,6 +158,7 @@ class Header:
     SEQUENCE = "Gardenbus-Sequence"  # report `gone`: where the tombstone stands in BINDINGS
     FENCE = "Gardenbus-Fence"  # report: the gardenlet's fencing number, `<stream created ns>.<sequence>`
     CONDITION = "Gardenbus-Condition"  # api: only while `<kind>.<ns>.<name>=<resourceVersion>` holds; else 409
+    DRY_RUN = "Gardenbus-Dry-Run"  # api: `true` answers what would be written, and writes nothing
     REASON = "Gardenbus-Reason"  # rejected
     SUBJECT = "Gardenbus-Subject"  # rejected: where it came from
     SHA256 = "Gardenbus-Sha256"  # rejected: of the whole message
