@@ -14,7 +14,7 @@ WITH_DEV  := .venv/.installed-dev
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down setup setup-dev test test-contract test-e2e test-docker chaos bench check format
+.PHONY: help run up down setup setup-dev test test-contract test-e2e test-docker chaos bench check format reference docs
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,7 @@ bench: $(INSTALLED) ## how fast it is here, at reduced size, into bench-results/
 
 reference: $(WITH_DEV) ## write the documentation's reference pages anew from the code
 	$(BIN)/python -m gardenbus.cli.reference docs/reference
+	$(BIN)/python -m gardenbus.common.runtime.reference docs/reference
 
 docs: $(WITH_DEV) ## the documentation as a site, into site/ (ARGS="serve" shows it)
 	$(BIN)/mkdocs $(or $(ARGS),build --strict)
