@@ -1,15 +1,13 @@
 """Puts a relay together."""
 
-from prometheus_client import Counter, Gauge
-
+from gardenbus.common.adapters.redis_figures import store_figures
 from gardenbus.common.adapters.redis_outbox import RedisOutbox
 from gardenbus.common.machinery.relay import Relay, RelaySettings
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.service import ServiceContext
+from gardenbus.relay import counters
+from gardenbus.relay.observing import observe_for_ever, show_announced
 from gardenbus.relay.settings import RelayServiceSettings
-
-_ANNOUNCED = Counter("gardenbus_relay_announced", "Outbox entries announced and trimmed.")
-_LEADING = Gauge("gardenbus_relay_leading", "1 while this relay leads.")
 
 
 async def build(context: ServiceContext[RelayServiceSettings]) -> None:
@@ -23,8 +21,17 @@ async def build(context: ServiceContext[RelayServiceSettings]) -> None:
         context.clock,
         RelaySettings(lead_ttl_seconds=context.settings.relay_lead_ttl_seconds),
     )
-    relay.on_announced = _ANNOUNCED.inc
-    _LEADING.set_function(lambda: relay.leading)
+    relay.on_announced = lambda news: show_announced(news, context.clock.now().timestamp())
+    counters.LEADING.set_function(lambda: relay.leading)
+    context.spawn(
+        "observation",
+        observe_for_ever(
+            lambda: store_figures(connections.redis),
+            connections.bus.figures,
+            context.clock,
+            context.settings.observe_seconds,
+        ),
+    )
     task = context.spawn("relay", relay.run())
 
     async def resign() -> None:

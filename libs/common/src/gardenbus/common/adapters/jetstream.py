@@ -26,6 +26,7 @@ from gardenbus.common.adapters.jetstream_api import (
     nanoseconds,
 )
 from gardenbus.common.adapters.jetstream_connection import Connection, decode_headers, encode_headers
+from gardenbus.common.adapters.jetstream_figures import bus_figures
 from gardenbus.common.adapters.jetstream_follower import JetStreamFollower
 from gardenbus.common.adapters.jetstream_publisher import Publisher
 from gardenbus.common.adapters.jetstream_queue import JetStreamQueue, consumer_name
@@ -33,6 +34,7 @@ from gardenbus.common.adapters.jetstream_service import Answerer
 from gardenbus.common.adapters.jetstream_streams import StreamSettings, ensure_streams
 from gardenbus.common.errors import SettingsInvalid, Unavailable
 from gardenbus.common.ports.bus import Delivered, Follower, Handler, Headers, Message, StreamPosition
+from gardenbus.common.ports.figures import BusFigures
 from gardenbus.common.resources.keys import Subjects
 
 MAX_SILENT_SECONDS = 1800.0
@@ -130,6 +132,10 @@ class JetStreamBus:
         created = nanoseconds((await self._call(f"STREAM.INFO.{stream}"))["created"])
         answer = await self._call(f"CONSUMER.INFO.{stream}.{consumer_name(consumer)}")
         return StreamPosition(created, int(answer["ack_floor"]["stream_seq"]))
+
+    async def figures(self) -> BusFigures:
+        """How full the streams are and how far behind their consumers; not in the port: nothing is decided on it."""
+        return await bus_figures(self._call, self._subjects)
 
     async def server_now(self, stream: str) -> datetime:
         """The server's clock: read from it now and then, carried on by our own monotonic one in between."""

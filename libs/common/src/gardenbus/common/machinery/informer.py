@@ -11,12 +11,14 @@ The order of things (why nothing is missed and nothing removed comes back):
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 import structlog
 
 from gardenbus.common.errors import Transient
+from gardenbus.common.machinery import informer_metrics as metrics
 from gardenbus.common.machinery.announcements import TOMBSTONE_TTL
 from gardenbus.common.ports.bus import Bus, Delivered, Follower, FollowRestarted
 from gardenbus.common.ports.store import Store
@@ -79,6 +81,8 @@ class Informer:
         self._gained = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
         self._stopping = False
+        self._label = "-".join(self._kinds)
+        self._lag = metrics.LAG_SECONDS.labels(self._label)
         self.gain = 0
 
     def subscribe(self, callback: Callback) -> None:
@@ -138,6 +142,7 @@ class Informer:
             self._bus.follow(stream, filters, after_sequence=place.sequence) as follower,
             asyncio.TaskGroup() as tasks,
         ):
+            metrics.SILENT_SECONDS.labels(self._label).set_function(lambda: follower.silent_seconds)
             tasks.create_task(self._consume(follower))
             tasks.create_task(_watch_silence(follower))
 
@@ -147,6 +152,7 @@ class Informer:
                 raise _ListAgain(event.reason)
             if isinstance(event, Delivered):
                 await self._take(event)
+                self._lag.observe(max(0.0, time.time() - event.at.timestamp()))
 
     async def _list(self) -> None:
         listed: dict[ObjectKey, StoredObject] = {}
@@ -170,6 +176,8 @@ class Informer:
             if known is None or stored.version > known.version or stored.uid != known.uid:
                 self._replace(key, stored)
         self._removed.clear()
+        metrics.LISTS.labels(self._label).inc()
+        metrics.OBJECTS.labels(self._label).set_function(lambda: sum(map(len, self._objects.values())))
         self._synced.set()
         await self._raise_gain(gain)
 

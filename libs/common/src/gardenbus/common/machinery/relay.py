@@ -25,7 +25,7 @@ from gardenbus.common.machinery.announcements import announcements
 from gardenbus.common.machinery.cancellation import is_cancelled
 from gardenbus.common.ports.bus import Bus, Delivered, Message, ReplayDone, StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
-from gardenbus.common.ports.outbox import Outbox, OutboxPage, Restored
+from gardenbus.common.ports.outbox import News, Outbox, OutboxPage, Restored
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
 
@@ -72,7 +72,7 @@ class Relay:
         self._renew_at = 0.0
         self._housekeeping_at = 0.0
         self.leading = False
-        self.on_announced: Callable[[int], None] = lambda _count: None
+        self.on_announced: Callable[[Sequence[News]], None] = lambda _news: None
 
     async def run(self) -> None:
         """Lead whenever nobody else does, and announce."""
@@ -150,7 +150,7 @@ class Relay:
                 raise result
         self._announced_gain = messages.gain
         await self._outbox.trim(last, self._places)
-        self.on_announced(len(page.news))
+        self.on_announced(page.news)
 
     async def _look_ahead(self, count: int, last: str) -> None:
         """Read the next page while one is published, if there is likely to be one."""

@@ -27,6 +27,7 @@ import uvloop
 
 from gardenbus.common.errors import SettingsInvalid, Transient
 from gardenbus.common.ports.clock import Clock
+from gardenbus.common.runtime.build_info import tell_build
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.logs import configure_logging
@@ -172,6 +173,7 @@ async def serve(name: str, settings: SettingsT, build: "Build[SettingsT]") -> in
         address = f"{settings.health_host}:{settings.health_port}"
         raise SettingsInvalid((f"health_port: cannot listen on {address}: {error.strerror}",)) from error
     _tell_health_url(url)
+    tell_build(name)
     log.info("service.starting", health_url=url, pid=os.getpid())
     try:
         return await _live(context, build, stop_asked)
