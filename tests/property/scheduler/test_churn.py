@@ -17,7 +17,7 @@ from gardenbus.common.resources.shoots import Shoot
 from gardenbus.scheduling import ranking
 from gardenbus.scheduling.current import CurrentLandscape
 from gardenbus.scheduling.landscape import Snapshot
-from gardenbus.scheduling.outcome import Placement
+from gardenbus.scheduling.outcome import Outcome, Placement
 from gardenbus.scheduling.placement import decide, decide_slowly, free_places
 from gardenbus.scheduling.request import pending_shoot, request_of
 from gardenbus.scheduling.simulate import snapshot_of
@@ -79,8 +79,8 @@ class Churning:
         expected = decide_slowly(request, Snapshot(anew.landscape, dict(anew.usage)))
         if isinstance(outcome, Placement) and isinstance(expected, Placement):
             outcome = msgspec.structs.replace(outcome, gate=None)
-        assert outcome == expected
-        assert decide(request, anew) == expected
+        assert comparable(outcome) == comparable(expected)
+        assert comparable(decide(request, anew)) == comparable(expected)
         assert Vacancies(draft).places(request) == free_places(request, anew)
         try:
             chosen = naive_scheduler.schedule(copy.deepcopy(shoot), copy.deepcopy(documents), self.strategy)
@@ -90,6 +90,13 @@ class Churning:
         if isinstance(outcome, Placement):
             draft.place(outcome.seed)  # the next draft takes it back, unless it is told
         return chosen
+
+
+def comparable(outcome: Outcome) -> Outcome:
+    """All of it, but for the runner-up where clashing networks may keep it from being looked for."""
+    if isinstance(outcome, Placement) and len(NAMES) > ranking.MOST_ASIDE:
+        return msgspec.structs.replace(outcome, runner_up=None)
+    return outcome
 
 
 def key_of(document: Document) -> ObjectKey:

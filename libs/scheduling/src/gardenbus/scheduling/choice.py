@@ -3,16 +3,17 @@
 It says the same as shortlist.py, which also says why the others are left out, and takes longer.
 """
 
+from collections import Counter
 from typing import NamedTuple
 
 from gardenbus.common.resources.fitting import taint_problem
 from gardenbus.scheduling.landscape import Landscape
-from gardenbus.scheduling.outcome import Refusal
+from gardenbus.scheduling.outcome import Grounds, Refusal, Step
 from gardenbus.scheduling.request import Demand
-from gardenbus.scheduling.rules import FILTERS, TAINTS
+from gardenbus.scheduling.rules import FILTERS, STRATEGY, TAINTS
 from gardenbus.scheduling.rules.filtering import Inquiry
 from gardenbus.scheduling.seed_index import MOST_REMEMBERED, SeedIndex
-from gardenbus.scheduling.shortlist import inquiry_of, shortlist_of
+from gardenbus.scheduling.shortlist import Shortlist, inquiry_of, shortlist_of
 from gardenbus.scheduling.strategies import measure_of
 
 
@@ -30,6 +31,7 @@ class Choice(NamedTuple):
     epoch: int
     strategy: str
     groups: tuple[Near, ...]
+    grounds: Grounds = Grounds()
 
 
 def choice_of(demand: Demand, landscape: Landscape) -> Choice:
@@ -47,7 +49,8 @@ def choice_of(demand: Demand, landscape: Landscape) -> Choice:
 
 def _worked_out(demand: Demand, landscape: Landscape, index: SeedIndex) -> Choice:
     inquiry = inquiry_of(demand, landscape)
-    bits = 0 if isinstance(inquiry, Refusal) else _passing(inquiry, index)
+    funnel = _Funnel(index.present.bit_count())
+    bits = 0 if isinstance(inquiry, Refusal) else _passing(inquiry, index, funnel)
     if not bits or isinstance(inquiry, Refusal):
         return Choice(index.epoch, "", ())
     measure = measure_of(demand, landscape)
@@ -63,16 +66,36 @@ def _worked_out(demand: Demand, landscape: Landscape, index: SeedIndex) -> Choic
         Near(rank[1] if measure.has_distances else None, ranks[rank].bit_count(), ranks[rank] & tolerated)
         for rank in sorted(ranks)
     ]
-    return Choice(index.epoch, measure.strategy, tuple(near for near in groups if near.bits))
+    funnel.narrowed(TAINTS, (bits & tolerated).bit_count())
+    funnel.narrowed(STRATEGY, sum(near.bits.bit_count() for near in groups))
+    return Choice(index.epoch, measure.strategy, tuple(near for near in groups if near.bits), funnel.grounds)
 
 
-def _passing(inquiry: Inquiry, index: SeedIndex) -> int:
+def _passing(inquiry: Inquiry, index: SeedIndex, funnel: "_Funnel") -> int:
     bits = index.present
     for rule in FILTERS:
         bits = rule.narrow(inquiry, index, bits)
         if not bits:
             return 0
+        funnel.narrowed(rule.name, bits.bit_count())
     return bits
+
+
+class _Funnel:
+    """Counts seeds down, rule by rule."""
+
+    def __init__(self, considered: int) -> None:
+        self._considered = self._left = considered
+        self._steps: list[Step] = []
+
+    def narrowed(self, rule: str, left: int) -> None:
+        if left < self._left:
+            self._steps.append(Step(rule, self._left - left, left))
+            self._left = left
+
+    @property
+    def grounds(self) -> Grounds:
+        return Grounds(self._considered, tuple(self._steps), self._left)
 
 
 def _of_shortlist(demand: Demand, landscape: Landscape, index: SeedIndex) -> Choice:
@@ -88,4 +111,20 @@ def _of_shortlist(demand: Demand, landscape: Landscape, index: SeedIndex) -> Cho
         )
         for group in shortlist.order.groups
     ]
-    return Choice(index.epoch, shortlist.order.strategy, tuple(near for near in groups if near.bits))
+    kept = tuple(near for near in groups if near.bits)
+    return Choice(index.epoch, shortlist.order.strategy, kept, grounds_of(shortlist, landscape))
+
+
+def grounds_of(shortlist: Shortlist, landscape: Landscape) -> Grounds:
+    """The grounds of a shortlist that has an order; the same as a choice gives."""
+    counts = Counter(rejection.rule for rejection in shortlist.rejections)
+    counts.update(objection.rule for objection in shortlist.objections.values())
+    if shortlist.order is not None:
+        counts[STRATEGY] += len(shortlist.order.left_out.keys() - shortlist.objections.keys())
+    funnel = _Funnel(len(landscape.seeds))
+    left = len(landscape.seeds)
+    order = [*(rule.name for rule in FILTERS), TAINTS, *(each.name for each in landscape.filters), STRATEGY]
+    for rule in order:
+        left -= counts[rule]
+        funnel.narrowed(rule, left)
+    return funnel.grounds

@@ -15,10 +15,43 @@ class Rejection(msgspec.Struct, frozen=True):
     detail: str
 
 
+class Step(msgspec.Struct, frozen=True):
+    """One rule that turned seeds away, and how many were left after it."""
+
+    rule: str
+    rejected: int
+    left: int
+
+
+class Grounds(msgspec.Struct, frozen=True):
+    """What all decisions on one class share: the funnel of the rules that ask for neither networks nor capacity.
+
+    It is worked out once a class. `kept` are the seeds that are left after it.
+    """
+
+    considered: int = 0
+    funnel: tuple[Step, ...] = ()
+    kept: int = 0
+
+    @property
+    def rejections(self) -> dict[str, int]:
+        """Seeds that each rule turned away."""
+        return {step.rule: step.rejected for step in self.funnel}
+
+
+class RunnerUp(msgspec.Struct, frozen=True):
+    """The seed that would have been next, and its shoots."""
+
+    seed: str
+    usage: int
+
+
 class Placement(msgspec.Struct, frozen=True):
     """The seed chosen. `usage` is its shoots before this one, `distance` None when the strategy measures none.
 
     `considered` counts all seeds, `eligible` those that were as near and had no rule against them or were not asked.
+    `nearer` seeds had no rule against them either, but no room, or networks that clash. `runner_up` is as near as the
+    one chosen; None when there is no other, or when finding it would take long.
     """
 
     seed: str
@@ -28,6 +61,10 @@ class Placement(msgspec.Struct, frozen=True):
     usage: int
     considered: int
     eligible: int
+    capacity: int | None = None
+    nearer: int = 0
+    runner_up: RunnerUp | None = None
+    grounds: Grounds = Grounds()
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -49,14 +86,6 @@ class Ranked(msgspec.Struct, frozen=True):
     distance: int | None
     usage: int
     capacity: int | None
-
-
-class Step(msgspec.Struct, frozen=True):
-    """One rule that turned seeds away, and how many were left after it."""
-
-    rule: str
-    rejected: int
-    left: int
 
 
 class Explanation(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from gardenbus.common.resources.shoot_networks import Ranges, network_problems
-from gardenbus.scheduling.choice import choice_of
+from gardenbus.scheduling.choice import choice_of, grounds_of
 from gardenbus.scheduling.landscape import SeedCandidate, Snapshot
 from gardenbus.scheduling.outcome import (
     Explanation,
@@ -13,6 +13,7 @@ from gardenbus.scheduling.outcome import (
     Ranked,
     Refusal,
     Rejection,
+    RunnerUp,
     Step,
     listed,
 )
@@ -41,9 +42,12 @@ def decide_slowly(request: SchedulingRequest, snapshot: Snapshot) -> Outcome:
     """The same, looking at every seed that fits."""
     shortlist = shortlist_of(request.demand, snapshot.landscape)
     order = shortlist.order
+    nearer = 0
     for group in order.groups if order is not None else ():
         chosen = _least_used(group.seeds, request.ranges, shortlist, snapshot.usage)
         if chosen is not None:
+            others = [seed for seed in group.seeds if seed is not chosen]
+            following = _least_used(others, request.ranges, shortlist, snapshot.usage)
             return Placement(
                 seed=chosen.name,
                 gate=chosen.gate,
@@ -52,16 +56,23 @@ def decide_slowly(request: SchedulingRequest, snapshot: Snapshot) -> Outcome:
                 usage=snapshot.usage.get(chosen.name, 0),
                 considered=len(snapshot.landscape.seeds),
                 eligible=len(group.seeds),
+                capacity=chosen.capacity,
+                nearer=nearer,
+                runner_up=_runner_up(following, snapshot.usage),
+                grounds=grounds_of(shortlist, snapshot.landscape),
             )
+        nearer += sum(seed.name not in shortlist.objections for seed in group.seeds)
     return _refusal(request, shortlist, snapshot)
 
 
 def _quickly(request: SchedulingRequest, snapshot: Snapshot, tally: Tally) -> Placement | None:
     landscape = snapshot.landscape
     choice = choice_of(request.demand, landscape)
+    nearer = 0
     for near in choice.groups:
-        chosen = least_used(near.bits, request.ranges, tally, landscape.index)
-        if chosen is not None:
+        winner = least_used(near.bits, request.ranges, tally, landscape.index)
+        if winner is not None:
+            chosen = winner.seed
             return Placement(
                 seed=chosen.name,
                 gate=chosen.gate,
@@ -70,8 +81,17 @@ def _quickly(request: SchedulingRequest, snapshot: Snapshot, tally: Tally) -> Pl
                 usage=tally.get(chosen.name, 0),
                 considered=len(landscape.seeds),
                 eligible=near.eligible,
+                capacity=chosen.capacity,
+                nearer=nearer,
+                runner_up=_runner_up(winner.next, tally),
+                grounds=choice.grounds,
             )
+        nearer += near.bits.bit_count()
     return None
+
+
+def _runner_up(seed: SeedCandidate | None, usage: dict[str, int]) -> RunnerUp | None:
+    return RunnerUp(seed.name, usage.get(seed.name, 0)) if seed is not None else None
 
 
 def explain(request: SchedulingRequest, snapshot: Snapshot) -> Explanation:

@@ -7,6 +7,7 @@ could make it come *earlier* than it stands (a fall in usage, a change of the se
 """
 
 from heapq import heapify, heappop, heappush, heapreplace
+from typing import NamedTuple
 
 from gardenbus.common.resources.shoot_networks import Ranges, network_problems
 from gardenbus.scheduling.landscape import SeedCandidate
@@ -23,12 +24,16 @@ ALIKE = 4
 """A set that differs from another in so few seeds takes over that one's heap."""
 
 
+_Entry = tuple[int, str, int]
+"""Usage, name, slot."""
+
+
 class Order:
     """The heap of one set of seeds: (usage, name, slot)."""
 
     __slots__ = ("bits", "changed", "fallen", "heap", "size")
 
-    def __init__(self, bits: int, heap: list[tuple[int, str, int]], tally: Tally, index: SeedIndex) -> None:
+    def __init__(self, bits: int, heap: list[_Entry], tally: Tally, index: SeedIndex) -> None:
         self.bits = bits
         self.heap = heap
         self.size = len(heap)
@@ -36,11 +41,34 @@ class Order:
         self.changed = len(index.changed)
 
 
-def least_used(bits: int, ranges: Ranges, tally: Tally, index: SeedIndex) -> SeedCandidate | None:
+class Winner(NamedTuple):
+    """The seed with the fewest shoots, and the one that would be next (None: no other, or too many clash)."""
+
+    seed: SeedCandidate
+    next: SeedCandidate | None
+
+
+def least_used(bits: int, ranges: Ranges, tally: Tally, index: SeedIndex) -> Winner | None:
     """The seed of a set with the fewest shoots that has room and whose networks do not clash; None when none has."""
-    heap, seeds, usage_of = _order_of(bits, tally, index).heap, index.seeds, tally.get
-    aside: list[tuple[int, str, int]] = []
-    chosen: SeedCandidate | None = None
+    heap = _order_of(bits, tally, index).heap
+    aside: list[_Entry] = []
+    chosen = _first(heap, bits, ranges, tally, index, aside)
+    if chosen is None and len(aside) == MOST_ASIDE:
+        for entry in aside:
+            heappush(heap, entry)
+        rest = bits & index.compatible(ranges)
+        return least_used(rest, Ranges(stated=False), tally, index) if rest else None
+    following = _next(heap, bits, ranges, tally, index, aside) if chosen is not None else None
+    for entry in aside:
+        heappush(heap, entry)
+    return Winner(chosen, following) if chosen is not None else None
+
+
+def _first(
+    heap: list[_Entry], bits: int, ranges: Ranges, tally: Tally, index: SeedIndex, aside: list[_Entry]
+) -> SeedCandidate | None:
+    """Bring the heap's first seed that will do to its top; what clashes goes aside, at most `MOST_ASIDE` in all."""
+    seeds, usage_of = index.seeds, tally.get
     while heap:
         used, name, slot = heap[0]
         seed = seeds[slot]
@@ -51,17 +79,37 @@ def least_used(bits: int, ranges: Ranges, tally: Tally, index: SeedIndex) -> See
             heapreplace(heap, (usage, name, slot))
         elif ranges.stated and network_problems(ranges, seed.seed.spec.networks):
             aside.append(heappop(heap))
-            if len(aside) == MOST_ASIDE:
+            if len(aside) >= MOST_ASIDE:
                 break
         else:
-            chosen = seed
-            break
-    for entry in aside:
-        heappush(heap, entry)
-    if len(aside) < MOST_ASIDE:
-        return chosen
-    rest = bits & index.compatible(ranges)
-    return least_used(rest, Ranges(stated=False), tally, index) if rest else None
+            return seed
+    return None
+
+
+def _next(
+    heap: list[_Entry], bits: int, ranges: Ranges, tally: Tally, index: SeedIndex, aside: list[_Entry]
+) -> SeedCandidate | None:
+    """The seed that comes after the heap's first: mostly one look at its children is enough."""
+    if len(heap) == 1 or len(aside) >= MOST_ASIDE:
+        return None
+    chosen = heap[0]
+    entry = heap[1] if len(heap) == 2 or heap[1] < heap[2] else heap[2]  # noqa: PLR2004  a heap's children
+    used, name, slot = entry
+    seed = index.seeds[slot]
+    if (
+        seed is not None
+        and bits >> slot & 1
+        and tally.get(name, 0) == used
+        and slot != chosen[2]
+        and (seed.capacity is None or used < seed.capacity)
+        and not (ranges.stated and network_problems(ranges, seed.seed.spec.networks))
+    ):
+        return seed
+    heappop(heap)
+    while (following := _first(heap, bits, ranges, tally, index, aside)) is not None and heap[0] == chosen:
+        heappop(heap)  # it stood there twice
+    heappush(heap, chosen)
+    return following
 
 
 def _order_of(bits: int, tally: Tally, index: SeedIndex) -> Order:
@@ -106,7 +154,7 @@ def _catch_up(order: Order, tally: Tally, index: SeedIndex) -> None:
         heapify(order.heap)
 
 
-def _entry(slot: int, tally: Tally, index: SeedIndex) -> tuple[int, str, int]:
+def _entry(slot: int, tally: Tally, index: SeedIndex) -> _Entry:
     seed = index.seeds[slot]
     assert seed is not None, "a set holds seeds that are there"
     return tally.get(seed.name, 0), seed.name, slot
