@@ -100,6 +100,8 @@ def _message(message: MessageSpec, channel: Channel) -> Value:
 
 def content_type(message: MessageSpec) -> str:
     """Of what kind the body is."""
+    if message.payload == "manifests":
+        return "application/yaml"  # JSON is YAML too
     return "application/octet-stream" if message.payload in (None, "bytes") else "application/json"
 
 
@@ -111,7 +113,7 @@ def payload_schema(message: MessageSpec) -> Value:
         case "bytes":
             return {}
         case "manifests":
-            return {"type": ["object", "array", "string"], "description": "JSON or YAML; also several documents."}
+            return {"type": ["object", "array", "string"], "description": "JSON or YAML; also several documents, or a List."}
         case "objects":
             return {"$ref": "#/components/schemas/AnyObject"}
         case struct:
