@@ -1,77 +1,59 @@
-"""The gardenbus command: what commands there are. Each is a function in `commands`."""
+"""The gardenbus command: what commands there are, each a function in `commands`, imported when it is called."""
 
 import sys
-from collections.abc import Callable
-from importlib.metadata import version
-from inspect import getdoc
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 import typer
 
-from gardenbus.cli.commands import (
-    benchmarks,
-    decisions,
-    landscape,
-    migrating,
-    news,
-    objects,
-    placing,
-    sets,
-    simulations,
-)
-from gardenbus.cli.output import Exit
+from gardenbus.cli.lazy import HELP_OPTIONS, Entry, LazyGroup
 
-HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+COMMANDS: Mapping[str, Entry] = {
+    "up": Entry("landscape:up", "Landscape", "Start a landscape: NATS, Redis and all services."),
+    "down": Entry("landscape:down", "Landscape", "Stop the landscape of a directory; its state stays."),
+    "status": Entry("landscape:status", "Landscape", "Show the processes of a landscape and their health."),
+    "bench": Entry("benchmarks:bench", "Landscape", "Measure how fast this machine is."),
+    "get": Entry("objects:get", "Objects", "Show objects."),
+    "describe": Entry("objects:describe", "Objects", "Show an object in full, why it waits, and its Events."),
+    "apply": Entry("objects:apply", "Objects", "Create or update what manifests say."),
+    "delete": Entry("objects:delete", "Objects", "Delete objects."),
+    "bind": Entry("placing:bind", "Placement", "Bind a waiting shoot to a seed, or move a placed one there."),
+    "cordon": Entry("placing:cordon", "Placement", "Hide a seed from the scheduler."),
+    "uncordon": Entry("placing:uncordon", "Placement", "Show a seed to the scheduler again."),
+    "drain": Entry("migrating:drain", "Placement", "Empty a seed: cordon it, then migrate its shoots."),
+    "rebalance": Entry("migrating:rebalance", "Placement", "Plan the fewest migrations for seeds used alike."),
+    "scale": Entry("sets:scale", "Sets of seeds", "Set how many replicas a ManagedSeedSet shall have."),
+    "rollout": Entry("groups:rollout", "Sets of seeds", "Look at the revisions of a set's templates, and go back."),
+    "events": Entry("news:events", "News", "Show the Events of the last 24 hours, the newest last."),
+    "watch": Entry("news:watch", "News", "Show changes of objects as they are announced."),
+    "explain": Entry("decisions:explain", "Decisions", "Say why a shoot is where it is, or waits."),
+    "simulate": Entry("groups:simulate", "Decisions", "Say where shoots would go, or how an autoscaler would fare."),
+    "top": Entry("decisions:top", "Decisions", "Show how full the seeds are, and the shoots by state."),
+}
+
+
+class Commands(LazyGroup):
+    """The commands of `gardenbus`."""
+
+    entries: ClassVar[Mapping[str, Entry]] = COMMANDS
+
 
 app = typer.Typer(
     name="gardenbus",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings=HELP_OPTIONS,
 )
-rollout = typer.Typer(
-    help="Look at the revisions of a set's templates, and go back to one.",
-    no_args_is_help=True,
-    context_settings=HELP_OPTIONS,
-)
-simulate = typer.Typer(
-    cls=simulations.DefaultGroup,
-    help="Say offline where the pending shoots of each FILE would go, or how an autoscaler would fare.",
-    context_settings=HELP_OPTIONS,
-    subcommand_metavar="FILE… | COMMAND [ARGS]…",
-)
-
-
-def help_of(command: Callable[..., None]) -> str:
-    """A command's docstring, each paragraph in one line: it is wrapped where it is shown."""
-    return "\n\n".join(paragraph.replace("\n", " ") for paragraph in (getdoc(command) or "").split("\n\n"))
-
-
-simulate.command(simulations.LANDSCAPES)(decisions.simulate_command)
-simulate.command("autoscaler", help=help_of(simulations.autoscaler))(simulations.autoscaler)
-for command in (landscape.up, landscape.down, landscape.status):
-    app.command(rich_help_panel="Landscape")(command)
-for command in (objects.apply, objects.get, objects.describe, objects.delete):
-    app.command(rich_help_panel="Objects")(command)
-for command in (placing.bind, placing.cordon, placing.uncordon, migrating.drain, migrating.rebalance):
-    app.command(help=help_of(command), rich_help_panel="Placement")(command)
-app.command(help=help_of(sets.scale), rich_help_panel="Sets of seeds")(sets.scale)
-for command in (sets.rollout_status, sets.rollout_history, sets.rollout_undo):
-    rollout.command(command.__name__.removeprefix("rollout_"), help=help_of(command))(command)
-app.add_typer(rollout, name="rollout", rich_help_panel="Sets of seeds")
-for command in (news.events, news.watch):
-    app.command(rich_help_panel="News")(command)
-app.command(rich_help_panel="Decisions")(decisions.explain)
-app.add_typer(simulate, name="simulate", rich_help_panel="Decisions")
-app.command(rich_help_panel="Decisions")(decisions.top)
-app.command(help=help_of(benchmarks.bench), rich_help_panel="Landscape")(benchmarks.bench)
 
 
 def _show_version(is_asked: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value
     if is_asked:
+        from importlib.metadata import version  # noqa: PLC0415  nothing else needs it
+
         typer.echo(f"gardenbus {version('gardenbus-cli')}")
-        raise typer.Exit(Exit.DONE)
+        raise typer.Exit
 
 
 @app.callback()
@@ -90,7 +72,7 @@ def main() -> None:
     try:
         app()
     except KeyboardInterrupt:
-        sys.exit(Exit.DONE)
+        sys.exit(0)
 
 
 if __name__ == "__main__":

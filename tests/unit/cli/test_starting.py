@@ -1,0 +1,104 @@
+"""What a command does not import, and that the list of commands is true without importing them."""
+
+import ast
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import typer
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from gardenbus.cli.lazy import LazyGroup, loaded
+from gardenbus.cli.main import COMMANDS, app
+
+HEAVY = (
+    "aiohttp",
+    "matplotlib",
+    "prometheus_client",
+    "redis",
+    "uvloop",
+    "gardenbus.apiserver",
+    "gardenbus.scheduler",
+    "gardenbus.scheduling",
+    "gardenbus.gardenlet",
+    "gardenbus.cli.bench",
+    "gardenbus.cli.supervisor.up",
+    "gardenbus.cli.commands.migrating",
+    "gardenbus.cli.commands.simulations",
+)
+
+
+def imported_by(program: str) -> set[str]:
+    script = f"import sys\ntry:\n    {program}\nfinally:\n    print(); print([*sys.modules])"
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    return set(ast.literal_eval(said.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("words", [["--help"], ["get", "--help"], ["get", "shoots", "--dir", "/nowhere"]])
+def test_a_command_imports_nothing_that_it_does_not_need(words: list[str]):
+    names = imported_by(f"from gardenbus.cli.main import app; app({words!r})")
+
+    assert "gardenbus.cli.main" in names
+    assert names.isdisjoint({*HEAVY, "nats", "structlog"})
+    if words == ["--help"]:
+        assert names.isdisjoint({"asyncio", "msgspec", "yaml", "gardenbus.cli.commands.objects"})
+
+
+def test_who_connects_over_tcp_imports_no_http_client():
+    connect = "asyncio.run(opened())"
+    program = (
+        "import asyncio; from gardenbus.cli.client import Where, connected\n"
+        "    async def opened():\n"
+        "        async with connected(Where('nats://127.0.0.1:1', 'garden'), patience_seconds=0.05): pass\n"
+        f"    {connect}"
+    )
+
+    names = imported_by(program)
+
+    assert "nats" in names
+    assert names.isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_listed_command_is_there(name: str):
+    command: Any = loaded(name, COMMANDS[name])
+
+    assert command.name == name
+    assert command.help
+
+
+def test_the_list_names_every_command_under_its_heading():
+    listed = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200"}).stdout
+
+    for name, entry in COMMANDS.items():
+        assert f" {name} " in listed
+        assert entry.panel in listed
+
+
+def test_a_mistyped_command_is_guessed():
+    result = CliRunner().invoke(app, ["gte"])
+
+    assert result.exit_code == 2
+    assert "Did you mean 'get'?" in result.stderr
+
+
+def test_a_command_added_as_usual_is_one_of_them():
+    class Alone(LazyGroup):
+        entries = {"get": COMMANDS["get"]}
+
+    other = typer.Typer(cls=Alone, add_completion=False)
+
+    @other.callback()
+    def root() -> None:
+        """Anything."""
+
+    @other.command()
+    def hello() -> None:
+        """Say hello."""
+        typer.echo("hello")
+
+    del root, hello
+    assert CliRunner().invoke(other, ["hello"]).stdout == "hello\n"
+    assert get_command(other).list_commands(None) == ["get", "hello"]  # type: ignore[attr-defined]
