@@ -37,7 +37,7 @@ async def test_a_batch_is_placed_each_placement_counting_for_the_next() -> None:
     seeds = Counter([(await shoot_in(store, name)).parts.seed_name for name in names])
     assert seeds == {"a": 125, "b": 125}
     assert sorted(scheduler.ledger.acknowledged) == sorted(scheduler.subject(name) for name in names)
-    assert scheduler.counted("outcomes", outcome="bound") == 250
+    assert scheduler.counted("attempts", result="bound") == 250
 
 
 async def test_binding_fills_in_what_the_seed_gives() -> None:
@@ -229,7 +229,7 @@ async def test_a_shoot_is_placed_past_all_the_seeds_that_it_hosts() -> None:
     store = await stocked(a_cloudprofile(), a_seed("a"), a_seed("b"), a_seed("c", shoots="1"), *HOSTING)
     scheduler = SchedulerInHand(store)
     assert (await settled(scheduler, "garden", "x")).parts.seed_name == "c"
-    assert scheduler.counted("outcomes", outcome="bound") == 1
+    assert scheduler.counted("attempts", result="bound") == 1
 
 
 async def test_the_refusal_of_a_shoot_names_the_seeds_that_it_hosts() -> None:

@@ -57,10 +57,10 @@ async def start_scheduler(rig: Rig, replicas: int = 1, environ: Mapping[str, str
 
 async def tally(rig: Rig) -> Tally:
     """Read the schedulers' counters."""
-    outcomes = "gardenbus_scheduler_outcomes_total"
+    attempts = "gardenbus_scheduler_attempts_total"
     return Tally(
-        await rig.counter("scheduler", outcomes, outcome="bound"),
-        await rig.counter("scheduler", outcomes, outcome="conflict"),
+        await rig.counter("scheduler", attempts, result="bound"),
+        await rig.counter("scheduler", attempts, result="conflict"),
         await rig.counter("scheduler", "gardenbus_scheduler_woken_total"),
     )
 

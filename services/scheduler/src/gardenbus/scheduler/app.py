@@ -62,6 +62,8 @@ async def start_scheduler(  # noqa: PLR0913  the ports that a scheduler runs on
         "nats", lambda: bus.work_queue(stream, f"scheduling-{scheduler_name}", pending_filter)
     )
     gains = await context.wait_for("nats", lambda: bus.work_queue(stream, f"waking-{scheduler_name}", gains_filter))
+    counters.depth.labels("shoots").set_function(lambda: pending.depth)
+    counters.depth.labels("waking").set_function(lambda: gains.depth)
     shoots = ShootReconciler(
         store=store,
         queue=pending,

@@ -53,6 +53,9 @@ HOLD_SECONDS = 3.0
 """How often work in hand is told to be so; far below the queue's acknowledgement time of 10 s."""
 
 
+_RESULTS = {"parked": "unschedulable", "again": "again"}
+"""What the answers to a refusal are counted as; by the others the shoot is nobody's business any more."""
+
 CIRCULAR = "circular"
 """The rule of the store against seeds that the shoot hosts itself."""
 
@@ -117,6 +120,8 @@ class ShootReconciler:
         Raises Transient when a server is away: nothing is lost, the work is still in hand and may be settled again.
         """
         began = self._clock.monotonic()
+        self._counters.wait_seconds.observe(max((work.queued_ms for work in works), default=0.0) / 1000)
+        self._counters.in_hand.set_function(lambda: self._clock.monotonic() - began)
         left = [PendingShoot(work, _key_of(work)) for work in works]
         held_at = began
         for _round in range(MOST_ROUNDS):
@@ -127,7 +132,9 @@ class ShootReconciler:
                 held_at = self._clock.monotonic()
                 await asyncio.gather(*(pending.work.in_progress() for pending in left))
         await self._come_back(left, failures=1)
+        self._counters.in_hand.set_function(_nothing)
         self._counters.batch_seconds.observe(self._clock.monotonic() - began)
+        self._counters.batch_shoots.observe(len(works))
 
     async def _round(self, todo: Sequence[PendingShoot]) -> list[PendingShoot]:
         """Decide on all; answer those that must be decided again."""
@@ -139,6 +146,7 @@ class ShootReconciler:
         refusals: dict[SchedulingRequest, Refusal] = {}
         skipped: list[PendingShoot] = []
         failed: list[PendingShoot] = []
+        began = self._clock.monotonic()
         for pending in todo:
             try:
                 decided = self._decided(pending, snapshot, refusals)
@@ -153,7 +161,9 @@ class ShootReconciler:
                 refused.append(decided)
             else:
                 skipped.append(pending)
-        await self._finish(skipped, "done")
+        if todo:
+            self._counters.decision_seconds.observe((self._clock.monotonic() - began) / len(todo))
+        await self._finish(skipped, "obsolete")
         await self._come_back(failed, failures=None)
         all_made, lost = await self._bind(placed)
         if not all_made:
@@ -169,7 +179,7 @@ class ShootReconciler:
             pending.stored = stored
             pending.shoot = pending.request = None
         gone = {pending for pending in unread if pending.stored is None or _is_placed_or_leaving(pending.stored)}
-        await self._finish(tuple(gone), "done")
+        await self._finish(tuple(gone), "obsolete")
         return [pending for pending in todo if pending not in gone]
 
     def _decided(
@@ -232,9 +242,7 @@ class ShootReconciler:
                     pending.hosted |= {placement.seed}
                 elif outcome != "full":
                     outrun.add((placement.seed, placement.gate))
-        bound = sum(reply.outcomes.count("bound") for reply in replies)
-        self._counters.outcomes.labels("bound").inc(bound)
-        self._counters.outcomes.labels("conflict").inc(len(placed) - bound)
+        self._counters.answered(outcome for reply in replies for outcome in reply.outcomes)
         await self._queue.ack_many([pending.work for pending in done])
         await asyncio.gather(*(self._current.wait_for_seed(seed, gate, CATCH_UP_SECONDS) for seed, gate in outrun))
         return all_made, lost
@@ -298,11 +306,11 @@ class ShootReconciler:
         await self._timers.set_many(
             (pending.work.message.subject, pending.failures + 1 if failures is None else failures) for pending in left
         )
-        await self._finish(left, "failed" if failures is None else "conflict")
+        await self._finish(left, "error" if failures is None else "conflict")
 
     async def _finish(self, finished: Sequence[PendingShoot], outcome: str) -> None:
         if finished:
-            self._counters.outcomes.labels(outcome).inc(len(finished))
+            self._counters.attempts.labels(outcome).inc(len(finished))
             await self._queue.ack_many([pending.work for pending in finished])
 
     def _say_bound(self, pending: PendingShoot, placement: Placement, outcome: BindOutcome) -> None:
@@ -321,7 +329,7 @@ class ShootReconciler:
         )
 
     def _say_refused(self, pending: PendingShoot, refusal: Refusal, outcome: str, attempts: int) -> None:
-        self._counters.outcomes.labels(outcome).inc()
+        self._counters.attempts.labels(_RESULTS.get(outcome, "obsolete")).inc()
         if outcome == "parked":
             self._counters.refusals.labels(refusal.rule).inc()
         _log.info(
@@ -366,6 +374,10 @@ def _binding(pending: PendingShoot, placement: Placement, landscape: Landscape) 
         if may_fill_in(pending.shoot, seed)
         else None,
     )
+
+
+def _nothing() -> float:
+    return 0.0
 
 
 def _is_placed_or_leaving(stored: StoredObject) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import structlog
 
 from gardenbus.common.errors import Transient
+from gardenbus.common.machinery.rejected_metrics import HANDLER_FAILED, REJECTED
 from gardenbus.common.ports.bus import Bus, Message, Work, WorkQueue
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import EventRecord, Store
@@ -133,6 +134,7 @@ class Rejection:
         reason = f"its handler did not survive {work.deliveries - 1} deliveries"
         headers = {Header.REASON: reason, Header.SUBJECT: subject}
         await self._bus.publish(Message(self._subjects.rejected, work.message.body, headers))
+        REJECTED.labels(HANDLER_FAILED).inc()
         namespace, name = subject.split(".queue.", 1)[-1].split(".", 3)[2:]
         stored = await self._store.get(ObjectKey("shoot", namespace, name))
         if stored is not None:
