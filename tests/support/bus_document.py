@@ -1,6 +1,7 @@
 """Holds messages against docs/reference: which channel they are on, and whether headers and body are as it says."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,11 +38,11 @@ class BusDocument:
     def channel_of(self, subject: str) -> str:
         """The name of the channel that a subject is of; the most particular one. "" when there is none."""
         found = [
-            (len(parameters), name)
+            (len(re.sub(r"\{\w+\}", "", channel["address"])), name)
             for name, channel in self.document["channels"].items()
-            if channel["address"] and (parameters := parameters_of(channel["address"], subject)) is not None
+            if channel["address"] and parameters_of(channel["address"], subject) is not None
         ]
-        return min(found)[1] if found else ""
+        return max(found)[1] if found else ""
 
     def faults(self, seen: Seen) -> list[str]:
         """What is wrong with a message; nothing when one of its channel's messages allows it."""

@@ -113,7 +113,7 @@ def payload_schema(message: MessageSpec) -> Value:
         case "bytes":
             return {}
         case "manifests":
-            return {"type": ["object", "array", "string"], "description": "JSON or YAML; also several documents, or a List."}
+            return {"type": ["object", "array", "string"], "description": "JSON or YAML; several documents, a List."}
         case "objects":
             return {"$ref": "#/components/schemas/AnyObject"}
         case struct:
