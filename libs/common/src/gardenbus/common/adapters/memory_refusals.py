@@ -1,4 +1,4 @@
-"""Why the store in memory does not take a write: what functions.lua checks before it changes anything."""
+"""Why the store in memory does not take a write: what functions/refusals.lua checks before it changes anything."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
 """What the memory store and its outbox share: the objects, their indexes and the news, as plain dicts.
 
-It says in Python what functions.lua says in Lua. Every method runs without awaiting, so it is as atomic as a function.
+It says in Python what the Redis Functions say in Lua. Every method runs without awaiting: it is as atomic as they are.
 """
 
 import asyncio
@@ -32,6 +32,7 @@ class Row:
     refusal: str = ""  # the text that it was parked with last
     attempts: int = 0  # refusals at `attempted_generation`
     attempted_generation: int = 0
+    recorded: Recorded | None = None  # what its bind remembers
     past: frozenset[str] = frozenset()  # of what follows a shoot: the seeds that it was withdrawn from
 
     @property

@@ -1,4 +1,4 @@
-"""The store in memory: `ports.store.Store` in plain Python, the executable specification of functions.lua.
+"""The store in memory: `ports.store.Store` in plain Python, the executable specification of the Redis Functions.
 
 It answers, raises and announces what the store on Redis does (one contract suite and one state machine hold them
 together), forgets everything at the end of the process, and serves one event loop.
@@ -44,6 +44,7 @@ from gardenbus.common.ports.store import (
     Parked,
     Parking,
     ParkReply,
+    Recorded,
     RequestOrigin,
     Superseded,
     Usage,
@@ -395,10 +396,16 @@ class MemoryStore:
         state.move_usage(old.key, seeds, row.seeds)
         state.announce(row)
         now = state.now()
+        row.recorded = Recorded(now, binding.grounds) if binding.grounds else None
         event = scheduled_event(old.key, old.uid, binding.seed, self._reporter)
         state.append(EventNews(state.next_entry(), event, f"{old.uid}.{row.stored.version}", 1, now, now))
         if is_migrating(row.stored.parts):
             state.enqueue(f"migration.{old.key.namespace}.{old.key.name}")
+
+    async def recorded(self, key: ObjectKey) -> Recorded | None:
+        """Tell what was remembered with the bind."""
+        row = self.state.rows.get(key)
+        return row.recorded if row is not None else None
 
     async def park(self, parkings: Sequence[Parking], usage_since: int | None = 0) -> ParkReply:
         """Let shoots wait."""

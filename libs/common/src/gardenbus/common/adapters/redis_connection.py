@@ -7,7 +7,6 @@ whole, and where it syncs its log after each turn, they share that too.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from typing import Any, NamedTuple, cast
 
 import hiredis
@@ -17,12 +16,10 @@ from redis.asyncio.connection import ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from gardenbus.common.adapters.redis_functions import LIBRARY_NAME, SOURCE, with_places
 from gardenbus.common.adapters.redis_line import Command, RedisLine
 from gardenbus.common.adapters.store_answers import fenced, outbox_is_full
 from gardenbus.common.errors import Unavailable
-
-LIBRARY_NAME = "gardenbus"
-SOURCE = resources.files("gardenbus.common.adapters").joinpath("functions.lua").read_text(encoding="utf-8")
 
 TOGETHER = {"put": "gb_put_many"}
 """Functions that have a twin which takes several operations, carries out each on its own, and answers them in order."""
@@ -178,7 +175,7 @@ class RedisConnection:
 def _accepted(reply: Any, command: Sequence[Any]) -> Any:
     """A reply, unless it is a refusal."""
     if isinstance(reply, hiredis.ReplyError):
-        raise Unavailable(f"Redis refused {command[0]!r}: {reply}")
+        raise Unavailable(f"Redis refused {command[0]!r}: {with_places(str(reply))}")
     if isinstance(reply, Unavailable):
         raise reply
     return reply

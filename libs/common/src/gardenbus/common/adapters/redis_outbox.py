@@ -1,4 +1,4 @@
-"""The outbox on Redis: `ports.outbox.Outbox` over the functions of functions.lua."""
+"""The outbox on Redis: `ports.outbox.Outbox` over the Redis Functions in `functions/`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -173,7 +173,7 @@ def _read_entry(entry: str, text: dict[str, str]) -> Iterator[News]:
             key=key,
             version=int(text["v"]),
             uid=text["u"],
-            verb=text["a"],  # pyright: ignore[reportArgumentType] - written by functions.lua alone
+            verb=text["a"],  # pyright: ignore[reportArgumentType] - written by functions/ alone
             with_binding=bool(text["b"]),
             left=tuple(text["l"].split(",")) if text["l"] else (),
             gain=int(text["g"]),

@@ -1,4 +1,4 @@
-"""How a stored object looks in Redis: the hash fields of functions.lua, read and written in one place."""
+"""How a stored object looks in Redis: the hash fields of `functions/`, read and written in one place."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ PARTS = (
     "av", "kd", "meta", "labels", "fin", "spec", "status", "rest", "seed", "sseed",
     "uid", "ver", "gen", "created", "del", "pend", "gate",
 )  # fmt: skip
-"""The fields of a reply, in the order of functions.lua."""
+"""The fields of a reply, in the order of functions/keys.lua."""
 
 PRIVATE = ("last", "rf")
 """Fields that only the apiserver reads."""

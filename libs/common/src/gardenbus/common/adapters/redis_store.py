@@ -1,4 +1,4 @@
-"""The store on Redis: `ports.store.Store` over the functions of functions.lua.
+"""The store on Redis: `ports.store.Store` over the Redis Functions in `functions/`.
 
 Python works out what a write changes (resources/changes.py), the functions check and carry it out.
 """
@@ -43,6 +43,7 @@ from gardenbus.common.ports.store import (
     Parked,
     Parking,
     ParkReply,
+    Recorded,
     RequestOrigin,
     Superseded,
     Usage,
@@ -286,6 +287,14 @@ class RedisStore:
         reply = await self._connection.call("bind", {"items": items, "outbox_max": OUTBOX_MAX} | _since(usage_since))
         return BindReply([cast("BindOutcome", outcome.decode()) for outcome in reply[1]], _usage(reply[2]))
 
+    async def recorded(self, key: ObjectKey) -> Recorded | None:
+        """Read what was remembered with the bind."""
+        remembered = await self._connection.command("HGET", self._connection.key(f"o:{key.stored}"), "why")
+        if not remembered:
+            return None
+        at, _, grounds = remembered.partition(b" ")
+        return Recorded(at.decode(), grounds)
+
     async def park(self, parkings: Sequence[Parking], usage_since: int | None = 0) -> ParkReply:
         """Let shoots wait."""
         now = self._now()
@@ -382,6 +391,8 @@ class RedisStore:
         }
         if binding.gate is not None:
             item["gate"] = binding.gate
+        if binding.grounds:
+            item["why"] = f"{now} {binding.grounds.decode()}"
         if binding.spec is not None:
             item["spec"] = split({"apiVersion": "", "kind": "Shoot", "spec": binding.spec}).spec.decode()
         return item
@@ -429,7 +440,7 @@ class RedisStore:
 
 
 def _guards(guards: Sequence[Guard]) -> list[dict[str, Any]]:
-    """Guards as functions.lua reads them: a set that must be empty, or a key and the version that it must have."""
+    """Guards as refusals.lua reads them: a set that must be empty, or a key and the version that it must have."""
     return [
         {"key": guard.name, "version": guard.version}
         if guard.kind == "version"

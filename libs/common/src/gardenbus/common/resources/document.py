@@ -2,7 +2,7 @@
 
 A manifest is kept in parts, each the JSON text that it was sent as, so that fields nobody here knows survive and that
 the store can change what it owns (uid, versions, the binding, the scheduler's refusal) without parsing anything.
-What the parts are is a contract with the Redis functions in `adapters/functions.lua`.
+What the parts are is a contract with the Redis functions in `adapters/functions/`.
 """
 
 from collections.abc import Mapping

@@ -1,0 +1,69 @@
+-- Shoots are placed on seeds.
+
+local PLACED = {'ver', 'uid', 'gen', 'del', 'seed', 'sseed', 'fin', 'sched', 'fol', 'class', 'pend', 'tries'}
+
+-- Binds one shoot under numbers that nobody else has had: `version` and `usage_version`. The Event that says so goes
+-- with the news of the shoot, in one entry. Answers what came of it, whether the seed's usage grew by it, and whether
+-- something follows the shoot.
+local function bind_one(P, item, version, usage_version, gain)
+  local key = 'shoot:' .. item.ns .. ':' .. item.name
+  local object_key, member = P .. ':o:' .. key, item.ns .. '/' .. item.name
+  local object = read_fields(object_key, PLACED)
+  if object.ver == '' or object.uid ~= item.uid then return 'gone' end
+  if object.del ~= '' then return 'deleting' end
+  if object.seed ~= '' then return 'scheduled' end
+  if tonumber(object.gen) ~= item.gen then return 'changed' end
+  local refusal = refusal_of(P, item, item.seed, item.gate)
+  if refusal then return refusal end
+
+  redis.call('ZADD', P .. ':by_version', version, key)
+  local finalizers = object.fin
+  local held = false
+  for _, finalizer in ipairs(split_lines(finalizers)) do held = held or finalizer == 'gardener' end
+  if not held then finalizers = finalizers == '' and 'gardener' or finalizers .. '\ngardener' end
+  if object.class ~= '' then stop_waiting(P, object_key, object.sched, member) end
+  redis.call('SREM', P .. ':pending:' .. object.sched, member)
+  if item.spec then
+    redis.call('HSET', object_key, 'ver', version, 'gen', item.gen + 1, 'seed', item.seed, 'fin', finalizers,
+               'spec', item.spec, 'why', item.why or '')
+  else
+    redis.call('HSET', object_key, 'ver', version, 'gen', item.gen + 1, 'seed', item.seed, 'fin', finalizers,
+               'why', item.why or '')
+  end
+  if object.pend ~= '' or object.tries ~= '' then redis.call('HDEL', object_key, 'pend', 'pmsg', 'tries', 'tried') end
+  local is_new = redis.call('SADD', P .. ':usage:' .. item.seed, member) == 1
+  if is_new then redis.call('ZADD', P .. ':usage_changed', usage_version, item.seed) end
+  redis.call('XADD', P .. ':outbox', '*', 'k', key, 'v', version, 'u', object.uid, 'a', 'modified', 'b', '1', 'l', '',
+             'g', gain, 'to', item.seed, 'by', item.by, 'at', item.now)
+  if is_migrating(item.seed, object.sseed) then
+    move_migrating(P, member, false, true)
+    enqueue(P, 'migration.' .. item.ns .. '.' .. item.name)
+  end
+  return 'bound', is_new, object.fol ~= ''
+end
+
+-- Places up to 100 shoots; every item is checked on its own.
+local function bind(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P, op.outbox_max)
+  if closed then return closed end
+  local count, gain = #op.items, counter(P, 'gain_objects')
+  local last_version = redis.call('INCRBY', P .. ':version', count)
+  local last_usage = redis.call('INCRBY', P .. ':usage_version', count)
+  local version, usage_version = last_version - count, last_usage - count
+  local outcomes, followed = {}, {}
+  for i, item in ipairs(op.items) do
+    local outcome, is_new, is_followed_by = bind_one(P, item, version + 1, usage_version + 1, gain)
+    outcomes[i] = outcome
+    if outcome == 'bound' then version = version + 1 end
+    if is_new then usage_version = usage_version + 1 end
+    if is_followed_by then followed[#followed + 1] = item end
+  end
+  -- Numbers are taken first and those not used given back, so that none is used twice wherever this ends.
+  if version < last_version then redis.call('DECRBY', P .. ':version', last_version - version) end
+  if usage_version < last_usage then redis.call('DECRBY', P .. ':usage_version', last_usage - usage_version) end
+  for _, item in ipairs(followed) do announce_followers(P, item, '', true) end -- their versions come after all these
+  return {'ok', outcomes, usage_reply(P, op.since)}
+end
+
+register('bind', bind)

@@ -1,0 +1,196 @@
+-- Objects are created, changed, removed and listed.
+
+-- The seeds that have been shown an object which is removed, or (for a shoot) that it concerns.
+local function audience_of(P, op, object)
+  if op.kind == 'shoot' then return seeds_of(object.seed, object.sseed) end
+  if op.kind == 'seed' then return {[op.name] = true} end
+  local shoot = followed_shoot(op.kind, op.ns, op.name, object.refs)
+  return shoot and seeds_with(seeds_at(P, shoot), object.past) or {}
+end
+
+-- Takes an object out of the store and its indexes and says so. `object` holds the fields CURRENT.
+local function remove(P, op, object)
+  local object_key = P .. ':o:' .. op.key
+  local member = op.ns .. '/' .. op.name
+  local left, freed = seeds_left(audience_of(P, op, object), {}), false
+  if op.kind == 'shoot' then
+    stop_waiting(P, object_key, object.sched, member)
+    redis.call('SREM', P .. ':pending:' .. object.sched, member)
+    redis.call('SREM', P .. ':migrating', member)
+    freed = move_usage(P, member, seeds_of(object.seed, object.sseed), {})
+  end
+  redis.call('DEL', object_key)
+  redis.call('ZREM', P .. ':list:' .. op.kind, member)
+  local version = redis.call('INCR', P .. ':version')
+  redis.call('ZREM', P .. ':by_version', op.key)
+  redis.call('HDEL', P .. ':uids', object.uid)
+  reindex_set(P, ':refs:', object.refs, '', op.key)
+  reindex_set(P, ':owned:', object.own, '', op.key)
+  reindex_claims(P, object.claims, '', op.key)
+  redis.call('HSET', P .. ':dead:' .. op.key, 'uid', object.uid, 'ver', version, 'at', op.now, 'left', left,
+             'req', op.origin ~= '' and op.origin or object.req)
+  redis.call('ZADD', P .. ':graves', version, op.key)
+  if op.gain then redis.call('INCR', P .. ':gain_objects') end
+  announce(P, op.key, version, object.uid, 'deleted', true, left)
+  if object.fol ~= '' then announce_followers(P, op, left, true) end
+  if redis.call('EXISTS', P .. ':owned:' .. object.uid) == 1 then enqueue(P, 'garbage._.' .. object.uid) end
+  if op.gain or freed then wake_schedulers(P) end
+  return version
+end
+
+-- What the writer does not know yet of the object it wrote.
+local function reply_with(outcome, object_key)
+  return {outcome, redis.call('HMGET', object_key, 'ver', 'gen', 'uid', 'created', 'del', 'gate', 'pend')}
+end
+
+-- The shoots' part of a put: usage, migration, waiting and the queues. Answers the seeds before and after it, whether a
+-- place became free, and the work to queue. It may add to op.set.
+local function put_shoot(P, op, object, created, changed_spec)
+  local set, member, work = op.set, op.ns .. '/' .. op.name, {}
+  local seed, status_seed = set.seed or object.seed, set.sseed or object.sseed
+  local before, after = seeds_of(object.seed, object.sseed), seeds_of(seed, status_seed)
+  local freed = move_usage(P, member, before, after)
+  local was_migrating = is_migrating(object.seed, object.sseed)
+  if move_migrating(P, member, was_migrating, is_migrating(seed, status_seed)) then
+    work[#work + 1] = 'migration.' .. op.ns .. '.' .. op.name
+  end
+  local scheduler = set.sched or object.sched
+  if created and is_followed(P, op) then set.fol, object.fol = '1', '1' end
+  if seed ~= '' and object.seed == '' then set.pend, set.pmsg, set.tries, set.tried = '', '', '', '' end
+  if created or changed_spec or set.sched then
+    if object.sched ~= '' then
+      stop_waiting(P, P .. ':o:' .. op.key, object.sched, member)
+      redis.call('SREM', P .. ':pending:' .. object.sched, member)
+    end
+    if seed == '' and object.del == '' and scheduler ~= '' then
+      redis.call('SADD', P .. ':schedulers', scheduler)
+      redis.call('SADD', P .. ':pending:' .. scheduler, member)
+      work[#work + 1] = 'scheduling.' .. scheduler .. '.' .. op.ns .. '.' .. op.name
+    end
+  end
+  return before, after, freed, work
+end
+
+-- Creates (base 0) or updates (base = the version read) one object.
+local function put(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P, op.outbox_max)
+  if closed then return closed end
+  local object_key = P .. ':o:' .. op.key
+  local object = read_fields(object_key, CURRENT)
+  local refused = put_refusal(P, op, object)
+  if refused then return refused end
+
+  local set, created = op.set, op.base == 0
+  if op.quiet then
+    write_fields(object_key, set)
+    if op.origin ~= '' then redis.call('HSET', object_key, 'req', op.origin) end
+    return reply_with('ok', object_key)
+  end
+  if not created and object.del ~= '' and (set.fin or object.fin) == '' then
+    return {'removed', remove(P, op, object)}
+  end
+
+  local version = next_version(P, op.key)
+  local generation = created and 1 or tonumber(object.gen)
+  local changed_spec = not created and op.bump
+  if changed_spec then generation = generation + 1 end
+  set.ver, set.gen = whole(version), whole(generation)
+  if op.origin ~= '' then set.req = op.origin
+  elseif created then set.req = redis.call('HGET', P .. ':dead:' .. op.key, 'req') or '' end
+  if op.gate then set.gate = whole(version) end
+  if created then
+    set.uid, set.created = op.uid, op.now
+    redis.call('HSET', P .. ':uids', op.uid, op.key)
+    redis.call('SADD', P .. ':kinds', op.kind)
+    redis.call('ZADD', P .. ':list:' .. op.kind, 0, op.ns .. '/' .. op.name)
+    redis.call('ZREM', P .. ':graves', op.key)
+    redis.call('DEL', P .. ':dead:' .. op.key)
+    object.uid = op.uid
+  end
+  if set.refs then reindex_set(P, ':refs:', object.refs, set.refs, op.key) end
+  if set.own then reindex_set(P, ':owned:', object.own, set.own, op.key) end
+  if set.claims then reindex_claims(P, object.claims, set.claims, op.key) end
+
+  local left, freed, work, has_moved = '', false, {}, false
+  if op.kind == 'shoot' then
+    local before, after
+    before, after, freed, work = put_shoot(P, op, object, created, changed_spec)
+    left = seeds_left(before, after)
+    has_moved = left ~= '' or seeds_left(after, before) ~= ''
+  elseif op.kind == 'managedseed' or op.kind == 'shootstate' then
+    left = put_follower(P, op, object, created)
+  end
+  write_fields(object_key, set)
+  if op.gain then redis.call('INCR', P .. ':gain_objects') end
+  announce(P, op.key, version, object.uid, created and 'added' or 'modified', op.bindings, left)
+  if has_moved and object.fol ~= '' then announce_followers(P, op, left, true) end
+  for _, tail in ipairs(work) do enqueue(P, tail) end
+  if created then
+    for _, owner in ipairs(split_lines(set.own)) do
+      if redis.call('HEXISTS', P .. ':uids', owner) == 0 then enqueue(P, 'garbage._.' .. owner) end
+    end
+  end
+  if op.gain or freed then wake_schedulers(P) end
+  return reply_with(created and 'created' or 'ok', object_key)
+end
+
+-- Carries several puts out in one call, each as if it came alone: what fails of one does not touch the others.
+local function put_many(keys, args)
+  local replies = {}
+  for i = 1, #args do
+    local ended, reply = pcall(put, keys, {args[i]})
+    if not ended and type(reply) ~= 'table' then reply = redis.error_reply(tostring(reply)) end
+    replies[i] = reply
+  end
+  return replies
+end
+
+-- Marks an object for deletion, or removes it when no finalizer holds it.
+local function delete(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P, op.outbox_max)
+  if closed then return closed end
+  local object_key = P .. ':o:' .. op.key
+  local object = read_fields(object_key, CURRENT)
+  op.set = {}
+  local refused = put_refusal(P, op, object)
+  if refused then return refused end
+  if object.fin == '' then return {'removed', remove(P, op, object)} end
+  if op.origin ~= '' then redis.call('HSET', object_key, 'req', op.origin) end
+  if object.del == '' then
+    if op.kind == 'shoot' then
+      local member = op.ns .. '/' .. op.name
+      stop_waiting(P, object_key, object.sched, member)
+      redis.call('SREM', P .. ':pending:' .. object.sched, member)
+    end
+    local version = next_version(P, op.key)
+    redis.call('HSET', object_key, 'ver', version, 'del', op.now, 'gen', tonumber(object.gen) + 1)
+    -- A seed takes nobody from here on: for the others it is lost now, not when its last finalizer goes.
+    local lost = op.kind == 'seed' and op.gain
+    if op.kind == 'seed' then redis.call('HSET', object_key, 'gate', version) end
+    if lost then redis.call('INCR', P .. ':gain_objects') end
+    announce(P, op.key, version, object.uid, 'modified', true, '')
+    if lost then wake_schedulers(P) end
+  end
+  return reply_with('ok', object_key)
+end
+
+-- A page of objects of a kind, with the version and gain that stood when it was read.
+local function list(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local first = op.after ~= '' and '(' .. op.after or (op.ns ~= '' and '[' .. op.ns .. '/' or '-')
+  local last = op.ns ~= '' and '(' .. op.ns .. '0' or '+' -- '0' follows '/'
+  local members = redis.call('ZRANGEBYLEX', P .. ':list:' .. op.kind, first, last, 'LIMIT', 0, op.limit)
+  local reply = {counter(P, 'version'), counter(P, 'gain_objects')}
+  for _, member in ipairs(members) do
+    reply[#reply + 1] = member
+    reply[#reply + 1] = redis.call('HMGET', P .. ':o:' .. op.kind .. ':' .. string.gsub(member, '/', ':', 1), unpack(PARTS))
+  end
+  return reply
+end
+
+register('put', put)
+register('put_many', put_many)
+register('delete', delete)
+register('list', list, 'only reads')

@@ -1,0 +1,98 @@
+-- The relay's side: what is to be announced, what has been, and what must be announced again.
+
+-- The head of the outbox, or what comes after an entry, with the current document of every object in it and who is to
+-- be shown it.
+local function outbox(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local first = op.after ~= '' and '(' .. op.after or '-'
+  local entries = redis.call('XRANGE', P .. ':outbox', first, '+', 'COUNT', op.limit)
+  local seen, documents = {}, {}
+  for _, entry in ipairs(entries) do
+    local fields = entry[2]
+    if fields[1] == 'k' and not seen[fields[2]] then
+      seen[fields[2]] = true
+      documents[#documents + 1] = fields[2]
+      documents[#documents + 1] = redis.call('HMGET', P .. ':o:' .. fields[2], unpack(PARTS))
+      documents[#documents + 1] = current_audience(P, fields[2])
+    end
+  end
+  return {entries, documents}
+end
+
+-- Forgets what has been announced, and remembers how far each stream has come.
+local function trim(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  if not leads(P, op.leader) then return {'other'} end
+  if op.after ~= '' then redis.call('XTRIM', P .. ':outbox', 'MINID', '=', op.after) end
+  for stream, position in pairs(op.positions) do redis.call('HSET', P .. ':relay', stream, position) end
+  return {'ok', redis.call('XLEN', P .. ':outbox')}
+end
+
+-- Appends the current state of one object to the outbox again (with its binding), or its tombstone.
+local function announce_again(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P)
+  if closed then return closed end
+  local object = read_fields(P .. ':o:' .. op.key, {'ver', 'uid'})
+  if object.ver ~= '' then
+    announce(P, op.key, object.ver, object.uid, 'modified', true, op.left)
+  else
+    local dead = read_fields(P .. ':dead:' .. op.key, {'ver', 'uid'})
+    announce(P, op.key, dead.ver == '' and counter(P, 'version') or dead.ver, dead.uid, 'deleted', true, op.left)
+  end
+  return {'ok'}
+end
+
+-- Announces again what an index ('by_version' or 'graves') holds above a version, a page at a time; answers the
+-- version to go on from, or 0 when it is through.
+local function reannounce(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  if not leads(P, op.leader) then return {'other'} end
+  local found = redis.call('ZRANGEBYSCORE', P .. ':' .. op.index, '(' .. whole(op.version), '+inf',
+                           'WITHSCORES', 'LIMIT', 0, op.limit)
+  for i = 1, #found, 2 do
+    local key, version = found[i], found[i + 1]
+    if op.index == 'by_version' then
+      local object = read_fields(P .. ':o:' .. key, {'uid', 'past'})
+      announce(P, key, version, object.uid, 'modified', true, object.past)
+    else
+      local dead = read_fields(P .. ':dead:' .. key, {'uid', 'left'})
+      announce(P, key, version, dead.uid, 'deleted', true, dead.left)
+    end
+  end
+  return {'ok', #found == 2 * op.limit and found[#found] or '0'}
+end
+
+-- Queues the work of a set of shoots again, a page at a time.
+local function requeue(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  if not leads(P, op.leader) then return {'other'} end
+  local found = redis.call('SSCAN', P .. ':' .. op.set, op.cursor, 'COUNT', op.limit)
+  for _, member in ipairs(found[2]) do
+    enqueue(P, op.queue .. '.' .. string.gsub(member, '/', '.', 1))
+  end
+  return {'ok', found[1]}
+end
+
+-- Forgets removed objects whose removal is older than op.before and whose last request lies at or below op.floor.
+local function bury(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  if not leads(P, op.leader) then return {'other'} end
+  local buried = 0
+  for _, key in ipairs(redis.call('ZRANGE', P .. ':graves', 0, op.limit - 1)) do
+    local dead = read_fields(P .. ':dead:' .. key, {'at', 'req'})
+    if dead.at < op.before and (dead.req == '' or dead.req <= op.floor) then
+      redis.call('DEL', P .. ':dead:' .. key)
+      redis.call('ZREM', P .. ':graves', key)
+      buried = buried + 1
+    end
+  end
+  return {'ok', buried}
+end
+
+register('outbox', outbox, 'only reads')
+register('trim', trim)
+register('announce_again', announce_again)
+register('reannounce', reannounce)
+register('requeue', requeue)
+register('bury', bury)

@@ -1,0 +1,62 @@
+-- What the bus knows better than a store that went back.
+
+-- Puts back one document that the bus has in a higher version than the store (before the fence opens).
+local function restore(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  if not leads(P, op.leader) then return {'other'} end
+  local object_key, member = P .. ':o:' .. op.key, op.ns .. '/' .. op.name
+  local object = read_fields(object_key, CURRENT)
+  local known = object.ver ~= '' and tonumber(object.ver) or tonumber(redis.call('HGET', P .. ':dead:' .. op.key, 'ver') or '0')
+  if known >= op.version then return {'known'} end
+  local set = op.set
+  local shoot = op.kind == 'shoot'
+  if shoot and object.ver ~= '' then
+    stop_waiting(P, object_key, object.sched, member)
+    redis.call('SREM', P .. ':pending:' .. object.sched, member)
+  end
+  local before, after = seeds_of(object.seed, object.sseed), seeds_of(set.seed or '', set.sseed or '')
+  local left = seeds_left(op.deleted and audience_of(P, op, object) or before, after)
+  if shoot then
+    move_usage(P, member, before, after)
+    move_migrating(P, member, is_migrating(object.seed, object.sseed), is_migrating(set.seed or '', set.sseed or ''))
+  end
+  if object.ver ~= '' and object.uid ~= op.uid then
+    redis.call('HDEL', P .. ':uids', object.uid)
+    redis.call('HDEL', object_key, 'last', 'rf', 'tries', 'tried') -- they belong to another object of this name
+  end
+  if not shoot and not op.deleted then left = put_follower(P, op, object, object.ver == '') end
+  reindex_set(P, ':refs:', object.refs, set.refs or '', op.key)
+  reindex_set(P, ':owned:', object.own, set.own or '', op.key)
+  reindex_claims(P, object.claims, set.claims or '', op.key)
+  if op.deleted then
+    redis.call('DEL', object_key)
+    redis.call('ZREM', P .. ':list:' .. op.kind, member)
+    redis.call('ZREM', P .. ':by_version', op.key)
+    redis.call('HDEL', P .. ':uids', op.uid)
+    redis.call('HSET', P .. ':dead:' .. op.key, 'uid', op.uid, 'ver', op.version, 'at', op.now, 'left', left)
+    if object.ver ~= '' then redis.call('HSET', P .. ':dead:' .. op.key, 'req', object.req) end
+    redis.call('ZADD', P .. ':graves', op.version, op.key)
+    if object.fol ~= '' then announce_followers(P, op, left, false) end
+    return {'ok'}
+  end
+  if shoot and is_followed(P, op) then set.fol = '1' end
+  write_fields(object_key, set)
+  redis.call('HSET', object_key, 'ver', op.version)
+  redis.call('HDEL', object_key, 'class', 'pmsg')
+  local taken = object.ver == '' and redis.call('HGET', P .. ':dead:' .. op.key, 'req')
+  if taken and taken ~= '' then redis.call('HSET', object_key, 'req', taken) end
+  redis.call('ZADD', P .. ':by_version', op.version, op.key)
+  redis.call('HSET', P .. ':uids', op.uid, op.key)
+  redis.call('SADD', P .. ':kinds', op.kind)
+  redis.call('ZADD', P .. ':list:' .. op.kind, 0, member)
+  redis.call('ZREM', P .. ':graves', op.key)
+  redis.call('DEL', P .. ':dead:' .. op.key)
+  if shoot and (set.seed or '') == '' and (set.del or '') == '' and (set.sched or '') ~= '' then
+    redis.call('SADD', P .. ':schedulers', set.sched)
+    redis.call('SADD', P .. ':pending:' .. set.sched, member)
+  end
+  if shoot and set.fol then announce_followers(P, op, left, false) end
+  return {'ok'}
+end
+
+register('restore', restore)

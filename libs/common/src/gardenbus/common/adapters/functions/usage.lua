@@ -1,0 +1,77 @@
+-- On which seeds a shoot counts, how many each seed has, and which shoots are on their way from one to another.
+
+local function seeds_of(seed, status_seed)
+  local seeds = {}
+  if seed ~= '' then seeds[seed] = true end
+  if status_seed ~= '' then seeds[status_seed] = true end
+  return seeds
+end
+
+-- The seeds that a stored shoot concerns, by its key (nil: none).
+local function seeds_at(P, shoot)
+  if not shoot then return {} end
+  local on = read_fields(P .. ':o:' .. shoot, {'seed', 'sseed'})
+  return seeds_of(on.seed, on.sseed)
+end
+
+-- The seeds in `before` that are not in `after`, joined: who must be told that the shoot is no longer theirs.
+local function seeds_left(before, after)
+  local left = {}
+  for seed in pairs(before) do
+    if not after[seed] then left[#left + 1] = seed end
+  end
+  table.sort(left)
+  return table.concat(left, ',')
+end
+
+-- A set of seeds with those in joined text.
+local function seeds_with(seeds, joined)
+  for seed in string.gmatch(joined, '[^,]+') do seeds[seed] = true end
+  return seeds
+end
+
+-- Takes a shoot on or off a seed's usage; answers whether a place became free.
+local function move_usage(P, member, before, after)
+  local freed = false
+  for seed in pairs(before) do
+    if not after[seed] and redis.call('SREM', P .. ':usage:' .. seed, member) == 1 then
+      freed = true
+      redis.call('ZADD', P .. ':usage_changed', redis.call('INCR', P .. ':usage_version'), seed)
+    end
+  end
+  for seed in pairs(after) do
+    if not before[seed] and redis.call('SADD', P .. ':usage:' .. seed, member) == 1 then
+      redis.call('ZADD', P .. ':usage_changed', redis.call('INCR', P .. ':usage_version'), seed)
+    end
+  end
+  if freed then redis.call('INCR', P .. ':gain_usage') end
+  return freed
+end
+
+local function is_migrating(seed, status_seed)
+  return seed ~= '' and status_seed ~= '' and seed ~= status_seed
+end
+
+-- Keeps the set of migrating shoots; answers whether the shoot began or ended to be one.
+local function move_migrating(P, member, before, after)
+  if before == after then return false end
+  redis.call(after and 'SADD' or 'SREM', P .. ':migrating', member)
+  return true
+end
+
+-- Usage that changed after `since`, and the gains; nothing but zeros when nobody wants to know (`since` nil).
+local function usage_reply(P, since)
+  if not since then return {0, 0, 0} end
+  local reply = {counter(P, 'usage_version'), counter(P, 'gain_objects'), counter(P, 'gain_usage')}
+  for _, seed in ipairs(redis.call('ZRANGEBYSCORE', P .. ':usage_changed', '(' .. since, '+inf')) do
+    reply[#reply + 1] = seed
+    reply[#reply + 1] = redis.call('SCARD', P .. ':usage:' .. seed)
+  end
+  return reply
+end
+
+local function usage(keys, args)
+  return usage_reply(keys[1], cmsgpack.unpack(args[1]).since)
+end
+
+register('usage', usage, 'only reads')

@@ -1,0 +1,43 @@
+"""The function library: its files, and what Redis says of them."""
+
+from importlib import resources
+
+import pytest
+
+from gardenbus.common.adapters import redis_functions
+from gardenbus.common.errors import Unavailable
+from tests.support.servers import Server
+from tests.support.stores import on_redis
+
+DIRECTORY = resources.files("gardenbus.common.adapters").joinpath("functions")
+
+
+def test_every_file_of_the_directory_is_in_the_library_once() -> None:
+    there = {entry.name for entry in DIRECTORY.iterdir()}
+    assert sorted(there) == sorted(redis_functions.FILES)
+
+
+def test_a_file_can_be_read_in_one_go() -> None:
+    for name in redis_functions.FILES:
+        assert DIRECTORY.joinpath(name).read_text(encoding="utf-8").count("\n") <= 300, name
+
+
+def test_every_line_of_the_library_is_found_in_its_file() -> None:
+    lines = redis_functions.SOURCE.splitlines()
+    for number, line in enumerate(lines[1:], start=2):
+        name, _, own = redis_functions.place(number).partition(":")
+        assert DIRECTORY.joinpath(name).read_text(encoding="utf-8").splitlines()[int(own) - 1] == line
+
+
+async def test_what_fails_in_a_function_is_said_with_its_file_and_line(store_server: Server) -> None:
+    kit = on_redis(store_server.url)
+    assert kit.connection is not None
+    try:
+        with pytest.raises(Unavailable) as failure:
+            await kit.connection.call("list", {}, read_only=True)
+    finally:
+        await kit.store.close()
+    name, _, line = failure.value.message.partition("refused 'FCALL_RO': ERR ")[2].partition(":")
+    number = int(line.partition(":")[0])
+    assert name == "objects.lua"
+    assert "op.after" in DIRECTORY.joinpath(name).read_text(encoding="utf-8").splitlines()[number - 1]
