@@ -28,6 +28,8 @@ COMMANDS: Mapping[str, Entry] = {
     "watch": Entry("news:watch", "News", "Show changes of objects as they are announced."),
     "explain": Entry("decisions:explain", "Decisions", "Say why a shoot is where it is, or waits."),
     "simulate": Entry("groups:simulate", "Decisions", "Say where shoots would go, or how an autoscaler would fare."),
+    "queue": Entry("queueing:queue", "Operating", "Show which shoots wait for a seed, why, and when they are tried."),
+    "retry": Entry("queueing:retry", "Operating", "Try a shoot now: find it a seed, or repeat what went wrong."),
     "top": Entry("decisions:top", "Decisions", "Show how full the seeds are, and the shoots by state."),
 }
 

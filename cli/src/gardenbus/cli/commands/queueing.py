@@ -1,0 +1,273 @@
+"""`queue`, `retry`: what waits, what is being worked on, and trying now."""
+
+import asyncio
+import contextlib
+from datetime import UTC, datetime
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gardenbus.cli import streams
+from gardenbus.cli.client import ApiClient
+from gardenbus.cli.commands.naming import found, meant
+from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, asked
+from gardenbus.cli.documents import as_mapping
+from gardenbus.cli.output import Exit, Format, errors, exit_codes, say_error, show_document, show_lines, show_rows
+from gardenbus.cli.refreshing import keep_showing
+from gardenbus.cli.tables import age_of
+from gardenbus.common.errors import BadRequest
+from gardenbus.common.resources.document import Document, section
+
+LOOK_SECONDS = 2.0
+POLL_SECONDS = 0.2
+OPERATION = "gardener.cloud/operation"
+
+
+class WorkRow(NamedTuple):
+    """One queue of work: who takes it, what waits in it, what is in hand, how long the oldest has been there."""
+
+    queue: str
+    stream: str
+    pending: int
+    in_flight: int
+    redelivered: int
+    later: int
+    listening: int
+    oldest: str | None
+
+
+def queue(  # noqa: PLR0913 - one parameter an option
+    *,
+    namespace: Namespace = None,
+    everywhere: Annotated[bool, typer.Option("-A", "--all-namespaces", help="In all namespaces (the default).")] = True,
+    scheduler: Annotated[str, typer.Option("--scheduler", help="Only what this scheduler is to place.")] = "",
+    work: Annotated[bool, typer.Option("--work", help="Show the queues of work too, with what is in hand.")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Shoots shown, at the most.")] = 100,
+    follow: Annotated[bool, typer.Option("--watch", "-w", help="Keep it current until Ctrl-C.")] = False,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Show which shoots wait for a seed, why, since when, and when each is tried again.
+
+    Example: gardenbus queue -n garden-dev --work
+    """
+    del everywhere  # said for the reader's sake: without -n it is all of them
+
+    async def look(api: ApiClient) -> tuple[Document, list[WorkRow]]:
+        tail = f"waiting.{scheduler}" if scheduler else "waiting"
+        query = {"limit": limit, **({"namespace": namespace} if namespace else {})}
+        return await api.ask(tail, query), await work_rows(api) if work else []
+
+    async def keep(api: ApiClient) -> None:
+        async def picture() -> RenderableType:
+            waiting, rows = await look(api)
+            return Group(*_picture(waiting, rows, is_wide=output is Format.WIDE, with_work=work))
+
+        await keep_showing(picture, every_seconds=LOOK_SECONDS)
+
+    if follow:
+        with contextlib.suppress(KeyboardInterrupt):
+            asked(keep, directory, nats_url, prefix)
+        return
+    waiting, rows = asked(look, directory, nats_url, prefix)
+    _print(waiting, rows, output, with_work=work)
+
+
+def _print(waiting: Document, rows: list[WorkRow], output: Format, *, with_work: bool) -> None:
+    if output in (Format.JSON, Format.YAML):
+        show_document({**waiting, **({"work": [row._asdict() for row in rows]} if with_work else {})}, output)
+        return
+    if output is Format.NAME:
+        show_lines([f"{each['namespace']}/{each['name']}" for each in waiting["items"]])
+        return
+    for part in _picture(waiting, rows, is_wide=output is Format.WIDE, with_work=with_work):
+        if isinstance(part, Table):
+            show_rows(part)
+        else:
+            show_lines([str(part)])
+
+
+def _picture(waiting: Document, rows: list[WorkRow], *, is_wide: bool, with_work: bool) -> list[Table | Text]:
+    parts: list[Table | Text] = [Text(_headline(waiting))]
+    if waiting["items"]:
+        parts.append(_waiting_table(waiting["items"], is_wide=is_wide))
+    if with_work:
+        parts += [Text(""), _work_table(rows)]
+    return parts
+
+
+def _headline(waiting: Document) -> str:
+    shown, total, undecided = len(waiting["items"]), waiting["total"], waiting["undecided"]
+    if not total and not undecided:
+        return "no shoot waits for a seed"
+    waits = f"{total} {'shoot waits' if total == 1 else 'shoots wait'} for a seed"
+    part = f" ({shown} shown)" if shown < total else ""
+    return f"{waits}{part}{f', {undecided} more are not decided yet' if undecided else ''}"
+
+
+def _waiting_table(items: list[Document], *, is_wide: bool) -> Table:
+    now = datetime.now(UTC)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    titles = ("NAMESPACE", "NAME", "WAITING", "TRIES", "NEXT", *(("SCHEDULER",) if is_wide else ()))
+    for title in titles:
+        table.add_column(title, no_wrap=True)
+    table.add_column("WHY", overflow="fold")
+    for each in items:
+        table.add_row(
+            each["namespace"],
+            each["name"],
+            age_of(each["since"], now),
+            str(each["attempts"]),
+            next_of(each, now),
+            *((str(each["schedulerName"]),) if is_wide else ()),
+            Text(str(each["message"]).removeprefix("Failed to schedule Shoot: ")),
+        )
+    return table
+
+
+def next_of(waiting: Document, now: datetime) -> str:
+    """When a shoot is tried next: `in 40s`, `now`, or `on a gain` where no timer runs."""
+    if waiting.get("queued"):
+        return "now"
+    due = streams.moment(waiting.get("nextAttempt"))
+    if due is None:
+        return "on a gain"
+    seconds = (due - now).total_seconds()
+    return "now" if seconds <= 0 else f"in {age_of((now - (due - now)).isoformat(), now)}"
+
+
+async def work_rows(api: ApiClient) -> list[WorkRow]:
+    """Every queue of work in the landscape, in the order of its streams. Raises Unavailable."""
+    rows: list[WorkRow] = []
+    for short in streams.WORK_STREAMS:
+        stream = api.subjects.stream(short)
+        for consumer in await streams.consumers(api, stream):
+            if not consumer.is_shared:
+                continue
+            oldest = None
+            if consumer.pending or consumer.in_flight:
+                oldest = await streams.first_of(api, stream, consumer.filter)
+            later = 0
+            if short == "QUEUES":
+                timers = consumer.filter.replace(f"{api.subjects.prefix}.queue.", f"{api.subjects.prefix}.later.", 1)
+                later = await streams.count_of(api, stream, timers)
+            rows.append(
+                WorkRow(
+                    queue=consumer.name if short == "QUEUES" else short.lower(),
+                    stream=stream,
+                    pending=consumer.pending,
+                    in_flight=consumer.in_flight,
+                    redelivered=consumer.redelivered,
+                    later=later,
+                    listening=consumer.listening,
+                    oldest=oldest.at.isoformat(timespec="seconds") if oldest else None,
+                )
+            )
+    return rows
+
+
+def _work_table(rows: list[WorkRow]) -> Table:
+    now = datetime.now(UTC)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for title in ("QUEUE", "WAITING", "IN HAND", "REDELIVERED", "LATER", "LISTENING", "OLDEST"):
+        table.add_column(title, no_wrap=True, justify="left" if title in ("QUEUE", "OLDEST") else "right")
+    for row in rows:
+        counts = (row.pending, row.in_flight, row.redelivered, row.later, row.listening)
+        style = "red" if not row.listening and row.pending else "yellow" if row.redelivered else ""
+        table.add_row(row.queue, *map(str, counts), age_of(row.oldest, now) if row.oldest else "", style=style)
+    return table
+
+
+# ------------------------------------------------------------------------------------------------------------- retry
+
+
+def retry(
+    words: Annotated[list[str], typer.Argument(help="shoot NAME…, or NAMESPACE/NAME", metavar="shoot NAME")],
+    *,
+    namespace: Namespace = None,
+    timeout: Annotated[float, typer.Option(min=0.0, help="Seconds to wait for what comes of it.")] = 10.0,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Try a shoot now: find it a seed, or have its gardenlet repeat the operation that went wrong.
+
+    Says what came of it; ends with 1 when it still fits nowhere or there is nothing to try.
+
+    Example: gardenbus retry shoot apollo -n garden-dev
+    """
+    with exit_codes():
+        wanted = meant(words)
+        if wanted.kind != "shoot" or not wanted.names:
+            raise BadRequest("only shoots are tried again: gardenbus retry shoot NAME")
+
+    async def work(api: ApiClient) -> Exit:
+        worst = Exit.DONE
+        for name in wanted.names:
+            shoot = await found(api, wanted, name, namespace)
+            worst = max(worst, await _retried(api, shoot, timeout))
+        return worst
+
+    if code := asked(work, directory, nats_url, prefix):
+        raise typer.Exit(code)
+
+
+async def _retried(api: ApiClient, shoot: Document, patience_seconds: float) -> Exit:
+    metadata = as_mapping(shoot.get("metadata"))
+    place, name = str(metadata.get("namespace")), str(metadata.get("name"))
+    if not section(shoot, "spec").get("seedName"):
+        return await _scheduled(api, place, name, patience_seconds)
+    operation = section(shoot, "status", "lastOperation")
+    state = operation.get("state")
+    told = f"{operation.get('type')} {state}"
+    if state not in ("Failed", "Error"):
+        say_error(f"shoot {place}/{name}: there is nothing to retry, its last operation is {told}")
+        return Exit.REFUSED
+    verb = "retry" if state == "Failed" else "reconcile"
+    patch = {"metadata": {"annotations": {OPERATION: verb}}}
+    patched = await api.ask(f"patch.shoot.{place}.{name}", patch)
+    generation = as_mapping(patched.get("metadata")).get("generation")
+    seed = section(shoot, "spec").get("seedName")
+    show_lines([f"shoot {place}/{name}: {told}; {seed} is asked to {verb} it (generation {generation})"])
+    return Exit.DONE
+
+
+async def _scheduled(api: ApiClient, place: str, name: str, patience_seconds: float) -> Exit:
+    """Have a scheduler look at a shoot now, and say what it decided."""
+    before = await _standing(api, place, name)
+    asked_for = await api.ask(f"retry.shoot.{place}.{name}")
+    scheduler = asked_for["schedulerName"]
+    deadline = asyncio.get_running_loop().time() + patience_seconds
+    while asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(POLL_SECONDS)
+        shoot = await api.ask(f"get.shoot.{place}.{name}")
+        if seed := section(shoot, "spec").get("seedName"):
+            show_lines([f"shoot {place}/{name}: placed on {seed}"])
+            return Exit.DONE
+        now = await _standing(api, place, name)
+        if now is not None and (before is None or now["attempts"] != before["attempts"]):
+            message = str(now["message"]).removeprefix("Failed to schedule Shoot: ")
+            say_error(f"shoot {place}/{name} still fits nowhere: {message}")
+            due = next_of(now, datetime.now(UTC))
+            errors.print(f"  {now['attempts']} tries so far, next {due}; more: gardenbus explain shoot {place}/{name}")
+            return Exit.REFUSED
+    if patience_seconds <= 0:
+        show_lines([f"shoot {place}/{name}: {scheduler} is asked to look at it"])
+        return Exit.DONE
+    say_error(
+        f"shoot {place}/{name}: nobody decided within {patience_seconds:g} s; is a scheduler of the name {scheduler} "
+        "up? See: gardenbus queue --work"
+    )
+    return Exit.OUT_OF_REACH
+
+
+async def _standing(api: ApiClient, place: str, name: str) -> dict[str, Any] | None:
+    """How a shoot waits, or None when nobody has refused it."""
+    items: list[dict[str, Any]] = (await api.ask("waiting", {"namespace": place, "name": name}))["items"]
+    return items[0] if items else None

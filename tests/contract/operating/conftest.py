@@ -1,0 +1,81 @@
+"""One small landscape of real processes for all tests of the operating commands, and calling `gardenbus` on it."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from tests.support.landscape import GARDENBUS, Document
+
+SESSION = Path(__file__).parents[3] / "examples" / "session"
+WITHIN_SECONDS = 60
+
+
+class Called(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def told(self) -> Any:
+        """What it printed, as JSON."""
+        return json.loads(self.stdout)
+
+
+class Operator:
+    """Somebody at the command line of one landscape."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def call(self, *arguments: str, given: str | None = None, **environment: str) -> Called:
+        """Run `gardenbus` to its end."""
+        done = subprocess.run(
+            [str(GARDENBUS), *arguments, "--dir", str(self.directory)],
+            check=False,
+            capture_output=True,
+            text=True,
+            input=given,
+            timeout=WITHIN_SECONDS,
+            env={**os.environ, **environment},
+        )
+        return Called(done.returncode, done.stdout, done.stderr)
+
+    def apply(self, *documents: Document) -> Called:
+        """Apply manifests."""
+        return self.call("apply", "-f", "-", given=yaml.safe_dump_all(documents))
+
+    def describe(self) -> Document:
+        """What landscape.json says."""
+        return json.loads((self.directory / "landscape.json").read_text())
+
+
+def a_session_shoot(name: str, **spec: Any) -> Document:
+    """A shoot that fits on the landscape's seed, unless `spec` says otherwise."""
+    document: Document = yaml.safe_load((SESSION / "shoot.yaml").read_text())
+    return {**document, "metadata": {**document["metadata"], "name": name}, "spec": {**document["spec"], **spec}}
+
+
+@pytest.fixture(scope="session")
+def operator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    """A landscape with one seed, where `apollo` is placed and `lost` fits nowhere."""
+    directory = tmp_path_factory.mktemp("operating") / "landscape"
+    operator = Operator(directory)
+    files = ("landscape.yaml", "gardenlet.yaml", "shoot.yaml")
+    lost = directory.with_suffix(".yaml")
+    lost.write_text(yaml.safe_dump(a_session_shoot("lost", seedSelector={"matchLabels": {"planet": "pluto"}})))
+    up = operator.call(
+        "up", "--detach", *(part for file in files for part in ("-f", str(SESSION / file))), "-f", str(lost)
+    )
+    try:
+        assert up.code == 0, up.stderr
+        yield operator
+    finally:
+        operator.call("down")
