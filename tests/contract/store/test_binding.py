@@ -4,7 +4,7 @@ import pytest
 
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.outbox import EventNews, ObjectNews
-from gardenbus.common.ports.store import Binding, EventRecord
+from gardenbus.common.ports.store import Binding, EventRecord, Recorded
 from gardenbus.common.resources.document import StoredObject
 from gardenbus.common.resources.keys import ObjectKey
 from tests.support.builders import NOW, a_seed, a_shoot, merged
@@ -68,6 +68,22 @@ async def test_a_bind_can_fill_in_the_spec(kit: StoreUnderTest) -> None:
     spec = merged(shoot.document()["spec"], {"dns": {"domain": "apollo.dev.example.org"}})
     assert await kit.bound(shoot, SEED, spec=spec) == "bound"
     assert (await kit.now(APOLLO)).document()["spec"] == {**spec, "seedName": SEED}
+
+
+async def test_the_grounds_of_a_bind_are_remembered_with_the_shoot_and_go_with_it(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed())
+    shoot, silent = await kit.created(a_shoot()), await kit.created(a_shoot("silent"))
+    assert await kit.store.recorded(APOLLO) is None
+    assert await kit.bound(shoot, SEED, grounds=b'["aws-eu1",7]') == "bound"
+    assert await kit.bound(silent, SEED, spec=silent.document()["spec"]) == "bound"
+    assert await kit.store.recorded(APOLLO) == Recorded(NOW, b'["aws-eu1",7]')
+    assert await kit.store.recorded(silent.key) is None
+    bound = await kit.now(APOLLO)
+    changed = await kit.changed(bound, merged(bound.document(), {"metadata": {"finalizers": []}}))
+    assert await kit.store.recorded(APOLLO) == Recorded(NOW, b'["aws-eu1",7]')
+    await kit.store.delete(changed)
+    await kit.created(a_shoot())
+    assert await kit.store.recorded(APOLLO) is None
 
 
 async def test_every_item_is_answered_for_itself_in_order(kit: StoreUnderTest) -> None:

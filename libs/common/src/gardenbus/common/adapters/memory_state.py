@@ -15,7 +15,7 @@ from gardenbus.common.adapters.store_answers import EVENT_SECONDS, OUTBOX_MAX, f
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.outbox import EventNews, News, ObjectNews, Verb, WorkNews
-from gardenbus.common.ports.store import EventRecord, RequestOrigin
+from gardenbus.common.ports.store import EventRecord, Recorded, RequestOrigin
 from gardenbus.common.resources.derived import Derived, followed_shoot
 from gardenbus.common.resources.document import Parts, StoredObject
 from gardenbus.common.resources.keys import CLUSTER_SCOPE, GARDEN_NAMESPACE, ObjectKey

@@ -48,7 +48,10 @@ class Gains(msgspec.Struct, frozen=True):
 
 
 class Binding(msgspec.Struct, frozen=True):
-    """One placement to be made. `spec` (whole, decoded) replaces the shoot's where binding defaults fields in it."""
+    """One placement to be made. `spec` (whole, decoded) replaces the shoot's where binding defaults fields in it.
+
+    `grounds` is what is to be remembered of the decision, as JSON; `Store.recorded` tells it again.
+    """
 
     namespace: str
     name: str
@@ -57,6 +60,14 @@ class Binding(msgspec.Struct, frozen=True):
     seed: str
     gate: int | None
     spec: Document | None = None
+    grounds: bytes = b""
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """What was remembered with the bind of a shoot: when (RFC 3339), and the grounds that the scheduler gave."""
+
+    at: str
+    grounds: bytes
 
 
 BindOutcome = Literal[
@@ -245,6 +256,10 @@ class Store(Objects, Protocol):
 
     async def bind(self, bindings: Sequence[Binding], usage_since: int | None = 0) -> BindReply:
         """Place at most 100 shoots; each is checked on its own. `usage_since` None: usage is not wanted."""
+        ...
+
+    async def recorded(self, key: ObjectKey) -> Recorded | None:
+        """What was remembered with the latest bind of a shoot; None when it was not bound, or nothing was given."""
         ...
 
     async def park(self, parkings: Sequence[Parking], usage_since: int | None = 0) -> ParkReply:
