@@ -126,9 +126,16 @@ def stored(answer: StoredObject | Superseded | None) -> StoredObject:
     return answer
 
 
-def a_binding(shoot: StoredObject, seed: str, *, gate: int | None = None, spec: Document | None = None) -> Binding:
+def a_binding(
+    shoot: StoredObject,
+    seed: str,
+    *,
+    gate: int | None = None,
+    spec: Document | None = None,
+    grounds: bytes = b"",
+) -> Binding:
     """The placement of a shoot as it was read."""
-    return Binding(shoot.key.namespace, shoot.key.name, shoot.uid, shoot.generation, seed, gate, spec)
+    return Binding(shoot.key.namespace, shoot.key.name, shoot.uid, shoot.generation, seed, gate, spec, grounds)
 
 
 def a_parking(

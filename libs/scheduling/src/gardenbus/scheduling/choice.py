@@ -95,7 +95,8 @@ class _Funnel:
 
     @property
     def grounds(self) -> Grounds:
-        return Grounds(self._considered, tuple(self._steps), self._left)
+        rejections = {step.rule: step.rejected for step in self._steps}
+        return Grounds(self._considered, tuple(self._steps), self._left, rejections)
 
 
 def _of_shortlist(demand: Demand, landscape: Landscape, index: SeedIndex) -> Choice:

@@ -26,17 +26,14 @@ class Step(msgspec.Struct, frozen=True):
 class Grounds(msgspec.Struct, frozen=True):
     """What all decisions on one class share: the funnel of the rules that ask for neither networks nor capacity.
 
-    It is worked out once a class. `kept` are the seeds that are left after it.
+    It is worked out once a class. `kept` are the seeds that are left after it, `rejections` counts those that each rule
+    turned away.
     """
 
     considered: int = 0
     funnel: tuple[Step, ...] = ()
     kept: int = 0
-
-    @property
-    def rejections(self) -> dict[str, int]:
-        """Seeds that each rule turned away."""
-        return {step.rule: step.rejected for step in self.funnel}
+    rejections: dict[str, int] = msgspec.field(default_factory=dict[str, int])
 
 
 class RunnerUp(msgspec.Struct, frozen=True):

@@ -29,6 +29,7 @@ from gardenbus.scheduling.current import CurrentLandscape
 from gardenbus.scheduling.landscape import Landscape, Snapshot
 from gardenbus.scheduling.outcome import Outcome, Placement, Refusal, Rejection, listed
 from gardenbus.scheduling.placement import decide
+from gardenbus.scheduling.recording import record_of
 from gardenbus.scheduling.request import (
     SchedulingRequest,
     descriptor,
@@ -373,6 +374,7 @@ def _binding(pending: PendingShoot, placement: Placement, landscape: Landscape) 
         spec=spec_on_seed(pending.stored.document(), seed, project.metadata.name if project is not None else None)
         if may_fill_in(pending.shoot, seed)
         else None,
+        grounds=record_of(placement),
     )
 
 
