@@ -7,6 +7,7 @@ from gardenbus.common.errors import Transient
 from gardenbus.common.machinery.controller import Controller, ControllerSettings, WorkRequest
 from gardenbus.common.machinery.informer import Informer
 from gardenbus.common.machinery.nudges import Nudges
+from gardenbus.common.machinery.rejected_metrics import HANDLER_FAILED, REJECTED
 from gardenbus.common.machinery.timers import Timers
 from gardenbus.common.ports.bus import Bus, Message
 from gardenbus.common.ports.clock import Clock
@@ -16,6 +17,7 @@ from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.lifecycle.decide.outage import is_deaf
 from gardenbus.lifecycle.reconcilers.alarm import Alarm
+from gardenbus.lifecycle.reconcilers.fleet import FleetFigures
 from gardenbus.lifecycle.reconcilers.leases import LeaseWatch
 from gardenbus.lifecycle.reconcilers.migrations import CONTROLLER, MigrationReconciler
 from gardenbus.lifecycle.reconcilers.seeds import REPORTER, SeedReconciler
@@ -45,6 +47,15 @@ async def start_lifecycle(
     seeds = SeedReconciler(store, leases, clock, configuration)
     informer = Informer(store, bus, subjects, KINDS)
     informer.subscribe(seeds.watch)
+    figures = FleetFigures(
+        store,
+        leases,
+        seeds,
+        clock,
+        late_after_seconds=configuration.monitor_period.total_seconds() / 2,
+        is_per_seed=context.settings.per_seed_metrics,
+    )
+    informer.subscribe(figures.watch)
     await _start_migrations(context, informer, store=store, bus=bus, subjects=subjects)
     await informer.start()
     context.stack.push_async_callback(informer.stop)
@@ -57,6 +68,7 @@ async def start_lifecycle(
     context.spawn("leases", leases.follow())
     context.spawn("canary", leases.sing())
     context.spawn("seeds", seeds.run(alarm))
+    context.spawn("figures", figures.run(context.settings.fleet_metrics_seconds))
     context.spawn(
         "comparison",
         _compare_for_ever(leases, seeds, comparison, configuration.monitor_period.total_seconds()),
@@ -78,6 +90,7 @@ async def _start_migrations(
     async def rejected(request: WorkRequest, reason: str) -> None:
         headers = {Header.REASON: reason, Header.SUBJECT: request.subject}
         await bus.publish(Message(subjects.rejected, headers=headers))
+        REJECTED.labels(HANDLER_FAILED).inc()
         shoot = await store.get(ObjectKey("shoot", request.namespace, request.name))
         if shoot is not None:
             message = f"The migration is not looked after: {reason}"

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Annotated, cast
 
 import msgspec
 
@@ -19,6 +19,12 @@ class LifecycleSettings(CommonSettings, frozen=True, kw_only=True):
 
     configuration: LifecycleConfiguration = LifecycleConfiguration()
     """The configuration file's content; Gardener's defaults (10 s, 40 s, 200 s) without one."""
+
+    fleet_metrics_seconds: Annotated[float, msgspec.Meta(ge=0.5)] = 10.0
+    """How often seeds, usage and late Leases are added up for `/metrics`: often enough for what scrapes every 15 s."""
+
+    per_seed_metrics: bool = False
+    """Whether `/metrics` tells use and readiness of each seed too: three series a seed, too much for thousands."""
 
 
 def load_settings(

@@ -28,6 +28,7 @@ from gardenbus.lifecycle.decide.freshness import (
     take_heartbeat,
 )
 from gardenbus.lifecycle.decide.outage import Hearing, adopted, cut, heard
+from gardenbus.lifecycle.reconcilers import counters
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -163,6 +164,7 @@ class LeaseWatch:
         try:
             times = read_lease(message.body)
         except LeaseUnreadable as error:
+            counters.LEASE_UNREADABLE.inc()
             self._complain_once_of_unreadable(seed, str(error))
             return
         record = self.records.get(seed) or LeaseRecord()
@@ -170,11 +172,15 @@ class LeaseWatch:
             record, times.renewed, stood_at=message.at, arrived_at=arrived_at, tolerance=self._period
         )
         if isinstance(heartbeat, NotNewer):
+            counters.LEASE_REPEATED.inc()
             return
         self.records[seed] = heartbeat.record
         if isinstance(heartbeat, Renewed):
+            counters.LEASE_RENEWED.inc()
             self._unreadable.discard(seed)
-        elif heartbeat.is_news:
+            return
+        counters.LEASE_AHEAD.inc()
+        if heartbeat.is_news:
             self._complain_of_clock(seed, heartbeat)
 
     def _on_canary(self, message: Delivered, arrived_at: float) -> None:
