@@ -19,6 +19,7 @@ from testcontainers.compose import DockerCompose
 
 from tests.support.builders import a_cloudprofile, a_project, a_shoot
 from tests.support.eventually import eventually
+from tests.support.sessions import PAGES, ROOT, blocks
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
@@ -222,3 +223,19 @@ async def test_going_down_is_quick_and_keeps_the_data(deployment: Deployment) ->
         await until_reconciled(client, ["third"])
     finally:
         await client.close()
+
+
+DOCUMENTED = [
+    command
+    for page in PAGES
+    for block in blocks(page)
+    if block.how == "needs: docker"
+    for command in block.text.splitlines()
+]
+
+
+@pytest.mark.parametrize("command", dict.fromkeys(DOCUMENTED))
+def test_a_documented_command_does_what_it_should(deployment: Deployment, command: str) -> None:
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
+    assert all(state == "healthy" for states in deployment.health().values() for state in states)
