@@ -1,0 +1,54 @@
+"""How many seeds an autoscaler wanted and had, over time. Pure.
+
+Nobody keeps this for ever: it begins with the Events of the last day (`New size: 3; reason: …`), and goes on with
+every change of the autoscaler's status that is seen. A bounded number of samples is kept, the newest.
+"""
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from gardenbus.dashboard.decide.rows import AutoscalerRow
+
+LARGEST = 2_000
+"""Samples of one autoscaler that are kept."""
+
+_NEW_SIZE = re.compile(r"New size: (?P<size>\d+)(; reason: (?P<reason>.*))?", re.DOTALL)
+
+
+class Sample(msgspec.Struct, frozen=True, rename="camel"):
+    """One moment. `at` is RFC 3339; `reason` says why it changed, where that is known."""
+
+    at: str
+    desired: int | None
+    current: int | None = None
+    pending: int | None = None
+    reason: str = ""
+
+
+def rescaled(message: str, at: str) -> Sample | None:
+    """The sample in an Event about a changed size; None when it tells of none."""
+    found = _NEW_SIZE.match(message)
+    return Sample(at, int(found["size"]), reason=found["reason"] or "") if found else None
+
+
+def with_row(samples: Sequence[Sample], row: AutoscalerRow, at: str) -> list[Sample]:
+    """The samples with how an autoscaler stands now; the same ones when nothing changed."""
+    new = Sample(at, row.desired, row.current, row.pending_shoots, row.reason)
+    if row.desired is None:
+        return list(samples)
+    if samples and _numbers(samples[-1]) == _numbers(new):
+        return list(samples)
+    return [*samples, new][-LARGEST:]
+
+
+def with_event(samples: Sequence[Sample], sample: Sample) -> list[Sample]:
+    """The samples with one of an Event, in the order of time."""
+    if any(each.at == sample.at and each.desired == sample.desired for each in samples):
+        return list(samples)
+    return sorted([*samples, sample], key=lambda each: each.at)[-LARGEST:]
+
+
+def _numbers(sample: Sample) -> tuple[int | None, ...]:
+    return sample.desired, sample.current, sample.pending

@@ -1,0 +1,51 @@
+"""Which other objects a manifest names, so that one can go from one to the other. Pure."""
+
+from typing import NamedTuple
+
+from gardenbus.common.resources.document import Document, section
+from gardenbus.dashboard.decide.rows import mappings
+
+
+class Related(NamedTuple):
+    """One other object and what it is to this one."""
+
+    role: str
+    kind: str
+    namespace: str
+    name: str
+
+
+def related_to(document: Document) -> list[Related]:
+    """The objects that a manifest names, each once."""
+    metadata, spec, status = section(document, "metadata"), section(document, "spec"), section(document, "status")
+    namespace = str(metadata.get("namespace") or "")
+    found = [
+        Related("owner", str(owner.get("kind", "")).lower(), namespace, str(owner.get("name", "")))
+        for owner in mappings(metadata.get("ownerReferences"))
+    ]
+    match str(document.get("kind", "")).lower():
+        case "shoot":
+            found += _of_shoot(spec, status, namespace)
+        case "managedseed":
+            shoot = str(section(spec, "shoot").get("name") or "")
+            found += [Related("shoot", "shoot", namespace, shoot), Related("seed", "seed", "", str(metadata["name"]))]
+        case "managedseedset":
+            pending = str(section(status, "pendingReplica").get("name") or "")
+            found.append(Related("replica in the making", "shoot", namespace, pending))
+        case "seedautoscaler":
+            target = str(section(spec, "scaleTargetRef").get("name") or "")
+            found.append(Related("scales", "managedseedset", namespace, target))
+        case _:
+            pass
+    return list(dict.fromkeys(each for each in found if each.name and each.kind))
+
+
+def _of_shoot(spec: Document, status: Document, namespace: str) -> list[Related]:
+    profile = section(spec, "cloudProfile")
+    kind = str(profile.get("kind") or "CloudProfile").lower()
+    name = str(profile.get("name") or spec.get("cloudProfileName") or "")
+    return [
+        Related("seed", "seed", "", str(spec.get("seedName") or "")),
+        Related("still on", "seed", "", str(status.get("seedName") or "")),
+        Related("profile", kind, namespace if kind == "namespacedcloudprofile" else "", name),
+    ]

@@ -1,0 +1,1 @@
+"""HTTP: the page's files, answers as JSON, the stream of changes, and what protects them."""

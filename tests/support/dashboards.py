@@ -1,0 +1,128 @@
+"""A dashboard over a bus in memory, asked without sockets."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message
+
+from gardenbus.common.adapters.memory_bus import MemoryBus, MemoryServer
+from gardenbus.common.ports.bus import Message as BusMessage
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
+from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.dashboard.reconcilers.asking import Api
+from gardenbus.dashboard.reconcilers.changes import Changes
+from gardenbus.dashboard.reconcilers.following import Following
+from gardenbus.dashboard.reconcilers.view import View
+from gardenbus.dashboard.settings import DashboardSettings
+from gardenbus.dashboard.web.application import application
+
+TOKEN = "the-token"
+
+
+class Answered(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Dashboard:
+    """Its parts, on a bus in memory that answers `garden.api.` as `replies` say (by tail); `asked` are the subjects."""
+
+    def __init__(self, settings: DashboardSettings | None = None) -> None:
+        self.clock = SystemClock()
+        self.subjects = Subjects()
+        self.bus = MemoryBus(self.clock, server=MemoryServer(self.clock))
+        self.view = View()
+        self.api = Api(self.bus, self.subjects)
+        self.changes = Changes(self.view, self.clock, "epoch")
+        self.following = Following(self.bus, self.subjects, self.view, self.api)
+        self.app = application(
+            settings or DashboardSettings(),
+            view=self.view,
+            api=self.api,
+            changes=self.changes,
+            clock=self.clock,
+            token=TOKEN,
+        )
+        self.replies: dict[str, Any] = {}
+        self.asked: list[tuple[str, Any]] = []
+
+    async def answer_api(self) -> None:
+        """Serve the API on the bus."""
+
+        async def handle(request: Any) -> bytes:
+            tail = request.subject.partition("api.")[2]
+            self.asked.append((request.subject, json.loads(request.body) if request.body else None))
+            if tail not in self.replies:
+                error = {"code": 404, "reason": "NotFound", "message": f"{tail} is not there"}
+                return json.dumps({"ok": False, "error": error}).encode()
+            return json.dumps({"ok": True, "result": self.replies[tail]}).encode()
+
+        await self.bus.serve("api", "1.0.0", {"garden.api.>": handle, "garden.as.*.api.>": handle})
+
+    def put(self, *documents: Document) -> None:
+        """Have the view know objects."""
+        for document in documents:
+            self.view.put(key_of(document), document, self.clock.now())
+
+    async def announce(self, document: Document, *, version: int = 1, verb: str = "added") -> None:
+        """Announce a change as the relay does."""
+        headers = {Header.VERSION: str(version), Header.UID: "u", Header.VERB: verb}
+        body = b"" if verb == "deleted" else json.dumps(document).encode()
+        await self.bus.publish(BusMessage(self.subjects.changed(key_of(document)), body, headers))
+
+    async def get(self, path: str, **headers: str) -> Answered:
+        return await ask(self.app, path, headers=headers)
+
+    async def send(self, method: str, path: str, body: object = None, **headers: str) -> Answered:
+        payload = b"" if body is None else json.dumps(body).encode()
+        return await ask(self.app, path, method=method, body=payload, headers=headers)
+
+
+def key_of(document: Document) -> ObjectKey:
+    metadata = document["metadata"]
+    return ObjectKey(document["kind"].lower(), metadata.get("namespace") or "", metadata["name"])
+
+
+def scope_of(path: str, *, method: str = "GET", headers: Mapping[str, str] | None = None) -> dict[str, Any]:
+    parts = urlsplit(path)
+    given = {"host": "127.0.0.1:8080"} | {name.replace("_", "-"): value for name, value in (headers or {}).items()}
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": parts.path,
+        "raw_path": parts.path.encode(),
+        "root_path": "",
+        "query_string": parts.query.encode(),
+        "headers": [(name.lower().encode(), value.encode()) for name, value in given.items()],
+        "server": ("127.0.0.1", 8080),
+        "client": ("127.0.0.1", 40000),
+        "state": {},
+    }
+
+
+async def ask(
+    app: ASGIApp, path: str, *, method: str = "GET", body: bytes = b"", headers: Mapping[str, str] | None = None
+) -> Answered:
+    """One request, answered whole."""
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await app(scope_of(path, method=method, headers=headers), receive, send)
+    start = sent[0]
+    shown = {name.decode().lower(): value.decode() for name, value in start["headers"]}
+    return Answered(start["status"], shown, b"".join(each.get("body", b"") for each in sent[1:]))
