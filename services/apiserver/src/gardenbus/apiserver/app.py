@@ -109,7 +109,8 @@ async def start_apiserver(
         library=library,
         concurrency=settings.answer_concurrency,
     )
-    await bus.serve("apiserver", VERSION, dict.fromkeys(api_filters(subjects), api.handle))
+    about = {"takes": "JSON or YAML", "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}
+    await bus.serve("apiserver", VERSION, dict.fromkeys(api_filters(subjects), api.handle), metadata=about)
 
 
 def _start_use_as_seed(

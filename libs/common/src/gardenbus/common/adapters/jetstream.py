@@ -30,10 +30,18 @@ from gardenbus.common.adapters.jetstream_figures import bus_figures
 from gardenbus.common.adapters.jetstream_follower import JetStreamFollower
 from gardenbus.common.adapters.jetstream_publisher import Publisher
 from gardenbus.common.adapters.jetstream_queue import JetStreamQueue, consumer_name
-from gardenbus.common.adapters.jetstream_service import Answerer
+from gardenbus.common.adapters.jetstream_service import MicroService
 from gardenbus.common.adapters.jetstream_streams import StreamSettings, ensure_streams
 from gardenbus.common.errors import SettingsInvalid, Unavailable
-from gardenbus.common.ports.bus import Delivered, Follower, Handler, Headers, Message, StreamPosition
+from gardenbus.common.ports.bus import (
+    Delivered,
+    Follower,
+    Handler,
+    Headers,
+    Message,
+    ServiceIdentity,
+    StreamPosition,
+)
 from gardenbus.common.ports.figures import BusFigures
 from gardenbus.common.resources.keys import Subjects
 
@@ -83,7 +91,7 @@ class JetStreamBus:
         self._connection = Connection()
         self._publisher = Publisher(self._connection, subjects.prefix)
         self._queues: list[JetStreamQueue] = []
-        self._answerers: list[Answerer] = []
+        self._services: list[MicroService] = []
         self._callbacks: list[Callable[[], Awaitable[None]]] = []
         self._restoring: asyncio.Task[None] | None = None
         self._healed_at = 0.0
@@ -232,12 +240,21 @@ class JetStreamBus:
         )
         return answer.body
 
-    async def serve(self, name: str, version: str, endpoints: Mapping[str, Handler]) -> None:
+    async def register(self, identity: ServiceIdentity) -> None:
         """See the port."""
         self._connection.require()
-        answerer = Answerer(self._connection)
-        self._answerers.append(answerer)
-        await answerer.start(name, version, endpoints)
+        service = MicroService(self._connection, identity)
+        self._services.append(service)
+        await service.start()
+
+    async def serve(
+        self, name: str, version: str, endpoints: Mapping[str, Handler], *, metadata: Mapping[str, str] = {}
+    ) -> None:
+        """See the port."""
+        self._connection.require()
+        if not self._services:
+            await self.register(ServiceIdentity(name, version))
+        await self._services[0].add(endpoints, group=name, metadata=metadata)
 
     # ---- life
 
@@ -256,8 +273,8 @@ class JetStreamBus:
 
     async def close(self) -> None:
         """See the port."""
-        for answerer in self._answerers:
-            await answerer.stop(DRAIN_SECONDS)
+        for service in self._services:
+            await service.stop(DRAIN_SECONDS)
         if self._restoring is not None:
             self._restoring.cancel()
         if not self._connection.is_closed:

@@ -173,13 +173,29 @@ class Connection(Client):
         self._on_lost.append(callback)
         return lambda: self._on_lost.remove(callback) if callback in self._on_lost else None
 
-    async def listen(self, subject: str, sink: Sink) -> int:
-        """Hand every message on a subject to `sink`; answers the number to `abandon` it by. Survives reconnects."""
+    async def listen(self, subject: str, sink: Sink, *, queue: str = "") -> int:
+        """Hand every message on a subject to `sink`; answers the number to `abandon` it by. Survives reconnects.
+
+        Of those who listen in the same `queue` group each message goes to one.
+        """
         number = self._sid + 1
         self._sinks[number] = sink
         unused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        await self.subscribe(subject, future=unused)  # pyright: ignore[reportUnknownMemberType]
+        await self.subscribe(subject, queue=queue, future=unused)  # pyright: ignore[reportUnknownMemberType]
         return number
+
+    async def stop_listening(self, numbers: Iterable[int]) -> None:
+        """End several `listen` after all has come that the server had sent until then. Raises Unavailable."""
+        ended = tuple(numbers)
+        if self.is_connected:
+            self.post([f"UNSUB {number}\r\n".encode() for number in ended])
+            try:
+                await self.settle()
+            except NatsError as error:
+                raise Unavailable(f"NATS at {self._where} is out of reach") from error
+        for number in ended:
+            self._sinks.pop(number, None)
+            self._remove_sub(number)
 
     async def settle(self) -> None:
         """Return when the server has taken all that was written (the client's own `flush` may overtake it)."""

@@ -31,6 +31,7 @@ from gardenbus.common.ports.bus import (
     Message,
     ReplayDone,
     Request,
+    ServiceIdentity,
     StreamPosition,
     Work,
 )
@@ -397,7 +398,18 @@ class MemoryBus:
                     return error_answer(error)[2]
         raise Unavailable(f"nobody answers on {subject}")
 
-    async def serve(self, name: str, version: str, endpoints: Mapping[str, Handler]) -> None:  # noqa: ARG002
+    async def register(self, identity: ServiceIdentity) -> None:  # noqa: ARG002  (nobody asks in memory)
+        """See the port."""
+        self.require()
+
+    async def serve(
+        self,
+        name: str,  # noqa: ARG002
+        version: str,  # noqa: ARG002
+        endpoints: Mapping[str, Handler],
+        *,
+        metadata: Mapping[str, str] = {},  # noqa: ARG002
+    ) -> None:
         """See the port."""
         self.require()
         self.server.services.extend(endpoints.items())

@@ -132,6 +132,15 @@ class Request(msgspec.Struct, frozen=True):
     headers: Headers
 
 
+class ServiceIdentity(msgspec.Struct, frozen=True):
+    """What a process says of itself when it is asked who is there. `version` is a semantic one."""
+
+    name: str
+    version: str
+    description: str = ""
+    metadata: Mapping[str, str] = {}
+
+
 class Bus(Protocol):
     """A connection to NATS with JetStream."""
 
@@ -204,8 +213,17 @@ class Bus(Protocol):
         """Ask and wait for the answer. Raises Unavailable when nobody answers in time."""
         ...
 
-    async def serve(self, name: str, version: str, endpoints: Mapping[str, Handler]) -> None:
-        """Offer a NATS micro service: subject filter → handler, one queue group, so that replicas share."""
+    async def register(self, identity: ServiceIdentity) -> None:
+        """Be a NATS micro service: answer who this is and how it does. To be called once, before any `serve`."""
+        ...
+
+    async def serve(
+        self, name: str, version: str, endpoints: Mapping[str, Handler], *, metadata: Mapping[str, str] = {}
+    ) -> None:
+        """Answer requests: subject filter → handler, in the queue group `name`, so that replicas share them.
+
+        They become endpoints, with that metadata, of the service that was registered, or else of a new one.
+        """
         ...
 
     async def ensure_streams(self) -> None:

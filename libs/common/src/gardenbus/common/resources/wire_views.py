@@ -265,7 +265,7 @@ class FieldFault(View, frozen=True):
 class ErrorValue(View, frozen=True):
     """Why a request was not carried out."""
 
-    code: Literal[400, 403, 404, 409, 422, 503]
+    code: Literal[400, 403, 404, 409, 422, 500, 503]
     reason: str
     message: str
     details: tuple[FieldFault, ...] = ()

@@ -1,0 +1,174 @@
+"""Every service says who it is and how it does, in the words of NATS' micro services."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from gardenbus.common.errors import BadRequest
+from gardenbus.common.ports.bus import Request, ServiceIdentity
+from tests.support.buses import BusUnderTest, on_jetstream
+from tests.support.servers import start_nats
+
+IDENTITY = ServiceIdentity("apiserver", "0.1.0", "Admits what comes from outside", {"prefix": "garden"})
+
+
+@pytest.fixture
+async def live(tmp_path: Path) -> AsyncIterator[tuple[BusUnderTest, Client]]:
+    server = await asyncio.to_thread(start_nats, tmp_path / "nats")
+    bus = await on_jetstream(server.url)
+    client = await nats.connect(server.url)  # pyright: ignore[reportUnknownMemberType]
+    try:
+        yield bus, client
+    finally:
+        await client.close()
+        await bus.stack.aclose()
+        server.stop()
+
+
+async def ask(client: Client, verb: str, *, answers: int = 1) -> list[dict[str, Any]]:
+    """What is answered on a control subject, by everybody who is there."""
+    found: list[dict[str, Any]] = []
+    inbox = client.new_inbox()
+    arrived = asyncio.Event()
+
+    async def take(message: Msg) -> None:
+        found.append(json.loads(message.data))
+        if len(found) >= answers:
+            arrived.set()
+
+    subscription = await client.subscribe(inbox, cb=take)  # pyright: ignore[reportUnknownMemberType]
+    await client.publish(f"$SRV.{verb}", b"", reply=inbox)
+    await asyncio.wait_for(arrived.wait(), 5)
+    await asyncio.sleep(0.05)
+    await subscription.unsubscribe()
+    return found
+
+
+async def echo(request: Request) -> bytes:
+    if request.body == b"no":
+        raise BadRequest("not this")
+    await asyncio.sleep(0.01)
+    return request.body
+
+
+async def test_replicas_answer_each_with_an_id_of_its_own(live: tuple[BusUnderTest, Client]) -> None:
+    bus, client = live
+    await bus.bus.register(IDENTITY)
+    await bus.another.register(IDENTITY)
+
+    found = await ask(client, "PING", answers=2)
+
+    assert len(found) == 2
+    assert len({each["id"] for each in found}) == 2
+    expected = {"type": "io.nats.micro.v1.ping_response", "name": "apiserver", "version": "0.1.0"}
+    for each in found:
+        assert each == expected | {"id": each["id"], "metadata": {"prefix": "garden"}}
+        assert await ask(client, f"PING.apiserver.{each['id']}") == [each]
+    assert len(await ask(client, "PING.apiserver", answers=2)) == 2
+
+
+async def test_a_service_that_answers_nothing_else_says_so(live: tuple[BusUnderTest, Client]) -> None:
+    bus, client = live
+    await bus.bus.register(IDENTITY)
+
+    (info,) = await ask(client, "INFO.apiserver")
+    (stats,) = await ask(client, "STATS.apiserver")
+
+    assert info["type"] == "io.nats.micro.v1.info_response"
+    assert info["description"] == "Admits what comes from outside"
+    assert info["endpoints"] == []
+    assert stats["type"] == "io.nats.micro.v1.stats_response"
+    assert stats["endpoints"] == []
+    assert stats["started"].endswith("Z")
+
+
+async def test_what_is_served_is_an_endpoint_of_the_service_with_its_group_and_metadata(
+    live: tuple[BusUnderTest, Client],
+) -> None:
+    bus, client = live
+    await bus.bus.register(IDENTITY)
+    await bus.bus.serve("apiserver", "0.1.0", {"garden.api.>": echo}, metadata={"answers": "application/json"})
+
+    (info,) = await ask(client, "INFO")
+
+    assert info["endpoints"] == [
+        {
+            "name": "garden-api",
+            "subject": "garden.api.>",
+            "queue_group": "apiserver",
+            "metadata": {"answers": "application/json"},
+        }
+    ]
+
+
+async def test_the_statistics_tell_how_long_answers_took_and_which_failed(live: tuple[BusUnderTest, Client]) -> None:
+    bus, client = live
+    await bus.bus.serve("apiserver", "0.1.0", {"garden.api.>": echo})
+    for body in (b"a", b"b", b"no"):
+        await client.request("garden.api.echo", body)
+
+    (stats,) = await ask(client, "STATS")
+
+    (endpoint,) = stats["endpoints"]
+    assert (endpoint["num_requests"], endpoint["num_errors"], endpoint["last_error"]) == (3, 1, "400:not this")
+    assert endpoint["processing_time"] > 20_000_000
+    assert endpoint["average_processing_time"] == endpoint["processing_time"] // 3
+
+
+async def test_an_error_carries_the_headers_that_micro_clients_look_for(live: tuple[BusUnderTest, Client]) -> None:
+    bus, client = live
+    await bus.bus.serve("apiserver", "0.1.0", {"garden.api.>": echo})
+
+    answer = await client.request("garden.api.echo", b"no")
+
+    assert answer.headers == {"Nats-Service-Error": "not this", "Nats-Service-Error-Code": "400"}
+
+
+async def test_replicas_share_the_requests_and_one_that_stops_loses_none(live: tuple[BusUnderTest, Client]) -> None:
+    bus, client = live
+    served = {"bus": 0, "another": 0}
+
+    def counting(name: str) -> Any:
+        async def handler(request: Request) -> bytes:
+            served[name] += 1
+            await asyncio.sleep(0.001)
+            return request.body
+
+        return handler
+
+    await bus.bus.serve("apiserver", "0.1.0", {"garden.api.>": counting("bus")})
+    await bus.another.serve("apiserver", "0.1.0", {"garden.api.>": counting("another")})
+    asked = [asyncio.create_task(client.request("garden.api.echo", b"%d" % number, timeout=5)) for number in range(200)]
+    await asyncio.sleep(0.01)
+    await bus.another.close()
+
+    answers = [(await each).data for each in asked]
+
+    assert answers == [b"%d" % number for number in range(200)]
+    assert served["bus"] + served["another"] == 200
+    assert served["another"] > 0
+
+
+async def test_a_service_is_there_again_after_the_server_was_restarted(tmp_path: Path) -> None:
+    server = await asyncio.to_thread(start_nats, tmp_path / "nats")
+    bus = await on_jetstream(server.url)
+    await bus.bus.serve("apiserver", "0.1.0", {"garden.api.>": echo})
+    await asyncio.to_thread(server.restart)
+    client = await nats.connect(server.url)  # pyright: ignore[reportUnknownMemberType]
+
+    async with asyncio.timeout(10):
+        while not bus.bus.connected:
+            await asyncio.sleep(0.05)
+    (ping,) = await ask(client, "PING.apiserver")
+
+    assert ping["name"] == "apiserver"
+    await client.close()
+    await bus.stack.aclose()
+    server.stop()
