@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, Entry] = {
     "simulate": Entry("groups:simulate", "Decisions", "Say where shoots would go, or how an autoscaler would fare."),
     "queue": Entry("queueing:queue", "Operating", "Show which shoots wait for a seed, why, and when they are tried."),
     "retry": Entry("queueing:retry", "Operating", "Try a shoot now: find it a seed, or repeat what went wrong."),
+    "rejected": Entry("rejected:rejected", "Operating", "Show what could not be taken, and send it again."),
     "top": Entry("decisions:top", "Decisions", "Show how full the seeds are, and the shoots by state."),
 }
 

@@ -1,0 +1,82 @@
+"""`rejected` on a landscape of real processes."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+
+from tests.contract.operating.conftest import Operator, a_session_shoot
+from tests.support.eventually import eventually
+
+Refuse = Callable[[str], Awaitable[int]]
+
+
+@pytest.fixture
+def refuse(operator: Operator) -> Refuse:
+    """Sends durably a shoot whose workers are wrong, and answers the number it was rejected by."""
+
+    async def refused(name: str) -> int:
+        client = await nats.connect(operator.describe()["nats_url"])  # pyright: ignore[reportUnknownMemberType]
+        broken = a_session_shoot(name, provider={"type": "local", "workers": [{"name": "pool", "minimum": "many"}]})
+        await client.request("garden.apply", json.dumps(broken).encode(), timeout=5)
+        await client.close()
+
+        async def kept() -> int:
+            return next(each["id"] for each in rejections(operator) if each["object"].endswith(f"/{name}"))
+
+        return await eventually(lambda: found(kept), within=20)
+
+    async def found(kept: Callable[[], Awaitable[int]]) -> int:
+        try:
+            return await kept()
+        except (StopIteration, RuntimeError) as error:
+            raise AssertionError(f"{error!r}") from error
+
+    return refused
+
+
+def rejections(operator: Operator) -> list[dict[str, Any]]:
+    return operator.call("rejected", "-o", "json").told["items"]
+
+
+async def test_what_was_rejected_is_listed_with_its_reason_and_field(operator: Operator, refuse: Refuse) -> None:
+    identity = await refuse("listed")
+
+    told = next(each for each in rejections(operator) if each["id"] == identity)
+    assert (told["subject"], told["object"]) == ("garden.apply", "shoot garden-session/listed")
+    assert any(field.startswith("spec.provider.workers") for field in told["fields"]), told
+    listed = operator.call("rejected")
+    assert any(line.startswith(f"{identity} ") and "garden.apply" in line for line in listed.stdout.splitlines())
+    shown = operator.call("rejected", "show", str(identity)).stdout
+    assert "minimum: many" in shown
+    assert operator.call("rejected", "show", "999999").code == 1
+
+
+async def test_the_same_again_is_refused_again_and_taken_once(operator: Operator, refuse: Refuse) -> None:
+    identity = await refuse("again")
+
+    first, second = (operator.call("rejected", "replay", str(identity)) for _ in range(2))
+
+    assert first.code == 1
+    assert "refused again, as " in first.stderr
+    assert "was sent again already" in second.stderr
+    assert len([each for each in rejections(operator) if each["object"].endswith("/again")]) == 2
+
+
+async def test_what_was_mended_in_an_editor_is_taken(operator: Operator, refuse: Refuse, tmp_path: Path) -> None:
+    identity = await refuse("mended")
+    mended = tmp_path / "mended.yaml"
+    mended.write_text(json.dumps(a_session_shoot("mended", schedulerName="nobody-runs-this")))
+
+    untouched = operator.call("rejected", "replay", str(identity), "--edit", EDITOR="true")
+    replayed = operator.call("rejected", "replay", str(identity), "--edit", EDITOR=f"cp {mended}")
+
+    assert (untouched.code, "nothing was changed" in untouched.stderr) == (2, True)
+    assert (replayed.code, replayed.stdout) == (0, f"{identity}: taken (shoot garden-session/mended)\n"), replayed
+    assert operator.call("get", "shoot", "mended", "-o", "name").stdout == "shoot.core.gardener.cloud/mended\n"
+    operator.call("delete", "shoot", "mended", "-n", "garden-session")
+    await asyncio.sleep(0)
