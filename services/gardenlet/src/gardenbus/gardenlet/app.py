@@ -5,18 +5,14 @@ import contextlib
 from pathlib import Path
 
 import msgspec
-from prometheus_client import Gauge
 
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.resources.keys import Subjects
 from gardenbus.common.runtime.connections import connect_bus
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.gardenlet.host import Host
+from gardenbus.gardenlet.reconcilers import counters
 from gardenbus.gardenlet.settings import GardenletSettings
-
-_ACTIVE = Gauge("gardenbus_gardenlet_active", "Seeds whose Lease this process holds.")
-_IN_WORK = Gauge("gardenbus_gardenlet_shoots_in_work", "Shoots that are worked on now.")
-_SENT = Gauge("gardenbus_gardenlet_reports_sent", "Reports sent since the start.")
 
 
 async def build(context: ServiceContext[GardenletSettings]) -> None:
@@ -38,9 +34,8 @@ async def start_gardenlets(context: ServiceContext[GardenletSettings], *, bus: B
     context.stack.push_async_callback(host.close)
     await host.start()
     gardenlets = host.gardenlets.values()  # those that are there at the moment: they come and go
-    _ACTIVE.set_function(lambda: sum(each.is_active for each in gardenlets))
-    _IN_WORK.set_function(lambda: sum(each.agenda.in_work for each in gardenlets))
-    _SENT.set_function(lambda: sum(each.reporter.sent for each in gardenlets))
+    counters.ACTIVE.set_function(lambda: sum(each.is_active for each in gardenlets))
+    counters.IN_WORK.set_function(lambda: sum(each.agenda.in_work for each in gardenlets))
     context.health.add_page("/healthz", lambda: _healthz(host))
     context.health.add_page("/seeds", lambda: (200, msgspec.json.encode(host.endpoints()).decode() + "\n"))
     context.health.add_readiness("heartbeats", lambda: ", ".join(host.unhealthy()) or None)

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
-from prometheus_client import Counter
+from prometheus_client import Counter, Histogram
 
 from gardenbus.apiserver.reconcilers.rejecting import Rejections
 from gardenbus.common.errors import Terminal, Transient
@@ -24,6 +24,10 @@ from gardenbus.common.ports.clock import Clock
 _log = structlog.stdlib.get_logger()
 
 TAKEN = Counter("gardenbus_apiserver_messages_taken_total", "Messages that were carried out or rejected.", ["intake"])
+WAIT_SECONDS = Histogram(
+    "gardenbus_apiserver_queue_wait_seconds", "From publishing until it was in hand, of each batch's first message.",
+    ["intake"], buckets=(0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
+)  # fmt: skip
 RETURNED = Counter("gardenbus_apiserver_messages_returned_total", "Messages given back after an error.", ["intake"])
 
 KEEP_SECONDS = 4.0
@@ -117,6 +121,7 @@ class Intake:
             else:
                 await self._insist(portion, self._handle)
             TAKEN.labels(self._name).inc(len(portion))
+            WAIT_SECONDS.labels(self._name).observe(portion[0].queued_ms / 1000)
 
     async def _insist(self, works: Sequence[Work], handle: Handle) -> None:
         pause = FIRST_PAUSE_SECONDS

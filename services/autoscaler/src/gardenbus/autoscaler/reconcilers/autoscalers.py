@@ -81,6 +81,8 @@ class AutoscalerReconciler:
         document = stored.document()
         written = await self._store.update(stored, with_decision(document, decision, seeds, now))
         _show(request.tail, decision, seeds)
+        counters.MIN.labels(request.tail).set(autoscaler.spec.min_replicas)
+        counters.MAX.labels(request.tail).set(autoscaler.spec.max_replicas)
         if decision.rescale is not None and isinstance(written, StoredObject):
             return await self._change(written, target, decision)
         return self._later(decision)

@@ -2,18 +2,22 @@
 
 from prometheus_client import Counter, Gauge
 
-DESIRED = Gauge("gardenbus_autoscaler_desired_replicas", "Replicas that an autoscaler wants", ["autoscaler"])
-CURRENT = Gauge("gardenbus_autoscaler_current_replicas", "Replicas that its set has", ["autoscaler"])
-PENDING = Gauge("gardenbus_autoscaler_pending_shoots", "Waiting shoots that would fit a new seed", ["autoscaler"])
+DESIRED = Gauge("gardenbus_autoscaler_desired_replicas", "Replicas that an autoscaler wants.", ["autoscaler"])
+CURRENT = Gauge("gardenbus_autoscaler_current_replicas", "Replicas that its set has.", ["autoscaler"])
+MIN = Gauge("gardenbus_autoscaler_min_replicas", "Replicas that it never goes below.", ["autoscaler"])
+MAX = Gauge("gardenbus_autoscaler_max_replicas", "Replicas that it never goes above.", ["autoscaler"])
+PENDING = Gauge("gardenbus_autoscaler_pending_shoots", "Waiting shoots that would fit a new seed.", ["autoscaler"])
 RESCALED = Counter(
-    "gardenbus_autoscaler_rescaled", "Times that this process changed a set", ["autoscaler", "direction"]
+    "gardenbus_autoscaler_rescaled_total",
+    "Times that this process changed a set, by direction: up, down.",
+    ["autoscaler", "direction"],
 )
-REFUSED = Counter("gardenbus_autoscaler_refused", "Times that a change was refused", ["autoscaler"])
+REFUSED = Counter("gardenbus_autoscaler_refused_total", "Times that a change was refused.", ["autoscaler"])
 
 
 def forget(autoscaler: str) -> None:
     """Show an autoscaler no longer."""
-    for gauge in (DESIRED, CURRENT, PENDING):
+    for gauge in (DESIRED, CURRENT, MIN, MAX, PENDING):
         gauge.clear() if not autoscaler else _remove(gauge, autoscaler)
 
 

@@ -4,6 +4,7 @@ import structlog
 
 from gardenbus.autoscaler.reconcilers.autoscalers import KIND, REPORTER
 from gardenbus.common.machinery.controller import WorkRequest
+from gardenbus.common.machinery.rejected_metrics import HANDLER_FAILED, REJECTED
 from gardenbus.common.ports.bus import Bus, Message
 from gardenbus.common.ports.store import EventRecord, Store
 from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
@@ -23,6 +24,7 @@ class Rejections:
         """Reject one look. Raises Transient: it must then not be acknowledged."""
         headers = {Header.REASON: reason, Header.SUBJECT: request.subject}
         await self._bus.publish(Message(self._subjects.rejected, b"", headers))
+        REJECTED.labels(HANDLER_FAILED).inc()
         stored = await self._store.get(ObjectKey(KIND, request.namespace, request.name))
         if stored is not None:
             message = f"The autoscaler is not looked at until something changes: {reason}"

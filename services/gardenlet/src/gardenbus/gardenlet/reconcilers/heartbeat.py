@@ -19,6 +19,7 @@ from gardenbus.common.resources.keys import Subjects
 from gardenbus.gardenlet.backend.port import Fence
 from gardenbus.gardenlet.decide.configuration import LeaseSettings
 from gardenbus.gardenlet.decide.lease import LeaseSeen, Renew, StandBy, judge_lease, lease_manifest
+from gardenbus.gardenlet.reconcilers.counters import LEASE_ROUNDS
 
 _log = structlog.stdlib.get_logger()
 
@@ -89,6 +90,7 @@ class Heartbeat:
             )
         if problem is not None and self._held is not None and not self._is_recent(self._renewed_at):
             await self._lose("not renewed in time")
+        LEASE_ROUNDS.labels("missed" if problem else "standby" if self._held is None else "active").inc()
         return problem is None and self._held is not None
 
     async def release(self) -> None:

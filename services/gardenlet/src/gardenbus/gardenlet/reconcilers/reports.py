@@ -17,6 +17,7 @@ from gardenbus.common.resources.conditions import merge_conditions
 from gardenbus.common.resources.document import Document, encode
 from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
 from gardenbus.gardenlet.backend.port import Fence
+from gardenbus.gardenlet.reconcilers.counters import REPORTS, REPORTS_DELAYED
 
 _log = structlog.stdlib.get_logger()
 
@@ -125,6 +126,7 @@ class Reporter:
             elif isinstance(result, BaseException):
                 raise result
         if failed:
+            REPORTS_DELAYED.inc()
             _log.warning("report.delayed", seed=self._seed_name, waiting=len(self._pending))
             await self._clock.sleep(_PAUSE_SECONDS)
 
@@ -141,6 +143,7 @@ class Reporter:
         headers = {name: value for name, value in headers.items() if value} | {Header.FENCE: self.fence.text}
         await self._bus.publish(Message(self._subjects.report(self._seed_name, key), body, headers))
         self.sent += 1
+        REPORTS.inc()
 
 
 def merged(old: Document, new: Document) -> Document:

@@ -59,6 +59,7 @@ from gardenbus.gardenlet.decide.status import (
     waiting,
     without_times,
 )
+from gardenbus.gardenlet.reconcilers.counters import operated
 from gardenbus.gardenlet.reconcilers.flow import FlowResult, run_flow
 from gardenbus.gardenlet.reconcilers.patience import Patience
 from gardenbus.gardenlet.reconcilers.reports import Reporter
@@ -191,7 +192,10 @@ class ShootReconciler:
                 return Outcome("claimed", REPEAT_AFTER.total_seconds())
             case Begin(run, resumed):
                 self._patience.end((told.namespace, told.name))
-                return await self._run(told, record or adopted(told), run, resumed=resumed)
+                began = self._clock.monotonic()
+                outcome = await self._run(told, record or adopted(told), run, resumed=resumed)
+                operated(run.operation, outcome.name, self._clock.monotonic() - began)
+                return outcome
             case SeedUnfit() | Waiting():
                 return self._postpone(told, record, action)
             case LetGo():
