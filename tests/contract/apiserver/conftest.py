@@ -56,11 +56,14 @@ class Apiserver:
             await context.close()
         await self.stack.aclose()
 
-    async def answer(self, tail: str, body: object = b"", user: str = "", condition: str = "") -> Document:
+    async def answer(
+        self, tail: str, body: object = b"", user: str = "", condition: str = "", dry_run: str = ""
+    ) -> Document:
         """Ask, and give the whole answer."""
         payload = body if isinstance(body, bytes) else json.dumps(body).encode()
         subject = self.subjects.spoken_by(user, f"api.{tail}") if user else self.subjects.api(tail)
-        headers = {"Gardenbus-Condition": condition} if condition else None
+        given = {"Gardenbus-Condition": condition, "Gardenbus-Dry-Run": dry_run}
+        headers = {name: value for name, value in given.items() if value} or None
         return json.loads((await self.client.request(subject, payload, timeout=10, headers=headers)).data)
 
     async def ask(self, tail: str, body: object = b"", user: str = "") -> Any:
@@ -69,9 +72,9 @@ class Apiserver:
         assert answer["ok"], answer["error"]
         return answer["result"]
 
-    async def refusal(self, tail: str, body: object = b"", condition: str = "") -> Document:
+    async def refusal(self, tail: str, body: object = b"", condition: str = "", dry_run: str = "") -> Document:
         """Ask for what is refused, and give the error."""
-        answer = await self.answer(tail, body, condition=condition)
+        answer = await self.answer(tail, body, condition=condition, dry_run=dry_run)
         assert not answer["ok"], answer
         return answer["error"]
 

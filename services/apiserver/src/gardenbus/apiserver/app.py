@@ -103,6 +103,7 @@ async def start_apiserver(
     api = Api(
         bus=bus,
         store=store,
+        clock=clock,
         subjects=subjects,
         writer=writer,
         placer=Placer(store, clock),

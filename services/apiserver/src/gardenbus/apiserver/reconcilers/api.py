@@ -10,13 +10,14 @@
 | `bind` | `{"namespace", "name", "seed", "resourceVersion"?, "force"?}`; a placed shoot is moved | the shoot |
 | `scale` | `{"namespace"?, "name", "replicas"?, "resourceVersion"?}` of a ManagedSeedSet | its scale |
 | `explain.shoot.<ns>.<name>` | | where it stands and why it waits |
+| `explain-seed.<name>` | | whether it takes shoots, rule by rule, and which of those that wait |
 | `waiting[.<schedulerName>]` | `{"limit", "namespace", "name", "classes"}` | shoots that wait, and when each is tried |
 | `retry.shoot.<ns>.<name>` | | a shoot without a seed is looked at now |
 | `kinds`, `census` | | |
 
 A request that writes stands, in the order of the bus, behind all durable requests that were stored before it came.
 With the header `Gardenbus-Condition: <kind>.<ns>.<name>=<resourceVersion>` it writes only while that object has that
-version.
+version; with `Gardenbus-Dry-Run: true` it writes nothing, and answers what it would have written.
 """
 
 import asyncio
@@ -35,15 +36,17 @@ from gardenbus.apiserver.reconcilers.placing import BindBody, Placer
 from gardenbus.apiserver.reconcilers.preconditions import Condition, condition_in
 from gardenbus.apiserver.reconcilers.reading import Reader
 from gardenbus.apiserver.reconcilers.reads import Library, Reads
+from gardenbus.apiserver.reconcilers.rehearsing import RehearsalStore, is_dry_run
 from gardenbus.apiserver.reconcilers.scaling import ScaleBody, read_scale, scale_of, write_scale
 from gardenbus.apiserver.reconcilers.speaking import no_such_verb, spoken
 from gardenbus.apiserver.reconcilers.waiting import WaitingShoots
 from gardenbus.apiserver.reconcilers.writing import ANSWERED, Writer
 from gardenbus.common.errors import BadRequest, GardenbusError, Unavailable
 from gardenbus.common.ports.bus import Bus, Request, StreamPosition
+from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import RequestOrigin, Store
 from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
 
 _log = structlog.stdlib.get_logger()
 
@@ -53,7 +56,21 @@ ANSWER_SECONDS = Histogram(
 )  # fmt: skip
 
 VERBS = frozenset(
-    {"apply", "patch", "delete", "get", "list", "bind", "scale", "explain", "kinds", "census", "waiting", "retry"}
+    {
+        "apply",
+        "patch",
+        "delete",
+        "get",
+        "list",
+        "bind",
+        "scale",
+        "explain",
+        "explain-seed",
+        "kinds",
+        "census",
+        "waiting",
+        "retry",
+    }
 )
 
 
@@ -67,10 +84,19 @@ class PatchBody(msgspec.Struct, frozen=True):
 
 
 class Speaker(NamedTuple):
-    """Who asks, and on which condition (None: on none)."""
+    """Who asks, on which condition (None: on none), and whether only to see what would come of it."""
 
     user: str
     condition: Condition | None
+    is_dry_run: bool = False
+
+
+class Desk(NamedTuple):
+    """What one request is carried out with; a dry run's has no place in the order of the bus."""
+
+    writer: Writer
+    reads: Reads
+    origin: RequestOrigin | None
 
 
 class LatestPosition:
@@ -103,6 +129,7 @@ class Api:
         *,
         bus: Bus,
         store: Store,
+        clock: Clock,
         subjects: Subjects,
         writer: Writer,
         placer: Placer,
@@ -111,6 +138,7 @@ class Api:
     ) -> None:
         self._placer = placer
         self._store = store
+        self._clock = clock
         self._subjects = subjects
         self._writer = writer
         self._library = library
@@ -126,7 +154,7 @@ class Api:
         began = asyncio.get_running_loop().time()
         try:
             async with self._slots:
-                speaker = Speaker(user, condition_in(request.headers))
+                speaker = Speaker(user, condition_in(request.headers), is_dry_run(request.headers))
                 answer = await self._answer(verb, rest, request.body, speaker)
         except Contingent as contingent:
             answer = refused(contingent.error)
@@ -164,6 +192,8 @@ class Api:
                 return await self._reader.list_objects(rest, body)
             case "explain":
                 return await self._reader.explain(rest)
+            case "explain-seed":
+                return await self._reader.explain_seed(rest)
             case "kinds":
                 return self._reader.kinds()
             case "census":
@@ -177,15 +207,16 @@ class Api:
 
     async def _apply(self, body: bytes, speaker: Speaker) -> Answer:
         documents = parse(body)
-        origin = await self._origin()
-        reads = self._reads()
-        answers = [await self._apply_one(document, reads, speaker, origin) for document in documents]
+        desk = await self._desk(speaker)
+        answers = [await self._apply_one(document, desk, speaker) for document in documents]
         return answered_together(answers)
 
-    async def _apply_one(self, document: Document, reads: Reads, speaker: Speaker, origin: RequestOrigin) -> Answer:
+    async def _apply_one(self, document: Document, desk: Desk, speaker: Speaker) -> Answer:
         try:
             return _written(
-                await self._writer.apply(document, reads, user=speaker.user, origin=origin, condition=speaker.condition)
+                await desk.writer.apply(
+                    document, desk.reads, user=speaker.user, origin=desk.origin, condition=speaker.condition
+                )
             )
         except Contingent as contingent:
             return refused(contingent.error)
@@ -199,22 +230,21 @@ class Api:
             asked = _read(body, PatchBody)
             key = reference_of({"kind": asked.kind, "namespace": asked.namespace, "name": asked.name})
             patch = asked.patch
-        origin = await self._origin()
+        desk = await self._desk(speaker)
         return _written(
-            await self._writer.patch(
-                key, patch, self._reads(), user=speaker.user, origin=origin, condition=speaker.condition
+            await desk.writer.patch(
+                key, patch, desk.reads, user=speaker.user, origin=desk.origin, condition=speaker.condition
             )
         )
 
     async def _delete(self, tail: str, body: bytes, speaker: Speaker) -> Answer:
         keys = [await self._reader.key(tail)] if tail else [reference_of(document) for document in parse(body)]
-        origin = await self._origin()
-        reads = self._reads()
-        return answered_together([await self._delete_one(key, reads, speaker, origin) for key in keys])
+        desk = await self._desk(speaker)
+        return answered_together([await self._delete_one(key, desk, speaker) for key in keys])
 
-    async def _delete_one(self, key: ObjectKey, reads: Reads, speaker: Speaker, origin: RequestOrigin) -> Answer:
+    async def _delete_one(self, key: ObjectKey, desk: Desk, speaker: Speaker) -> Answer:
         try:
-            return _written(await self._writer.delete(key, reads, origin=origin, condition=speaker.condition))
+            return _written(await desk.writer.delete(key, desk.reads, origin=desk.origin, condition=speaker.condition))
         except Contingent as contingent:
             return refused(contingent.error)
         except GardenbusError as error:
@@ -222,20 +252,22 @@ class Api:
 
     async def _bind(self, body: bytes, speaker: Speaker) -> Answer:
         asked: BindBody = _read(body, BindBody)
+        if speaker.is_dry_run:
+            raise BadRequest(f"{Header.DRY_RUN}: bind has none: ask explain which seeds would take the shoot")
         return _written(await self._placer.bind(asked, self._reads(), user=speaker.user, condition=speaker.condition))
 
     async def _scale(self, body: bytes, speaker: Speaker) -> Answer:
         asked: ScaleBody = _read(body, ScaleBody)
         if asked.replicas is None:
             return answered(await read_scale(asked, self._reads()))
-        origin = await self._origin()
+        desk = await self._desk(speaker)
         written = await write_scale(
             asked,
             asked.replicas,
-            self._writer,
-            self._reads(),
+            desk.writer,
+            desk.reads,
             user=speaker.user,
-            origin=origin,
+            origin=desk.origin,
             condition=speaker.condition,
         )
         scale = scale_of(written.stored) if written.stored is not None else None
@@ -244,9 +276,13 @@ class Api:
     def _reads(self) -> Reads:
         return Reads(self._store, self._library)
 
-    async def _origin(self) -> RequestOrigin:
+    async def _desk(self, speaker: Speaker) -> Desk:
+        """What a request that writes is carried out with; a dry run shares nothing that it could leave a trace in."""
+        if speaker.is_dry_run:
+            stage = RehearsalStore(self._store, self._clock)
+            return Desk(Writer(stage, self._clock), Reads(stage, Library(stage)), None)
         position = await self._position.get()
-        return RequestOrigin(position.created, position.sequence, ANSWERED)
+        return Desk(self._writer, self._reads(), RequestOrigin(position.created, position.sequence, ANSWERED))
 
 
 def _written(written: Written) -> Answer:

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 from gardenbus.apiserver.decide.annotations import annotated
 from gardenbus.common.errors import Conflict, NotFound
-from gardenbus.common.ports.store import Guard, Store
+from gardenbus.common.ports.store import Guard, Objects
 from gardenbus.common.resources.derived import FINALIZER
 from gardenbus.common.resources.document import StoredObject, section
 from gardenbus.common.resources.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
 
 
-async def mark_seed_of(managed_seed: StoredObject, store: Store) -> Sequence[Guard]:
+async def mark_seed_of(managed_seed: StoredObject, store: Objects) -> Sequence[Guard]:
     """Mark the Seed of a ManagedSeed that is about to be deleted; answer what must hold when it is.
 
     Nothing is done for any other object, nor for one that nobody has begun to carry out: it has no Seed. Raises
@@ -42,7 +42,7 @@ async def mark_seed_of(managed_seed: StoredObject, store: Store) -> Sequence[Gua
     return (Guard("version", seed_key.stored, f"{seed_key} changed meanwhile", version=seed.version),)
 
 
-async def take_mark_back(key: ObjectKey, store: Store) -> None:
+async def take_mark_back(key: ObjectKey, store: Objects) -> None:
     """Let the Seed of a ManagedSeed that was not deleted after all take shoots again. Raises Unavailable."""
     managed_seed = await store.get(key)
     seed = await store.get(ObjectKey("seed", "", key.name))

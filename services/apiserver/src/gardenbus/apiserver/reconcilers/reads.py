@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from gardenbus.apiserver.decide.facts import FactQuery, Facts, GuestsQuery, HostQuery, ObjectQuery, ProjectQuery
 from gardenbus.apiserver.decide.managed_seeds import shoot_key
-from gardenbus.common.ports.store import Store
+from gardenbus.common.ports.store import Objects
 from gardenbus.common.resources.document import Document, StoredObject, section
 from gardenbus.common.resources.keys import ObjectKey
 
@@ -19,7 +19,7 @@ class Library:
     namespace.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Objects) -> None:
         self._store = store
         self._decoded: dict[ObjectKey, tuple[int, Document]] = {}
         self._project_of: dict[str, ObjectKey] = {}
@@ -57,7 +57,7 @@ class Library:
 class Reads:
     """What one batch (or one answered request) works on. Own writes are noted, so that later documents see them."""
 
-    def __init__(self, store: Store, library: Library) -> None:
+    def __init__(self, store: Objects, library: Library) -> None:
         self._store = store
         self._library = library
         self._known: dict[ObjectKey, StoredObject | None] = {}

@@ -18,6 +18,7 @@ from gardenbus.apiserver.decide.manifests import parse
 from gardenbus.apiserver.decide.metadata import key_of, reference_of
 from gardenbus.apiserver.reconcilers.attempts import Contingent, StaleVersion
 from gardenbus.apiserver.reconcilers.reads import Library, Reads
+from gardenbus.apiserver.reconcilers.rehearsing import check_not_rehearsed
 from gardenbus.apiserver.reconcilers.rejecting import Rejections
 from gardenbus.apiserver.reconcilers.speaking import spoken
 from gardenbus.apiserver.reconcilers.writing import Writer
@@ -113,9 +114,11 @@ class Requests:
         wishes: list[Wish] = []
         refused: list[Refused] = []
         for work in works:
-            user, verb = spoken(work.message.subject, self._subjects)
+            message = work.message
+            user, verb = spoken(message.subject, self._subjects)
             try:
-                documents = parse(work.message.body)
+                check_not_rehearsed(message.headers)
+                documents = parse(message.body)
             except Terminal as error:
                 refused.append(Refused(work, error))
                 continue

@@ -47,7 +47,7 @@ async def write_scale(  # noqa: PLR0913
     reads: Reads,
     *,
     user: str,
-    origin: RequestOrigin,
+    origin: RequestOrigin | None,
     condition: Condition | None,
 ) -> Written:
     """Set the replicas of a set. Raises NotFound, BadRequest, and StaleVersion when it has another version."""

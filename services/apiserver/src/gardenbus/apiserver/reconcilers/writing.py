@@ -29,7 +29,7 @@ from gardenbus.apiserver.reconcilers.preconditions import (
 from gardenbus.apiserver.reconcilers.reads import Reads
 from gardenbus.common.errors import Conflict, Forbidden, InvalidResource, NotFound
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.ports.store import Guard, RequestOrigin, Store, Superseded
+from gardenbus.common.ports.store import Guard, Objects, RequestOrigin, Superseded
 from gardenbus.common.resources.document import Document, StoredObject, encode, section
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.shoot_status import with_status_label
@@ -97,7 +97,7 @@ Follow = Callable[[Written, Reads, str], Awaitable[Sequence[str]]]
 class Writer:
     """Carries requests out. One for all requests; what a request reads is in its `Reads`."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Objects, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._followers: list[Follow] = []
@@ -303,7 +303,7 @@ class Writer:
             reads.note(intent.key, None)
             return Written(intent.key, "deleted", None, warnings)
         reads.note(intent.key, stored)
-        changed = stored.version != base.version
+        changed = (stored.version, stored.generation) != (base.version, base.generation) or stored.parts != base.parts
         return Written(intent.key, "configured" if changed else "unchanged", stored, warnings)
 
     async def _guarded_delete(

@@ -1,0 +1,100 @@
+"""A dry run is answered as the request would be, and nothing is written."""
+
+from typing import Any, cast
+
+import pytest
+
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.keys import ObjectKey
+from tests.contract.apiserver.conftest import Apiserver
+from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
+
+APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
+CONFIRM = {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}
+DECIDED_BY_STORE = ("uid", "resourceVersion", "creationTimestamp")
+PATCH = {"metadata": {"labels": {"a": "b"}}, "spec": {"purpose": "testing"}}
+
+WRITES: list[tuple[str, Any]] = [
+    ("apply", a_shoot(metadata={**CONFIRM, "labels": {"a": "b"}})),
+    ("apply", a_shoot("new")),
+    ("apply", [a_shoot("new"), a_shoot("newer")]),
+    ("patch.shoot.garden-dev.apollo", PATCH),
+    ("patch", {"kind": "Shoot", "namespace": "garden-dev", "name": "apollo", "patch": PATCH}),
+    ("delete.shoot.garden-dev.apollo", b""),
+    ("delete.seed.full", b""),
+    ("apply", a_seed("full", ready=False, spec={"provider": {"type": "gcp"}})),
+    ("apply", a_shoot("new", spec={"provider": {}})),
+    ("apply", a_project("other")),
+    ("apply", a_project("other", namespace="garden-dev")),
+    ("apply", a_shoot("new", spec={"seedName": "full"})),
+    ("apply", a_shoot("new", spec={"seedName": "nowhere"})),
+    ("patch.shoot.garden-dev.nobody", PATCH),
+    ("delete.project._.dev", b""),
+]
+
+
+@pytest.fixture
+async def prepared(apiserver: Apiserver) -> Apiserver:
+    """A landscape with a waiting shoot, and a seed that is full by another one."""
+    seed = a_seed("full", shoots="1", ready=False)
+    for document in (a_project(), a_cloudprofile(), seed, a_shoot(metadata=CONFIRM), a_shoot("gemini")):
+        await apiserver.kit.created(document)
+    await apiserver.kit.bound(await apiserver.now(ObjectKey("shoot", "garden-dev", "gemini")), "full")
+    return apiserver
+
+
+def _without_what_the_store_decides(answer: Document) -> Document:
+    result: Any = answer.get("result") or {}
+    for one in cast("list[Any]", result) if isinstance(result, list) else [result]:
+        for field in DECIDED_BY_STORE:
+            one.get("metadata", {}).pop(field, None)
+    return answer
+
+
+def _message(body: Any) -> Any:
+    return {"kind": "List", "items": cast("list[Any]", body)} if isinstance(body, list) else body
+
+
+@pytest.mark.parametrize(("verb", "body"), WRITES)
+async def test_a_dry_run_is_answered_as_the_request_is_and_leaves_no_trace(
+    prepared: Apiserver, verb: str, body: Any
+) -> None:
+    await prepared.kit.fresh_news()
+    before = {key: await prepared.kit.store.get(key) for key in (APOLLO, ObjectKey("shoot", "garden-dev", "new"))}
+    rehearsed = await prepared.answer(verb, _message(body), dry_run="true")
+
+    assert not await prepared.kit.fresh_news()
+    assert {key: await prepared.kit.store.get(key) for key in before} == before
+    performed = await prepared.answer(verb, _message(body))
+    assert _without_what_the_store_decides(rehearsed) == _without_what_the_store_decides(performed)
+
+
+async def test_documents_of_one_dry_run_see_each_other(prepared: Apiserver) -> None:
+    classed = a_shoot("new", spec={"exposureClassName": "public"})
+    exposure_class = {
+        "apiVersion": "core.gardener.cloud/v1beta1",
+        "kind": "ExposureClass",
+        "metadata": {"name": "public"},
+        "handler": "public",
+    }
+    both = {"kind": "List", "items": [exposure_class, classed, classed]}
+
+    assert not (await prepared.answer("apply", classed, dry_run="true"))["ok"]
+    together = await prepared.answer("apply", both, dry_run="true")
+    assert together["ok"], together
+    assert together["outcome"] == ["created", "created", "unchanged"]
+
+
+async def test_a_dry_run_keeps_to_its_condition(prepared: Apiserver) -> None:
+    error = await prepared.refusal("apply", a_shoot("new"), condition=f"{APOLLO.tail}=1", dry_run="true")
+    assert error["code"] == 409
+
+
+async def test_what_has_no_dry_run_says_so_and_writes_nothing(prepared: Apiserver) -> None:
+    body = {"namespace": "garden-dev", "name": "apollo", "seed": "full"}
+    assert "Gardenbus-Dry-Run" in (await prepared.refusal("bind", body, dry_run="true"))["message"]
+    assert "true or false" in (await prepared.refusal("apply", a_shoot("new"), dry_run="yes"))["message"]
+
+    await prepared.publish("apply", a_shoot("new"), {"Gardenbus-Dry-Run": "true"})
+    assert "garden.api." in await prepared.reason()
+    assert await prepared.kit.store.get(ObjectKey("shoot", "garden-dev", "new")) is None
