@@ -92,7 +92,8 @@ async def test_a_dry_run_keeps_to_its_condition(prepared: Apiserver) -> None:
 
 async def test_what_has_no_dry_run_says_so_and_writes_nothing(prepared: Apiserver) -> None:
     body = {"namespace": "garden-dev", "name": "apollo", "seed": "full"}
-    assert "Gardenbus-Dry-Run" in (await prepared.refusal("bind", body, dry_run="true"))["message"]
+    for verb in ("bind", "retry.garden-dev.apollo"):
+        assert "Gardenbus-Dry-Run" in (await prepared.refusal(verb, body, dry_run="true"))["message"]
     assert "true or false" in (await prepared.refusal("apply", a_shoot("new"), dry_run="yes"))["message"]
 
     await prepared.publish("apply", a_shoot("new"), {"Gardenbus-Dry-Run": "true"})

@@ -171,6 +171,8 @@ class Api:
 
     async def _answer(self, verb: str, rest: str, body: bytes, speaker: Speaker) -> Answer:
         match verb:
+            case "bind" | "retry" if speaker.is_dry_run:
+                raise BadRequest(f"{Header.DRY_RUN}: {verb} has none: ask explain which seeds would take the shoot")
             case "apply":
                 return await self._apply(body, speaker)
             case "patch":
@@ -252,8 +254,6 @@ class Api:
 
     async def _bind(self, body: bytes, speaker: Speaker) -> Answer:
         asked: BindBody = _read(body, BindBody)
-        if speaker.is_dry_run:
-            raise BadRequest(f"{Header.DRY_RUN}: bind has none: ask explain which seeds would take the shoot")
         return _written(await self._placer.bind(asked, self._reads(), user=speaker.user, condition=speaker.condition))
 
     async def _scale(self, body: bytes, speaker: Speaker) -> Answer:
