@@ -119,6 +119,7 @@ async def test_what_dies_is_started_again_and_landscape_json_says_so(place: Path
         "managedseedset",
         "autoscaler",
         "gardenlet",
+        "dashboard",
     ]
     assert (await gardenbus("status", "--dir", str(place))).code == 0
 

@@ -8,7 +8,14 @@ import yaml
 from gardenbus.cli.documents import Sorted
 from gardenbus.cli.supervisor.configurations import write_configurations
 from gardenbus.cli.supervisor.directory import LandscapeDirectory, LandscapeFile, LandscapeInUse, ServiceEntry
-from gardenbus.cli.supervisor.plan import Addresses, Configurations, in_groups, parse_replicas, service_specs
+from gardenbus.cli.supervisor.plan import (
+    Addresses,
+    Configurations,
+    dashboard_spec,
+    in_groups,
+    parse_replicas,
+    service_specs,
+)
 from gardenbus.cli.supervisor.ports import PortTaken, choose_port, is_free
 from gardenbus.cli.supervisor.processes import backoff_seconds
 from gardenbus.cli.supervisor.servers import NATS, REDIS, Requirement, ServerMissing, find_server
@@ -171,3 +178,17 @@ def test_replicas_that_make_no_sense_are_refused(value: str):
 
 def test_restarts_back_off():
     assert [backoff_seconds(failures) for failures in (1, 2, 3, 20)] == [0.2, 0.4, 0.8, 10.0]
+
+
+def test_the_dashboard_listens_where_landscape_json_says_and_knows_no_store(tmp_path: Path):
+    spec = dashboard_spec(
+        LandscapeDirectory(tmp_path),
+        addresses=Addresses("nats://n", "redis://r", "guest"),
+        host="127.0.0.1",
+        port=8080,
+    )
+
+    assert spec.url == "http://127.0.0.1:8080"
+    assert spec.environ["GARDENBUS_DASHBOARD_PORT"] == "8080"
+    assert spec.environ["GARDENBUS_PREFIX"] == "guest"
+    assert "GARDENBUS_REDIS_URL" not in spec.environ

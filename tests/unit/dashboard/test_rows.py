@@ -1,5 +1,7 @@
 """What is shown of manifests, which rows are chosen, and what nobody sees."""
 
+from typing import Any
+
 import pytest
 
 from gardenbus.common.errors import BadRequest
@@ -12,7 +14,7 @@ from gardenbus.dashboard.decide.rows import ShootRow, autoscaler_row, seed_row, 
 from tests.support.builders import a_seed, a_shoot
 
 
-def a_row(name: str = "apollo", **changes: object) -> ShootRow:
+def a_row(name: str = "apollo", **changes: Any) -> ShootRow:
     return shoot_row(a_shoot(name, **changes))
 
 

@@ -49,6 +49,9 @@ def up(  # noqa: PLR0913 - one parameter an option
     ] = False,
     nats_port: Annotated[int | None, typer.Option(min=1, max=65535, help="NATS' port (default: a free one).")] = None,
     redis_port: Annotated[int | None, typer.Option(min=1, max=65535, help="Redis' port (default: a free one).")] = None,
+    dashboard_port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="The dashboard's port (default: a free one).")
+    ] = None,
     nats_url: Annotated[str | None, typer.Option(help="Use a running NATS with JetStream.")] = None,
     redis_url: Annotated[str | None, typer.Option(help="Use a running Redis.")] = None,
     prefix: Annotated[str, typer.Option(help="First token of all subjects and keys.")] = "garden",
@@ -81,6 +84,7 @@ def up(  # noqa: PLR0913 - one parameter an option
         redis_url=redis_url,
         nats_port=nats_port,
         redis_port=redis_port,
+        dashboard_port=dashboard_port,
         prefix=prefix,
         durability=durability,
         log_level=log_level,
@@ -108,6 +112,12 @@ def _detached(options: "UpOptions", files: list[Path]) -> None:
         raise typer.Exit(Exit.REFUSED) from error
     stop = f"gardenbus down{directory_option(options.directory)}"
     show_lines([f"{len(landscape.services)} processes are up; NATS {landscape.nats_url}, stop with: {stop}"])
+    show_lines([f"dashboard: {page}" for page in _pages(landscape)])
+
+
+def _pages(landscape: LandscapeFile) -> list[str]:
+    """Where people find what runs."""
+    return [entry.url for entry in landscape.services if entry.url]
 
 
 def up_arguments(options: "UpOptions", files: list[Path]) -> list[str]:
@@ -117,6 +127,7 @@ def up_arguments(options: "UpOptions", files: list[Path]) -> list[str]:
         "--redis-url": options.redis_url,
         "--nats-port": options.nats_port,
         "--redis-port": options.redis_port,
+        "--dashboard-port": options.dashboard_port,
         "--prefix": options.prefix,
         "--durability": options.durability.value,
         "--log-level": options.log_level,
@@ -178,3 +189,4 @@ def _print_status(landscape: LandscapeFile, rows: list[ServiceRow], output: Form
         table.add_row(row.name, state, str(row.pid or ""), row.trouble or entry.health_url or "")
     show(table)
     show_lines([f"NATS {landscape.nats_url}   Redis {landscape.redis_url}   prefix {landscape.prefix}"])
+    show_lines([f"Dashboard {page}" for page in _pages(landscape)])

@@ -21,6 +21,8 @@ class ServiceEntry(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     pid: int | None = None
     health_url: str | None = None
+    url: str | msgspec.UnsetType = msgspec.UNSET
+    """Where people find it, for what has a page: the dashboard."""
 
 
 class LandscapeFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +35,7 @@ class LandscapeFile(msgspec.Struct, frozen=True, kw_only=True):
     state: LandscapeState = "starting"
     supervisor_pid: int | None = None
     ports: dict[str, int] = {}
-    """Ports of last time: nats, nats-monitor, redis."""
+    """Ports of last time: nats, nats-monitor, redis, dashboard."""
 
 
 class LandscapeInUse(Exception):

@@ -20,7 +20,7 @@ from gardenbus.cli.supervisor.directory import (
 )
 from gardenbus.cli.supervisor.durability import Durability
 from gardenbus.cli.supervisor.external import probe_servers
-from gardenbus.cli.supervisor.plan import STOP_ORDER, Addresses, ChildSpec, service_specs
+from gardenbus.cli.supervisor.plan import STOP_ORDER, Addresses, ChildSpec, dashboard_spec, service_specs
 from gardenbus.cli.supervisor.ports import LOOPBACK, choose_port
 from gardenbus.cli.supervisor.processes import ManagedProcess
 from gardenbus.cli.supervisor.servers import NATS, REDIS, find_server, nats_configuration, redis_configuration
@@ -43,6 +43,7 @@ class UpOptions(NamedTuple):
     redis_url: str | None = None
     nats_port: int | None = None
     redis_port: int | None = None
+    dashboard_port: int | None = None
     prefix: str = "garden"
     durability: Durability = Durability.PROCESS
     log_level: str | None = None
@@ -58,10 +59,12 @@ class EmbeddedLandscape:
         self.processes: list[ManagedProcess] = []
         self.seeds: Sequence[str] = ()
         """Seeds whose gardenlets are started here."""
+        self.dashboard_url = ""
         self._ports: dict[str, int] = {}
         self._addresses = Addresses("", "", options.prefix)
         self._file_state = LandscapeFile(nats_url="", redis_url="")
         self._supervisor_pid: int | None = None
+        self._taken: set[int] = set()
 
     @property
     def addresses(self) -> Addresses:
@@ -85,6 +88,7 @@ class EmbeddedLandscape:
             replicas=self._options.replicas,
             log_level=self._options.log_level,
         )
+        services.append(self._dashboard_spec())
         self._write("starting", is_needed=True)
         await self._start_all([*servers, *services])
         self._write("ready")
@@ -105,7 +109,7 @@ class EmbeddedLandscape:
         before = self.directory.read()
         previous = before.ports if before else {}
         self._ports = dict(previous)
-        taken: set[int] = set()
+        taken = self._taken
         specs: list[ChildSpec] = []
         nats_url, redis_url = self._options.nats_url, self._options.redis_url
         if nats_url is None:
@@ -146,6 +150,19 @@ class EmbeddedLandscape:
         return ChildSpec(
             name="redis", role="redis", command=[str(program), str(file)], environ={}, kind="redis", port=port
         )
+
+    def _dashboard_spec(self) -> ChildSpec:
+        port = choose_port(self._options.dashboard_port, self._ports.get("dashboard"), self._taken)
+        self._ports["dashboard"] = port
+        spec = dashboard_spec(
+            self.directory,
+            addresses=self._addresses,
+            host=LOOPBACK,
+            port=port,
+            log_level=self._options.log_level,
+        )
+        self.dashboard_url = spec.url or ""
+        return spec
 
     async def _start_all(self, specs: Sequence[ChildSpec]) -> None:
         started = [

@@ -10,8 +10,9 @@ from gardenbus.cli.supervisor.directory import LandscapeDirectory
 
 GARDENLETS_PER_PROCESS = 50
 SCALABLE = ("relay", "apiserver", "scheduler", "lifecycle", "managedseedset", "autoscaler", "gardenlet")
+"""What `--replicas` knows: the dashboard is one process on one port."""
 STOP_ORDER: Sequence[frozenset[str]] = (
-    frozenset({"gardenlet", "lifecycle", "managedseedset", "autoscaler", "scheduler", "apiserver"}),
+    frozenset({"gardenlet", "lifecycle", "managedseedset", "autoscaler", "scheduler", "apiserver", "dashboard"}),
     frozenset({"relay"}),
     frozenset({"nats", "redis"}),
 )
@@ -28,6 +29,8 @@ class ChildSpec(NamedTuple):
     kind: Literal["service", "nats", "redis"] = "service"
     port: int | None = None
     """Where Redis listens, or NATS' monitoring."""
+    url: str | None = None
+    """Where people find it."""
 
 
 class Addresses(NamedTuple):
@@ -93,6 +96,22 @@ def service_specs(
                 )
             )
     return specs
+
+
+def dashboard_spec(
+    directory: LandscapeDirectory, *, addresses: Addresses, host: str, port: int, log_level: str | None = None
+) -> ChildSpec:
+    """The dashboard, on the port given; it speaks to the bus only."""
+    name = "dashboard"
+    environ = {key: value for key, value in addresses.environ().items() if key != "GARDENBUS_REDIS_URL"}
+    own = {"GARDENBUS_DASHBOARD_HOST": host, "GARDENBUS_DASHBOARD_PORT": str(port)}
+    return ChildSpec(
+        name=name,
+        role=name,
+        command=[sys.executable, "-m", f"gardenbus.{name}"],
+        environ=environ | _own_environ(directory, name, log_level) | own,
+        url=f"http://{host}:{port}",
+    )
 
 
 def _config(file: Path | None) -> Sequence[str]:

@@ -100,7 +100,9 @@ class ManagedProcess:
 
     def entry(self) -> ServiceEntry:
         """Its line of landscape.json."""
-        return ServiceEntry(name=self.spec.name, pid=self.pid, health_url=self._health_url)
+        return ServiceEntry(
+            name=self.spec.name, pid=self.pid, health_url=self._health_url, url=self.spec.url or msgspec.UNSET
+        )
 
     def start(self) -> None:
         """Start it, and again whenever it ends."""

@@ -88,6 +88,7 @@ class Up:
         addresses = self._landscape.addresses
         self._phase = "running"
         self._screen.say(f"ready: NATS {addresses.nats_url}, Redis {addresses.redis_url}")
+        self._screen.say(f"dashboard: {self._landscape.dashboard_url}")
         async with connected(Where(addresses.nats_url, addresses.prefix), patience_seconds=API_SECONDS) as api:
             mirror = self._mirror = Mirror(api.bus, api.subjects)
             following = asyncio.create_task(mirror.run(), name="mirror")
@@ -163,7 +164,7 @@ class Up:
             await asyncio.sleep(LOOK_SECONDS)
 
     def _scene(self, mirror: Mirror | None) -> Scene:
-        address = self._landscape.addresses.nats_url
+        address, page = self._landscape.addresses.nats_url, self._landscape.dashboard_url
         return Scene(
             title=f"Gardenbus · {self._phase} · {self._screen.age:.0f} s" + (f" · {address}" if address else ""),
             services=[
@@ -174,7 +175,7 @@ class Up:
             shoots=list(mirror.shoots.values()) if mirror else [],
             sets=list(mirror.sets.values()) if mirror else [],
             is_settled=self._phase == "settled",
-            footer="Ctrl-C stops everything",
+            footer="Ctrl-C stops everything" + (f" · dashboard {page}" if page else ""),
             more_hint=f"gardenbus get shoots{directory_option(self._options.directory)}",
         )
 

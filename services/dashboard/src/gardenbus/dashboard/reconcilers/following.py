@@ -44,6 +44,15 @@ class Following:
                 _log.warning("objects.interrupted", reason=error.message)
             await asyncio.sleep(RETRY_SECONDS)
 
+    async def run_autoscalers(self) -> None:
+        """Follow autoscalers alone, so that their history is known when somebody asks."""
+        while True:
+            try:
+                await self._autoscalers()
+            except (Transient, NotFound) as error:
+                _log.warning("autoscalers.interrupted", reason=error.message)
+            await asyncio.sleep(RETRY_SECONDS)
+
     async def run_leases(self) -> None:
         """Follow heartbeats."""
         while True:
@@ -80,6 +89,14 @@ class Following:
                 number += 1
                 if number % AT_ONCE == 0:
                     await asyncio.sleep(0)
+
+    async def _autoscalers(self) -> None:
+        stream = self._subjects.stream("OBJECTS")
+        autoscalers = [self._subjects.changed_kind("seedautoscaler")]
+        async with self._bus.follow(stream, autoscalers, last_per_subject=True) as follower:
+            async for event in follower:
+                if isinstance(event, Delivered) and event.marker is None:
+                    await self._take(event)
 
     async def _take(self, news: Delivered) -> None:
         try:
