@@ -1,6 +1,6 @@
 """The seeds that meet a demand, worked out once for all shoots that share it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 import msgspec
@@ -80,9 +80,13 @@ def _objection(inquiry: Inquiry, candidate: SeedCandidate, landscape: Landscape)
         if not taint_problem(demand.tolerations, taints):
             detail += f": it would, but project {inquiry.project} does not whitelist its tolerations"
         return Rejection(candidate.name, TAINTS, detail)
+    return next(filter_objections(demand, candidate, landscape), None)
+
+
+def filter_objections(demand: Demand, candidate: SeedCandidate, landscape: Landscape) -> Iterator[Rejection]:
+    """What users' own filters have against a seed. Their exceptions are passed on."""
     wishes = dict(demand.wishes)
     for each in landscape.filters:
         wish = msgspec.json.decode(wishes[each.name]) if each.name in wishes else None
         if refused := each.refuse(wish, candidate.document):
-            return Rejection(candidate.name, each.name, refused)
-    return None
+            yield Rejection(candidate.name, each.name, refused)

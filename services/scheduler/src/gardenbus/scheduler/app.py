@@ -15,6 +15,7 @@ from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.scheduler.reconcilers.counters import Counters
 from gardenbus.scheduler.reconcilers.explaining import Explainer
+from gardenbus.scheduler.reconcilers.explaining_seeds import SeedExplainer
 from gardenbus.scheduler.reconcilers.shoots import ShootReconciler
 from gardenbus.scheduler.reconcilers.timers import Timers, Waits
 from gardenbus.scheduler.reconcilers.upkeep import Upkeep
@@ -106,7 +107,12 @@ async def start_scheduler(  # noqa: PLR0913  the ports that a scheduler runs on
         context.on_stop(name, lambda task=task: _ended(task))
     context.spawn("upkeep", upkeep.run(settings.usage_poll_seconds))
     answers = {
-        subjects.explain_of(scheduler_name): Explainer(store=store, current=current, scheduler_name=scheduler_name)
+        subjects.explain_of(scheduler_name): Explainer(
+            store=store, bus=bus, subjects=subjects, current=current, scheduler_name=scheduler_name
+        ),
+        subjects.explain_seed(scheduler_name, "*"): SeedExplainer(
+            store=store, current=current, scheduler_name=scheduler_name
+        ),
     }
     about = {"schedulerName": scheduler_name, "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}
     await context.wait_for("nats", lambda: bus.serve(f"scheduler-{scheduler_name}", "1.0.0", answers, metadata=about))

@@ -106,6 +106,10 @@ class Subjects:
         """Filter for all that the schedulers of a name are asked to explain."""
         return f"{self.prefix}.scheduler.{scheduler_name}.explain.>"
 
+    def explain_seed(self, scheduler_name: str, seed: str) -> str:
+        """Where the schedulers of a name answer whether a seed takes shoots (request and reply)."""
+        return f"{self.prefix}.scheduler.{scheduler_name}.explain-seed.{seed}"
+
     def binding(self, seed: str, namespace: str, name: str) -> str:
         """What the gardenlet of `seed` must know about one shoot."""
         return f"{self.prefix}.binding.{seed}.{namespace}.{name}"

@@ -27,6 +27,9 @@ SCAN_LIMIT = 5_000
 SCHEDULER_SECONDS = 3.0
 """How long a scheduler is waited for to explain a shoot."""
 
+RANKED = 50
+"""Seeds that an explanation ranks at the most; `considered` has them all."""
+
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -127,17 +130,22 @@ class Reader:
     async def explain(self, tail: str) -> Any:
         """Where a shoot stands and, while it waits, why: what is stored of it, and what its scheduler says now.
 
-        `considered` is the scheduler's answer. It is null when there is none, and `unanswered` says why.
+        `considered` is the scheduler's answer. It is null when there is none, and `unanswered` says why. Beside it
+        stand the best of its ranking, when a shoot that waits is tried next and what would wake it, and what was
+        recorded when a placed one was bound.
         """
         key = await self.key(tail)
+        if key.kind == "seed":
+            return await self.explain_seed(key.name)
         if key.kind != "shoot":
-            raise Unsupported(f"explain.{tail}: only shoots are explained")
+            raise Unsupported(f"explain.{tail}: shoots and seeds are explained")
         stored = await self._store.get(key)
         if stored is None:
             raise NotFound(f"{key} is not there")
         refusal = _decode(b"{" + stored.pending + b"}")
         scheduler_name = str(section(stored.document(), "spec").get("schedulerName") or DEFAULT_SCHEDULER)
-        considered, unanswered = await self._considered(key, scheduler_name)
+        considered, unanswered = await self._from_scheduler(self._subjects.explain(scheduler_name, key), scheduler_name)
+        found: dict[str, Any] = considered or {}
         return {
             "shoot": f"{key.namespace}/{key.name}",
             "seed": stored.parts.seed_name or None,
@@ -145,13 +153,32 @@ class Reader:
             "generation": stored.generation,
             "message": refusal.get("description"),
             "since": refusal.get("lastUpdateTime"),
+            "ranking": [
+                {name: ranked.get(name) for name in ("seed", "distance", "used", "allocatable", "rank")}
+                for ranked in (found.get("ranking") or ())[:RANKED]
+            ],
+            "nextAttempt": found.get("nextAttempt"),
+            "wakesOn": found.get("wakesOn") or [],
+            "recorded": found.get("recorded"),
             "considered": considered,
             "unanswered": unanswered,
         }
 
-    async def _considered(self, key: ObjectKey, scheduler_name: str) -> tuple[Any, str | None]:
-        """What the shoot's scheduler says, or why it says nothing."""
-        subject = self._subjects.explain(scheduler_name, key)
+    async def explain_seed(self, name: str) -> Any:
+        """Whether a seed takes shoots, rule by rule, and who of those that wait could go there, says the scheduler.
+
+        Raises NotFound, and Unavailable when no scheduler answers.
+        """
+        if not name or await self._store.get(ObjectKey("seed", "", name)) is None:
+            raise NotFound(f"seed {name} is not there")
+        subject = self._subjects.explain_seed(DEFAULT_SCHEDULER, name)
+        explained, unanswered = await self._from_scheduler(subject, DEFAULT_SCHEDULER)
+        if explained is None:
+            raise Unavailable(str(unanswered))
+        return explained
+
+    async def _from_scheduler(self, subject: str, scheduler_name: str) -> tuple[Any, str | None]:
+        """What a scheduler answers, or why it says nothing."""
         try:
             answer = _decode(await self._bus.request(subject, b"", timeout_seconds=SCHEDULER_SECONDS))
         except Unavailable:

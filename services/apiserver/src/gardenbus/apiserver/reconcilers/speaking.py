@@ -89,5 +89,5 @@ def no_such_verb(tail: str) -> Unsupported:
     """The refusal of a request that is none."""
     return Unsupported(
         f"{tail.split('.', 1)[0]!r} is no request: there are apply, patch, delete, get, list, bind, scale, kinds, "
-        "waiting, retry, census and explain"
+        "waiting, retry, census, explain and explain-seed"
     )
