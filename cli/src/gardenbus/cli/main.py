@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, Entry] = {
     "queue": Entry("queueing:queue", "Operating", "Show which shoots wait for a seed, why, and when they are tried."),
     "retry": Entry("queueing:retry", "Operating", "Try a shoot now: find it a seed, or repeat what went wrong."),
     "rejected": Entry("rejected:rejected", "Operating", "Show what could not be taken, and send it again."),
+    "logs": Entry("logs:logs", "Operating", "Show what the services say; follow one shoot through all of them."),
     "top": Entry("decisions:top", "Decisions", "Show how full the seeds are, and the shoots by state."),
 }
 

@@ -1,0 +1,95 @@
+"""`logs`: what the services say, in the order of time."""
+
+import contextlib
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from gardenbus.cli.commands.options import Directory
+from gardenbus.cli.log_files import LogTail, log_sources, merged_lines
+from gardenbus.cli.log_lines import Choice, LogLine, parse_duration, pretty, raw_json, read_line
+from gardenbus.cli.output import console, exit_codes
+from gardenbus.cli.supervisor.directory import DEFAULT_DIRECTORY, LandscapeDirectory
+from gardenbus.common.errors import BadRequest, Unavailable
+
+STANDARD_INPUT = "-"
+LEAST_WIDTH = 9
+COMPOSE = "docker compose -f deploy/compose/compose.yaml logs --no-color"
+
+
+class LogOutput(StrEnum):
+    """What `-o` takes."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def logs(  # noqa: PLR0913 - one parameter an option
+    services: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Whose (default: all): scheduler, scheduler-2, nats; `-` reads stdin.", metavar="[SERVICE]…"
+        ),
+    ] = None,
+    *,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")] = False,
+    since: Annotated[str, typer.Option("--since", help="Only what is younger: 90s, 5m, 2h, 1d.")] = "",
+    tail: Annotated[int | None, typer.Option("--tail", min=0, help="Only the last so many lines.")] = None,
+    level: Annotated[str, typer.Option("--level", help="debug, info, warning or error, and what is worse.")] = "debug",
+    trace: Annotated[str, typer.Option("--trace", help="Only this trace (its id, or how it begins).")] = "",
+    shoot: Annotated[str, typer.Option("--shoot", help="Only about NAMESPACE/NAME, with its traces.")] = "",
+    grep: Annotated[str, typer.Option("--grep", help="Only lines that match; a regular expression.")] = "",
+    output: Annotated[LogOutput, typer.Option("-o", "--output", help="For people, or as written.")] = LogOutput.TEXT,
+    directory: Directory = None,
+) -> None:
+    """Show the logs of the local landscape's services, merged by time; one shoot or trace through all of them.
+
+    Where services run in containers, pipe their logs in: docker compose logs --no-color | gardenbus logs - --level
+    warning
+
+    Example: gardenbus logs scheduler gardenlet --shoot garden-dev/apollo --since 5m -f
+    """
+    wanted = services or []
+    with exit_codes(), contextlib.suppress(KeyboardInterrupt):
+        youngest = datetime.now(UTC) - parse_duration(since) if since else None
+        choice = Choice(level=level.lower(), since=youngest, trace=trace, grep=grep, shoot=shoot)
+        if STANDARD_INPUT in wanted:
+            lines = (read_line(raw, "") for raw in sys.stdin if raw.strip())
+            _show(_last(filter(choice.takes, lines), tail), output)
+            return
+        chosen = directory or DEFAULT_DIRECTORY
+        files = LandscapeDirectory(chosen).logs
+        if not files.is_dir():
+            raise Unavailable(
+                f"no logs in {chosen}: name a landscape with --dir, or pipe: {COMPOSE} | gardenbus logs -"
+            )
+        sources = log_sources(files, wanted)
+        if not sources and not follow:
+            raise BadRequest(f"there are no logs in {files} yet")
+        appended = LogTail(files, wanted, sources)
+        width = max([LEAST_WIDTH, *(len(source.name) for source in sources)])
+        _show(_last(filter(choice.takes, merged_lines(sources)), tail), output, width)
+        if follow:
+            for batch in appended.news():
+                _show(filter(choice.takes, batch), output, width)
+
+
+def _last(lines: Iterator[LogLine], count: int | None) -> Iterable[LogLine]:
+    return lines if count is None else deque(lines, maxlen=count)
+
+
+def _show(lines: Iterable[LogLine], output: LogOutput, width: int = LEAST_WIDTH) -> None:
+    is_coloured = console.is_terminal and not console.no_color
+    zone = datetime.now().astimezone().tzinfo
+    for line in lines:
+        if output is LogOutput.JSON:
+            text = raw_json(line)
+        else:
+            text = pretty(line, width=width, is_coloured=is_coloured, zone=zone)
+        sys.stdout.write(text + "\n")
+    sys.stdout.flush()
