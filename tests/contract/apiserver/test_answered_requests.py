@@ -182,6 +182,16 @@ async def test_what_waits_and_how_much_there_is_can_be_asked(apiserver: Apiserve
     explained = await apiserver.ask("explain.shoot.garden-dev.apollo")
     assert (explained["shoot"], explained["seed"], explained["considered"]) == ("garden-dev/apollo", None, None)
     assert explained["unanswered"].startswith("no scheduler of the name default-scheduler answers")
+    assert (explained["ranking"], explained["nextAttempt"], explained["wakesOn"]) == ([], None, [])
+    assert explained["recorded"] is None
+
+
+async def test_seeds_are_explained_by_the_scheduler(apiserver: Apiserver) -> None:
+    assert (await apiserver.refusal("explain-seed.gone"))["code"] == 404
+    await apiserver.ask("apply", a_seed("lone", ready=False))
+    refusal = await apiserver.refusal("explain-seed.lone")
+    assert refusal["code"] == 503
+    assert refusal["message"].startswith("no scheduler of the name default-scheduler answers")
 
 
 async def test_events_are_listed_with_their_newest_count(apiserver: Apiserver) -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import msgspec
 import pytest
@@ -275,6 +276,62 @@ async def test_a_seed_that_a_shoot_hosts_is_explained_as_no_place_for_it(garden:
         ("child", "circular"),
         ("host", "capacity"),
     ]
+
+
+async def test_a_shoot_that_waits_is_told_when_it_is_tried_again_and_what_would_wake_it(garden: Garden) -> None:
+    await garden.hold(a_seed("a", shoots="0"), a_shoot())
+    async with garden.scheduler():
+        await garden.expect_waiting(1)
+        subject = garden.subjects.explain("default-scheduler", ObjectKey("shoot", "garden-dev", "apollo"))
+
+        async def explained() -> Document:
+            result = msgspec.json.decode(await garden.bus.request(subject, b""))["result"]
+            assert result["nextAttempt"]
+            return result
+
+        result = await eventually(explained, within=5)
+        due_at = datetime.fromisoformat(result["nextAttempt"])
+        assert 0 < (due_at - datetime.now(UTC)).total_seconds() < 70
+        assert result["recorded"] is None
+        assert result["wakesOn"][0] == "a shoot leaves seed a, or status.allocatable.shoots is raised there"
+        assert result["wakesOn"][-1].startswith("a seed is added of provider 'aws', in or near region 'eu-west-1'")
+
+
+async def test_what_was_recorded_when_it_was_bound_is_told_of_a_placed_shoot(garden: Garden) -> None:
+    await garden.hold(a_seed("a"), a_seed("b"), a_seed("far", spec={"provider": {"region": "x"}}), a_shoot())
+    async with garden.scheduler():
+        await garden.expect({"a": 1})
+        subject = garden.subjects.explain("default-scheduler", ObjectKey("shoot", "garden-dev", "apollo"))
+        recorded = msgspec.json.decode(await garden.bus.request(subject, b""))["result"]["recorded"]
+    assert recorded.pop("at").endswith("Z")
+    assert recorded == {
+        "seed": "a",
+        "strategy": "SameRegion",
+        "considered": 3,
+        "funnel": [{"rule": "strategy", "rejected": 1, "left": 2}],
+        "left": 2,
+        "nearerWithoutRoom": 0,
+        "eligible": 2,
+        "distance": None,
+        "used": 0,
+        "allocatable": 250,
+        "runnerUp": {"seed": "b", "used": 0},
+    }
+
+
+async def test_a_seed_is_explained_rule_by_rule_with_those_that_it_could_take(garden: Garden) -> None:
+    cordoned = a_seed("a", spec={"settings": {"scheduling": {"visible": False}}})
+    await garden.hold(cordoned, a_shoot("fits"), a_shoot("other", spec={"region": "eu-central-1"}))
+    async with garden.scheduler():
+        await garden.expect_waiting(2)
+        answer = await garden.bus.request(garden.subjects.explain_seed("default-scheduler", "a"), b"")
+        gone = await garden.bus.request(garden.subjects.explain_seed("default-scheduler", "gone"), b"")
+    result = msgspec.json.decode(answer)["result"]
+    assert not result["usable"]
+    assert [rule["rule"] for rule in result["rules"] if not rule["ok"]] == ["visible"]
+    assert result["waiting"] == [{"namespace": "garden-dev", "name": "fits"}]
+    assert (result["used"], result["allocatable"], result["cordoned"]) == (0, 250, True)
+    assert msgspec.json.decode(gone)["error"]["code"] == 404
 
 
 async def test_a_placed_shoot_does_not_stand_in_its_own_way_when_it_is_explained(garden: Garden) -> None:
