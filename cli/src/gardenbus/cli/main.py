@@ -8,12 +8,20 @@ import typer
 
 from gardenbus.cli.lazy import HELP_OPTIONS, Entry, LazyGroup
 
+INTERRUPTED = 130
+"""`output.Exit.INTERRUPTED`, which is not to be imported for it."""
+
+ENDS = (
+    "Exit codes: 0 done; 1 refused, or not all of it was done; 2 usage: the words or files cannot be read; "
+    "3 landscape out of reach; 130 Ctrl-C."
+)
+
 COMMANDS: Mapping[str, Entry] = {
     "up": Entry("landscape:up", "Landscape", "Start a landscape: NATS, Redis and all services."),
     "down": Entry("landscape:down", "Landscape", "Stop the landscape of a directory; its state stays."),
     "status": Entry("landscape:status", "Landscape", "Show the processes of a landscape and their health."),
     "bench": Entry("benchmarks:bench", "Landscape", "Measure how fast this machine is."),
-    "get": Entry("objects:get", "Objects", "Show objects."),
+    "get": Entry("getting:get", "Objects", "Show objects, once or as they change."),
     "describe": Entry("objects:describe", "Objects", "Show an object in full, why it waits, and its Events."),
     "apply": Entry("objects:apply", "Objects", "Create or update what manifests say."),
     "delete": Entry("objects:delete", "Objects", "Delete objects."),
@@ -49,6 +57,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings=HELP_OPTIONS,
+    epilog=ENDS,
 )
 
 
@@ -76,7 +85,7 @@ def main() -> None:
     try:
         app()
     except KeyboardInterrupt:
-        sys.exit(0)
+        sys.exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What commands print: tables for people, JSON, YAML and names for programs; and how they end.
 
-Exit codes: 0 done, 1 refused, 2 usage, 3 landscape out of reach.
+How they end stands in `Exit`, and in the last lines of `gardenbus --help`.
 """
 
 import contextlib
@@ -31,12 +31,17 @@ errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 class Exit(IntEnum):
-    """How a command ends."""
+    """How a command ends; scripts rely on these numbers."""
 
     DONE = 0
     REFUSED = 1
+    """The landscape said no, or not all of it was done: not there, conflict, invalid, not yet (`wait`)."""
     USAGE = 2
+    """Nothing was asked: the words, a file or an expression cannot be read."""
     OUT_OF_REACH = 3
+    """Nobody answered in time; what became of a write is unknown."""
+    INTERRUPTED = 130
+    """Ctrl-C."""
 
 
 class Format(StrEnum):

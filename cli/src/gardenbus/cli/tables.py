@@ -18,6 +18,21 @@ _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
 
 
+STYLES: Mapping[str, str] = {
+    "ready": "green",
+    "healthy": "green",
+    "Succeeded": "green",
+    "Processing": "cyan",
+    "progressing": "cyan",
+    "Pending": "yellow",
+    "unhealthy": "red",
+    "Error": "red",
+    "Failed": "red",
+    "Warning": "yellow",
+}
+"""How cells look on a terminal, by their last word."""
+
+
 class Context(NamedTuple):
     """What cells need beside the manifest."""
 
@@ -33,15 +48,38 @@ class Column(NamedTuple):
     wide: bool = False
 
 
-def objects_table(kind: str, documents: Sequence[Document], context: Context, *, wide: bool) -> Table:
+def objects_table(  # noqa: PLR0913 - one parameter an option of `get`
+    kind: str,
+    documents: Sequence[Document],
+    context: Context,
+    *,
+    wide: bool,
+    labels: bool = False,
+    headers: bool = True,
+    prefix: str = "",
+) -> Table:
     """Objects of one kind as a table, a row an object; what is long comes last (`output.show_rows` counts on it)."""
-    columns = [column for column in columns_of(kind) if wide or not column.wide]
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
+    columns = shown_columns(kind, wide=wide, labels=labels)
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False, show_header=headers)
     for column in columns:
         table.add_column(column.title, no_wrap=True)
     for document in documents:
-        table.add_row(*(Text(" ".join(column.cell(document, context).split())) for column in columns))
+        cells = row_of(columns, document, context, prefix)
+        table.add_row(*(Text(cell, style=STYLES.get(cell.rpartition(" ")[2], "")) for cell in cells))
     return table
+
+
+def shown_columns(kind: str, *, wide: bool, labels: bool = False) -> Sequence[Column]:
+    """The columns that are shown; `labels` adds one for them at the end."""
+    columns = [column for column in columns_of(kind) if wide or not column.wide]
+    has_labels = any(column.cell is _labels for column in columns)
+    return [*columns, Column("LABELS", _labels)] if labels and not has_labels else columns
+
+
+def row_of(columns: Sequence[Column], document: Document, context: Context, prefix: str = "") -> list[str]:
+    """The cells of one object, each in one line; `prefix` stands before its name (where kinds are mixed)."""
+    cells = [" ".join(column.cell(document, context).split()) for column in columns]
+    return [f"{prefix}{cell}" if column.title == "NAME" else cell for column, cell in zip(columns, cells, strict=True)]
 
 
 def columns_of(kind: str) -> Sequence[Column]:

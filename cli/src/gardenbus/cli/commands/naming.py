@@ -1,5 +1,6 @@
 """Which objects are meant by `shoots`, `shoot apollo -n garden-dev`, `seed/aws`."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from gardenbus.cli.client import ApiClient
@@ -29,6 +30,39 @@ def meant(words: list[str]) -> Meant:
     except Unsupported:
         return Meant(kind.lower(), tuple(names), is_namespaced=True)
     return Meant(spec.singular, tuple(names), is_namespaced=spec.namespaced is not False)
+
+
+def meant_all(words: list[str]) -> list[Meant]:
+    """Read as kubectl does: `KIND[,KIND…] [NAME…]`, or KIND/NAME several times. Raises BadRequest.
+
+    Each kind comes once, with its names in the order in which they were written.
+    """
+    first = words[0]
+    if "/" not in first:
+        kinds = [kind for kind in first.split(",") if kind]
+        if not kinds:
+            raise BadRequest(f"{first!r}: write KIND[,KIND…], KIND NAME… or KIND/NAME…")
+        return _merged(meant([kind, *words[1:]]) for kind in kinds)
+    separate = [word for word in words if not _is_kind_and_name(word)]
+    if not separate:
+        return _merged(meant([word]) for word in words)
+    if broken := [word for word in separate if "/" in word]:
+        raise BadRequest(f"{broken[0]!r}: write KIND/NAME")
+    return [meant(words)]
+
+
+def _is_kind_and_name(word: str) -> bool:
+    kind, slash, name = word.partition("/")
+    return bool(kind and slash and name)
+
+
+def _merged(several: Iterable[Meant]) -> list[Meant]:
+    merged: dict[str, Meant] = {}
+    for one in several:
+        before = merged.get(one.kind)
+        names = tuple(dict.fromkeys((*(before.names if before else ()), *one.names)))
+        merged[one.kind] = one._replace(names=names)
+    return list(merged.values())
 
 
 async def found(api: ApiClient, wanted: Meant, name: str, namespace: str | None) -> Document:

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from gardenbus.cli.client import Answer, ApiClient
-from gardenbus.cli.commands.naming import Meant, found, meant, shown_name, subject_tail
+from gardenbus.cli.commands.naming import found, meant, shown_name, subject_tail
 from gardenbus.cli.commands.options import Directory, Files, Namespace, NatsUrl, Output, Prefix, asked
 from gardenbus.cli.documents import as_mapping, chunks, read_files, sort_out, title
 from gardenbus.cli.output import (
@@ -27,7 +27,6 @@ from gardenbus.cli.output import (
     show_lines,
     show_rows,
 )
-from gardenbus.cli.rows import shoot_row, usage_of
 from gardenbus.cli.tables import Context, objects_table
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.resources.document import Document
@@ -148,55 +147,6 @@ def _report(documents: Sequence[Document], answers: Sequence[Answer], output: Fo
 
 def _title(document: Document) -> str:
     return title(document if "metadata" in document else {**document, "metadata": document})
-
-
-def get(  # noqa: PLR0913 - one parameter an option
-    words: Words,
-    *,
-    namespace: Namespace = None,
-    all_namespaces: Annotated[
-        bool, typer.Option("-A", "--all-namespaces", help="In all namespaces, as without -n.")
-    ] = False,
-    selector: Annotated[str, typer.Option("-l", "--selector", help="Labels, as a=b,c.")] = "",
-    field_selector: Annotated[str, typer.Option(help="Fields, as spec.seedName=aws.")] = "",
-    output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
-) -> None:
-    """Show one object, some, or all of a kind."""
-    with exit_codes():
-        wanted = meant(words)
-        if all_namespaces and namespace:
-            raise BadRequest("-A is for all namespaces, -n for one: say which")
-
-    async def work(api: ApiClient) -> tuple[list[Document], dict[str, int]]:
-        if wanted.names:
-            documents = [await found(api, wanted, name, namespace) for name in wanted.names]
-        else:
-            tail = f"{wanted.kind}.{namespace}" if namespace and wanted.is_namespaced else wanted.kind
-            documents = await api.items(tail, {"labelSelector": selector, "fieldSelector": field_selector})
-        return documents, await _usage(api) if wanted.kind == "seed" and output in TABLES else {}
-
-    documents, usage = asked(work, directory, nats_url, prefix)
-    _print_objects(wanted, documents, usage, output)
-
-
-async def _usage(api: ApiClient) -> dict[str, int]:
-    return dict(usage_of(map(shoot_row, await api.items("shoot"))))
-
-
-def _print_objects(wanted: Meant, documents: list[Document], usage: dict[str, int], output: Format) -> None:
-    if output is Format.NAME:
-        show_lines([shown_name(document) for document in documents])
-    elif output in (Format.JSON, Format.YAML):
-        whole = {"apiVersion": "v1", "kind": "List", "items": documents}
-        show_document(documents[0] if len(wanted.names) == 1 else whole, output)
-    elif not documents:
-        errors.print(f"no {wanted.kind} found")
-    else:
-        context = Context(datetime.now(UTC), usage)
-        show_rows(objects_table(wanted.kind, documents, context, wide=output is Format.WIDE))
 
 
 def describe(

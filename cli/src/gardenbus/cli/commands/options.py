@@ -9,6 +9,7 @@ import typer
 
 from gardenbus.cli.client import ApiClient, connected, find_landscape
 from gardenbus.cli.output import Format, exit_codes
+from gardenbus.cli.printing import WAYS
 
 Result = TypeVar("Result")
 
@@ -19,6 +20,22 @@ NatsUrl = Annotated[str | None, typer.Option("--nats-url", help="Where NATS is, 
 Prefix = Annotated[str | None, typer.Option("--prefix", help="First token of all subjects (default: garden).")]
 Output = Annotated[Format, typer.Option("-o", "--output", help="How objects are printed.")]
 Namespace = Annotated[str | None, typer.Option("-n", "--namespace", help="Namespace (default: all).")]
+AnyOutput = Annotated[
+    str,
+    typer.Option("-o", "--output", help=f"How objects are printed: {', '.join(WAYS)}.", metavar="WAY"),
+]
+"""As `Output`, and templates; read by `printing.parse_printing`."""
+Selector = Annotated[
+    str, typer.Option("-l", "--selector", help="Only with these labels: a=b,c!=d,e in (f,g),h,!i.", metavar="LABELS")
+]
+FieldSelector = Annotated[
+    str,
+    typer.Option(
+        "--field-selector",
+        help="Only with these fields, any by its path: spec.seedName=aws,status.seedName!=aws.",
+        metavar="FIELDS",
+    ),
+]
 Files = Annotated[list[Path], typer.Option("-f", "--filename", help="File or folder of manifests, `-` for stdin.")]
 
 

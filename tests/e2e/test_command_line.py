@@ -1,0 +1,141 @@
+"""The commands on objects, as an operator types them, against one live landscape."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from tests.support.builders import a_cloudprofile, a_project, a_shoot, merged
+from tests.support.landscape import GARDENBUS
+
+pytestmark = pytest.mark.slow
+
+Document = dict[str, Any]
+
+
+class Said(NamedTuple):
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.stdout.splitlines()
+
+
+Call = Callable[..., Said]
+
+
+def gardenbus(*words: str, given: str | None = None, environ: dict[str, str] | None = None) -> Said:
+    ended = subprocess.run(
+        [str(GARDENBUS), *words],
+        input=given,
+        stdin=subprocess.DEVNULL if given is None else None,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+        env={**os.environ, "COLUMNS": "200", **(environ or {})},
+    )
+    return Said(ended.returncode, ended.stdout, ended.stderr)
+
+
+def a_gardenlet(name: str, shoots: int) -> Document:
+    return {
+        "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
+        "kind": "GardenletConfiguration",
+        "resources": {"capacity": {"shoots": shoots}},
+        "backend": {"type": "local", "stepSeconds": 0.02},
+        "seedConfig": {
+            "metadata": {"name": name},
+            "spec": {"provider": {"type": "aws", "region": "eu-west-1", "zones": ["eu-west-1a"]}},
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
+    directory = tmp_path_factory.mktemp("operator") / "state"
+    file = directory.parent / "landscape.yaml"
+    file.write_text(yaml.safe_dump_all([a_gardenlet("seed-a", 40), a_project(), a_cloudprofile()]))
+    started = gardenbus("up", "--dir", str(directory), "--detach", "-f", str(file))
+    try:
+        assert started.code == 0, started.stderr
+        yield directory
+    finally:
+        gardenbus("down", "--dir", str(directory))
+
+
+@pytest.fixture
+def call(place: Path) -> Call:
+    def called(*words: str, given: str | None = None, environ: dict[str, str] | None = None) -> Said:
+        return gardenbus(*words, "--dir", str(place), given=given, environ=environ)
+
+    return called
+
+
+def manifests(*documents: Document) -> str:
+    return yaml.safe_dump_all(documents)
+
+
+def shoots(call: Call, *names: str, **changes: Any) -> None:
+    """Apply shoots and wait until they stand."""
+    documents = [merged(a_shoot(name), changes) for name in names]
+    applied = call("apply", "-f", "-", given=manifests(*documents))
+    assert applied.code == 0, applied.stderr
+
+
+def until(call: Call, words: Sequence[str], expected: str) -> None:
+    """Ask again until the answer is the one expected."""
+    said = call(*words)
+    for _ in range(100):
+        if said.stdout == expected:
+            return
+        said = call(*words)
+    raise AssertionError(f"{' '.join(words)}: {said}")
+
+
+def test_get_chooses_by_labels_and_fields_and_prints_what_a_template_says(call: Call):
+    shoots(call, "get-a", metadata={"labels": {"tier": "gold"}})
+    shoots(call, "get-b", metadata={"labels": {"tier": "iron"}})
+    until(call, ["get", "shoot", "get-b", "-o", "jsonpath={.status.lastOperation.state}"], "Succeeded")
+
+    def names(*chosen: str) -> str:
+        return call("get", "shoots", *chosen, "-o", "jsonpath={.items[*].metadata.name}").stdout
+
+    assert names("-l", "tier in (gold,silver)") == "get-a"
+    assert names("-l", "tier,tier!=gold") == "get-b"
+    assert names("--field-selector", "spec.seedName=seed-a,metadata.name!=get-a").split()[0] == "get-b"
+    assert call("get", "shoots", "-l", "a b").code == 1
+    assert call("get", "shoot/get-a", "seed/seed-a", "-o", "name").lines == [
+        "shoot.core.gardener.cloud/get-a",
+        "seed.core.gardener.cloud/seed-a",
+    ]
+
+
+def test_get_goes_on_with_what_changes(call: Call, place: Path):
+    shoots(call, "watched")
+    command = [str(GARDENBUS), "get", "shoot", "watched", "-w", "--dir", str(place), "--no-headers", "-o"]
+    command.append("custom-columns=NAME:.metadata.name,NOTE:.metadata.annotations.note")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        first = watching.stdout.readline().split()
+        shoots(call, "watched", metadata={"annotations": {"note": "hello"}})
+        told = next(line for line in watching.stdout if "hello" in line)
+        watching.send_signal(signal.SIGINT)
+        watching.stdout.read()
+        assert watching.wait(20) == 130
+
+    assert first == ["watched", "<none>"]
+    assert told.split() == ["watched", "hello"]
+
+
+def test_documents_for_programs_can_be_read_by_them(call: Call):
+    assert json.loads(call("get", "seeds", "-o", "json").stdout)["items"][0]["metadata"]["name"] == "seed-a"
+    assert yaml.safe_load(call("get", "seed", "seed-a", "-o", "yaml").stdout)["kind"] == "Seed"

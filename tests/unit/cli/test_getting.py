@@ -1,0 +1,183 @@
+"""`get`: what is asked for, and how it is printed."""
+
+import json
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from gardenbus.cli.commands import options
+from gardenbus.cli.commands.naming import Meant, meant_all
+from gardenbus.cli.main import app
+from gardenbus.cli.printing import parse_printing, printed, printed_change, sort_key
+from gardenbus.cli.watching import Known
+from gardenbus.common.errors import BadRequest
+from gardenbus.common.resources.keys import ObjectKey
+from tests.support.answering import AnsweringBus
+from tests.support.builders import a_project, a_seed, a_shoot
+
+APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Any:
+    bus = AnsweringBus(
+        a_project(),
+        a_seed("aws", shoots=10),
+        a_seed("gcp", shoots=3),
+        a_shoot("apollo", spec={"seedName": "aws"}, metadata={"generation": 2, "labels": {"tier": "gold"}}),
+        a_shoot("bolt", metadata={"generation": 10}),
+        a_shoot("apollo", metadata={"namespace": "garden-core", "generation": 1}),
+    )
+
+    def call(*words: str) -> Result:
+        monkeypatch.setattr(options, "connected", bus.connected)
+        return CliRunner().invoke(app, ["get", *words, "--nats-url", "nats://nowhere:1"])
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("shoots", [("shoot", ())]),
+        ("shoot a b a", [("shoot", ("a", "b"))]),
+        ("shoots,seeds", [("shoot", ()), ("seed", ())]),
+        ("sh00t", [("sh00t", ())]),
+        ("cp,mss x", [("cloudprofile", ("x",)), ("managedseedset", ("x",))]),
+        ("shoot/a seed/b shoots/c", [("shoot", ("a", "c")), ("seed", ("b",))]),
+        ("shoot/a b", [("shoot", ("a", "b"))]),
+        ("shoot dev/a", [("shoot", ("dev/a",))]),
+    ],
+)
+def test_kinds_and_names_are_meant_as_kubectl_means_them(words: str, wanted: list[tuple[str, tuple[str, ...]]]):
+    assert [(meant.kind, meant.names) for meant in meant_all(words.split())] == wanted
+
+
+@pytest.mark.parametrize("words", ["shoot/", "/a", ",", "shoot/a seed/"])
+def test_what_is_neither_kind_nor_name_is_refused(words: str):
+    with pytest.raises(BadRequest, match="KIND"):
+        meant_all(words.split())
+
+
+def test_several_kinds_are_tables_below_each_other_with_names_that_tell(run: Any):
+    result = run("seed/aws", "shoot/bolt")
+
+    assert [line.split()[:2] for line in result.stdout.splitlines()] == [
+        ["NAME", "PROVIDER"],
+        ["seed/aws", "aws"],
+        [],
+        ["NAMESPACE", "NAME"],
+        ["garden-dev", "shoot/bolt"],
+    ]
+
+
+def test_who_is_not_there_is_said_and_the_others_are_shown(run: Any):
+    result = run("seed", "aws", "nobody", "-o", "name")
+
+    assert result.exit_code == 1
+    assert result.stdout == "seed.core.gardener.cloud/aws\n"
+    assert "nobody is not there" in result.stderr
+
+
+def test_rows_without_titles_and_with_labels(run: Any):
+    bare = run("shoot", "bolt", "--no-headers").stdout
+    labelled = run("shoot", "garden-dev/apollo", "--show-labels").stdout.splitlines()
+
+    assert "NAME" not in bare
+    assert bare.startswith("garden-dev")
+    assert labelled[0].endswith("LABELS")
+    assert labelled[1].endswith("tier=gold")
+
+
+def test_rows_are_sorted_by_numbers_as_numbers(run: Any):
+    columns = "-o", "custom-columns=NS:.metadata.namespace,NAME:.metadata.name,GENERATION:.metadata.generation"
+
+    assert run("shoots", "--sort-by", ".metadata.generation", *columns).stdout == (
+        "NS            NAME     GENERATION\n"
+        "garden-core   apollo   1\n"
+        "garden-dev    apollo   2\n"
+        "garden-dev    bolt     10\n"
+    )
+
+
+def test_what_is_missing_comes_first_in_an_order_and_is_none_in_a_column():
+    seeds = [{"a": "x"}, {"a": None}, {"a": 3}, {}]
+
+    assert sorted(seeds, key=sort_key(".a")) == [{"a": None}, {}, {"a": 3}, {"a": "x"}]
+    assert printed(parse_printing("custom-columns=A:.a,B:.b[*]"), [{"b": [1, "y"]}], is_one=True) == (
+        "A        B\n<none>   1,y\n"
+    )
+
+
+def test_a_template_sees_one_object_or_a_list(run: Any):
+    assert run("shoot", "bolt", "-o", "jsonpath={.metadata.name}").stdout == "bolt"
+    assert run("seeds", "-o", "jsonpath={.items[*].metadata.name}").stdout == "aws gcp"
+    assert run("shoots", "-n", "garden-dev", "-ojsonpath={..generation}").stdout == "2 10"
+
+
+def test_documents_stand_alone_when_they_were_asked_for_by_name(run: Any):
+    assert json.loads(run("seed", "aws", "-o", "json").stdout)["kind"] == "Seed"
+    assert json.loads(run("seed", "aws", "gcp", "-o", "json").stdout)["kind"] == "List"
+    assert json.loads(run("seeds", "-o", "json").stdout)["kind"] == "List"
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["shoots", "-o", "xml"], "there is wide, yaml, json, name"),
+        (["shoots", "-o", "jsonpath"], "needs a template"),
+        (["shoots", "-o", "jsonpath={.a"], "no closing brace"),
+        (["shoots", "-o", "custom-columns=A"], "write TITLE:.path"),
+        (["shoots", "-o", "custom-columns="], "needs columns"),
+        (["shoots", "--sort-by", "{.a[}"], "a number, a quoted key"),
+        (["shoot", "a", "-l", "a=b"], "not both"),
+        (["shoots", "-A", "-n", "x"], "say which"),
+        (["events", "-w"], "gardenbus events -w"),
+    ],
+)
+def test_what_cannot_be_meant_ends_with_2(run: Any, words: list[str], problem: str):
+    result = run(*words)
+
+    assert result.exit_code == 2
+    assert problem in result.stderr
+
+
+def test_a_watch_tells_what_is_new_once_and_what_leaves_the_selection_as_deleted():
+    def shoot(version: int, **labels: str) -> dict[str, Any]:
+        return a_shoot("apollo", metadata={"resourceVersion": str(version), "labels": labels})
+
+    known = Known(
+        [Meant("shoot", (), is_namespaced=True)], None, lambda document: "tier" in document["metadata"]["labels"]
+    )
+    known.note("shoot", shoot(3, tier="gold"))
+
+    assert known.change(APOLLO, shoot(3, tier="gold")) is None
+    assert known.change(APOLLO, shoot(4, tier="iron")) == ("modified", APOLLO, shoot(4, tier="iron"))
+    assert known.change(APOLLO, shoot(5)) == ("deleted", APOLLO, shoot(4, tier="iron"))
+    assert known.change(APOLLO, shoot(6)) is None
+    assert known.change(APOLLO, shoot(7, tier="gold")) == ("added", APOLLO, shoot(7, tier="gold"))
+    assert known.change(APOLLO, None) == ("deleted", APOLLO, shoot(7, tier="gold"))
+    assert known.change(APOLLO, None) is None
+
+
+def test_a_watch_is_about_the_names_and_the_namespace_that_were_asked_for():
+    by_name = Known([Meant("shoot", ("garden-dev/apollo", "bolt"), is_namespaced=True)], None, None)
+    by_namespace = Known(
+        [Meant("shoot", (), is_namespaced=True), Meant("seed", (), is_namespaced=False)], "garden-dev", None
+    )
+
+    assert by_name.is_meant(APOLLO)
+    assert by_name.is_meant(APOLLO._replace(name="bolt", namespace="anywhere"))
+    assert not by_name.is_meant(APOLLO._replace(namespace="other"))
+    assert by_namespace.is_meant(APOLLO)
+    assert by_namespace.is_meant(ObjectKey("seed", "", "aws"))
+    assert not by_namespace.is_meant(APOLLO._replace(namespace="other"))
+    assert not by_namespace.is_meant(APOLLO._replace(kind="project"))
+
+
+def test_documents_that_come_one_after_the_other_can_be_told_apart():
+    assert printed_change(parse_printing("json"), {"a": 1}) == '{"a":1}\n'
+    assert printed_change(parse_printing("yaml"), {"a": 1}) == "---\na: 1\n"
+    assert printed_change(parse_printing("jsonpath={.a}"), {"a": 1}) == "1\n"
+    assert printed_change(parse_printing("custom-columns=A:.a"), {"a": 1}) == "1\n"
