@@ -1,9 +1,10 @@
 """Which pages there are."""
 
 from gardenbus.cli.reference.kinds import kinds_page
+from gardenbus.cli.reference.metrics import metrics_page
 from gardenbus.cli.reference.settings import settings_page
 
 
 def pages() -> dict[str, str]:
     """The Markdown of each page by the name of its file."""
-    return {"kinds.md": kinds_page(), "settings.md": settings_page()}
+    return {"kinds.md": kinds_page(), "metrics.md": metrics_page(), "settings.md": settings_page()}
