@@ -9,6 +9,7 @@ from typing import Any
 from gardenbus.common.adapters.memory_outbox import MemoryOutbox
 from gardenbus.common.adapters.memory_store import MemoryStore
 from gardenbus.common.adapters.redis_connection import RedisConnection
+from gardenbus.common.adapters.redis_functions import LIBRARY, Library
 from gardenbus.common.adapters.redis_outbox import RedisOutbox
 from gardenbus.common.adapters.redis_store import RedisStore
 from gardenbus.common.ports.outbox import EventNews, News, ObjectNews, Outbox, WorkNews
@@ -48,7 +49,8 @@ class StoreUnderTest:
         if isinstance(self.store, MemoryStore):
             self.store.fence()
         elif self.connection is not None:
-            await self.connection.command("FUNCTION", "DELETE", "gardenbus")
+            await self.connection.ensure_library()
+            await self.connection.command("FUNCTION", "DELETE", self.connection.library)
             await self.connection.ensure_library()
         assert not (await self.outbox.lead(86_400)).is_open
 
@@ -112,12 +114,14 @@ def in_memory(*, is_open: bool = True) -> StoreUnderTest:
     return StoreUnderTest("memory", store, MemoryOutbox(store), clock)
 
 
-def on_redis(url: str, prefix: str | None = None) -> StoreUnderTest:
+def on_redis(
+    url: str, prefix: str | None = None, *, library: Library = LIBRARY, leader: str = "relay"
+) -> StoreUnderTest:
     """A store on Redis below a prefix of its own; closed. Close its connection at the end."""
     clock = FakeClock()
-    connection = RedisConnection(url, prefix or next(_prefixes), timeout_seconds=5)
+    connection = RedisConnection(url, prefix or next(_prefixes), timeout_seconds=5, library=library)
     store = RedisStore(connection, clock, reporter=REPORTER)
-    return StoreUnderTest("redis", store, RedisOutbox(connection, clock, leader="relay"), clock, connection)
+    return StoreUnderTest("redis", store, RedisOutbox(connection, clock, leader=leader), clock, connection)
 
 
 def stored(answer: StoredObject | Superseded | None) -> StoredObject:

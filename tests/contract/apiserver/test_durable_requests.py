@@ -99,11 +99,8 @@ async def test_a_deletion_without_confirmation_is_kept_with_its_reason(apiserver
 
 
 async def test_nothing_is_lost_while_the_store_is_closed(idle_apiserver: Apiserver) -> None:
-    connection = idle_apiserver.kit.connection
-    assert connection is not None
     await idle_apiserver.start()
-    await connection.command("FUNCTION", "DELETE", "gardenbus")
-    await connection.ensure_library()
+    await idle_apiserver.kit.fence()
     for number in range(20):
         await idle_apiserver.publish("apply", a_shoot(f"s{number}"))
     assert (await idle_apiserver.refusal("apply", a_shoot()))["code"] == 503

@@ -69,31 +69,6 @@ async def test_the_lead_survives_a_restart_but_the_store_is_fenced(kit: StoreUnd
     assert len(await kit.news()) == 1
 
 
-async def test_loading_the_library_anew_fences_and_loading_the_same_does_not(kit: StoreUnderTest) -> None:
-    connection = kit.connection
-    assert connection is not None
-    await connection.ensure_library()
-    await kit.created(a_project("one"))
-    found = await connection.command("FUNCTION", "LIST", "WITHCODE")
-    code = next(text for text in _flat(found) if text.startswith(b"#!lua"))
-    await connection.command("FUNCTION", "LOAD", "REPLACE", code + b"\n-- another version\n")
-    with pytest.raises(Unavailable, match="fenced"):
-        await kit.store.create(a_project("two"))
-    await kit.open()
-    await kit.created(a_project("two"))
-    await connection.ensure_library()
-    with pytest.raises(Unavailable, match="fenced"):
-        await kit.store.create(a_project("three"))
-
-
-def _flat(reply: object) -> list[bytes]:
-    if isinstance(reply, bytes):
-        return [reply]
-    if isinstance(reply, dict):
-        return _flat([*reply.keys(), *reply.values()])  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-    return [text for entry in reply for text in _flat(entry)] if isinstance(reply, list) else []  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-
-
 async def test_a_server_that_lost_the_library_gets_it_again_and_stays_fenced(kit: StoreUnderTest) -> None:
     assert kit.connection is not None
     project = await kit.created(a_project())

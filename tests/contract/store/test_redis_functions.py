@@ -23,9 +23,9 @@ def test_a_file_can_be_read_in_one_go() -> None:
 
 
 def test_every_line_of_the_library_is_found_in_its_file() -> None:
-    lines = redis_functions.SOURCE.splitlines()
-    for number, line in enumerate(lines[1:], start=2):
-        name, _, own = redis_functions.place(number).partition(":")
+    lines = redis_functions.LIBRARY.source.splitlines()
+    for number, line in enumerate(lines[2:], start=3):
+        name, _, own = redis_functions.LIBRARY.place(number).partition(":")
         assert DIRECTORY.joinpath(name).read_text(encoding="utf-8").splitlines()[int(own) - 1] == line
 
 

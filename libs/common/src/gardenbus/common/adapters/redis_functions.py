@@ -1,15 +1,16 @@
-"""The text of our Redis Functions: the files of `functions/`, joined into one library.
+"""The text of our Redis Functions: the files of `functions/`, joined into one library that is named by its content.
 
-Redis takes a library as one text, and numbers the lines of what fails in it; `place` turns such a number into the file
-and the line that a reader can open.
+The names of the library and of its functions carry a hash of the text, so that several versions stand on one server and
+each process calls its own; what one name means never changes. Redis numbers the lines of what fails in a library;
+`Library.place` turns such a number into the file and the line that a reader can open.
 """
 
+import hashlib
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping
 from importlib import resources
-
-LIBRARY_NAME = "gardenbus"
+from typing import NamedTuple
 
 FILES = (
     "keys.lua",
@@ -27,36 +28,61 @@ FILES = (
 )
 """In the order of the text: each file may use what stands in those before it."""
 
-_HEADER = f"#!lua name={LIBRARY_NAME}\n"
+NAME_PREFIX = "gardenbus_"
+"""What the name of every version begins with; its hash follows."""
+
+_HASH_DIGITS = 12
 _NUMBERED = re.compile(r"user_function:(\d+)")
 
 
-def _texts() -> Sequence[str]:
+class Library(NamedTuple):
+    """A version of the library: its hash, its text, and where each file begins in it (the number of its first line)."""
+
+    version: str
+    source: str
+    starts: tuple[int, ...]
+    files: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What Redis calls it."""
+        return f"{NAME_PREFIX}{self.version}"
+
+    def function(self, name: str) -> str:
+        """What Redis calls one of its functions."""
+        return function_of(self.name, name)
+
+    def place(self, line: int) -> str:
+        """Where a line of the text stands, as `<file>:<line>`."""
+        number = bisect_right(self.starts, line) - 1
+        return f"{self.files[number]}:{line - self.starts[number] + 1}" if number >= 0 else f"{self.name}:{line}"
+
+    def with_places(self, message: str) -> str:
+        """What Redis says of a failed function, with the places of our files for the numbers of its lines."""
+        return _NUMBERED.sub(lambda numbered: self.place(int(numbered[1])), message)
+
+
+def function_of(library: str, name: str) -> str:
+    """What Redis calls a function of a version of the library, by that one's name."""
+    return f"gb_{library.removeprefix(NAME_PREFIX)}_{name}"
+
+
+def joined(texts: Mapping[str, str]) -> Library:
+    """Make a library of the texts of files, in their order."""
+    text = "".join(texts.values())
+    version = hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
+    header = f"#!lua name={NAME_PREFIX}{version}\nlocal LIBRARY = '{version}'\n"
+    starts = [header.count("\n") + 1]
+    for each in texts.values():
+        starts.append(starts[-1] + each.count("\n"))
+    return Library(version, header + text, tuple(starts[:-1]), tuple(texts))
+
+
+def texts() -> Mapping[str, str]:
+    """The texts of FILES."""
     directory = resources.files("gardenbus.common.adapters").joinpath("functions")
-    return [directory.joinpath(name).read_text(encoding="utf-8") for name in FILES]
+    return {name: directory.joinpath(name).read_text(encoding="utf-8") for name in FILES}
 
 
-def _starts(texts: Sequence[str]) -> Sequence[int]:
-    """The number of each file's first line in the joined text, which counts from 1."""
-    starts = [_HEADER.count("\n") + 1]
-    for text in texts[:-1]:
-        starts.append(starts[-1] + text.count("\n"))
-    return starts
-
-
-_TEXTS = _texts()
-_STARTS = _starts(_TEXTS)
-
-SOURCE = _HEADER + "".join(_TEXTS)
-"""What Redis is given."""
-
-
-def place(line: int) -> str:
-    """Where a line of SOURCE stands, as `<file>:<line>`."""
-    number = bisect_right(_STARTS, line) - 1
-    return f"{FILES[number]}:{line - _STARTS[number] + 1}" if number >= 0 else f"{LIBRARY_NAME}:{line}"
-
-
-def with_places(message: str) -> str:
-    """What Redis says of a failed function, with the places of our files for the numbers of its lines."""
-    return _NUMBERED.sub(lambda numbered: place(int(numbered[1])), message)
+LIBRARY = joined(texts())
+"""The version that this process calls."""

@@ -1,5 +1,6 @@
 """The outbox on Redis: `ports.outbox.Outbox` over the Redis Functions in `functions/`."""
 
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -30,7 +31,8 @@ class RedisOutbox:
     async def lead(self, ttl_seconds: float) -> Leadership:
         """Take or keep the lead."""
         reply = await self._connection.call("lead", {"leader": self._leader, "ttl_ms": int(ttl_seconds * 1000)})
-        return Leadership(leading=reply[0] == b"ok", is_open=reply[0] == b"ok" and bool(reply[1]))
+        leading = reply[0] == b"ok"
+        return Leadership(leading=leading, is_open=leading and (bool(reply[1]) or await self._connection.join()))
 
     async def resign(self) -> None:
         """Give the lead back."""
@@ -80,7 +82,8 @@ class RedisOutbox:
 
     async def open(self, version: int, gain: int) -> None:
         """Open the fence."""
-        await self._led("open", {"version": version, "gain": gain, "leap": VERSION_LEAP})
+        opening = {"token": uuid.uuid4().hex, "db": self._connection.database}
+        await self._led("open", {"version": version, "gain": gain, "leap": VERSION_LEAP, **opening})
 
     async def restore(self, restored: Restored) -> bool:
         """Put one document back."""

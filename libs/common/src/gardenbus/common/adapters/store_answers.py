@@ -89,6 +89,14 @@ def fenced() -> Unavailable:
     return Unavailable("the store is fenced until a relay has compared it with the bus and opened it")
 
 
+def newer_format(found: int, known: int) -> Unavailable:
+    """A newer version has written what this one does not understand: nothing is tried before it is replaced."""
+    return Unavailable(
+        f"the store's data are of format {found}, and this version of Gardenbus writes format {known}: "
+        "replace this process by one of the version that opened the store"
+    )
+
+
 def outbox_is_full() -> Unavailable:
     """JetStream does not take the news."""
     return Unavailable("the outbox is full: the relay or JetStream does not keep up")

@@ -1,12 +1,65 @@
 -- Who may write: nobody before a relay has opened the store, one relay at a time, and of a seed's gardenlets the latest.
+--
+-- A relay opens a store when it has compared it with the bus, and writes `P:opening`: the format of the data and a token
+-- that nobody else has had. A library takes writes where it finds an opening that it knows. What it knows it forgets with
+-- every start of Redis, every load of a whole data set (a replica's too) and every removal of the library; what it finds
+-- goes when a store is emptied. So nothing is written to a store that went back, or away, before a relay has looked.
+--
+-- Several versions of the library stand side by side, each with its own memory. One that was loaded later `join`s: in
+-- one transaction the others vouch for the opening that they know, with a nonce of that transaction, and it believes the
+-- nonce. `vouch` and `uses` are what versions ask of each other: their names, arguments and replies never change.
 
--- The write fence: false after every start of Redis, whatever the disk brought back, until a relay has compared the
--- store with the bus and opened it.
-local open = {}
+-- The format of what lies below P. It is raised when an older library would break, or misread, what this one writes (an
+-- index that each write must keep, a new meaning of a field); then the older ones are shut out as soon as a relay of the
+-- newer version opens the store.
+local FORMAT = 1
+
+-- The openings that are known, and the latest of each place (database and prefix): an older one is not taken again.
+local opened, latest = {}, {}
+
+local function remember(place, opening)
+  if latest[place] then opened[latest[place]] = nil end
+  latest[place], opened[opening] = opening, true
+end
+
+local function is_open(P)
+  local opening = redis.call('GET', P .. ':opening')
+  return opening and opened[opening] or false
+end
+
+local function format_of(opening)
+  return opening and tonumber(string.match(opening, '^(%d+)%.'))
+end
+
+-- A reply, when a newer library has written what this one does not understand.
+local function refuse_newer(P)
+  local found = format_of(redis.call('GET', P .. ':opening'))
+  if found and found > FORMAT then return {'format', found, FORMAT} end
+end
 
 local function refuse_when_closed(P, outbox_max)
-  if not open[P] then return {'fenced'} end
+  if not is_open(P) then return refuse_newer(P) or {'fenced'} end
   if outbox_max and redis.call('XLEN', P .. ':outbox') >= outbox_max then return {'full-outbox'} end
+end
+
+-- Tells the library that joins in this transaction (by its nonce ARGV[1]) whether the store is open.
+local function vouch(keys, args)
+  if not is_open(keys[1]) then return 0 end
+  redis.call('SET', keys[1] .. ':vouched', args[1], 'PX', 1000)
+  return 1
+end
+
+-- Learns an opening that another library has vouched for; answers whether the store is open, and whether that is new.
+local function join(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local refused = refuse_newer(P)
+  if refused then return refused end
+  local was_open, opening = is_open(P), redis.call('GET', P .. ':opening')
+  if not was_open and format_of(opening) == FORMAT and redis.call('GET', P .. ':vouched') == op.nonce then
+    remember(op.db .. ' ' .. P, opening)
+  end
+  redis.call('DEL', P .. ':vouched')
+  return {'ok', is_open(P) and 1 or 0, is_open(P) and not was_open and 1 or 0}
 end
 
 local function leads(P, leader)
@@ -15,10 +68,12 @@ end
 
 local function lead(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
+  local refused = refuse_newer(P)
+  if refused then return refused end
   local leader = redis.call('GET', P .. ':leader')
   if leader and leader ~= op.leader then return {'other', leader} end
   redis.call('SET', P .. ':leader', op.leader, 'PX', op.ttl_ms)
-  return {'ok', open[P] and 1 or 0}
+  return {'ok', is_open(P) and 1 or 0}
 end
 
 local function resign(keys, args)
@@ -30,10 +85,14 @@ end
 local function open_fence(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   if not leads(P, op.leader) then return {'other'} end
-  if not open[P] then
+  local refused = refuse_newer(P)
+  if refused then return refused end
+  if not is_open(P) then
+    local opening = FORMAT .. '.' .. op.token
     redis.call('SET', P .. ':version', whole(math.max(counter(P, 'version'), op.version) + op.leap))
     redis.call('SET', P .. ':gain_objects', whole(math.max(counter(P, 'gain_objects'), op.gain)))
-    open[P] = true
+    redis.call('SET', P .. ':opening', opening)
+    remember(op.db .. ' ' .. P, opening)
   end
   return {'ok', counter(P, 'version')}
 end
@@ -48,7 +107,9 @@ local function accept_fence(keys, args)
   return {'ok', 1}
 end
 
+register('join', join)
 register('lead', lead)
 register('resign', resign)
 register('open', open_fence)
 register('accept_fence', accept_fence)
+register_unnoticed('vouch', vouch)

@@ -27,6 +27,7 @@
 --   fences                 hash   seed -> fencing number of its gardenlet
 --   outbox                 stream what must be announced (a bind: the shoot and its Event in one)
 --   relay                  hash   stream -> how far it had come at the last trim
+--   opening                string "<format>.<token>", written when a relay opened the store;  vouched  string  see fence.lua
 --   version, usage_version, gain_objects, gain_usage, leader     strings
 
 -- What a reader needs to put the manifest together, in the order that redis_records.py expects.
@@ -59,8 +60,20 @@ local function total_gain(P)
   return counter(P, 'gain_objects') + counter(P, 'gain_usage')
 end
 
--- Makes a function callable from outside; one that only reads may also be called on a replica.
-local function register(name, callback, only_reads)
-  redis.register_function{function_name = 'gb_' .. name, callback = callback,
+-- How often functions of this library were called: one that nobody calls any more is removed (redis_libraries.py).
+local calls = 0
+
+-- Makes a function callable from outside, as gb_<LIBRARY>_<name>; one that only reads may also be called on a replica.
+local function register_unnoticed(name, callback, only_reads)
+  redis.register_function{function_name = 'gb_' .. LIBRARY .. '_' .. name, callback = callback,
                           flags = only_reads and {'no-writes'} or {}}
 end
+
+local function register(name, callback, only_reads)
+  register_unnoticed(name, function(keys, args)
+    calls = calls + 1
+    return callback(keys, args)
+  end, only_reads)
+end
+
+register_unnoticed('uses', function() return calls end, 'only reads')
