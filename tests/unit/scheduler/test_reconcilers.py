@@ -3,6 +3,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from gardenbus.common.adapters.memory_store import MemoryStore
 from gardenbus.common.ports.store import BindReply, Parking, ParkReply
@@ -70,6 +71,37 @@ async def test_a_refused_shoot_is_parked_and_its_timer_stored_before_the_acknowl
     assert timer.subject == "garden.later.scheduling.default-scheduler.garden-dev.apollo"
     assert timer.headers["Nats-Schedule"] == "@at 2026-01-02T03:04:07.000Z"
     assert scheduler.counted("refusals", rule="capacity") == 1
+
+
+async def test_each_decision_is_one_line_with_its_grounds() -> None:
+    taints = {"taints": [{"key": "mine"}]}
+    hidden = a_seed("h", spec={"settings": {"scheduling": {"visible": False}}})
+    store = await stocked(*BASE, hidden, a_seed("s", spec=taints), a_seed("t", shoots="1"), a_shoot("a"), a_shoot("b"))
+    scheduler = SchedulerInHand(store)
+    with capture_logs() as lines:
+        await scheduler.settle("a", "b")
+    placed, refused = lines
+    class_name = refused["class"]
+    assert [each.waiting_class for each in await store.waiting(SCHEDULER)] == [class_name]
+    shared = {"class": class_name, "candidates": 3, "log_level": "info", "deliveries": 1, "queued_ms": 1}
+    at_hand = {"uid": placed["uid"], "duration_ms": 0.0}
+    assert placed == {
+        **shared,
+        **at_hand,
+        "event": "shoot.scheduled",
+        "shoot": "shoot garden-dev/a",
+        "outcome": "bound",
+        "seed": "t",
+        "strategy": "SameRegion",
+        "distance": None,
+        "usage": 0,
+        "eligible": 2,
+        "rejections": {"usable": 1, "taints": 1},
+    }
+    assert (refused["shoot"], refused["outcome"], refused["attempt"]) == ("shoot garden-dev/b", "parked", 1)
+    assert (refused["rule"], refused["candidates"]) == ("candidates", 3)
+    assert refused["rejections"] == {"usable": 1, "taints": 1, "capacity": 1}
+    assert shared.items() <= refused.items()
 
 
 async def test_the_wait_grows_with_each_refusal() -> None:

@@ -12,7 +12,7 @@ A refusal may stand on placements of the same round. It is parked only in a roun
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -24,6 +24,7 @@ from gardenbus.common.resources.keys import Header, ObjectKey
 from gardenbus.common.resources.settling import may_fill_in, spec_on_seed
 from gardenbus.common.resources.shoots import Shoot
 from gardenbus.scheduler.reconcilers.counters import Counters
+from gardenbus.scheduler.reconcilers.telling import Teller
 from gardenbus.scheduler.reconcilers.timers import Timers
 from gardenbus.scheduling.current import CurrentLandscape
 from gardenbus.scheduling.landscape import Landscape, Snapshot
@@ -63,13 +64,14 @@ CIRCULAR = "circular"
 
 @dataclass(slots=True, eq=False)
 class PendingShoot:
-    """One shoot in hand. `stored` is None until it has been read (again).
+    """One shoot in hand since `taken_at` (monotonic). `stored` is None until it has been read (again).
 
     `hosted` are the seeds that the store found to be hosted by this very shoot: no others are chosen for it.
     """
 
     work: Work
     key: ObjectKey
+    taken_at: float
     stored: StoredObject | None = None
     shoot: Shoot | None = None
     request: SchedulingRequest | None = None
@@ -91,6 +93,7 @@ class _Placed(NamedTuple):
 class _Refused(NamedTuple):
     pending: PendingShoot
     refusal: Refusal
+    candidates: int
 
 
 class ShootReconciler:
@@ -114,6 +117,7 @@ class ShootReconciler:
         self._clock = clock
         self._counters = counters
         self._scheduler_name = scheduler_name
+        self._teller = Teller()
 
     async def settle(self, works: Sequence[Work]) -> None:
         """Bring every shoot of a batch to an end: bound, parked, or none of this scheduler's business.
@@ -123,7 +127,7 @@ class ShootReconciler:
         began = self._clock.monotonic()
         self._counters.wait_seconds.observe(max((work.queued_ms for work in works), default=0.0) / 1000)
         self._counters.in_hand.set_function(lambda: self._clock.monotonic() - began)
-        left = [PendingShoot(work, _key_of(work)) for work in works]
+        left = [PendingShoot(work, _key_of(work), began) for work in works]
         held_at = began
         for _round in range(MOST_ROUNDS):
             left = await self._round(left)
@@ -168,7 +172,7 @@ class ShootReconciler:
         await self._come_back(failed, failures=None)
         all_made, lost = await self._bind(placed)
         if not all_made:
-            return [*lost, *(pending for pending, _refusal in refused)]
+            return [*lost, *(each.pending for each in refused)]
         return await self._park(refused, seen)
 
     async def _read(self, todo: Sequence[PendingShoot]) -> list[PendingShoot]:
@@ -206,7 +210,7 @@ class ShootReconciler:
         if isinstance(outcome, Refusal):
             if not pending.hosted:
                 refusals[pending.request] = outcome
-            return _Refused(pending, outcome)
+            return _Refused(pending, outcome, len(snapshot.landscape.seeds))
         binding = _binding(pending, outcome, snapshot.landscape)
         snapshot.place(outcome.seed)
         return _Placed(pending, outcome, binding)
@@ -265,8 +269,9 @@ class ShootReconciler:
         for chunk, reply in zip(chunks, replies, strict=True):
             self._current.usage_told(reply.usage)
             gain = max(gain, reply.usage.gains.objects)
-            for (pending, refusal), answer in zip(chunk, reply.outcomes, strict=True):
-                self._say_refused(pending, refusal, answer.outcome, answer.attempts)
+            for each, answer in zip(chunk, reply.outcomes, strict=True):
+                pending = each.pending
+                self._say_refused(each, answer.outcome, answer.attempts)
                 if answer.outcome == "again":
                     again.append(pending)
                 elif answer.outcome == "parked":
@@ -285,7 +290,7 @@ class ShootReconciler:
         return [*[None] * (calls - 1), self._current.usage_version][-calls:] if calls else []
 
     def _parking(self, refused: _Refused, seen: Gains) -> Parking:
-        pending, refusal = refused
+        pending, refusal = refused.pending, refused.refusal
         assert pending.stored is not None, "what is parked has been decided on"
         assert pending.request is not None, "what is parked has been decided on"
         return Parking(
@@ -315,35 +320,35 @@ class ShootReconciler:
             await self._queue.ack_many([pending.work for pending in finished])
 
     def _say_bound(self, pending: PendingShoot, placement: Placement, outcome: BindOutcome) -> None:
+        assert pending.request is not None, "what is bound has been decided on"
         _log.info(
             "shoot.scheduled" if outcome == "bound" else "shoot.outrun",
-            shoot=str(pending.key),
-            uid=pending.stored.uid if pending.stored else "",
-            seed=placement.seed,
             outcome=outcome,
-            strategy=placement.strategy,
-            distance=placement.distance,
-            usage=placement.usage,
-            eligible=placement.eligible,
-            deliveries=pending.work.deliveries,
-            queued_ms=round(pending.work.queued_ms),
+            **self._teller.placement(pending.request, placement),
+            **self._work_of(pending),
         )
 
-    def _say_refused(self, pending: PendingShoot, refusal: Refusal, outcome: str, attempts: int) -> None:
+    def _say_refused(self, refused: _Refused, outcome: str, attempts: int) -> None:
         self._counters.attempts.labels(_RESULTS.get(outcome, "obsolete")).inc()
         if outcome == "parked":
-            self._counters.refusals.labels(refusal.rule).inc()
+            self._counters.refusals.labels(refused.refusal.rule).inc()
+        assert refused.pending.request is not None, "what is refused has been decided on"
         _log.info(
             "shoot.refused",
-            shoot=str(pending.key),
-            uid=pending.stored.uid if pending.stored else "",
             outcome=outcome,
-            rule=refusal.rule,
-            reason=refusal.message,
             attempt=attempts,
-            deliveries=pending.work.deliveries,
-            queued_ms=round(pending.work.queued_ms),
+            **self._teller.refusal(refused.pending.request, refused.refusal, refused.candidates),
+            **self._work_of(refused.pending),
         )
+
+    def _work_of(self, pending: PendingShoot) -> dict[str, Any]:
+        return {
+            "shoot": str(pending.key),
+            "uid": pending.stored.uid if pending.stored else "",
+            "deliveries": pending.work.deliveries,
+            "queued_ms": round(pending.work.queued_ms),
+            "duration_ms": round((self._clock.monotonic() - pending.taken_at) * 1000, 1),
+        }
 
 
 def naming(hosted: frozenset[str], outcome: Outcome) -> Outcome:
