@@ -36,9 +36,11 @@ class Joint:
     redis: Server
     tasks: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
 
-    def start_relay(self, name: str = "one", *, ttl: float = 1.0) -> asyncio.Task[None]:
+    def start_relay(
+        self, name: str = "one", *, ttl: float = 1.0, connection: RedisConnection | None = None
+    ) -> asyncio.Task[None]:
         """Run a relay in the background."""
-        outbox = RedisOutbox(self.connection, CLOCK, leader=name)
+        outbox = RedisOutbox(connection or self.connection, CLOCK, leader=name)
         relay = Relay(outbox, self.bus, SUBJECTS, CLOCK, RelaySettings(lead_ttl_seconds=ttl, idle_seconds=0.1))
         task = asyncio.create_task(relay.run())
         self.tasks.append(task)

@@ -6,6 +6,8 @@ import shutil
 
 import pytest
 
+from gardenbus.common.adapters.redis_connection import RedisConnection
+from gardenbus.common.adapters.redis_functions import joined, texts
 from gardenbus.common.adapters.redis_outbox import VERSION_LEAP
 from gardenbus.common.errors import Conflict, Transient, Unavailable
 from gardenbus.common.ports.bus import Message
@@ -152,6 +154,44 @@ async def test_a_store_that_lost_everything_is_rebuilt_from_the_bus(joint: Joint
     assert restored.uid == shoot.uid
     assert [stored.key for stored in (await joint.store.list_page("seed")).objects] == [seed.key]
     assert (await joint.store.census())["shoots.pending"] == 1
+
+
+async def test_a_store_that_somebody_emptied_is_rebuilt_from_the_bus_before_anything_is_written(joint: Joint) -> None:
+    joint.start_relay()
+    seed = await joint.create(a_seed("s1"))
+    shoot = await joint.create(a_shoot("apollo"))
+    reply = await joint.store.bind([Binding("garden-dev", "apollo", shoot.uid, shoot.generation, "s1", seed.gate)])
+    assert reply.outcomes == ["bound"]
+    bound = await joint.store.get(shoot.key)
+    assert bound is not None
+    await joint.quiet()
+    await joint.connection.command("FLUSHALL")
+    later = await joint.create(a_project())
+    assert later.version > bound.version + VERSION_LEAP
+    restored = await joint.store.get(shoot.key)
+    assert restored is not None
+    assert (restored.version, restored.parts) == (bound.version, bound.parts)
+    assert (await joint.store.usage()).seeds["s1"] == 1
+    await joint.announced(SUBJECTS.changed(later.key), later.version)
+
+
+async def test_a_relay_of_another_version_takes_over_and_the_store_stays_open(joint: Joint) -> None:
+    joint.start_relay("old")
+    first = await joint.create(a_seed("s1"))
+    another = RedisConnection(joint.redis.url, library=joined({**texts(), "later.lua": "-- another version\n"}))
+    try:
+        joint.start_relay("new", connection=another)
+        second = await joint.create(a_seed("s2"))
+        await joint.announced(SUBJECTS.changed(second.key), second.version)
+        joint.tasks[0].cancel()
+        for step in range(100):
+            second = await joint.update(second.key, step=str(step))
+            await asyncio.sleep(0.01)
+        await joint.announced(SUBJECTS.changed(second.key), second.version)
+        assert second.version < first.version + VERSION_LEAP, "nobody opened the store anew"
+    finally:
+        await joint.stop_relays()
+        await another.close()
 
 
 HOST = ObjectKey("shoot", "garden", "host")

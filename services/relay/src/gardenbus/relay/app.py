@@ -1,6 +1,7 @@
 """Puts a relay together."""
 
 from gardenbus.common.adapters.redis_figures import store_figures
+from gardenbus.common.adapters.redis_libraries import LibraryKeeper
 from gardenbus.common.adapters.redis_outbox import RedisOutbox
 from gardenbus.common.machinery.relay import Relay, RelaySettings
 from gardenbus.common.runtime.connections import connect_all
@@ -33,6 +34,7 @@ async def build(context: ServiceContext[RelayServiceSettings]) -> None:
         ),
     )
     task = context.spawn("relay", relay.run())
+    context.spawn("libraries", LibraryKeeper(connections.redis, context.clock).run())
 
     async def resign() -> None:
         task.cancel()
