@@ -40,7 +40,7 @@ COMMANDS: Mapping[str, Entry] = {
     "retry": Entry("queueing:retry", "Operating", "Try a shoot now: find it a seed, or repeat what went wrong."),
     "rejected": Entry("rejected:rejected", "Operating", "Show what could not be taken, and send it again."),
     "logs": Entry("logs:logs", "Operating", "Show what the services say; follow one shoot through all of them."),
-    "top": Entry("decisions:top", "Decisions", "Show how full the seeds are, and the shoots by state."),
+    "top": Entry("tops:top", "Operating", "Show seeds, shoots, services or queues, kept current."),
 }
 
 

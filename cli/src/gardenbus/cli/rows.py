@@ -38,6 +38,8 @@ class ShootRow(NamedTuple):
     progress: int
     description: str
     is_deleting: bool
+    began_at: str = ""
+    """When its operation began, as far as its manifest tells: at the latest when it was last heard of."""
 
     @property
     def state(self) -> ShootState:
@@ -119,6 +121,14 @@ def shoot_row(document: Document) -> ShootRow:
         progress=_number(operation.get("progress")),
         description=_text(operation.get("description")),
         is_deleting=bool(metadata.get("deletionTimestamp")),
+        began_at=_began_at(metadata, operation),
+    )
+
+
+def _began_at(metadata: Document, operation: Document) -> str:
+    known = {"Create": "creationTimestamp", "Delete": "deletionTimestamp"}.get(_text(operation.get("type")), "")
+    return (
+        _text(metadata.get(known)) or _text(operation.get("lastUpdateTime")) or _text(metadata.get("creationTimestamp"))
     )
 
 

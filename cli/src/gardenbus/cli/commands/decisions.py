@@ -1,8 +1,5 @@
-"""`explain`, `simulate`, `top`: decisions and where they led."""
+"""`explain`, `simulate`: decisions and where they led."""
 
-import asyncio
-import contextlib
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 from rich import box
-from rich.console import Group
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
@@ -19,26 +14,19 @@ from gardenbus.cli.client import ApiClient
 from gardenbus.cli.commands.naming import found, meant
 from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, asked
 from gardenbus.cli.documents import as_mapping, read_files
-from gardenbus.cli.mirror import Mirror
 from gardenbus.cli.output import (
     Exit,
     Format,
-    console,
     exit_codes,
     say_error,
-    show,
     show_document,
     show_lines,
     show_rows,
 )
-from gardenbus.cli.rows import usage_of
-from gardenbus.cli.supervisor.picture import seeds_table, shoots_line
 from gardenbus.common.errors import BadRequest, SettingsInvalid
 
 if TYPE_CHECKING:
     from gardenbus.scheduling.simulate import SimulatedPlacement
-
-MIRROR_SECONDS = 10.0
 
 
 class Strategy(StrEnum):
@@ -171,42 +159,3 @@ def _print_placements(file: Path, placements: "list[SimulatedPlacement]", output
     if placements:
         show_rows(table)
     show_lines([""])
-
-
-def top(
-    *,
-    follow: Annotated[bool, typer.Option("--watch", "-w", help="Keep it current until Ctrl-C.")] = False,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
-) -> None:
-    """Show how full the seeds are, and the shoots by state."""
-
-    async def work(api: ApiClient) -> None:
-        mirror = Mirror(api.bus, api.subjects)
-        following = asyncio.create_task(mirror.run())
-        try:
-            async with asyncio.timeout(MIRROR_SECONDS):
-                await mirror.current.wait()
-            if not follow:
-                show(_usage_picture(mirror))
-                return
-            with Live(_usage_picture(mirror), console=console, auto_refresh=False) as live:
-                while True:
-                    await asyncio.sleep(0.5)
-                    live.update(_usage_picture(mirror), refresh=True)
-        finally:
-            following.cancel()
-
-    with contextlib.suppress(KeyboardInterrupt):
-        try:
-            asked(work, directory, nats_url, prefix)
-        except TimeoutError as error:
-            say_error("the news of the landscape could not be read")
-            raise typer.Exit(Exit.OUT_OF_REACH) from error
-    sys.stdout.flush()
-
-
-def _usage_picture(mirror: Mirror) -> Group:
-    shoots = list(mirror.shoots.values())
-    return Group(seeds_table(list(mirror.seeds.values()), usage_of(shoots)), shoots_line(shoots))

@@ -37,6 +37,7 @@ class WorkRow(NamedTuple):
     redelivered: int
     later: int
     listening: int
+    delivered: int
     oldest: str | None
 
 
@@ -166,6 +167,7 @@ async def work_rows(api: ApiClient) -> list[WorkRow]:
                     redelivered=consumer.redelivered,
                     later=later,
                     listening=consumer.listening,
+                    delivered=consumer.delivered,
                     oldest=oldest.at.isoformat(timespec="seconds") if oldest else None,
                 )
             )

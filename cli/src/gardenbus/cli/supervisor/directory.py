@@ -23,6 +23,8 @@ class ServiceEntry(msgspec.Struct, frozen=True, kw_only=True):
     health_url: str | None = None
     url: str | msgspec.UnsetType = msgspec.UNSET
     """Where people find it, for what has a page: the dashboard."""
+    restarts: int = 0
+    """How often it ended without having been asked to, and was started again."""
 
 
 class LandscapeFile(msgspec.Struct, frozen=True, kw_only=True):

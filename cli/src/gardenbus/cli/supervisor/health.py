@@ -16,7 +16,7 @@ async def service_rows(landscape: LandscapeFile) -> list[ServiceRow]:
             state, trouble = _state(landscape, entry), ""
             if state == "ready" and entry.health_url is not None:
                 state, trouble = await _health(session, entry.name, entry.health_url)
-            rows.append(ServiceRow(entry.name, state, entry.pid, 0, trouble))
+            rows.append(ServiceRow(entry.name, state, entry.pid, entry.restarts, trouble))
     return rows
 
 

@@ -101,7 +101,11 @@ class ManagedProcess:
     def entry(self) -> ServiceEntry:
         """Its line of landscape.json."""
         return ServiceEntry(
-            name=self.spec.name, pid=self.pid, health_url=self._health_url, url=self.spec.url or msgspec.UNSET
+            name=self.spec.name,
+            pid=self.pid,
+            health_url=self._health_url,
+            url=self.spec.url or msgspec.UNSET,
+            restarts=self.restarts,
         )
 
     def start(self) -> None:

@@ -1,0 +1,86 @@
+"""What `top` shows, from rows."""
+
+import os
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from gardenbus.cli.commands.tops import seeds_view, shoots_view, size_of
+from gardenbus.cli.output import rows_text
+from gardenbus.cli.processes_seen import ProcessSeen, cpu_share, look_at
+from gardenbus.cli.rows import SeedRow, ShootRow, shoot_row
+from tests.support.builders import a_shoot
+
+NOW = datetime(2026, 1, 2, 4, 0, tzinfo=UTC)
+
+
+def a_seed(name: str, allocatable: int | None = 10, ready: str = "True") -> SeedRow:
+    places = None if allocatable is None else Fraction(allocatable)
+    return SeedRow(name, "aws", "eu", ready, "", places, is_visible=True, is_deleting=False)
+
+
+def on(seed: str, name: str = "apollo") -> ShootRow:
+    operation = {
+        "type": "Create",
+        "state": "Processing",
+        "progress": 40,
+        "description": "step 2",
+        "lastUpdateTime": "x",
+    }
+    document = a_shoot(name, spec={"seedName": seed} if seed else {}, status={"lastOperation": operation})
+    document["metadata"]["creationTimestamp"] = "2026-01-02T03:50:00Z"
+    return shoot_row(document)
+
+
+def test_the_fullest_seed_comes_first_with_its_heartbeat() -> None:
+    seeds = [a_seed("empty"), a_seed("boundless", allocatable=None), a_seed("full", allocatable=2)]
+    shoots = [on("full", "a"), on("full", "b"), on("boundless", "c")]
+
+    view = seeds_view(seeds, shoots, {"full": 1.4, "empty": 55.0})
+
+    assert [row["seed"] for row in view.rows] == ["full", "boundless", "empty"]
+    assert view.rows[0] == {"seed": "full", "ready": "True", "heartbeatSeconds": 1.4, "used": 2, "allocatable": 2.0}
+    lines = rows_text(view.picture).splitlines()  # pyright: ignore[reportArgumentType]
+    assert lines[1].split()[:7] == ["full", "aws", "eu", "ready", "1s", "2/2", "100%"]
+    assert lines[2].split()[4] == "none"
+
+
+def test_shoots_are_counted_by_state_and_the_longest_operations_shown_first() -> None:
+    settled = on("full")._replace(operation_state="Succeeded", progress=100)
+    longer = on("full", "longer")._replace(began_at="2026-01-02T03:00:00Z")
+
+    view = shoots_view(
+        [on("full", "busy"), settled, longer, on("", "waiting")._replace(operation_state="Pending")], NOW
+    )
+
+    states, *slowest = view.rows
+    assert states == {"states": {"processing": 2, "succeeded": 1, "pending": 1}}
+    assert [row["shoot"] for row in slowest] == ["garden-dev/longer", "garden-dev/busy", "garden-dev/waiting"]
+
+
+def test_a_creation_began_with_its_shoot_and_another_operation_when_it_was_heard_of() -> None:
+    assert on("full").began_at == "2026-01-02T03:50:00Z"
+    reconciled = a_shoot(status={"lastOperation": {"type": "Reconcile", "lastUpdateTime": "2026-01-02T03:55:00Z"}})
+    assert shoot_row(reconciled).began_at == "2026-01-02T03:55:00Z"
+
+
+def test_processor_time_is_measured_between_two_looks() -> None:
+    before, now = ProcessSeen(10.0, 1, 100.0, 50.0), ProcessSeen(11.0, 1, 102.0, 52.0)
+    assert cpu_share(before, now) == pytest.approx(0.5)
+    assert cpu_share(None, now) == pytest.approx(11 / 102)
+    assert cpu_share(before, None) is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells")
+def test_this_process_can_be_looked_at_and_one_that_is_gone_cannot() -> None:
+    seen = look_at(os.getpid())
+    assert seen is not None
+    assert seen.rss_bytes > 1_000_000
+    assert seen.cpu_seconds > 0
+    assert look_at(2**22 + 1) is None
+
+
+def test_sizes_are_told_in_units_that_can_be_read() -> None:
+    assert [size_of(count) for count in (2048, 80 * 1024**2, 3 * 1024**3 // 2)] == ["2 KiB", "80 MiB", "1.5 GiB"]
