@@ -98,7 +98,7 @@ def test_landscape_json_says_where_everything_is(tmp_path: Path):
 
     assert directory.read() == landscape
     content = yaml.safe_load(directory.landscape_file.read_text())
-    assert content["services"] == [{"name": "nats", "pid": 1, "health_url": None}]
+    assert content["services"] == [{"name": "nats", "pid": 1, "health_url": None, "restarts": 0}]
     assert content["prefix"] == "garden"
     assert [path.name for path in directory.path.iterdir()] == ["landscape.json"]
 
