@@ -8,6 +8,7 @@ import re
 from typing import Any, cast
 
 from gardenbus.apiserver.decide.fields import Notebook, Place, shown
+from gardenbus.apiserver.decide.plain_shoots import has_plain_metadata
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey
@@ -39,9 +40,12 @@ def checked_key(document: Document) -> tuple[KindSpec, ObjectKey]:
     metadata = document.get("metadata")
     if not isinstance(metadata, dict):
         raise BadRequest(f"metadata: must be a mapping with the object's name, not {shown(metadata)}")
-    name = _needed_name(cast("Document", metadata))
+    metadata = cast("Document", metadata)
+    name = _needed_name(metadata)
+    if spec.singular == "shoot" and has_plain_metadata(metadata):
+        return spec, ObjectKey(spec.singular, metadata["namespace"], name)
     notebook = Notebook()
-    place = Place(cast("Document", metadata), "metadata", notebook)
+    place = Place(metadata, "metadata", notebook)
     if problem := name_problem(spec.singular, name):
         place.note("name", problem)
     namespace = _namespace(place, spec)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from gardenbus.apiserver.decide.fields import Notebook, Place
+from gardenbus.apiserver.decide.plain_shoots import has_plain_spec
 from gardenbus.apiserver.decide.validators import (
     cloudprofile,
     config_map,
@@ -54,6 +55,8 @@ def validate(document: Document, old: Document | None) -> None:
     kind = str(document["kind"])
     if kind == "Event":
         raise Unsupported("kind: Events are recorded by the services: read them with garden.api.list.event")
+    if kind == "Shoot" and old is None and has_plain_spec(document):
+        return
     notebook = Notebook()
     manifest = Place.root(document, notebook)
     for part in ("spec", "status"):
