@@ -34,7 +34,9 @@ COMMANDS: Mapping[str, Entry] = {
     "rollout": Entry("groups:rollout", "Sets of seeds", "Look at the revisions of a set's templates, and go back."),
     "events": Entry("news:events", "News", "Show the Events of the last 24 hours, the newest last."),
     "watch": Entry("news:watch", "News", "Show changes of objects as they are announced."),
-    "explain": Entry("decisions:explain", "Decisions", "Say why a shoot is where it is, or waits."),
+    "explain": Entry(
+        "explaining:explain", "Decisions", "Say why a shoot is where it is or waits, or what a seed takes."
+    ),
     "simulate": Entry("groups:simulate", "Decisions", "Say where shoots would go, or how an autoscaler would fare."),
     "queue": Entry("queueing:queue", "Operating", "Show which shoots wait for a seed, why, and when they are tried."),
     "retry": Entry("queueing:retry", "Operating", "Try a shoot now: find it a seed, or repeat what went wrong."),

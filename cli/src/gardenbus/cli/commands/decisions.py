@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
@@ -10,10 +10,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from gardenbus.cli.client import ApiClient
-from gardenbus.cli.commands.naming import found, meant
-from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, asked
-from gardenbus.cli.documents import as_mapping, read_files
+from gardenbus.cli.commands.options import Output
+from gardenbus.cli.documents import read_files
 from gardenbus.cli.output import (
     Exit,
     Format,
@@ -23,7 +21,7 @@ from gardenbus.cli.output import (
     show_lines,
     show_rows,
 )
-from gardenbus.common.errors import BadRequest, SettingsInvalid
+from gardenbus.common.errors import SettingsInvalid
 
 if TYPE_CHECKING:
     from gardenbus.scheduling.simulate import SimulatedPlacement
@@ -34,73 +32,6 @@ class Strategy(StrEnum):
 
     SAME_REGION = "SameRegion"
     MINIMAL_DISTANCE = "MinimalDistance"
-
-
-def explain(
-    words: Annotated[list[str], typer.Argument(help="The shoot: [shoot] NAME, or NAMESPACE/NAME", metavar="SHOOT")],
-    *,
-    namespace: Namespace = None,
-    output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
-) -> None:
-    """Say why a shoot is where it is, or waits: every seed with its rank or the rule against it."""
-    name = words[-1]
-    with exit_codes():
-        if len(words) > 2 or (len(words) == 2 and meant(words[:1]).kind != "shoot"):  # noqa: PLR2004
-            raise BadRequest("only shoots are explained: [shoot] NAME, or NAMESPACE/NAME")
-
-    async def work(api: ApiClient) -> Any:
-        shoot = await found(api, meant(["shoot", name.removeprefix("shoot/")]), name.removeprefix("shoot/"), namespace)
-        metadata = as_mapping(shoot.get("metadata"))
-        return await api.ask(f"explain.shoot.{metadata.get('namespace')}.{metadata.get('name')}")
-
-    answer = as_mapping(asked(work, directory, nats_url, prefix))
-    if output in (Format.JSON, Format.YAML):
-        show_document(answer, output)
-        return
-    if output is Format.NAME:
-        show_lines([str(answer.get("seed") or "")])
-        return
-    _print_explanation(answer)
-
-
-def _print_explanation(answer: dict[str, Any]) -> None:
-    where = f"is on {answer['seed']}" if answer.get("seed") else "waits for a seed"
-    show_lines([f"shoot {answer.get('shoot')} {where} (scheduler: {answer.get('schedulerName')})"])
-    if answer.get("message"):
-        show_lines([f"  since {answer.get('since')}: {answer['message']}"])
-    considered = as_mapping(answer.get("considered"))
-    if not considered:
-        show_lines([f"  {answer.get('unanswered')}, so the seeds are not listed"])
-        return
-    if not answer.get("seed") and considered.get("skipped"):
-        show_lines([f"  its scheduler does not place it: {considered['skipped']}"])
-    elif not answer.get("seed") and considered.get("wouldChoose"):
-        show_lines([f"  now it would be placed on {considered['wouldChoose']}"])
-    show_lines([_funnel(considered)])
-    show_lines([f"  strategy {considered.get('strategy')}", ""])
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in ("SEED", "PLACE", "DISTANCE", "USED"):
-        table.add_column(column, no_wrap=True)
-    table.add_column("WHY NOT", overflow="fold")
-    for ranked in considered.get("ranking") or ():
-        capacity = ranked.get("capacity")
-        used = f"{ranked.get('usage')}{'' if capacity is None else f'/{capacity}'}"
-        distance = ranked.get("distance")
-        table.add_row(ranked.get("seed"), str(ranked.get("place")), "" if distance is None else str(distance), used, "")
-    for rejection in considered.get("rejections") or ():
-        table.add_row(rejection.get("seed"), "", "", "", Text(f"{rejection.get('rule')}: {rejection.get('detail')}"))
-    show_rows(table)
-
-
-def _funnel(considered: dict[str, Any]) -> str:
-    """`9 seeds: 8 after usable, 3 after provider, 1 after strategy`."""
-    steps = [as_mapping(step) for step in considered.get("funnel") or ()]
-    seeds = len(considered.get("ranking") or ()) + len(considered.get("rejections") or ())
-    rules = ", ".join(f"{step.get('left')} after {step.get('rule')}" for step in steps)
-    return f"  {seeds} seeds{f': {rules}' if rules else ', all fit'}"
 
 
 def simulate_command(

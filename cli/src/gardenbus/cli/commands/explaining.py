@@ -1,0 +1,128 @@
+"""`explain`: why a shoot is where it is or waits, and whether a seed takes shoots."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from gardenbus.cli import explanations
+from gardenbus.cli.client import ApiClient
+from gardenbus.cli.commands.naming import found, meant
+from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, asked
+from gardenbus.cli.documents import as_mapping
+from gardenbus.cli.output import Format, exit_codes, show_document, show_lines, show_rows
+from gardenbus.common.errors import BadRequest
+from gardenbus.common.resources.document import Document
+
+_KINDS = ("shoot", "seed")
+
+
+def explain(  # noqa: PLR0913  one parameter an option
+    words: Annotated[
+        list[str], typer.Argument(help="[shoot] NAME, NAMESPACE/NAME, or seed NAME", metavar="[shoot|seed] NAME")
+    ],
+    *,
+    namespace: Namespace = None,
+    show_all: Annotated[bool, typer.Option("--all", help="Name every seed, also of hundreds.")] = False,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Say why a shoot is where it is, or waits; or whether a seed takes shoots.
+
+    Of a shoot: which seeds each rule removed and why, how the rest ranks, what is decided, when it is tried next and
+    what would wake it; of a placed one also why it got its seed then, from what was recorded. Of a seed: every rule,
+    and which of the shoots that wait it could take.
+
+    Example: gardenbus explain shoot apollo -n garden-dev
+    Example: gardenbus explain seed aws-eu1
+    """
+    with exit_codes():
+        kind, name = _meant(words)
+
+    async def work(api: ApiClient) -> Document:
+        if kind == "seed":
+            return as_mapping(await api.ask(f"explain-seed.{name}"))
+        shoot = await found(api, meant(["shoot", name]), name, namespace)
+        metadata = as_mapping(shoot.get("metadata"))
+        return as_mapping(await api.ask(f"explain.shoot.{metadata.get('namespace')}.{metadata.get('name')}"))
+
+    answer = asked(work, directory, nats_url, prefix)
+    if output in (Format.JSON, Format.YAML):
+        show_document(answer, output)
+    elif output is Format.NAME:
+        show_lines([str(answer.get("seed") or "")])
+    elif kind == "seed":
+        show_seed(answer, show_all=show_all)
+    else:
+        show_shoot(answer, datetime.now(UTC), show_all=show_all)
+
+
+def _meant(words: list[str]) -> tuple[str, str]:
+    """Kind and name of `NAME`, `NAMESPACE/NAME`, `KIND NAME` or `KIND/NAME`; a name alone is a shoot's."""
+    if len(words) == 1:
+        kind, slash, name = words[0].partition("/")
+        try:
+            is_kind = slash and meant([f"{kind}/{name}"]).kind in _KINDS
+        except BadRequest:
+            is_kind = False
+        return (meant([kind]).kind, name) if is_kind else ("shoot", words[0])
+    wanted = meant(words[:1])
+    if len(words) > 2 or wanted.kind not in _KINDS:  # noqa: PLR2004  a kind and a name
+        raise BadRequest("one shoot or seed is explained: [shoot] NAME, NAMESPACE/NAME, or seed NAME")
+    return wanted.kind, words[1]
+
+
+def show_shoot(answer: Document, now: datetime, *, show_all: bool) -> None:
+    """Print what is answered about a shoot."""
+    show_lines([*explanations.headline(answer)])
+    considered = as_mapping(answer.get("considered"))
+    if not considered:
+        show_lines([f"  {answer.get('unanswered')}, so the seeds are not listed"])
+        return
+    recorded = as_mapping(answer.get("recorded"))
+    if answer.get("seed"):
+        _headed("THEN")
+        lines = explanations.history(recorded, str(answer["seed"])) if recorded else _UNRECORDED
+        show_lines([f"  {line}" for line in lines])
+    _headed(f"{'NOW: ' if answer.get('seed') else ''}SEEDS LEFT (strategy {considered.get('strategy')})")
+    _show_table(("LEFT", "AFTER RULE", "REMOVED", "WHY"), explanations.funnel(considered, show_all=show_all))
+    ranked = list(explanations.ranking(considered, show_all=show_all))
+    if ranked:
+        _headed("RANKING")
+        _show_table(("RANK", "SEED", "DISTANCE", "USED", "ALLOCATABLE"), ranked)
+        notes = explanations.below_ranking(answer, considered, show_all=show_all)
+        show_lines([f"  {line}" for line in notes])
+    _headed("DECISION")
+    show_lines([f"  {line}" for line in explanations.decision(answer, considered, now)])
+
+
+_UNRECORDED = ("nothing was recorded: it was bound by hand, or by a scheduler that records nothing",)
+
+
+def show_seed(answer: Document, *, show_all: bool) -> None:
+    """Print what is answered about a seed."""
+    show_lines([explanations.seed_headline(answer), ""])
+    rules = [as_mapping(rule) for rule in answer.get("rules") or ()]
+    rows = [("yes" if rule.get("ok") else "NO", str(rule.get("rule")), str(rule.get("message"))) for rule in rules]
+    _show_table(("OK", "RULE", "READ"), rows)
+    show_lines(["", *explanations.waiting_lines(answer, show_all=show_all)])
+
+
+def _headed(title: str) -> None:
+    show_lines(["", title])
+
+
+def _show_table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+    table: Any = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in columns[:-1]:
+        table.add_column(column, no_wrap=True)
+    table.add_column(columns[-1], overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    show_rows(table)
