@@ -139,3 +139,68 @@ def test_get_goes_on_with_what_changes(call: Call, place: Path):
 def test_documents_for_programs_can_be_read_by_them(call: Call):
     assert json.loads(call("get", "seeds", "-o", "json").stdout)["items"][0]["metadata"]["name"] == "seed-a"
     assert yaml.safe_load(call("get", "seed", "seed-a", "-o", "yaml").stdout)["kind"] == "Seed"
+
+
+def test_apply_waits_until_shoots_stand_and_says_a_line_for_each(call: Call, tmp_path: Path):
+    nested = tmp_path / "below"
+    nested.mkdir()
+    (tmp_path / "one.yaml").write_text(yaml.safe_dump(a_shoot("wait-one")))
+    (nested / "two.yaml").write_text(yaml.safe_dump(a_shoot("wait-two")))
+
+    flat = call("apply", "-f", str(tmp_path))
+    deep = call("apply", "-f", str(tmp_path), "-R", "--wait", "--timeout", "60s")
+
+    assert flat.lines == ["Shoot garden-dev/wait-one created"]
+    assert deep.code == 0, deep.stderr
+    assert sorted(deep.lines[:2]) == ["Shoot garden-dev/wait-one unchanged", "Shoot garden-dev/wait-two created"]
+    assert sorted(deep.lines[2:]) == ["shoot garden-dev/wait-one reconciled", "shoot garden-dev/wait-two reconciled"]
+
+
+def test_who_waits_in_vain_is_told_how_it_stands(call: Call):
+    nowhere = merged(a_shoot("nowhere"), {"spec": {"seedSelector": {"matchLabels": {"not": "there"}}}})
+
+    applied = call("apply", "-f", "-", "--wait", "--timeout", "2s", given=manifests(nowhere))
+    waited = call("wait", "shoot", "nowhere", "--for", "scheduled", "--timeout", "500ms")
+
+    assert (applied.code, waited.code) == (1, 1)
+    assert (
+        "shoot garden-dev/nowhere: not reconciled within 2 s (Create Pending 0%: Failed to schedule" in applied.stderr
+    )
+    assert "not scheduled within 0.5 s" in waited.stderr
+    assert "gardenbus explain shoot" in call("describe", "shoot", "nowhere").stdout
+
+
+def test_wait_hears_of_what_comes_and_of_what_goes(call: Call):
+    shoots(call, "goes")
+
+    stands = call("wait", "shoot/goes", "--for", "jsonpath={.status.lastOperation.state}=Succeeded", "--timeout", "60s")
+    seeds = call("wait", "seeds", "--for", "condition=GardenletReady")
+    deleted = call("delete", "shoot", "goes", "-n", "garden-dev", "--confirm", "--wait", "--timeout", "60s")
+    gone = call("wait", "shoot/goes", "--for", "delete")
+
+    assert (stands.code, stands.lines) == (0, ["shoot garden-dev/goes condition met"])
+    assert (seeds.code, seeds.lines) == (0, ["seed seed-a condition met"])
+    assert deleted.code == 0, deleted.stderr
+    assert deleted.lines[-1] == "shoot garden-dev/goes deleted"
+    assert (gone.code, gone.lines) == (0, ["shoot goes deleted"])
+
+
+def test_what_has_a_label_is_deleted_by_it(call: Call):
+    shoots(call, "doomed-a", "doomed-b", metadata={"labels": {"doomed": "yes"}})
+
+    deleted = call("delete", "shoots", "-l", "doomed=yes", "--confirm", "--wait")
+
+    assert deleted.code == 0, deleted.stderr
+    assert call("get", "shoots", "-l", "doomed").stderr == "no shoot found\n"
+
+
+def test_a_description_shows_operation_relations_and_events(call: Call):
+    shoots(call, "described")
+    assert call("wait", "shoot/described", "--for", "reconciled").code == 0
+
+    told = call("describe", "shoot", "described").stdout
+
+    for words in ("Create Succeeded  ████████████████████ 100%", "seed seed-a  (GardenletReady True)", "Conditions"):
+        assert words in told
+    assert "SchedulingSuccessful" in told
+    assert "garden-dev/described" in call("describe", "seed/seed-a").stdout

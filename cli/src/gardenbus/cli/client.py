@@ -17,7 +17,7 @@ from gardenbus.cli.supervisor.directory import DEFAULT_DIRECTORY, LandscapeDirec
 from gardenbus.common.errors import BadRequest, Unavailable
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.keys import Subjects
+from gardenbus.common.resources.keys import Header, Subjects
 
 CONNECT_SECONDS = 3.0
 ANSWER_SECONDS = 10.0
@@ -82,9 +82,12 @@ class ApiClient:
         self.bus = bus
         self.subjects = subjects
 
-    async def answer(self, tail: str, body: bytes = b"", *, timeout_seconds: float = ANSWER_SECONDS) -> Answer:
-        """Ask and return whatever is answered. Raises Unavailable when nobody answers."""
-        answer = await self.bus.request(self.subjects.api(tail), body, timeout_seconds=timeout_seconds)
+    async def answer(
+        self, tail: str, body: bytes = b"", *, timeout_seconds: float = ANSWER_SECONDS, is_dry_run: bool = False
+    ) -> Answer:
+        """Ask and return whatever is answered; with `is_dry_run` nothing is written. Raises Unavailable."""
+        headers = {"headers": {Header.DRY_RUN: "true"}} if is_dry_run else {}
+        answer = await self.bus.request(self.subjects.api(tail), body, timeout_seconds=timeout_seconds, **headers)
         try:
             return msgspec.json.decode(answer, type=Answer)
         except msgspec.MsgspecError as error:
@@ -98,13 +101,15 @@ class ApiClient:
             return answer.result
         raise refusal_of(answer.error)
 
-    async def apply(self, documents: Sequence[Document]) -> list[Answer]:
+    async def apply(self, documents: Sequence[Document], *, is_dry_run: bool = False) -> list[Answer]:
         """Apply manifests in one request; one answer for each, in order."""
-        return each_of(await self.answer("apply", as_list(documents), timeout_seconds=60.0), len(documents))
+        answer = await self.answer("apply", as_list(documents), timeout_seconds=60.0, is_dry_run=is_dry_run)
+        return each_of(answer, len(documents))
 
-    async def delete(self, documents: Sequence[Document]) -> list[Answer]:
+    async def delete(self, documents: Sequence[Document], *, is_dry_run: bool = False) -> list[Answer]:
         """Delete what the manifests name; one answer for each, in order."""
-        return each_of(await self.answer("delete", as_list(documents), timeout_seconds=60.0), len(documents))
+        answer = await self.answer("delete", as_list(documents), timeout_seconds=60.0, is_dry_run=is_dry_run)
+        return each_of(answer, len(documents))
 
     async def items(self, tail: str, query: Mapping[str, Any] | None = None) -> list[Document]:
         """A whole list, page by page."""

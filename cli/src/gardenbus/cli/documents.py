@@ -58,7 +58,7 @@ class Sorted(NamedTuple):
     autoscaler: Document | None = None
 
 
-def read_files(paths: Iterable[Path]) -> list[Document]:
+def read_files(paths: Iterable[Path], *, recursive: bool = True) -> list[Document]:
     """All manifests of files, folders (*.yaml, *.yml, *.json, by name) and `-` (stdin).
 
     Raises BadRequest, naming the file, for what cannot be read.
@@ -66,7 +66,7 @@ def read_files(paths: Iterable[Path]) -> list[Document]:
     from gardenbus.apiserver.decide.manifests import LARGEST_MESSAGE, parse  # noqa: PLC0415  `get` reads no manifests
 
     documents: list[Document] = []
-    for path, body in read_bodies(paths):
+    for path, body in read_bodies(paths, recursive=recursive):
         if not body.strip():
             continue
         try:
@@ -105,7 +105,7 @@ def _entries(body: bytes) -> Iterator[bytes]:
     yield from map(bytes, opened.items)
 
 
-def read_bodies(paths: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
+def read_bodies(paths: Iterable[Path], *, recursive: bool = True) -> Iterator[tuple[Path, bytes]]:
     """The content of each file. Raises BadRequest when there is none."""
     for path in paths:
         if str(path) == "-":
@@ -113,9 +113,11 @@ def read_bodies(paths: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
             continue
         files = [path]
         if path.is_dir():
-            files = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+            inside = path.rglob("*") if recursive else path.iterdir()
+            files = sorted(file for file in inside if file.suffix in SUFFIXES and file.is_file())
             if not files:
-                raise BadRequest(f"{path}: no {', '.join(SUFFIXES)} in this folder")
+                hint = "" if recursive else " (-R looks into those below it)"
+                raise BadRequest(f"{path}: no {', '.join(SUFFIXES)} in this folder{hint}")
         for file in files:
             try:
                 yield file, file.read_bytes()

@@ -8,8 +8,8 @@ import msgspec
 import typer
 
 from gardenbus.cli.client import ApiClient
+from gardenbus.cli.commands.describing import events_about
 from gardenbus.cli.commands.naming import Meant, meant
-from gardenbus.cli.commands.objects import events_about
 from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, asked
 from gardenbus.cli.documents import as_mapping
 from gardenbus.cli.output import Format, errors, exit_codes, show_document, show_lines, show_rows

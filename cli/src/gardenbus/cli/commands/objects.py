@@ -1,63 +1,148 @@
-"""`apply`, `delete`, `get`, `describe`: objects."""
+"""`apply`, `delete`: objects from manifests, and by name."""
 
+import contextlib
 from collections import Counter
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import typer
-import yaml
 from rich.markup import escape
-from rich.text import Text
 
+from gardenbus.cli.awaiting import key_in, until
 from gardenbus.cli.client import Answer, ApiClient
-from gardenbus.cli.commands.naming import found, meant, shown_name, subject_tail
-from gardenbus.cli.commands.options import Directory, Files, Namespace, NatsUrl, Output, Prefix, asked
-from gardenbus.cli.documents import as_mapping, chunks, read_files, sort_out, title
-from gardenbus.cli.output import (
-    Exit,
-    Format,
-    console,
-    errors,
-    exit_codes,
-    say_refusal,
-    show_document,
-    show_lines,
-    show_rows,
+from gardenbus.cli.commands.naming import Meant, meant_all, shown_name, subject_tail
+from gardenbus.cli.commands.options import (
+    Directory,
+    DryRun,
+    Files,
+    Namespace,
+    NatsUrl,
+    Output,
+    Prefix,
+    Selector,
+    Timeout,
+    asked,
+    is_dry_run,
+    seconds_of,
 )
-from gardenbus.cli.tables import Context, objects_table
+from gardenbus.cli.documents import as_mapping, chunks, read_files, sort_out, title
+from gardenbus.cli.goals import Goal, failure_of, parse_goal, standing_of
+from gardenbus.cli.output import Exit, Format, errors, exit_codes, say_error, say_refusal, show_document, show_lines
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.resources.kinds import KINDS
 
 CONFIRMATION = "confirmation.gardener.cloud/deletion"
 TABLES = (Format.TABLE, Format.WIDE)
+AWAITED = frozenset({"shoot", "managedseedset"})
+"""Kinds that somebody carries out, so that `apply --wait` has something to wait for."""
 
-Words = Annotated[list[str], typer.Argument(help="KIND, KIND NAME… or KIND/NAME", metavar="KIND [NAME]…")]
+STEP = 50
+"""Manifests in one request while a progress bar is shown."""
+
+Recursive = Annotated[bool, typer.Option("-R", "--recursive", help="Folders with those below them.")]
 
 
-def apply(
+def apply(  # noqa: PLR0913 - one parameter an option
     *,
     files: Files,
+    recursive: Recursive = False,
+    namespace: Annotated[
+        str | None, typer.Option("-n", "--namespace", help="Namespace of manifests that name none.")
+    ] = None,
+    dry_run: DryRun = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Return when Shoots and ManagedSeedSets are as --until says.")
+    ] = False,
+    until_goal: Annotated[
+        str, typer.Option("--until", help="What --wait waits for: scheduled or reconciled.", metavar="GOAL")
+    ] = "reconciled",
+    timeout: Timeout = "5m",
     output: Output = Format.TABLE,
     directory: Directory = None,
     nats_url: NatsUrl = None,
     prefix: Prefix = None,
 ) -> None:
-    """Create or update what the manifests say; exit code 1 when one of them is refused."""
+    """Create or update what the manifests say: one line an object, created, configured or unchanged.
+
+    Exit code 1 when one of them is refused, or does not come to what is waited for.
+
+    Examples:
+    gardenbus apply -f landscape/ -R
+    gardenbus apply -f shoot.yaml --dry-run=server -o yaml
+    gardenbus apply -f shoot.yaml --wait --timeout 10m
+    """
     with exit_codes():
-        documents = manifests_of(files)
+        only_checks, patience, goal = is_dry_run(dry_run), seconds_of(timeout), parse_goal(until_goal)
+        if goal.text not in ("scheduled", "reconciled"):
+            raise BadRequest(f"--until {until_goal!r}: scheduled or reconciled")
+        documents = [_placed(each, namespace) for each in manifests_of(files, recursive=recursive)]
 
-    async def work(api: ApiClient) -> list[Answer]:
-        return [answer for chunk in chunks(documents) for answer in await api.apply(chunk)]
+    async def work(api: ApiClient) -> tuple[list[Answer], bool]:
+        answers: list[Answer] = []
+        with _progress(len(documents)) as told:
+            for chunk in chunks(documents):
+                step = STEP if told else len(chunk)
+                for first in range(0, len(chunk), step):
+                    answers += await api.apply(chunk[first : first + step], is_dry_run=only_checks)
+                    if told:
+                        told(len(answers))
+        awaited = _awaited(documents, answers, goal) if wait and not only_checks else {}
+        is_done = report(documents, answers, output, dry=only_checks)
+        return answers, await arrived(api, awaited, patience) and is_done
 
-    _report(documents, asked(work, directory, nats_url, prefix), output)
+    _, is_done = asked(work, directory, nats_url, prefix)
+    if not is_done:
+        raise typer.Exit(Exit.REFUSED)
 
 
-def manifests_of(files: Sequence[Path]) -> Sequence[Document]:
+def _awaited(documents: Sequence[Document], answers: Sequence[Answer], goal: Goal) -> dict[ObjectKey, Goal]:
+    keys = [key_in(document) for document, answer in zip(documents, answers, strict=True) if answer.ok]
+    return {key: goal for key in keys if key.kind == "shoot" or (key.kind in AWAITED and goal.text == "reconciled")}
+
+
+def _placed(document: Document, namespace: str | None) -> Document:
+    """A manifest with its namespace, where it names none and its kind wants one."""
+    metadata = as_mapping(document.get("metadata"))
+    kind = KINDS.get(str(document.get("kind")).lower())
+    if namespace is None or metadata.get("namespace") or kind is None or kind.namespaced is not True:
+        return document
+    return {**document, "metadata": {**metadata, "namespace": namespace}}
+
+
+async def arrived(api: ApiClient, awaited: dict[ObjectKey, Goal], patience: float) -> bool:
+    """Wait for goals, a line for each that is reached; say of the others how they stand."""
+    if not awaited:
+        return True
+    left = await until(api, awaited, patience, lambda key: show_lines([f"{key} {awaited[key].past}"]))
+    for key, document in left.items():
+        if failure := failure_of(document):
+            say_error(f"{key}: Failed: {failure}")
+        else:
+            say_error(f"{key}: not {awaited[key].text} within {patience:g} s ({standing_of(document)})")
+    return not left
+
+
+@contextlib.contextmanager
+def _progress(total: int) -> Generator[Callable[[int], None] | None]:
+    """A bar on a terminal where there is much to do; what it yields is told how much is done."""
+    if total <= STEP or not errors.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors, transient=True) as bars:
+        task = bars.add_task("manifests", total=total)
+        yield lambda done: bars.update(task, completed=done)
+
+
+def manifests_of(files: Sequence[Path], *, recursive: bool = True) -> Sequence[Document]:
     """The manifests of files; says of configurations that they are for `up`. Raises BadRequest when there is none."""
-    given = sort_out(read_files(files))
+    given = sort_out(read_files(files, recursive=recursive))
     others = [given.scheduler, given.controller_manager, given.autoscaler, *given.gardenlets]
     counts = Counter(str(each.get("kind")) for each in others if each is not None)
     for kind, count in counts.items():
@@ -68,47 +153,87 @@ def manifests_of(files: Sequence[Path]) -> Sequence[Document]:
 
 
 def delete(  # noqa: PLR0913 - one parameter an option
-    words: Annotated[list[str] | None, typer.Argument(help="KIND NAME… or KIND/NAME", metavar="[KIND NAME…]")] = None,
+    words: Annotated[
+        list[str] | None, typer.Argument(help="KIND NAME…, KIND/NAME…, or KIND with -l", metavar="[KIND NAME…]")
+    ] = None,
     *,
     namespace: Namespace = None,
     files: Annotated[
         list[Path] | None, typer.Option("-f", "--filename", help="Delete what these manifests name.")
     ] = None,
+    recursive: Recursive = False,
+    selector: Selector = "",
     confirm: Annotated[
         bool, typer.Option("--confirm", help=f"Set {CONFIRMATION} first (Shoots and Projects need it).")
     ] = False,
+    dry_run: DryRun = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Return when they are gone.")] = False,
+    timeout: Timeout = "5m",
     output: Output = Format.TABLE,
     directory: Directory = None,
     nats_url: NatsUrl = None,
     prefix: Prefix = None,
 ) -> None:
-    """Delete objects; exit code 1 when one is refused."""
-    with exit_codes():
-        documents = _to_delete(words, files, namespace)
+    """Delete objects; exit code 1 when one is refused, or is not gone in time.
 
-    async def work(api: ApiClient) -> list[Answer]:
+    Examples:
+    gardenbus delete shoot apollo -n garden-dev --confirm --wait
+    gardenbus delete shoots -l purpose=evaluation -n garden-dev --confirm
+    gardenbus delete -f landscape/
+    """
+    with exit_codes():
+        only_checks, patience = is_dry_run(dry_run), seconds_of(timeout)
+        if bool(words) == bool(files):
+            raise BadRequest("say what to delete: KIND NAME, KIND -l LABELS, or -f FILE")
+        if files and selector:
+            raise BadRequest("-l chooses among objects of a KIND, not of files")
+        wanted = meant_all(words) if words else []
+        documents: Sequence[Document] = () if selector else _named(wanted, files, namespace, recursive=recursive)
+
+    async def work(api: ApiClient) -> bool:
+        chosen = await _selected(api, wanted, selector, namespace) if selector else documents
         answers: list[Answer] = []
-        for document in documents:
-            if confirm:
+        for document in chosen:
+            if confirm and not only_checks:
                 answer = await _confirmed(api, document)
                 if not answer.ok:
                     answers.append(answer)
                     continue
-            answers += await api.delete([document])
-        return answers
+            answers += await api.delete([document], is_dry_run=only_checks)
+        if not chosen:
+            errors.print("nothing has these labels")
+        is_done = report(chosen, answers, output, verb="deleted", dry=only_checks)
+        gone = parse_goal("delete")
+        taken = [key_in(each) for each, answer in zip(chosen, answers, strict=True) if answer.ok]
+        awaited = dict.fromkeys(taken, gone) if wait and not only_checks else {}
+        return await arrived(api, awaited, patience) and is_done
 
-    _report(documents, asked(work, directory, nats_url, prefix), output, verb="deleted")
+    if not asked(work, directory, nats_url, prefix):
+        raise typer.Exit(Exit.REFUSED)
 
 
-def _to_delete(words: list[str] | None, files: list[Path] | None, namespace: str | None) -> Sequence[Document]:
-    if bool(words) == bool(files):
-        raise BadRequest("say what to delete: KIND NAME, or -f FILE")
+def _named(
+    wanted: Sequence[Meant], files: list[Path] | None, namespace: str | None, *, recursive: bool
+) -> Sequence[Document]:
     if files:
-        return list(reversed(manifests_of(files)))
-    wanted = meant(words or [])
-    if not wanted.names:
-        raise BadRequest(f"{wanted.kind}: say which one")
-    return [_reference(subject_tail(wanted, name, namespace)) for name in wanted.names]
+        return [_placed(each, namespace) for each in reversed(manifests_of(files, recursive=recursive))]
+    if nameless := [one.kind for one in wanted if not one.names]:
+        raise BadRequest(f"{nameless[0]}: say which one, or choose with -l")
+    return [_reference(subject_tail(one, name, namespace)) for one in wanted for name in one.names]
+
+
+async def _selected(
+    api: ApiClient, wanted: Sequence[Meant], selector: str, namespace: str | None
+) -> Sequence[Document]:
+    if named := [one.kind for one in wanted if one.names]:
+        raise BadRequest(f"{named[0]}: names or -l, not both")
+    return [
+        document
+        for one in wanted
+        for document in await api.items(
+            f"{one.kind}.{namespace}" if namespace and one.is_namespaced else one.kind, {"labelSelector": selector}
+        )
+    ]
 
 
 def _reference(tail: str) -> Document:
@@ -118,13 +243,19 @@ def _reference(tail: str) -> Document:
 
 
 async def _confirmed(api: ApiClient, reference: Document) -> Answer:
-    metadata = as_mapping(reference.get("metadata")) or reference
-    kind, namespace = str(reference.get("kind")).lower(), metadata.get("namespace") or "_"
     patch = {"metadata": {"annotations": {CONFIRMATION: "true"}}}
-    return await api.answer(f"patch.{kind}.{namespace}.{metadata.get('name')}", msgspec.json.encode(patch))
+    return await api.answer(f"patch.{key_in(reference).tail}", msgspec.json.encode(patch))
 
 
-def _report(documents: Sequence[Document], answers: Sequence[Answer], output: Format, verb: str = "applied") -> None:
+def report(
+    documents: Sequence[Document],
+    answers: Sequence[Answer],
+    output: Format,
+    *,
+    verb: str = "applied",
+    dry: bool = False,
+) -> bool:
+    """Print what became of each object; answers whether nothing was refused."""
     results: list[Any] = []
     for document, answer in zip(documents, answers, strict=True):
         for warning in answer.warnings:
@@ -136,59 +267,13 @@ def _report(documents: Sequence[Document], answers: Sequence[Answer], output: Fo
             continue
         results.append(answer.result)
         if output in TABLES:
-            show_lines([f"{_title(document)} {answer.outcome or verb}"])
+            show_lines([f"{_title(document)} {answer.outcome or verb}{' (server dry run)' if dry else ''}"])
         elif output is Format.NAME:
             show_lines([shown_name(as_mapping(answer.result) or document)])
     if output in (Format.JSON, Format.YAML):
         show_document(results[0] if len(results) == 1 else {"kind": "List", "items": results}, output)
-    if not all(answer.ok for answer in answers):
-        raise typer.Exit(Exit.REFUSED)
+    return all(answer.ok for answer in answers)
 
 
 def _title(document: Document) -> str:
     return title(document if "metadata" in document else {**document, "metadata": document})
-
-
-def describe(
-    words: Words,
-    *,
-    namespace: Namespace = None,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
-) -> None:
-    """Show an object in full, why it waits (a Shoot), and its Events."""
-    with exit_codes():
-        wanted = meant(words)
-        if len(wanted.names) != 1:
-            raise BadRequest("describe takes one object: KIND NAME")
-
-    async def work(api: ApiClient) -> tuple[Document, list[Document]]:
-        document = await found(api, wanted, wanted.names[0], namespace)
-        scope = as_mapping(document.get("metadata")).get("namespace") or "_"
-        return document, events_about(await api.items(f"event.{scope}"), wanted.kind, document)
-
-    document, events = asked(work, directory, nats_url, prefix)
-    console.print(Text(title(document), style="bold"))
-    show_lines([yaml.safe_dump(_readable(document), sort_keys=False, allow_unicode=True).rstrip(), ""])
-    console.print(Text("Events", style="bold"))
-    if events:
-        show_rows(objects_table("event", events, Context(datetime.now(UTC), {}), wide=False))
-    else:
-        show_lines(["none in the last 24 hours"])
-
-
-def events_about(events: Sequence[Document], kind: str, document: Document) -> list[Document]:
-    """The Events that are about one object (by its kind and name)."""
-    name = as_mapping(document.get("metadata")).get("name")
-    return [
-        event
-        for event in events
-        if (about := as_mapping(event.get("involvedObject"))).get("name") == name
-        and str(about.get("kind")).lower() == kind
-    ]
-
-
-def _readable(document: Document) -> Document:
-    metadata = {key: value for key, value in as_mapping(document.get("metadata")).items() if key != "managedFields"}
-    return {**document, "metadata": metadata}

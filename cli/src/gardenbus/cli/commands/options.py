@@ -10,6 +10,8 @@ import typer
 from gardenbus.cli.client import ApiClient, connected, find_landscape
 from gardenbus.cli.output import Format, exit_codes
 from gardenbus.cli.printing import WAYS
+from gardenbus.common.errors import BadRequest
+from gardenbus.common.resources.durations import parse_duration
 
 Result = TypeVar("Result")
 
@@ -36,6 +38,11 @@ FieldSelector = Annotated[
         metavar="FIELDS",
     ),
 ]
+DryRun = Annotated[
+    str | None,
+    typer.Option("--dry-run", help="server: answer what would be written, and write nothing.", metavar="server|none"),
+]
+Timeout = Annotated[str, typer.Option("--timeout", help="How long to wait, as 90s or 10m.", metavar="DURATION")]
 Files = Annotated[list[Path], typer.Option("-f", "--filename", help="File or folder of manifests, `-` for stdin.")]
 
 
@@ -50,3 +57,18 @@ def asked(
 
     with exit_codes():
         return asyncio.run(run())
+
+
+def is_dry_run(text: str | None) -> bool:
+    """Read the value of `--dry-run`. Raises BadRequest: there is none of the client's, it knows no rules."""
+    if text not in (None, "none", "server"):
+        raise BadRequest(f"--dry-run={text}: server or none; only the server knows what it would take")
+    return text == "server"
+
+
+def seconds_of(text: str) -> float:
+    """Read a duration. Raises BadRequest."""
+    try:
+        return parse_duration(text).total_seconds()
+    except ValueError as error:
+        raise BadRequest(f"--timeout: {error}") from error

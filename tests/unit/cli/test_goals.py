@@ -1,0 +1,144 @@
+"""What is waited for, what is described, and what an object has to do with."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from gardenbus.cli.awaiting import Waiting, key_in
+from gardenbus.cli.commands.describing import condition_lines, head_lines, operation_lines, sections_of
+from gardenbus.cli.goals import failure_of, parse_goal, standing_of
+from gardenbus.cli.related import is_owned_by, listed, roles_of
+from gardenbus.common.errors import BadRequest
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.keys import ObjectKey
+from tests.support.builders import a_condition, a_seed, a_shoot, merged
+
+NOW = datetime(2026, 1, 2, 4, 4, 5, tzinfo=UTC)
+
+
+def placed(**status: Any) -> Document:
+    operation = {"type": "Create", "state": "Succeeded", "progress": 100}
+    return a_shoot(
+        "apollo",
+        metadata={"generation": 2},
+        spec={"seedName": "aws"},
+        status={"seedName": "aws", "observedGeneration": 2, "lastOperation": operation, **status},
+    )
+
+
+@pytest.mark.parametrize(
+    ("goal", "document", "is_reached"),
+    [
+        ("scheduled", placed(), True),
+        ("scheduled", a_shoot(), False),
+        ("scheduled", None, False),
+        ("reconciled", placed(), True),
+        ("reconciled", placed(observedGeneration=1), False),
+        ("reconciled", a_seed(), False),
+        ("reconciled", {"metadata": {"generation": 3}, "status": {"observedGeneration": 3}}, True),
+        ("delete", None, True),
+        ("delete", placed(), False),
+        ("create", placed(), True),
+        ("condition=GardenletReady", a_seed(status={"conditions": [a_condition("GardenletReady")]}), True),
+        ("condition=gardenletready=true", a_seed(status={"conditions": [a_condition("GardenletReady")]}), True),
+        ("condition=GardenletReady=False", a_seed(status={"conditions": [a_condition("GardenletReady")]}), False),
+        ("condition=Other", a_seed(), False),
+        ("condition=Other", None, False),
+        ("jsonpath={.spec.seedName}=aws", placed(), True),
+        ("jsonpath={.spec.seedName}", placed(), True),
+        ("jsonpath=.spec.seedName=gcp", placed(), False),
+        ("jsonpath={.metadata.generation}=2", placed(), True),
+        ("jsonpath={.nothing}", placed(), False),
+        ('jsonpath={.status.conditions[?(@.type=="A")].status}=True', {"status": {"conditions": []}}, False),
+    ],
+)
+def test_a_goal_is_reached_or_not(goal: str, document: Document | None, is_reached: bool):
+    assert parse_goal(goal).reached(document) is is_reached
+
+
+@pytest.mark.parametrize("text", ["", "ready", "condition", "jsonpath", "jsonpath={.a", "condition="])
+def test_what_is_no_goal_is_refused(text: str):
+    with pytest.raises(BadRequest):
+        parse_goal(text)
+
+
+def test_waiting_ends_for_who_arrives_and_for_who_has_failed():
+    told: list[ObjectKey] = []
+    goal = parse_goal("scheduled")
+    apollo, bolt, comet = (ObjectKey("shoot", "garden-dev", name) for name in ("apollo", "bolt", "comet"))
+    waiting = Waiting(dict.fromkeys((apollo, bolt, comet), goal), told.append)
+    failed = a_shoot("bolt", status={"lastOperation": {"state": "Failed", "description": "no quota"}})
+
+    waiting.look(apollo, placed())
+    waiting.look(bolt, failed)
+    waiting.look(comet, None)
+
+    assert told == [apollo]
+    assert waiting.keys == {comet}
+    assert dict(waiting.left) == {bolt: failed, comet: None}
+    assert failure_of(failed) == "no quota"
+    assert (standing_of(None), standing_of(a_shoot())) == ("not there", "nothing reported yet")
+    assert key_in(placed()) == apollo
+    assert key_in({"kind": "shoot", "namespace": "garden-dev", "name": "apollo"}) == apollo
+
+
+def test_an_operation_is_drawn_with_its_progress():
+    operation = {
+        "type": "Create",
+        "state": "Processing",
+        "progress": 45,
+        "description": "Waiting for machines",
+        "lastUpdateTime": "2026-01-02T04:03:55Z",
+    }
+
+    assert operation_lines(operation, NOW) == [
+        "Create Processing  █████████░░░░░░░░░░░ 45%  (10s ago)",
+        "Waiting for machines",
+    ]
+
+
+def test_conditions_are_a_table():
+    conditions = [
+        {"type": "A", "status": "True", "reason": "Fine", "lastTransitionTime": "2026-01-02T04:03:55Z"},
+        {"type": "Longer", "status": "False", "message": "two\nlines"},
+    ]
+
+    assert condition_lines(conditions, NOW) == [
+        "TYPE     STATUS   SINCE   REASON   MESSAGE",
+        "A        True     10s     Fine",
+        "Longer   False                     two lines",
+    ]
+    assert condition_lines("none", NOW) == []
+
+
+def test_a_description_has_what_is_there_and_nothing_else():
+    waiting = a_shoot(status={"lastOperation": {"type": "Create", "state": "Pending", "progress": 0}})
+    shoot = merged(placed(conditions=[a_condition("APIServerAvailable")]), {"metadata": {"labels": {"a": "b"}}})
+
+    assert [name for name, _ in sections_of(waiting, NOW)] == ["Spec", "Operation", "Waiting"]
+    assert [name for name, _ in sections_of(shoot, NOW)] == ["Spec", "Operation", "Conditions", "Status"]
+    assert "  Generation      2 (observed: 2)" in head_lines(shoot, NOW)
+    assert "  Labels          a=b" in head_lines(shoot, NOW)
+    assert sections_of({"kind": "ConfigMap", "data": {"a": "b"}}, NOW) == [("Spec", ["data:", "  a: b"])]
+
+
+def test_an_object_is_related_to_those_that_it_names():
+    shoot = merged(placed(), {"metadata": {"ownerReferences": [{"kind": "ManagedSeedSet", "name": "grove"}]}})
+
+    roles = [(role.word, str(role.key)) for role in roles_of(shoot)]
+
+    assert roles[0] == ("owner", "managedseedset garden-dev/grove")
+    assert ("to be on", "seed aws") in roles
+    assert ("is on", "seed aws") in roles
+    assert any(word == "profile" for word, _ in roles)
+    assert [role.word for role in roles_of(a_seed("aws"))] == ["made of", "heartbeat"]
+    assert is_owned_by({"metadata": {"ownerReferences": [{"uid": "u"}]}}, {"metadata": {"uid": "u"}})
+
+
+def test_many_that_refer_to_one_are_counted():
+    lines = listed("shoots", [a_shoot(f"s{number:02}") for number in range(12)])
+
+    assert lines[0] == "shoots           12"
+    assert len(lines) == 12
+    assert lines[-1].strip() == "and 2 more"
