@@ -10,7 +10,6 @@ import pytest
 import yaml
 from nats.aio.msg import Msg
 
-from gardenbus.common.adapters.jetstream_connection import decode_headers
 from tests.support.bus_document import BusDocument, Seen
 from tests.support.eventually import eventually
 from tests.support.landscape import Landscape, a_landscape
@@ -117,6 +116,7 @@ async def held(landscape: Landscape, stream: str) -> list[Seen]:
         if "message" not in answer:
             return found
         message = answer["message"]
-        headers = decode_headers(base64.b64decode(message.get("hdrs", "")))
+        lines = base64.b64decode(message.get("hdrs", "")).decode().split("\r\n")[1:-2]
+        headers = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
         found.append(Seen(message["subject"], headers, base64.b64decode(message.get("data", ""))))
         number = message["seq"] + 1

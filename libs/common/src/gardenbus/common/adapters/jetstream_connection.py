@@ -43,6 +43,8 @@ _ILLEGAL = re.compile(r"[\x00-\x20\x7f]|^\.|\.\.|\.$|^$")
 _LINE_BREAKS = str.maketrans({"\r": " ", "\n": " ", "\0": " "})
 _HEADER_NAME = re.compile(r"[!-9;-~]+")
 _HEADER_LINE = b"NATS/1.0\r\n"
+_EVENT_BEGINS = b"\r\nce-specversion: "
+_EVENT_ENDS = b"\r\nce-time: "
 _MOST_NAMES = 1000
 _possible_names: set[str] = set()
 """Header names that have been found possible."""
@@ -75,9 +77,15 @@ Lost = Callable[[], None]
 
 
 def decode_headers(block: bytes) -> dict[str, str]:
-    """Read a header block; of a repeated name the last value counts."""
+    """Read a header block; of a repeated name the last value counts.
+
+    The attributes of a CloudEvent (in the relay's order) are left out: they say for others what is known here anyhow.
+    """
     headers: dict[str, str] = {}
     if block:
+        begin = block.find(_EVENT_BEGINS)
+        if begin >= 0 and (last := block.find(_EVENT_ENDS, begin)) >= 0:
+            block = block[:begin] + block[block.find(b"\r\n", last + 2) :]
         for line in block.decode("utf-8", "replace").split("\r\n")[1:]:
             name, separator, value = line.partition(":")
             if separator:

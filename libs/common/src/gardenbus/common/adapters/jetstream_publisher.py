@@ -137,7 +137,7 @@ class Publisher:
             extra += b"Nats-TTL: %ds\r\n" % max(1, round(message.ttl.total_seconds()))
         if "*" in subject or ">" in subject:
             raise BadRequest(f"{subject[:200]!r} is a filter, not a subject to publish on")
-        lines = encode_header_lines(message.headers) + extra
+        lines = encode_header_lines(message.headers) + extra + message.lines
         block = b"NATS/1.0\r\n%b\r\n" % lines if lines else b""
         if len(block) + len(body) > self._connection.max_payload:
             raise BadRequest(

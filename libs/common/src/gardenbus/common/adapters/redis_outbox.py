@@ -1,7 +1,7 @@
 """The outbox on Redis: `ports.outbox.Outbox` over the Redis Functions in `functions/`."""
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from gardenbus.common.adapters.redis_connection import RedisConnection
@@ -44,7 +44,7 @@ class RedisOutbox:
         entries, documents = await self._connection.call("outbox", operation, read_only=True)
         news: list[News] = []
         for entry, fields in entries:
-            news += _read_entry(entry.decode(), _as_text(fields))
+            news += _read_entry(entry.decode(), fields)
         objects: dict[ObjectKey, StoredObject | None] = {}
         audiences: dict[ObjectKey, tuple[str, ...]] = {}
         for stored, values, seeds in zip(documents[::3], documents[1::3], documents[2::3], strict=True):
@@ -160,33 +160,41 @@ def _as_dict(reply: Any) -> dict[str, bytes]:
     return {name.decode(): value for name, value in zip(items[::2], items[1::2], strict=True)}
 
 
-def _as_text(reply: Any) -> dict[str, str]:
-    if isinstance(reply, dict):
-        return {name.decode(): value.decode() for name, value in cast("dict[bytes, bytes]", reply).items()}
-    items = [item.decode() for item in cast("list[bytes]", reply)]
-    return dict(zip(items[::2], items[1::2], strict=True))
+def _read_entry(entry: str, fields: list[bytes]) -> Iterable[News]:
+    """What one entry says: usually one piece of news, of a bind the shoot's and the Event's.
+
+    Nearly all are of objects: names, uids and numbers, which are decoded at one go. Others may hold any text.
+    """
+    if fields[0] == b"k":
+        values = b"\n".join(fields).decode().split("\n")
+        return _of_object(entry, dict(zip(values[::2], values[1::2], strict=True)))
+    values = [field.decode() for field in fields]
+    return [_of_others(entry, dict(zip(values[::2], values[1::2], strict=True)))]
 
 
-def _read_entry(entry: str, text: dict[str, str]) -> Iterator[News]:
-    """What one entry says: usually one piece of news, of a bind the shoot's and the Event's."""
-    if "k" in text:
-        key = ObjectKey.from_stored(text["k"])
-        yield ObjectNews(
-            entry=entry,
-            key=key,
-            version=int(text["v"]),
-            uid=text["u"],
-            verb=text["a"],  # pyright: ignore[reportArgumentType] - written by functions/ alone
-            with_binding=bool(text["b"]),
-            left=tuple(text["l"].split(",")) if text["l"] else (),
-            gain=int(text["g"]),
-        )
-        if "to" in text:
-            event = scheduled_event(key, text["u"], text["to"], text["by"])
-            yield EventNews(entry, event, f"{text['u']}.{text['v']}", 1, text["at"], text["at"])
-    elif "q" in text:
-        yield WorkNews(entry, text["q"])
-    elif "e" in text:
+def _of_object(entry: str, text: dict[str, str]) -> Iterable[News]:
+    key = ObjectKey.from_stored(text["k"])
+    left = text["l"]
+    news = ObjectNews(
+        entry,
+        key,
+        int(text["v"]),
+        text["u"],
+        text["a"],  # pyright: ignore[reportArgumentType] - written by functions/ alone
+        bool(text["b"]),
+        tuple(left.split(",")) if left else (),
+        int(text["g"]),
+    )
+    if "to" not in text:
+        return (news,)
+    event = scheduled_event(key, text["u"], text["to"], text["by"])
+    return (news, EventNews(entry, event, f"{text['u']}.{text['v']}", 1, text["at"], text["at"]))
+
+
+def _of_others(entry: str, text: dict[str, str]) -> News:
+    if "q" in text:
+        return WorkNews(entry, text["q"])
+    if "e" in text:
         record = EventRecord(
             about=ObjectKey.from_stored(text["e"]),
             uid=text["u"],
@@ -196,6 +204,5 @@ def _read_entry(entry: str, text: dict[str, str]) -> Iterator[News]:
             reporter=text["by"],
             action=text["ac"],
         )
-        yield EventNews(entry, record, text["id"], int(text["n"]), text["first"], text["at"])
-    else:
-        raise Unavailable(f"the outbox holds an entry of an unknown form: {sorted(text)}")
+        return EventNews(entry, record, text["id"], int(text["n"]), text["first"], text["at"])
+    raise Unavailable(f"the outbox holds an entry of an unknown form: {sorted(text)}")

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Literal, NamedTuple
 
+from gardenbus.common.machinery.cloud_events import attributes, kind_of_binding, kind_of_change
 from gardenbus.common.ports.bus import Message
 from gardenbus.common.ports.outbox import EventNews, ObjectNews, OutboxPage, WorkNews
 from gardenbus.common.resources.derived import FOLLOWING_KINDS, GAIN_KINDS
@@ -43,6 +44,16 @@ class _Merged(NamedTuple):
     left: frozenset[str]
 
 
+class _Told(NamedTuple):
+    """What every message about one object of a page says."""
+
+    key: ObjectKey
+    stored: StoredObject | None
+    headers: dict[str, str]
+    body: bytes
+    event: bytes
+
+
 def announcements(page: OutboxPage, subjects: Subjects, *, announced_gain: int) -> Announcements:
     """Turn a page of the outbox into messages.
 
@@ -56,18 +67,17 @@ def announcements(page: OutboxPage, subjects: Subjects, *, announced_gain: int) 
     gain = max([announced_gain, *(entry.newest.gain for entry in merged.values())])
     changed: list[Message] = []
     concerning: list[Message] = []
-    bodies: dict[ObjectKey, bytes] = {}
+    told = {key: _told(merged[key].newest, page.objects.get(key), is_current=True) for key in order}
     for key in order:
-        entry, stored = merged[key], page.objects.get(key)
-        bodies[key] = stored.encoded() if stored is not None else b""
         last = key == order[-1] and key.kind in GAIN_KINDS
-        changed.append(_change(entry, stored, subjects, body=bodies[key], gain=gain if last else announced_gain))
+        changed.append(_change(merged[key], told[key], subjects, gain=gain if last else announced_gain))
     for key, entry in merged.items():
-        stored, body = page.objects.get(key), bodies.get(key, b"")
-        if key.kind in FOLLOWING_KINDS:
-            concerning += _views(entry, stored, page.audiences.get(key, ()), subjects, body=body)
-        elif key.kind in _CONCERNING:
-            concerning += _concerning(entry, stored, subjects, body=body)
+        if key.kind in FOLLOWING_KINDS or key.kind in _CONCERNING:
+            about = told.get(key) or _told(entry.newest, page.objects.get(key), is_current=False)
+            if key.kind in FOLLOWING_KINDS:
+                concerning += _views(entry, about, page.audiences.get(key, ()), subjects)
+            else:
+                concerning += _concerning(entry, about, subjects)
     carried = bool(order) and order[-1].kind in GAIN_KINDS
     loose = [_work(news.tail, subjects) for news in _distinct_work(page.news)]
     loose += [_event(news, subjects) for news in page.news if isinstance(news, EventNews)]
@@ -93,22 +103,27 @@ def _distinct_work(news: Sequence[object]) -> list[WorkNews]:
     return list({entry.tail: entry for entry in news if isinstance(entry, WorkNews)}.values())
 
 
-def _headers(entry: ObjectNews, stored: StoredObject | None) -> dict[str, str]:
+def _told(entry: ObjectNews, stored: StoredObject | None, *, is_current: bool) -> _Told:
     version, uid = (stored.version, stored.uid) if stored is not None else (entry.version, entry.uid)
-    return {Header.VERSION: str(version), Header.UID: uid}
+    text = str(version)
+    return _Told(
+        key=entry.key,
+        stored=stored,
+        headers={Header.VERSION: text, Header.UID: uid},
+        body=stored.encoded() if stored is not None and is_current else b"",
+        event=attributes(entry.key, uid, text, entry.entry),
+    )
 
 
-def _change(entry: _Merged, stored: StoredObject | None, subjects: Subjects, *, body: bytes, gain: int) -> Message:
-    headers = _headers(entry.newest, stored)
-    headers[Header.GAIN] = str(gain)
-    if stored is not None and stored.gate:
-        headers[Header.GATE] = str(stored.gate)
-    subject = subjects.changed(entry.newest.key)
-    if stored is None:
-        headers[Header.VERB] = "deleted"
-        return Message(subject, b"", headers, ttl=TOMBSTONE_TTL)
-    headers[Header.VERB] = "added" if entry.created else "modified"
-    return Message(subject, body, headers)
+def _change(entry: _Merged, told: _Told, subjects: Subjects, *, gain: int) -> Message:
+    verb = "deleted" if told.stored is None else "added" if entry.created else "modified"
+    headers = {**told.headers, Header.GAIN: str(gain), Header.VERB: verb}
+    if told.stored is not None and told.stored.gate:
+        headers[Header.GATE] = str(told.stored.gate)
+    lines = kind_of_change(subjects.prefix, told.key.kind, verb) + told.event
+    return Message(
+        subjects.changed(told.key), told.body, headers, TOMBSTONE_TTL if told.stored is None else None, lines
+    )
 
 
 def roles(stored: StoredObject) -> Mapping[str, Role]:
@@ -121,49 +136,36 @@ def roles(stored: StoredObject) -> Mapping[str, Role]:
     return {actual: "migrate-away", wanted: "wait"}
 
 
-def _concerning(entry: _Merged, stored: StoredObject | None, subjects: Subjects, *, body: bytes) -> list[Message]:
-    key = entry.newest.key
-    headers = _headers(entry.newest, stored)
+def _concerning(entry: _Merged, told: _Told, subjects: Subjects) -> list[Message]:
+    key, stored = told.key, told.stored
     if key.kind == "seed":
         if stored is None and entry.newest.verb != "deleted":
             return []
-        subject = subjects.view(key.name, key)
         verb = "modified" if stored is not None else "deleted"
-        return [Message(subject, body, headers | {Header.VERB: verb})]
+        return [Message(subjects.view(key.name, key), told.body, {**told.headers, Header.VERB: verb})]
     if not entry.with_binding:
         return []
     current: Mapping[str, Role] = roles(stored) if stored is not None else {}
-    if not entry.left:
-        return [
-            Message(subjects.binding(seed, key.namespace, key.name), body, headers | {Header.ROLE: role})
-            for seed, role in current.items()
-        ]
-    gone = headers | {Header.VERB: "deleted"} | ({Header.ROLE: LEFT} if stored is not None else {})
-    messages = [
-        Message(subjects.binding(seed, key.namespace, key.name), b"", gone)
-        for seed in sorted(entry.left - current.keys())
-    ]
-    if current:
-        messages += [
-            Message(subjects.binding(seed, key.namespace, key.name), body, headers | {Header.ROLE: role})
-            for seed, role in current.items()
-        ]
+    messages: list[Message] = []
+    if entry.left:
+        lost = {Header.VERB: "deleted"} | ({Header.ROLE: LEFT} if stored is not None else {})
+        for seed in sorted(entry.left - current.keys()):
+            lines = kind_of_binding(subjects.prefix, seed, "deleted") + told.event
+            subject = subjects.binding(seed, key.namespace, key.name)
+            messages.append(Message(subject, b"", {**told.headers, **lost}, None, lines))
+    for seed, role in current.items():
+        lines = kind_of_binding(subjects.prefix, seed, role) + told.event
+        subject = subjects.binding(seed, key.namespace, key.name)
+        messages.append(Message(subject, told.body, {**told.headers, Header.ROLE: role}, None, lines))
     return messages
 
 
-def _views(
-    entry: _Merged, stored: StoredObject | None, audience: Sequence[str], subjects: Subjects, *, body: bytes
-) -> list[Message]:
+def _views(entry: _Merged, told: _Told, audience: Sequence[str], subjects: Subjects) -> list[Message]:
     """Show an object that follows a shoot where the shoot is now, and withdraw it where it no longer is."""
-    key, headers = entry.newest.key, _headers(entry.newest, stored)
-    shown = audience if stored is not None else ()
-    messages = [
-        Message(subjects.view(seed, key), b"", headers | {Header.VERB: "deleted"})
-        for seed in sorted(entry.left.difference(shown))
-    ]
-    if stored is not None:
-        messages += [Message(subjects.view(seed, key), body, headers | {Header.VERB: "modified"}) for seed in shown]
-    return messages
+    shown = audience if told.stored is not None else ()
+    withdrawn, modified = {**told.headers, Header.VERB: "deleted"}, {**told.headers, Header.VERB: "modified"}
+    messages = [Message(subjects.view(seed, told.key), b"", withdrawn) for seed in sorted(entry.left.difference(shown))]
+    return messages + [Message(subjects.view(seed, told.key), told.body, modified) for seed in shown]
 
 
 def _work(tail: str, subjects: Subjects) -> Message:

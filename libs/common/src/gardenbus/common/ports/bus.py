@@ -16,12 +16,16 @@ Headers = Mapping[str, str]
 
 
 class Message(msgspec.Struct, frozen=True):
-    """What is published. `ttl` ends the message on streams that allow it (whole seconds)."""
+    """What is published. `ttl` ends the message on streams that allow it (whole seconds).
+
+    `lines` are further header lines, each ended by CR LF, that only others read: they are not given to our followers.
+    """
 
     subject: str
     body: bytes = b""
     headers: Headers = {}
     ttl: timedelta | None = None
+    lines: bytes = b""
 
 
 class StreamPosition(msgspec.Struct, frozen=True, order=True):

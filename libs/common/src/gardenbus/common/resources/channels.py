@@ -58,6 +58,14 @@ HEADERS: Mapping[str, HeaderSpec] = {
     TRACEPARENT: HeaderSpec(
         "W3C trace context, where traces are on", r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
     ),
+    "ce-specversion": HeaderSpec("CloudEvents in binary mode", r"^1\.0$"),
+    "ce-type": HeaderSpec("what happened to what kind of thing", r"^io\.gardenbus\.[a-z]+\.[a-z-]+$"),
+    "ce-source": HeaderSpec(
+        "seen from where: all changes, or one seed's bindings", r"^/[^/]+/(changed|binding/[^/]+)$"
+    ),
+    "ce-subject": HeaderSpec("the object: `<namespace>/<name>`, or its name"),
+    "ce-id": HeaderSpec("`<uid>.<resourceVersion>`: the same again is the same event", r"^[^.]+\.[0-9]+$"),
+    "ce-time": HeaderSpec("when the change was stored", r"^[0-9-]{10}T[0-9:]{8}\.[0-9]{3}Z$"),
     "Nats-TTL": HeaderSpec("how long a tombstone stands", r"^[0-9]+s$"),
     "Nats-Scheduler": HeaderSpec("the timer that belongs to the work", ""),
     "Nats-Schedule-Next": HeaderSpec("`purge`: the timer goes with this message; else when it comes next", ""),
@@ -232,9 +240,13 @@ def _questions(name: str, body: Payload, writes: bool) -> Sequence[MessageSpec]:
     return (asked, MessageSpec(f"{name}All", "For all there are.", None)) if body is ListRequest else (asked,)
 
 
+_CLOUD_EVENT = ("ce-specversion", "ce-type", "ce-source", "ce-subject", "ce-id", "ce-time")
+
+
 def _announced(subjects: Subjects, any_object: ObjectKey) -> Sequence[Channel]:
     identity = (Header.VERSION, Header.UID)
-    changed = (*identity, Header.VERB, Header.GAIN)
+    changed = (*identity, Header.VERB, Header.GAIN, *_CLOUD_EVENT)
+    binding = (*identity, *_CLOUD_EVENT)
     return (
         Channel(
             "changed",
@@ -253,12 +265,12 @@ def _announced(subjects: Subjects, any_object: ObjectKey) -> Sequence[Channel]:
             subjects.binding("{seed}", "{namespace}", "{name}"),
             "What a seed's gardenlet must know about one shoot.",
             [
-                MessageSpec("Binding", "The Shoot.", "objects", (*identity, Header.ROLE)),
+                MessageSpec("Binding", "The Shoot.", "objects", (*binding, Header.ROLE)),
                 MessageSpec(
                     "Unbound",
                     "It no longer concerns the seed.",
                     None,
-                    (*identity, Header.VERB),
+                    (*binding, Header.VERB),
                     (Header.ROLE, TRACEPARENT),
                 ),
             ],

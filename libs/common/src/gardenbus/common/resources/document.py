@@ -153,16 +153,15 @@ class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
         if self.deleting_at:
             members.append(b'"deletionTimestamp":' + encode(self.deleting_at))
         if parts.finalizers:
-            members.append(b'"finalizers":' + encode(parts.finalizers))
+            members.append(_finalizers(parts.finalizers))
         return b",".join(members)
 
     def _labels(self) -> bytes:
         parts = self.parts
         if not parts.seed_name and not parts.status_seed_name:
             return parts.labels
-        seeds = sorted({parts.seed_name, parts.status_seed_name} - {""})
-        members = [encode(SEED_LABEL_PREFIX + seed) + b':"true"' for seed in seeds]
-        return b",".join([parts.labels, *members] if parts.labels else members)
+        seeds = _seed_labels(parts.seed_name, parts.status_seed_name)
+        return parts.labels + b"," + seeds if parts.labels else seeds
 
     def _status(self) -> bytes:
         parts = self.parts
@@ -177,11 +176,27 @@ def _opening(api_version: str, kind: str) -> bytes:
     return b'{"apiVersion":%b,"kind":%b,"metadata":{' % (encode(api_version), encode(kind))
 
 
+@lru_cache(maxsize=4096)
+def _seed_labels(seed: str, status_seed: str) -> bytes:
+    """The labels that name the seeds of a shoot."""
+    return b",".join(encode(SEED_LABEL_PREFIX + name) + b':"true"' for name in sorted({seed, status_seed} - {""}))
+
+
+@lru_cache(maxsize=256)
+def _finalizers(names: tuple[str, ...]) -> bytes:
+    return b'"finalizers":' + encode(names)
+
+
+@lru_cache(maxsize=4096)
+def _seed_member(seed: str) -> bytes:
+    return b'"seedName":' + encode(seed)
+
+
 def _with_seed(inside: bytes, seed: str) -> bytes:
     """The inside of a spec or status with its seedName."""
     if not seed:
         return inside
-    member = b'"seedName":' + encode(seed)
+    member = _seed_member(seed)
     return inside + b"," + member if inside else member
 
 
