@@ -1,0 +1,81 @@
+// A decision, drawn: how many seeds were left after each rule, how the rest ranks, and what stood against the others.
+
+import { h, icon, meter } from "./dom.js";
+import { ago, count, many, pathOf, until } from "./format.js";
+
+const RULES = {
+  usable: "takes new shoots at all", provider: "the provider of the profile", "cloud-profile-selector": "the profile's seed selector", "shoot-selector": "the shoot's seed selector",
+  "profile-selector": "the profile's seed selector", taints: "taints that the shoot tolerates", capacity: "room for one more", zones: "enough zones", networks: "networks that do not overlap",
+  "access-restrictions": "access restrictions", strategy: "the scheduler's strategy", dns: "DNS", region: "the region", circular: "does not stand on itself",
+};
+const MOST_RANKED = 12;
+
+export function decision(answer) {
+  const considered = answer.considered;
+  const parts = [verdict(answer, considered)];
+  if (!considered) {
+    parts.push(h("p", { class: "sub" }, answer.unanswered ?? "Its scheduler gives no reasons."));
+    return h("div", null, parts);
+  }
+  const ranking = considered.ranking ?? [];
+  const rejections = considered.rejections ?? [];
+  const total = ranking.length + rejections.length;
+  parts.push(h("h3", { class: "subhead" }, answer.seed ? "If it were placed now" : "From all seeds to one"), funnel(considered.funnel ?? [], Math.max(total, considered.funnel?.[0] ? considered.funnel[0].left + considered.funnel[0].rejected : 0), ranking.length));
+  if (ranking.length) parts.push(h("h3", { class: "subhead" }, "Ranking"), ranked(ranking, answer.seed));
+  if (rejections.length) parts.push(h("h3", { class: "subhead" }, `Why not (${many(rejections.length, "seed")})`), against(rejections));
+  return h("div", null, parts);
+}
+
+function verdict(answer, considered) {
+  if (answer.seed) {
+    const recorded = answer.recorded;
+    const words = recorded?.message ?? (recorded?.candidates !== undefined ? `chosen among ${recorded.candidates}` : "");
+    return box("good", "yes", ["It is on ", h("a", { class: "link", href: pathOf("seed", "", answer.seed) }, answer.seed), words && `: ${words}`]);
+  }
+  if (considered?.skipped) return box("", "waiting", [`Its scheduler does not place it: ${considered.skipped}`]);
+  if (considered?.wouldChoose) return box("busy", "waiting", [`Now it would be placed on ${considered.wouldChoose}.`]);
+  const wakes = answer.wakesOn?.length ? `It is woken by: ${answer.wakesOn.map((each) => (typeof each === "string" ? each : each.message ?? each.kind)).join(", ")}.` : "";
+  const next = answer.nextAttempt ? ` Next attempt ${until(answer.nextAttempt)}.` : "";
+  return box("bad", "no", [h("div", null, h("b", null, considered?.message ?? answer.message ?? "It waits for a seed."), h("div", null, answer.since ? `Since ${ago(answer.since)}.` : "", next, " ", wakes))]);
+}
+
+const box = (tone, sign, words) => h("div", { class: `verdict ${tone}` }, icon(sign), h("div", null, words));
+
+function funnel(steps, total, left) {
+  const share = (number) => (total ? (100 * number) / total : 0);
+  const row = (name, why, number, out, isNone) => h("li", { class: isNone ? "none" : "", data: { rule: name } }, h("span", { class: "rule" }, h("b", null, name), why && h("small", null, why)),
+    h("span", { class: "track" }, h("i", { "width%": share(number) })), h("span", { class: "out" }, h("b", null, count(number)), out));
+  return h("ol", { class: "funnel" }, row("all seeds", "", total, " seeds"),
+    steps.map((step) => row(step.rule, RULES[step.rule] ?? step.description, step.left, ` (−${count(step.rejected)})`, step.left === 0)),
+    !steps.length && left === total && row("all fit", "", left, ""));
+}
+
+function ranked(ranking, chosen) {
+  const rows = ranking.slice(0, MOST_RANKED).map((each) => {
+    const capacity = each.capacity ?? each.allocatable;
+    const used = each.usage ?? each.used ?? 0;
+    const share = capacity ? used / capacity : 0;
+    return h("tr", null, h("td", { class: "num" }, each.place ?? each.rank), h("td", null, h("a", { class: "link", href: pathOf("seed", "", each.seed) }, each.seed), each.seed === chosen && h("span", { class: "chip good" }, "here")),
+      h("td", { class: "num" }, each.distance ?? "–"), h("td", null, capacity == null ? count(used) : [`${count(used)}/${count(capacity)}`, meter(share, share >= 1 ? "bad" : share >= 0.8 ? "warn" : "accent")]));
+  });
+  const more = ranking.length - MOST_RANKED;
+  return h("div", null, h("table", { class: "plain-table" }, h("thead", null, h("tr", null, h("th", { class: "num" }, "#"), h("th", null, "Seed"), h("th", { class: "num" }, "Distance"), h("th", null, "Taken"))), h("tbody", null, rows)),
+    more > 0 && h("p", { class: "sub" }, `and ${count(more)} more`));
+}
+
+function against(rejections) {
+  const rules = new Map();
+  for (const each of rejections) (rules.get(each.rule) ?? rules.set(each.rule, []).get(each.rule)).push(each);
+  return h("div", { class: "against" }, [...rules].map(([rule, members], index) => h("details", { open: rules.size === 1 && index === 0 && members.length < 8 }, h("summary", null, h("b", null, rule), h("span", { class: "chip" }, many(members.length, "seed"))),
+    h("ul", null, members.map((each) => h("li", null, h("a", { class: "link", href: pathOf("seed", "", each.seed) }, each.seed), h("span", null, each.detail)))))));
+}
+
+// Whether a seed is usable, by rule, and whom it could take.
+export function seedDecision(answer) {
+  const rules = (answer.rules ?? []).map((each) => h("li", null, h("span", { class: `dot ${each.ok ? "good" : "bad"}` }), h("b", null, each.rule), h("span"), each.message && h("p", null, each.message)));
+  const waiting = answer.waiting ?? [];
+  return h("div", null, box(answer.usable ? "good" : "bad", answer.usable ? "yes" : "no", [answer.usable ? "It takes new shoots." : "It takes no new shoots."]),
+    rules.length > 0 && h("ul", { class: "conditions" }, rules),
+    waiting.length > 0 && [h("h3", { class: "subhead" }, `Shoots that wait and would fit (${count(waiting.length)})`),
+      h("ul", null, waiting.slice(0, 20).map((each) => h("li", null, h("a", { class: "link", href: pathOf("shoot", each.namespace, each.name) }, `${each.namespace}/${each.name}`))))]);
+}

@@ -1,0 +1,55 @@
+// Numbers, times and words as people read them.
+
+let skew = 0; // how far this clock is from the server's, ms
+
+export function heard(serverNow) {
+  if (serverNow) skew = serverNow - Date.now();
+}
+
+export const now = () => Date.now() + skew;
+
+export function span(ms) {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`;
+}
+
+export const ago = (instant) => {
+  const at = typeof instant === "number" ? instant : Date.parse(instant);
+  return Number.isFinite(at) ? span(now() - at) : "";
+};
+
+export const until = (instant) => {
+  const at = Date.parse(instant);
+  return Number.isFinite(at) ? (at <= now() ? "now" : `in ${span(at - now())}`) : "";
+};
+
+export const clock = (instant) => new Date(instant).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+export const count = (number) => Number(number ?? 0).toLocaleString("en");
+export const many = (number, one, more = `${one}s`) => `${count(number)} ${number === 1 ? one : more}`;
+
+export const TONES = { succeeded: "good", processing: "busy", pending: "warn", error: "bad", failed: "bad", deleting: "idle", new: "hollow" };
+export const KINDS = {
+  shoot: "Shoot", seed: "Seed", managedseedset: "ManagedSeedSet", seedautoscaler: "SeedAutoscaler", managedseed: "ManagedSeed",
+  cloudprofile: "CloudProfile", namespacedcloudprofile: "NamespacedCloudProfile", project: "Project", configmap: "ConfigMap",
+  shootstate: "ShootState", secret: "Secret", controllerrevision: "ControllerRevision",
+};
+export const kindName = (kind) => KINDS[kind] ?? kind.charAt(0).toUpperCase() + kind.slice(1);
+export const pathOf = (kind, namespace, name) => `#/object/${kind}/${encodeURIComponent(namespace || "_")}/${encodeURIComponent(name)}`;
+
+// What a seed's health comes to: a tone, and the word for it.
+export function health(seed) {
+  if (seed.deleting) return ["idle", "being deleted"];
+  if (seed.ready === "True") return seed.visible ? ["good", "ready"] : ["warn", seed.cordoned ? "cordoned" : "hidden"];
+  if (seed.ready === "") return ["hollow", "not reported yet"];
+  return ["bad", seed.ready === "Unknown" ? "gardenlet is silent" : "not ready"];
+}
+
+export function fill(seed) {
+  if (seed.capacity === null) return { share: 0, words: `${count(seed.used)}`, tone: "good" };
+  const share = seed.capacity > 0 ? seed.used / seed.capacity : 1;
+  return { share, words: `${count(seed.used)}/${count(seed.capacity)}`, tone: share >= 1 ? "bad" : share >= 0.8 ? "warn" : "accent" };
+}

@@ -1,0 +1,90 @@
+// What lies over the page: search, keys, questions, and short messages.
+
+import { get } from "./api.js";
+import { h } from "./dom.js";
+import { kindName, pathOf } from "./format.js";
+
+function opened(dialog, ready) {
+  document.body.append(dialog);
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+  dialog.showModal();
+  ready?.();
+  return dialog;
+}
+
+export function toast(words, tone = "") {
+  const message = h("div", { class: `toast ${tone}` }, words);
+  document.getElementById("toasts").append(message);
+  setTimeout(() => message.remove(), 6000);
+}
+
+export function openKeys() {
+  const keys = [["/", "search"], ["?", "these keys"], ["g l", "landscape"], ["g s", "shoots"], ["g w", "waiting"], ["g g", "growth"], ["g e", "events"],
+    ["j k", "down and up in a list"], ["Enter", "open"], ["f", "filter"], ["Esc", "back, or close"], ["t", "theme"]];
+  const rows = keys.map(([key, words]) => [h("span", null, key.split(" ").map((each) => [h("kbd", null, each), " "])), h("span", null, words)]);
+  opened(h("dialog", { "aria-label": "Keys" }, h("div", { class: "inside" }, h("h2", null, "Keys"), h("div", { class: "keys" }, rows),
+    h("form", { method: "dialog", class: "row" }, h("button", { class: "button" }, "Close")))));
+}
+
+export function openSearch() {
+  if (document.querySelector("dialog.palette")) return;
+  let items = [];
+  let at = 0;
+  let turn = 0;
+  const list = h("ul", { role: "listbox", id: "found", "aria-label": "Results" });
+  const input = h("input", {
+    type: "search", placeholder: "Shoots, seeds, sets, profiles…", "aria-label": "Search", role: "combobox", "aria-expanded": "true",
+    "aria-controls": "found", autocomplete: "off", spellcheck: "false", oninput: look, onkeydown: walk,
+  });
+  const dialog = h("dialog", { class: "palette", "aria-label": "Search" }, input, list);
+
+  function draw() {
+    const words = input.value.trim() ? "Nothing has this name." : "Type a part of a name; several words narrow it down.";
+    const rows = items.map((each, index) => h("li", { role: "option", id: `found-${index}`, "aria-selected": String(index === at), onclick: () => go(each) },
+      h("span", null, each.name), each.namespace && h("small", null, each.namespace), h("small", null, kindName(each.kind))));
+    list.replaceChildren(...(rows.length ? rows : [h("li", { class: "none" }, words)]));
+    input.setAttribute("aria-activedescendant", rows.length ? `found-${at}` : "");
+    list.children[at]?.scrollIntoView({ block: "nearest" });
+  }
+  function go(each) {
+    dialog.close();
+    location.hash = pathOf(each.kind, each.namespace, each.name);
+  }
+  async function look() {
+    const mine = ++turn;
+    await new Promise((done) => setTimeout(done, 90));
+    if (mine !== turn) return;
+    const found = await get(`search?q=${encodeURIComponent(input.value)}`).catch(() => ({ items: [] }));
+    if (mine !== turn) return;
+    items = found.items;
+    at = 0;
+    draw();
+  }
+  function walk(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && items.length) {
+      at = (at + step + items.length) % items.length;
+      draw();
+      event.preventDefault();
+    } else if (event.key === "Enter" && items[at]) {
+      event.preventDefault();
+      go(items[at]);
+    }
+  }
+  draw();
+  opened(dialog, () => input.focus());
+}
+
+// Ask for the name of what is to be deleted; answers whether it was typed.
+export function confirmDeletion(kind, name) {
+  return new Promise((done) => {
+    const sure = h("button", { class: "button risky sure", type: "submit", value: "yes", disabled: true }, "Delete");
+    const input = h("input", { class: "field", "aria-label": `Type ${name}`, autocomplete: "off", oninput: () => (sure.disabled = input.value !== name) });
+    const dialog = h("dialog", { "aria-label": "Delete" }, h("form", { method: "dialog", class: "inside" }, h("h2", null, `Delete ${kindName(kind)} ${name}?`),
+      h("p", null, kind === "shoot" ? "Its control plane is torn down. This cannot be taken back. " : "This cannot be taken back. ", "Type ", h("code", null, name), " to go on."),
+      input, h("div", { class: "row" }, h("button", { class: "button", value: "no", formnovalidate: true }, "Keep it"), sure)));
+    opened(dialog, () => input.focus());
+    dialog.addEventListener("close", () => done(dialog.returnValue === "yes" && input.value === name));
+  });
+}

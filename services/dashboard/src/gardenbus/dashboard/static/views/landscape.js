@@ -1,0 +1,120 @@
+// The map: providers, their regions, the seeds in them, with how full and how well they are.
+
+import { as, empty, h, loading, meter, say } from "../dom.js";
+import { ago, count, fill, health, many, now, pathOf } from "../format.js";
+import { live } from "../live.js";
+
+const DENSE_FROM = 60;
+const LATE_MS = 45000;
+const STATES = ["succeeded", "processing", "new", "pending", "error", "failed", "deleting"];
+
+export function landscapePage(main) {
+  const tiles = h("section", { class: "tiles", "aria-label": "In numbers" });
+  const map = h("section", { "aria-label": "Seeds by provider and region" }, loading());
+  const legend = h("div", { class: "legend" }, [["good", "ready"], ["warn", "closed"], ["bad", "silent or broken"], ["hollow", "not reported"]].map(([tone, words]) => h("span", null, h("span", { class: `dot ${tone}` }), words)));
+  main.append(h("div", { class: "head" }, h("div", null, h("h1", null, "Landscape"), h("p", { class: "sub" }, "Every seed, where it stands and how full it is")), h("div", { class: "actions" }, legend)), tiles, map);
+  const numbers = numberTiles(tiles);
+  const cells = new Map();
+  let shape = "";
+
+  function draw() {
+    if (!live.summary) return;
+    numbers(live.summary);
+    const seeds = [...live.seeds.values()].sort((a, b) => a.name.localeCompare(b.name));
+    const wanted = seeds.map((seed) => `${seed.provider}/${seed.region}/${seed.name}`).join(" ");
+    if (wanted !== shape || !seeds.length) {
+      shape = wanted;
+      cells.clear();
+      map.replaceChildren(seeds.length ? providers(seeds, cells) : nothing());
+    }
+    for (const seed of seeds) cells.get(seed.name)?.(seed);
+  }
+  draw();
+  return { update: draw, tick: () => live.seeds.forEach((seed) => cells.get(seed.name)?.(seed)) };
+}
+
+function nothing() {
+  if (!live.summary.synced) return loading();
+  return empty("map", "No seeds yet", h("p", null, "A seed appears here as soon as its gardenlet has registered it. An example landscape with ten of them comes with the project."),
+    h("code", null, "gardenbus up -f examples/landscape"));
+}
+
+function numberTiles(section) {
+  const value = () => h("div", { class: "value" });
+  const note = () => h("div", { class: "note" });
+  const stack = h("div", { class: "stack", role: "img" }, STATES.map((state) => h("i", { class: state })));
+  const full = h("i");
+  const gauge = h("span", { class: "meter accent" }, full);
+  const parts = [["Shoots", "#/shoots", stack], ["Seeds ready", "#/", null], ["Places taken", "#/", gauge], ["Waiting for a seed", "#/waiting", null]].map(([label, href, more]) => {
+    const tile = { value: value(), note: note() };
+    section.append(h("a", { class: "tile card", href }, h("span", { class: "label" }, label), tile.value, more, tile.note));
+    return tile;
+  });
+  return (sum) => {
+    const states = sum.states;
+    const [shoots, seeds, places, waiting] = parts;
+    say(shoots.value, count(sum.shoots));
+    STATES.forEach((state, index) => {
+      stack.children[index].style.flexGrow = states[state] ?? 0;
+      stack.children[index].hidden = !states[state];
+      stack.children[index].style.display = states[state] ? "" : "none";
+    });
+    const told = STATES.filter((state) => states[state]).map((state) => `${count(states[state])} ${state}`).join(", ");
+    stack.setAttribute("aria-label", told || "none");
+    say(shoots.note, [states.processing && `${count(states.processing)} in progress`, sum.moving && `${count(sum.moving)} moving`, (states.error ?? 0) + (states.failed ?? 0) && `${count((states.error ?? 0) + (states.failed ?? 0))} in trouble`].filter(Boolean).join(" · ") || (sum.shoots ? "all settled" : "none ordered"));
+    seeds.value.replaceChildren(count(sum.seedsReady), h("small", null, ` of ${count(sum.seeds)}`));
+    say(seeds.note, sum.seedsOpen < sum.seedsReady ? `${count(sum.seedsReady - sum.seedsOpen)} closed to new shoots` : sum.seeds ? "all open to new shoots" : "");
+    places.value.replaceChildren(count(sum.used), h("small", null, sum.places === null ? " without a limit" : ` of ${count(sum.places)}`));
+    const share = sum.places ? sum.used / sum.places : 0;
+    full.style.width = `${Math.min(100, share * 100)}%`;
+    as(gauge, `meter ${share >= 0.95 ? "bad" : share >= 0.8 ? "warn" : "accent"}`);
+    say(places.note, sum.places ? `${Math.round(share * 100)} % full` : "");
+    say(waiting.value, count(sum.waiting));
+    say(waiting.note, sum.waiting ? "see why, and since when" : "everybody has a seed");
+  };
+}
+
+function providers(seeds, cells) {
+  const groups = new Map();
+  for (const seed of seeds) {
+    const regions = groups.get(seed.provider) ?? groups.set(seed.provider, new Map()).get(seed.provider);
+    (regions.get(seed.region) ?? regions.set(seed.region, []).get(seed.region)).push(seed);
+  }
+  const sorted = (map) => [...map].sort(([a], [b]) => a.localeCompare(b));
+  return h("div", { class: `providers${seeds.length > DENSE_FROM ? " dense" : ""}` }, sorted(groups).map(([provider, regions]) => {
+    const number = [...regions.values()].reduce((sum, each) => sum + each.length, 0);
+    return h("section", { class: "provider" }, h("h2", null, provider || "no provider", h("small", null, `${many(regions.size, "region")} · ${many(number, "seed")}`)),
+      h("div", { class: "regions" }, sorted(regions).map(([region, members]) => h("section", { class: "region card", style: { "flex-grow": Math.min(4, members.length) } },
+        h("h3", null, region || "no region", h("small", null, many(members.length, "seed"))),
+        h("div", { class: "seeds" }, members.map((seed) => cell(seed, cells)))))));
+  }));
+}
+
+function cell(seed, cells) {
+  const dot = h("span", { class: "dot" });
+  const words = h("span");
+  const filled = h("span", { class: "fill" });
+  const beat = h("span");
+  const bar = h("i");
+  const gauge = h("span", { class: "meter" }, bar);
+  const root = h("a", { class: "seed", href: pathOf("seed", "", seed.name), "data-walk": true, data: { seed: seed.name } }, dot, h("span", { class: "name" }, seed.name), filled, gauge, h("span", { class: "foot" }, words, beat));
+  cells.set(seed.name, (row) => {
+    const [tone, standing] = health(row);
+    const full = fill(row);
+    as(root, `seed ${tone}`);
+    as(dot, `dot ${tone}`);
+    as(gauge, `meter ${tone === "good" ? full.tone : "idle"}`);
+    const width = `${Math.min(100, full.share * 100)}%`;
+    if (bar.style.width !== width) bar.style.width = width;
+    say(filled, full.words);
+    say(words, row.taints.length && tone === "good" ? `ready · ${row.taints[0].split("/").pop()} only` : standing);
+    const isLate = row.heartbeat && now() - row.heartbeat > LATE_MS;
+    say(beat, row.heartbeat ? `${isLate ? "silent for" : "beat"} ${ago(row.heartbeat)}${isLate ? "" : " ago"}` : "");
+    const label = `${row.name}: ${standing}, ${full.words} shoots`;
+    if (root.title !== label) {
+      root.title = label;
+      root.setAttribute("aria-label", label);
+    }
+  });
+  return root;
+}

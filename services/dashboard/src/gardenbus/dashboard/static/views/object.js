@@ -1,0 +1,158 @@
+// The page of one object: how it stands, why, what is around it, what happened to it, and its manifest.
+
+import { get, objectPath, send, session } from "../api.js";
+import { decision, seedDecision } from "../decision.js";
+import { empty, h, icon, loading, meter } from "../dom.js";
+import { eventLine } from "../eventlist.js";
+import { TONES, ago, clock, count, fill, health, kindName, pathOf } from "../format.js";
+import { live } from "../live.js";
+import { confirmDeletion, toast } from "../overlays.js";
+import { ShootTable, tally } from "../table.js";
+import { yamlView } from "../yaml.js";
+
+const REFRESH_MS = 1200;
+const card = (title, hint, ...body) => h("section", { class: "card" }, h("header", null, h("h2", null, title), hint && h("span", { class: "hint" }, hint)), body);
+const fact = (name, value) => (value === undefined || value === null || value === "" ? null : [h("dt", null, name), h("dd", null, value)]);
+
+export function objectPage(main, { path: [kind, space, ...rest] }) {
+  const name = rest.join("/");
+  const namespace = space === "_" ? "" : space;
+  const place = h("div", null, loading());
+  main.append(place);
+  let isOver = false;
+  let timer = 0;
+  let table = null;
+  let isOpen = false;
+
+  const list = kind === "seed" ? h("section", { class: "card seed-shoots wide" }) : null;
+  if (list) {
+    const hint = h("span", { class: "hint" });
+    table = new ShootTable({ seed: name }, { counted: (total) => { hint.textContent = tally(total); list.hidden = total === 0; } });
+    list.append(h("header", null, h("h2", null, "Shoots here"), hint), table.element);
+    list.hidden = true;
+  }
+
+  async function read() {
+    timer = 0;
+    try {
+      const [found, why] = await Promise.all([get(objectPath(kind, namespace, name)), explained()]);
+      if (!isOver) draw(found, why);
+    } catch (error) {
+      if (isOver || live.state === "lost") return;
+      place.replaceChildren(h("div", { class: "card" }, empty("search", `${kindName(kind)} ${name} is not there`, h("p", null, error.message), h("a", { class: "button", href: "#/" }, "To the landscape"))));
+    }
+  }
+  async function explained() {
+    if (kind === "shoot") return get(`explain/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`).catch((error) => ({ unanswered: error.message }));
+    return kind === "seed" ? get(`explain-seed/${encodeURIComponent(name)}`).catch(() => null) : null;
+  }
+
+  function draw({ object, yaml, related, events }, why) {
+    const { metadata = {}, spec = {}, status = {} } = object;
+    const opened = new Set([...place.querySelectorAll("details[open] > summary b")].map((each) => each.textContent));
+    const isManifestOpen = isOpen;
+    const manifest = h("details", { class: "card wide", ontoggle: (event) => (isOpen = event.target.open) }, h("summary", { class: "manifest-head" }, h("b", null, "Manifest"), h("button", { class: "button small", type: "button", onclick: (event) => copy(event, yaml) }, "Copy YAML")));
+    if (isManifestOpen) manifest.open = true;
+    manifest.addEventListener("toggle", () => manifest.open && !manifest.querySelector("pre") && manifest.append(yamlView(yaml)));
+    if (isManifestOpen) manifest.append(yamlView(yaml));
+    const left = h("div", { class: "column" },
+      status.lastOperation && kind !== "seed" && operation(status.lastOperation, status.lastErrors),
+      kind === "shoot" && why && card("Decision", why.considered?.strategy && `strategy ${why.considered.strategy}`, h("div", { class: "body" }, decision(why))),
+      kind === "seed" && why && card("Would it take a shoot?", null, h("div", { class: "body" }, seedDecision(why))),
+      conditions([...(status.conditions ?? []), ...(status.constraints ?? [])]),
+      card("Events", events.length ? `${count(events.length)} in 24 hours` : "", events.length ? h("ul", { class: "lines" }, events.slice(0, 60).map((event) => eventLine(event, { about: false }))) : h("div", { class: "body sub" }, "None in the last 24 hours.")));
+    const right = h("div", { class: "column" }, card("Facts", null, h("div", { class: "body" }, h("dl", { class: "facts" }, facts(kind, metadata, spec, status)))),
+      related.length > 0 && card("Around it", null, h("ul", { class: "lines" }, related.map((each) => h("li", null, h("span", { class: "when" }, `${each.role} `), h("a", { class: "link", href: pathOf(each.kind, each.namespace, each.name), "data-walk": true }, `${kindName(each.kind)} ${each.name}`))))));
+    place.replaceChildren(head(kind, namespace, name, object), h("div", { class: "object" }, left, right, list, manifest));
+    for (const summary of place.querySelectorAll("details > summary b")) {
+      if (opened.has(summary.textContent)) summary.closest("details").open = true;
+    }
+  }
+
+  read();
+  return {
+    update(batches) {
+      table?.update(batches);
+      const mine = batches.some((batch) => batch.reload || batch.manyShoots || (batch[kind] ?? []).some((row) => row.name === name && (row.namespace ?? "") === namespace) || batch.gone?.some((each) => each[0] === kind && each[1] === namespace && each[2] === name) || batch.events?.some((event) => event.kind === kind && event.name === name && event.namespace === namespace));
+      if (mine && !timer) timer = setTimeout(read, REFRESH_MS);
+    },
+    tick: () => table?.tick(),
+    end() {
+      isOver = true;
+      clearTimeout(timer);
+      table?.end();
+    },
+  };
+}
+
+function head(kind, namespace, name, object) {
+  const { metadata = {}, spec = {}, status = {} } = object;
+  const seed = kind === "seed" ? live.seeds.get(name) : null;
+  const chips = [];
+  if (metadata.deletionTimestamp) chips.push(["idle", "being deleted"]);
+  if (seed) chips.push(health(seed));
+  if (kind === "shoot") {
+    const state = (status.lastOperation?.state ?? "new").toLowerCase();
+    chips.push(spec.seedName ? [TONES[state] ?? "", state] : state === "pending" ? ["warn", "waits for a seed"] : ["", "new"]);
+    if (status.seedName && spec.seedName && status.seedName !== spec.seedName) chips.push(["busy", `moving to ${spec.seedName}`]);
+  }
+  return h("div", { class: "head" }, h("div", null, h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: kind === "shoot" ? "#/shoots" : "#/" }, kindName(kind)), namespace && ["/", h("a", { href: `#/shoots?namespace=${encodeURIComponent(namespace)}` }, namespace)]),
+    h("h1", null, name)), chips.map(([tone, words]) => h("span", { class: `chip ${tone}` }, h("span", { class: `dot ${tone}` }), words)), session.allowWrites && actions(kind, namespace, name, spec));
+}
+
+function actions(kind, namespace, name, spec) {
+  const button = (words, work, risky) => h("button", { class: `button ${risky ? "risky" : ""}`, type: "button", onclick: async (event) => {
+    event.target.disabled = true;
+    try {
+      const done = await work();
+      if (done) toast(done);
+    } catch (error) {
+      toast(error.message, "bad");
+    }
+    event.target.disabled = false;
+  } }, words);
+  const isOpen = spec.settings?.scheduling?.visible !== false;
+  const path = encodeURIComponent(name);
+  return h("div", { class: "actions" },
+    kind === "seed" && (isOpen ? button("Cordon", async () => (await send("POST", `seeds/${path}/cordon`), `${name} takes no new shoots`)) : button("Uncordon", async () => (await send("POST", `seeds/${path}/uncordon`), `${name} takes new shoots again`))),
+    kind === "shoot" && button("Retry", async () => (await send("POST", `shoots/${encodeURIComponent(namespace)}/${path}/retry`), `${name} is tried again`)),
+    button("Delete…", async () => (await confirmDeletion(kind, name)) && (await send("DELETE", objectPath(kind, namespace, name), { confirm: name }), `${name} is being deleted`), true));
+}
+
+function operation(last, errors = []) {
+  const tone = TONES[(last.state ?? "").toLowerCase()] ?? "busy";
+  return card("Last operation", last.lastUpdateTime && `${ago(last.lastUpdateTime)} ago`, h("div", { class: "body operation" }, h("div", { class: "words" }, h("b", null, `${last.type} ${last.state}`), h("span", null, `${last.progress ?? 0} %`)), meter((last.progress ?? 0) / 100, tone, "Progress"),
+    h("p", null, last.description), errors.map((each) => h("p", { class: "chip bad" }, each.description))));
+}
+
+function conditions(all) {
+  if (!all.length) return null;
+  const tone = { True: "good", False: "bad", Progressing: "busy", Unknown: "warn" };
+  return card("Conditions", `${all.filter((each) => each.status === "True").length} of ${all.length} are true`, h("ul", { class: "conditions body" }, all.map((each) => h("li", null, h("span", { class: `dot ${tone[each.status] ?? ""}`, title: each.status }), h("span", null, h("b", null, each.type), " ", each.status !== "True" && h("span", { class: "about" }, `${each.status} · ${each.reason ?? ""}`)),
+    h("span", { class: "when", title: each.lastTransitionTime ? clock(each.lastTransitionTime) : "" }, ago(each.lastTransitionTime)), each.message && h("p", null, each.message)))));
+}
+
+function facts(kind, metadata, spec, status) {
+  const link = (to, name) => name && h("a", { class: "link", href: pathOf(to, "", name) }, name);
+  const row = kind === "seed" ? live.seeds.get(metadata.name) : null;
+  const full = row && fill(row);
+  const own = {
+    shoot: () => [fact("Seed", link("seed", spec.seedName) ?? "none"), spec.seedName !== status.seedName && fact("Still on", link("seed", status.seedName)), fact("Provider", spec.provider?.type), fact("Region", spec.region), fact("Purpose", spec.purpose), fact("Kubernetes", spec.kubernetes?.version), fact("Profile", spec.cloudProfile?.name ?? spec.cloudProfileName),
+      fact("Scheduler", spec.schedulerName), fact("Workers", (spec.provider?.workers ?? []).map((each) => `${each.name} ${each.minimum}–${each.maximum}`).join(", ")), fact("High availability", spec.controlPlane?.highAvailability?.failureTolerance?.type)],
+    seed: () => [fact("Provider", spec.provider?.type), fact("Region", spec.provider?.region), fact("Zones", (spec.provider?.zones ?? []).join(", ")), full && fact("Taken", [full.words, meter(full.share, full.tone)]), row?.heartbeat && fact("Last heartbeat", `${ago(row.heartbeat)} ago`),
+      fact("Taints", (spec.taints ?? []).map((each) => each.key).join(", ")), fact("Restrictions", (spec.accessRestrictions ?? []).map((each) => each.name).join(", ")), fact("Open", spec.settings?.scheduling?.visible === false ? "no: cordoned or hidden" : "yes"), fact("Gardenlet", status.gardener?.version ?? status.gardener?.name)],
+  }[kind];
+  const labels = Object.entries(metadata.labels ?? {}).filter(([key]) => !key.startsWith("name.seed.gardener.cloud/"));
+  return [own?.(), fact("Created", metadata.creationTimestamp && `${ago(metadata.creationTimestamp)} ago`), fact("By", metadata.annotations?.["gardener.cloud/created-by"]), fact("Generation", metadata.generation && `${metadata.generation}${status.observedGeneration ? `, ${status.observedGeneration} observed` : ""}`), fact("Version", metadata.resourceVersion), fact("Finalizers", (metadata.finalizers ?? []).join(", ")),
+    labels.length > 0 && fact("Labels", labels.map(([key, value]) => h("div", null, h("code", null, `${key}=${value}`))))];
+}
+
+async function copy(event, text) {
+  event.preventDefault();
+  try {
+    await navigator.clipboard.writeText(text);
+    toast("The manifest is copied");
+  } catch {
+    toast("The browser does not let this page copy", "bad");
+  }
+}
