@@ -1,0 +1,58 @@
+"""The compose profile `observability`, as Docker Compose reads it. Needs no engine."""
+
+import json
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.support.promtool import ROOT
+
+COMPOSE = ROOT / "deploy" / "compose" / "compose.yaml"
+WATCHERS = {"prometheus", "grafana"}
+
+
+def _has_compose() -> bool:
+    if shutil.which("docker") is None:
+        return False
+    asked = subprocess.run(["docker", "compose", "version"], capture_output=True, timeout=30, check=False)
+    return asked.returncode == 0
+
+
+pytestmark = pytest.mark.skipif(not _has_compose(), reason="there is no Docker Compose here")
+
+
+def read(*arguments: str) -> dict[str, Any]:
+    ended = subprocess.run(
+        ["docker", "compose", "-f", str(COMPOSE), *arguments, "config", "--format", "json"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)
+
+
+def test_who_does_not_ask_for_it_gets_neither_prometheus_nor_grafana():
+    assert not WATCHERS & set(read()["services"])
+
+
+def test_both_come_with_the_profile_on_the_loopback_only_and_what_they_mount_is_there():
+    services = read("--profile", "observability")["services"]
+    assert set(services) >= WATCHERS
+    for name in WATCHERS:
+        assert [port["host_ip"] for port in services[name]["ports"]] == ["127.0.0.1"]
+        for volume in services[name]["volumes"]:
+            if volume["type"] == "bind":
+                assert (ROOT / volume["source"]).exists(), volume
+                assert volume["read_only"]
+
+
+def test_prometheus_reaches_every_service_of_ours_and_grafana_only_prometheus():
+    services = read("--profile", "observability")["services"]
+    ours = {name for name, service in services.items() if service["image"].startswith("gardenbus/")}
+    networks = {name: set(service["networks"]) for name, service in services.items()}
+    assert all(networks["prometheus"] & networks[name] for name in ours)
+    assert {name for name in services if networks["grafana"] & networks[name]} == WATCHERS
