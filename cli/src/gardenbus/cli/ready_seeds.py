@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from gardenbus.cli.documents import GARDENLET_CONFIGURATION, SCHEDULER_CONFIGURATION
-from gardenbus.common.resources.document import Document, encode
+from gardenbus.common.errors import BadRequest
+from gardenbus.common.resources.document import Document, encode, section
 from gardenbus.gardenlet.decide.configuration import GardenletConfiguration, parse_configurations
 from gardenbus.gardenlet.decide.seed_status import allocatable
 from gardenbus.scheduler.decide.configuration import parse_configuration
@@ -14,6 +15,27 @@ _READY_CONDITIONS = ("GardenletReady", "SeedSystemComponentsHealthy", "BackupBuc
 def with_ready_seeds(documents: Iterable[Document]) -> list[Document]:
     """The manifests with each GardenletConfiguration replaced by its Seed. Raises SettingsInvalid."""
     return [each for document in documents for each in _in_place_of(document)]
+
+
+def ready_seeds_in(documents: Iterable[Document]) -> list[Document]:
+    """The Seeds among some manifests (GardenletConfigurations count), each as if its gardenlet kept it.
+
+    Raises SettingsInvalid, and BadRequest when there is none.
+    """
+    seeds = [each for each in with_ready_seeds(documents) if each.get("kind") == "Seed"]
+    if not seeds:
+        raise BadRequest("there is no Seed and no GardenletConfiguration in it")
+    return [
+        {
+            **seed,
+            "status": {
+                **section(seed, "status"),
+                "conditions": [{"type": name, "status": "True"} for name in _READY_CONDITIONS],
+                "lastOperation": {"type": "Reconcile", "state": "Succeeded", "progress": 100},
+            },
+        }
+        for seed in seeds
+    ]
 
 
 def strategy_in(documents: Iterable[Document]) -> str | None:

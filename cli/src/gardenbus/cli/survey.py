@@ -28,6 +28,12 @@ class Survey(NamedTuple):
     hosting: Hosting
 
 
+async def present(api: ApiClient) -> tuple[list[Document], str]:
+    """All that decisions read, and the strategy of the running scheduler. Raises RefusedByApi, Unavailable."""
+    lists = await asyncio.gather(*map(api.items, _LISTS))
+    return [document for documents in lists for document in documents], await _strategy(api, lists[1])
+
+
 async def survey(api: ApiClient, filters: Sequence[SeedFilter] = ()) -> Survey:
     """Read the landscape. Raises RefusedByApi, Unavailable."""
     *lists, managed_seeds = await asyncio.gather(*map(api.items, (*_LISTS, f"managedseed.{GARDEN_NAMESPACE}")))

@@ -1,4 +1,4 @@
-"""`simulate`: landscapes of files as before, and `simulate autoscaler`, a set of seeds in virtual time."""
+"""`simulate`: which of its commands is meant, and `simulate autoscaler`, a set of seeds in virtual time."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -19,19 +19,31 @@ if TYPE_CHECKING:
     from gardenbus.autoscaler.simulation.world import Course
 
 LANDSCAPES = "landscapes"
+WHAT_IF = "what-if"
 SPARKLINE_WIDTH = 72
 _BARS = "▁▂▃▄▅▆▇█"
 _HELP_OPTIONS = ("-h", "--help")
+_LIVE = ("--dir", "--nats-url", "--prefix")
+_SUPPOSING = ("-f", "--filename", "--add-seed", "--remove-seed", "--cordon", "--shoots", "--like", "--all", *_LIVE)
+_WITH_VALUE = ("--strategy", "-o", "--output")
 
 
 class DefaultGroup(TyperGroup):
-    """A group whose arguments belong to `landscapes` unless the first one is another of its commands."""
+    """A group whose arguments belong to `landscapes`, or to `what-if` where they suppose something or name no file."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the default command's name in front where none is given."""
+        """Put the command's name in front where none is given."""
         if not args or (args[0] not in self.commands and args[0] not in _HELP_OPTIONS):
-            args = [LANDSCAPES, *args]
+            args = [WHAT_IF if args and _supposes(args) else LANDSCAPES, *args]
         return super().parse_args(ctx, args)
+
+
+def _supposes(args: list[str]) -> bool:
+    """Whether words are a supposition: an option of `what-if` alone, or nothing but options that both have."""
+    if any(arg.partition("=")[0] in _SUPPOSING for arg in args):
+        return True
+    values = {number + 1 for number, arg in enumerate(args) if arg in _WITH_VALUE}
+    return not any(number not in values and not arg.startswith("-") for number, arg in enumerate(args))
 
 
 def _duration(text: str | timedelta) -> timedelta:

@@ -1,0 +1,213 @@
+"""What would be if: a landscape of manifests and the same one changed, scheduled both, and the difference. Pure.
+
+Nothing is moved that a scheduler would not move: placed shoots stay, but for those on a seed that is taken away, which
+look for another one. Pending shoots are placed in the order given, those of a removed seed after them, and those that
+are supposed to come last.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from gardenbus.common.errors import BadRequest
+from gardenbus.common.resources.document import Document, section
+from gardenbus.common.resources.shoots import DEFAULT_SCHEDULER
+from gardenbus.scheduling.landscape import SAME_REGION, SeedCandidate
+from gardenbus.scheduling.simulate import opened_lists, simulate
+from gardenbus.scheduling.user_filters import SeedFilter
+
+_PARTS = ("spec", "status")
+
+
+class Supposition(msgspec.Struct, frozen=True, kw_only=True):
+    """What is supposed. `shoots` more shoots like the one named `like` (`<ns>/<name>`); strategy None: as it is."""
+
+    added: tuple[Document, ...] = ()
+    removed: tuple[str, ...] = ()
+    cordoned: tuple[str, ...] = ()
+    shoots: int = 0
+    like: str = ""
+    strategy: str | None = None
+
+
+class ShootChange(msgspec.Struct, frozen=True):
+    """A shoot whose seed differs; None is no seed, `message` says why it has none after. `is_new`: it is supposed."""
+
+    shoot: str
+    before: str | None
+    after: str | None
+    message: str | None = None
+    is_new: bool = False
+
+
+class SeedChange(msgspec.Struct, frozen=True, rename="camel"):
+    """A seed's shoots before and after, when what waits has been placed. `used_*` None: it is not there."""
+
+    seed: str
+    used_before: int | None
+    used_after: int | None
+    allocatable: int | None
+    change: str = ""
+    """`added`, `removed`, `replaced`, `cordoned` or nothing."""
+
+
+class Difference(msgspec.Struct, frozen=True, rename="camel"):
+    """What the supposition changes. `waiting_*` count the shoots that no seed fits."""
+
+    strategy: str
+    waiting_before: int
+    waiting_after: int
+    shoots: tuple[ShootChange, ...]
+    seeds: tuple[SeedChange, ...]
+
+
+def difference(
+    documents: Iterable[Document],
+    supposition: Supposition,
+    *,
+    strategy: str = SAME_REGION,
+    filters: Sequence[SeedFilter] = (),
+    scheduler_name: str = DEFAULT_SCHEDULER,
+) -> Difference:
+    """Schedule a landscape as it is and as it is supposed; the documents are not changed.
+
+    Raises BadRequest for a seed or shoot that is not there, and for a seed that is added and there already.
+    """
+    present = list(opened_lists(documents))
+    supposed = _changed(present, supposition)
+    chosen = supposition.strategy or strategy
+    before = {each.shoot: each for each in simulate(present, strategy, filters, scheduler_name)}
+    after = {each.shoot: each for each in simulate(supposed, chosen, filters, scheduler_name)}
+    homes = {_name_of(shoot): _seed_of(shoot) for shoot in _of_kind(present, "Shoot")}
+    changes: list[ShootChange] = []
+    for name, placement in after.items():
+        earlier = before[name].seed if name in before else homes.get(name)
+        is_new = name not in homes
+        if is_new or placement.seed != earlier:
+            changes.append(ShootChange(name, earlier or None, placement.seed, placement.message, is_new))
+    return Difference(
+        chosen,
+        sum(each.seed is None for each in before.values()),
+        sum(each.seed is None for each in after.values()),
+        tuple(changes),
+        tuple(_seeds(present, supposed, _placed(before.values()), _placed(after.values()), supposition)),
+    )
+
+
+def _changed(present: Sequence[Document], supposition: Supposition) -> list[Document]:
+    seeds = {_name_of(seed).removeprefix("/") for seed in _of_kind(present, "Seed")}
+    for seed in (*supposition.removed, *supposition.cordoned):
+        if seed not in seeds:
+            raise BadRequest(f"there is no seed {seed}")
+    for seed in supposition.added:
+        if _name_of(seed).removeprefix("/") in seeds - set(supposition.removed):
+            raise BadRequest(f"seed {_name_of(seed).removeprefix('/')} is there already: say --remove-seed too")
+    supposed: list[Document] = []
+    homeless: list[Document] = []
+    for document in present:
+        name = _name_of(document).removeprefix("/")
+        if document["kind"] == "Seed" and name in supposition.removed:
+            continue
+        if document["kind"] == "Seed" and name in supposition.cordoned:
+            supposed.append(_cordoned(document))
+        elif document["kind"] == "Shoot" and (left := _without(document, supposition.removed)) is not document:
+            homeless.append(left)
+        else:
+            supposed.append(document)
+    return [*supposed, *supposition.added, *homeless, *_more(present, supposition)]
+
+
+def _cordoned(seed: Document) -> Document:
+    settings = section(seed, "spec", "settings")
+    scheduling = {**section(settings, "scheduling"), "visible": False}
+    return {**seed, "spec": {**section(seed, "spec"), "settings": {**settings, "scheduling": scheduling}}}
+
+
+def _without(shoot: Document, removed: Sequence[str]) -> Document:
+    """The shoot as it were if these seeds were gone; the very same where that makes no difference."""
+    parts = {part: section(shoot, part) for part in _PARTS}
+    if not any(section_of.get("seedName") in removed for section_of in parts.values()):
+        return shoot
+    left = {
+        part: {name: value for name, value in values.items() if name != "seedName" or value not in removed}
+        for part, values in parts.items()
+    }
+    return {**shoot, **left}
+
+
+def _more(present: Sequence[Document], supposition: Supposition) -> list[Document]:
+    if not supposition.shoots:
+        return []
+    shoots = {_name_of(shoot): shoot for shoot in _of_kind(present, "Shoot")}
+    wanted = supposition.like
+    named = [name for name in shoots if wanted in (name, name.partition("/")[2])]
+    if len(named) != 1:
+        raise BadRequest(f"there is no shoot {wanted}" if not named else f"several shoots are called {wanted}")
+    model = shoots[named[0]]
+    metadata = section(model, "metadata")
+    spec = {name: value for name, value in section(model, "spec").items() if name != "seedName"}
+    plain = {name: metadata[name] for name in ("namespace", "labels", "annotations") if name in metadata}
+    width = len(str(supposition.shoots))
+    return [
+        {
+            **{name: value for name, value in model.items() if name != "status"},
+            "metadata": {**plain, "name": f"{metadata['name']}-like-{number:0{width}}"},
+            "spec": spec,
+        }
+        for number in range(1, supposition.shoots + 1)
+    ]
+
+
+def _placed(placements: Iterable[Any]) -> Counter[str]:
+    return Counter(each.seed for each in placements if each.seed is not None)
+
+
+def _seeds(
+    present: Sequence[Document],
+    supposed: Sequence[Document],
+    before: Mapping[str, int],
+    after: Mapping[str, int],
+    supposition: Supposition,
+) -> list[SeedChange]:
+    uses: dict[str, list[int | None]] = {}
+    capacities: dict[str, int | None] = {}
+    for side, (documents, placed) in enumerate(((present, before), (supposed, after))):
+        usage = Counter(seed for shoot in _of_kind(documents, "Shoot") for seed in _seeds_of(shoot))
+        for document in _of_kind(documents, "Seed"):
+            candidate = SeedCandidate.of(document)
+            uses.setdefault(candidate.name, [None, None])[side] = usage[candidate.name] + placed.get(candidate.name, 0)
+            capacities[candidate.name] = candidate.capacity
+    return [
+        SeedChange(name, was, will, capacities[name], _change(name, was, will, supposition))
+        for name, (was, will) in sorted(uses.items())
+    ]
+
+
+def _change(name: str, was: int | None, will: int | None, supposition: Supposition) -> str:
+    if was is None:
+        return "added"
+    if will is None:
+        return "removed"
+    if name in supposition.removed:
+        return "replaced"
+    return "cordoned" if name in supposition.cordoned else ""
+
+
+def _of_kind(documents: Iterable[Document], kind: str) -> list[Document]:
+    return list({_name_of(document): document for document in documents if document.get("kind") == kind}.values())
+
+
+def _seeds_of(shoot: Document) -> set[str]:
+    return {seed for part in _PARTS if isinstance(seed := section(shoot, part).get("seedName"), str) and seed}
+
+
+def _seed_of(shoot: Document) -> str | None:
+    seed = section(shoot, "spec").get("seedName")
+    return seed if isinstance(seed, str) and seed else None
+
+
+def _name_of(document: Document) -> str:
+    metadata = section(document, "metadata")
+    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
