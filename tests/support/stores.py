@@ -13,7 +13,7 @@ from gardenbus.common.adapters.redis_functions import LIBRARY, Library
 from gardenbus.common.adapters.redis_outbox import RedisOutbox
 from gardenbus.common.adapters.redis_store import RedisStore
 from gardenbus.common.ports.outbox import EventNews, News, ObjectNews, Outbox, WorkNews
-from gardenbus.common.ports.store import Binding, BindOutcome, Gains, Parked, Parking, Store, Superseded
+from gardenbus.common.ports.store import Binding, BindOutcome, Gains, Parked, Parking, Store
 from gardenbus.common.resources.document import Document, StoredObject
 from gardenbus.common.resources.keys import ObjectKey
 from tests.support.clocks import FakeClock
@@ -124,7 +124,7 @@ def on_redis(
     return StoreUnderTest("redis", store, RedisOutbox(connection, clock, leader=leader), clock, connection)
 
 
-def stored(answer: StoredObject | Superseded | None) -> StoredObject:
+def stored(answer: object) -> StoredObject:
     """An answer that must be an object."""
     assert isinstance(answer, StoredObject), answer
     return answer

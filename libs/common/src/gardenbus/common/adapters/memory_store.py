@@ -30,13 +30,15 @@ from gardenbus.common.adapters.store_answers import (
     scheduled_event,
     write_token,
 )
-from gardenbus.common.errors import Conflict
+from gardenbus.common.errors import Conflict, GardenbusError
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.outbox import EventNews
 from gardenbus.common.ports.store import (
     Binding,
     BindOutcome,
     BindReply,
+    Created,
+    Creation,
     EventRecord,
     Gains,
     Guard,
@@ -211,6 +213,16 @@ class MemoryStore:
                 state.enqueue(f"garbage._.{owner}")
         state.gained(objects=change.meaning.gain)
         return stored
+
+    async def create_many(self, creations: Sequence[Creation]) -> Sequence[Created]:
+        """Store new objects, each on its own."""
+        return [await self._created(creation) for creation in creations]
+
+    async def _created(self, creation: Creation) -> Created:
+        try:
+            return await self.create(creation.document, origin=creation.origin, last_applied=creation.last_applied)
+        except GardenbusError as error:
+            return error
 
     async def update(  # noqa: PLR0913  all that a write may depend on
         self,

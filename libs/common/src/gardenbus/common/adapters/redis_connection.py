@@ -23,7 +23,7 @@ from redis.backoff import NoBackoff
 from gardenbus.common.adapters.redis_functions import LIBRARY, NAME_PREFIX, Library, function_of
 from gardenbus.common.adapters.redis_line import Command, RedisLine
 from gardenbus.common.adapters.store_answers import fenced, newer_format, outbox_is_full
-from gardenbus.common.errors import Unavailable
+from gardenbus.common.errors import GardenbusError, Unavailable
 
 TOGETHER = {"put": "put_many"}
 """Functions that have a twin which takes several operations, carries out each on its own, and answers them in order."""
@@ -108,6 +108,23 @@ class RedisConnection:
             return _taken(await self._called_together(function, _pack(operation)))
         command = self._function("FCALL_RO" if read_only else "FCALL", function, _pack(operation))
         return _taken(await self._called_open(command))
+
+    async def call_together(
+        self, function: str, operations: Sequence[Mapping[str, Any]]
+    ) -> list[list[Any] | GardenbusError]:
+        """Call a function of TOGETHER with several operations at once; what is refused of one touches no other.
+
+        Raises Unavailable when the server is away.
+        """
+        command = self._function("FCALL", TOGETHER[function], *(_pack(operation) for operation in operations))
+        replies = self._accepted(await self._called_open(command), command)
+        return [self._one_of_many(reply, function) for reply in replies]
+
+    def _one_of_many(self, reply: Any, function: str) -> list[Any] | GardenbusError:
+        try:
+            return _taken(self._accepted(reply, (function,)))
+        except Unavailable as error:
+            return error
 
     async def call_many(self, function: str, operations: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
         """Call one of our functions several times, in order, in one round trip; raises as `call` does.

@@ -30,12 +30,14 @@ from gardenbus.common.adapters.store_answers import (
     seed_refuses,
     write_token,
 )
-from gardenbus.common.errors import Unavailable
+from gardenbus.common.errors import GardenbusError, Unavailable
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import (
     Binding,
     BindOutcome,
     BindReply,
+    Created,
+    Creation,
     EventRecord,
     Gains,
     Guard,
@@ -179,19 +181,64 @@ class RedisStore:
         guards: Sequence[Guard] = (),
     ) -> StoredObject | Superseded:
         """Store a new object."""
-        change = creation_of(document)
-        key = key_of(document)
+        change, key = creation_of(document), key_of(document)
+        operation = self._creation(key, change, origin, last_applied, self._now())
+        operation["guards"] = _guards(guards)
+        if gate is not None:
+            operation["gate_seen"] = gate
+        return self._created(key, change, last_applied, await self._connection.call("put", operation), guards)
+
+    async def create_many(self, creations: Sequence[Creation]) -> Sequence[Created]:
+        """Store new objects in one call."""
+        now = self._now()
+        changes = [(key_of(one.document), creation_of(one.document), one) for one in creations]
+        replies = await self._connection.call_together(
+            "put", [self._creation(key, change, one.origin, one.last_applied, now) for key, change, one in changes]
+        )
+        return [
+            reply if isinstance(reply, GardenbusError) else self._ended(key, change, one, reply)
+            for (key, change, one), reply in zip(changes, replies, strict=True)
+        ]
+
+    def _ended(self, key: ObjectKey, change: Change, creation: Creation, reply: Sequence[Any]) -> Created:
+        try:
+            return self._created(key, change, creation.last_applied, reply, ())
+        except GardenbusError as error:
+            return error
+
+    def _creation(
+        self, key: ObjectKey, change: Change, origin: RequestOrigin | None, last_applied: bytes, now: str
+    ) -> dict[str, Any]:
+        """What `put` is sent for a new object without guards."""
         fields = {name: value for name, value in written_fields(change.parts, change.derived).items() if value}
         if last_applied:
             fields["last"] = last_applied.decode()
-        operation = self._operation(key, 0, origin, change, guards, gate) | {"set": fields, "uid": str(uuid.uuid4())}
-        reply = await self._connection.call("put", operation)
-        if reply[0] == b"created":
-            base = StoredObject(
-                key=key, parts=change.parts, uid="", version=0, generation=0, created_at="", last_applied=last_applied
-            )
-            return applied_reply(base, change.parts, reply[1])
-        return self._refused(key, reply, guards)
+        return {
+            "key": key.stored,
+            "kind": key.kind,
+            "ns": key.namespace or CLUSTER_SCOPE,
+            "name": key.name,
+            "now": now,
+            "outbox_max": OUTBOX_MAX,
+            "base": 0,
+            "origin": origin_text(origin),
+            "gate": change.meaning.gate,
+            "gain": change.meaning.gain,
+            "bindings": True,
+            "guards": (),
+            "set": fields,
+            "uid": str(uuid.uuid4()),
+        }
+
+    def _created(
+        self, key: ObjectKey, change: Change, last_applied: bytes, reply: Sequence[Any], guards: Sequence[Guard]
+    ) -> StoredObject | Superseded:
+        if reply[0] != b"created":
+            return self._refused(key, reply, guards)
+        base = StoredObject(
+            key=key, parts=change.parts, uid="", version=0, generation=0, created_at="", last_applied=last_applied
+        )
+        return applied_reply(base, change.parts, reply[1])
 
     async def update(  # noqa: PLR0913  all that a write may depend on
         self,

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from gardenbus.common.errors import GardenbusError
 from gardenbus.common.resources.document import Document, StoredObject
 from gardenbus.common.resources.keys import ObjectKey
 
@@ -148,6 +149,18 @@ class WaitingShoot(msgspec.Struct, frozen=True):
     attempts: int
 
 
+class Creation(msgspec.Struct, frozen=True):
+    """A new object to be stored along with others. It names no seed, and nothing else guards it."""
+
+    document: Document
+    origin: RequestOrigin | None = None
+    last_applied: bytes = b""
+
+
+Created = StoredObject | Superseded | GardenbusError
+"""How one creation among many ended: a refusal is answered, and none of the others is touched by it."""
+
+
 class Guard(msgspec.Struct, frozen=True):
     """What must hold besides for a write, checked together with it.
 
@@ -241,6 +254,10 @@ class Objects(Protocol):
 
 class Store(Objects, Protocol):
     """The truth. See the module for the errors."""
+
+    async def create_many(self, creations: Sequence[Creation]) -> Sequence[Created]:
+        """Store at most 50 new objects, each on its own as `create` does, in one call; answer them in order."""
+        ...
 
     async def rehearse(
         self,

@@ -62,6 +62,11 @@ class Reads:
         self._library = library
         self._known: dict[ObjectKey, StoredObject | None] = {}
         self._has_listed_projects = False
+        self._facts: dict[tuple[FactQuery, ...], Facts] = {}
+
+    def is_absent(self, key: ObjectKey) -> bool:
+        """Whether it was read that there is no such object."""
+        return key in self._known and self._known[key] is None
 
     async def fetch(self, keys: Iterable[ObjectKey]) -> None:
         """Read what is not known yet, in one round trip."""
@@ -77,16 +82,19 @@ class Reads:
     def note(self, key: ObjectKey, stored: StoredObject | None) -> None:
         """Remember what a write left behind."""
         self._known[key] = stored
+        self._facts.clear()
         if key.kind == "project":
             self._has_listed_projects = False
 
     def forget(self, key: ObjectKey) -> None:
         """Read it anew the next time: somebody else has changed it."""
         self._known.pop(key, None)
+        self._facts.clear()
 
     def forget_all(self) -> None:
         """Read everything anew."""
         self._known.clear()
+        self._facts.clear()
         self._has_listed_projects = False
 
     async def fetch_facts(self, queries: Iterable[FactQuery]) -> None:
@@ -94,7 +102,16 @@ class Reads:
         await self.fetch(key for query in queries if (key := self._key_of(query)) is not None)
 
     async def facts(self, queries: Sequence[FactQuery]) -> Facts:
-        """What admission asked for, as it stands now."""
+        """What admission asked for, as it stands now; the same questions on the same reads have the same answer."""
+        asked = tuple(queries)
+        found = self._facts.get(asked)
+        if found is None:
+            found = await self._found(asked)
+            if all(isinstance(query, ProjectQuery | ObjectQuery) for query in asked):
+                self._facts[asked] = found
+        return found
+
+    async def _found(self, queries: Sequence[FactQuery]) -> Facts:
         await self.fetch_facts(queries)
         objects: dict[ObjectKey, Document] = {}
         projects: dict[str, Document] = {}

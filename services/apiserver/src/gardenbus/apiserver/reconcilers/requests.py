@@ -17,6 +17,7 @@ from gardenbus.apiserver.decide import admission
 from gardenbus.apiserver.decide.manifests import parse
 from gardenbus.apiserver.decide.metadata import key_of, reference_of
 from gardenbus.apiserver.reconcilers.attempts import Contingent, StaleVersion
+from gardenbus.apiserver.reconcilers.creating import Creator, Wanted
 from gardenbus.apiserver.reconcilers.reads import Library, Reads
 from gardenbus.apiserver.reconcilers.rehearsing import check_not_rehearsed
 from gardenbus.apiserver.reconcilers.rejecting import Rejections
@@ -86,6 +87,7 @@ class Requests:
         self._subjects = subjects
         self._queue = queue
         self._writer = writer
+        self._creator = Creator(store, writer)
         self._library = library
         self._rejections = rejections
         self._consumer = consumer
@@ -141,6 +143,14 @@ class Requests:
         by_key: dict[ObjectKey, list[Wish]] = {}
         for wish in wishes:
             by_key.setdefault(wish.key, []).append(wish)
+        new = [
+            Wanted(key, wish.document, wish.user, wish.origin)
+            for key, (wish, *others) in by_key.items()
+            if wish.verb == "apply" and not others and reads.is_absent(key)
+        ]
+        for key in await self._creator.create(new, reads):
+            _log.debug("request.taken", object=str(key), verb="apply", outcome="created")
+            del by_key[key]
         tasks: list[asyncio.Task[list[Refused] | Transient]] = []
         async with asyncio.TaskGroup() as group:
             for number, of_one in enumerate(by_key.values(), 1):

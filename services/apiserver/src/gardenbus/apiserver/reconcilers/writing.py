@@ -29,7 +29,7 @@ from gardenbus.apiserver.reconcilers.preconditions import (
 from gardenbus.apiserver.reconcilers.reads import Reads
 from gardenbus.common.errors import Conflict, Forbidden, InvalidResource, NotFound
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.ports.store import Guard, Objects, RequestOrigin, Superseded
+from gardenbus.common.ports.store import Creation, Guard, Objects, RequestOrigin, Superseded
 from gardenbus.common.resources.document import Document, StoredObject, encode, section
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.shoot_status import with_status_label
@@ -139,6 +139,23 @@ class Writer:
 
         return await self._write(_Intent(key, merge, user, _Turn(origin), last_applied, warnings, condition), reads)
 
+    async def new_object(self, given: Document, reads: Reads, *, key: ObjectKey, user: str) -> Creation | None:
+        """What `apply` would store where nothing is; None when the write depends on more than the object itself.
+
+        Raises what `apply` raises.
+        """
+        check_version(key, None, version_in(given))
+        sent = merging.without_system_fields(given)
+        last_applied = encode(sent)
+        admitted = await self._admitted(merging.new_object(sent, last_applied), None, reads, user)
+        if admitted.guards or section(admitted.document, "spec").get("seedName"):
+            return None
+        return Creation(admitted.document, last_applied=last_applied)
+
+    async def follow(self, written: Written, reads: Reads, user: str) -> Sequence[str]:
+        """Do what a write brings with it; answer warnings."""
+        return [warning for follow in self._followers for warning in await follow(written, reads, user)]
+
     async def patch(
         self,
         key: ObjectKey,
@@ -231,7 +248,7 @@ class Writer:
             return await self._update(intent, base, current, admitted, reads)
 
         written = await insist(attempt, depends_on, reads, self._clock)
-        warnings = [warning for follow in self._followers for warning in await follow(written, reads, intent.user)]
+        warnings = await self.follow(written, reads, intent.user)
         return written._replace(warnings=(*written.warnings, *warnings)) if warnings else written
 
     async def _admitted(self, document: Document, current: Document | None, reads: Reads, user: str) -> _Admitted:

@@ -1,0 +1,46 @@
+"""New objects stored many in a call: each ends as if it were stored alone."""
+
+from gardenbus.common.errors import AlreadyExists, Forbidden, Unavailable
+from gardenbus.common.ports.store import Creation, RequestOrigin, Superseded
+from tests.support.builders import a_project, a_shoot
+from tests.support.stores import StoreUnderTest, stored
+
+
+async def test_each_is_stored_as_it_would_be_alone(kit: StoreUnderTest) -> None:
+    alone = await kit.created(a_shoot("alone"), origin=RequestOrigin(1, 1), last_applied=b'{"a":1}')
+    news = await kit.fresh_news()
+    first, second = await kit.store.create_many(
+        [Creation(a_shoot(name), RequestOrigin(1, 2), b'{"a":1}') for name in ("first", "second")]
+    )
+    assert isinstance(first, type(alone))
+    assert (first, second) == (await kit.now(stored(first).key), await kit.now(stored(second).key))
+    assert first.uid != stored(second).uid
+    assert stored(second).version > first.version > alone.version
+    assert (first.generation, first.last_applied, first.parts.spec) == (1, alone.last_applied, alone.parts.spec)
+    assert len(await kit.news()) == 2 * len(news)
+
+
+async def test_what_is_refused_of_one_touches_no_other(kit: StoreUnderTest) -> None:
+    there = await kit.created(a_shoot(), origin=RequestOrigin(1, 5))
+    await kit.created(a_project())
+    ended = await kit.store.create_many(
+        [
+            Creation(a_shoot("before")),
+            Creation(a_shoot()),
+            Creation(a_shoot(), RequestOrigin(1, 5)),
+            Creation(a_project("other", namespace="garden-dev")),
+            Creation(a_shoot("behind")),
+        ]
+    )
+    assert stored(ended[0]) == await kit.now(stored(ended[0]).key)
+    assert isinstance(ended[1], AlreadyExists)
+    assert isinstance(ended[2], Superseded)
+    assert isinstance(ended[3], Forbidden)
+    assert stored(ended[4]) == await kit.now(stored(ended[4]).key)
+    assert await kit.now(there.key) == there
+
+
+async def test_a_closed_store_takes_none(kit: StoreUnderTest) -> None:
+    await kit.fence()
+    for result in await kit.store.create_many([Creation(a_shoot("a")), Creation(a_shoot("b"))]):
+        assert isinstance(result, Unavailable)
