@@ -192,22 +192,30 @@ def _way_out(shoot: Document) -> str:
 
 def _facts_of_shoot(shoot: Document, old: Document | None) -> Sequence[FactQuery]:
     spec, before = section(shoot, "spec"), section(old or {}, "spec")
-    namespace = str(section(shoot, "metadata").get("namespace") or "")
-    places = bool(spec.get("seedName")) and not before.get("seedName")
-    selects = spec.get("seedSelector") != before.get("seedSelector")
-    tolerates = spec.get("tolerations") != before.get("tolerations")
     queries: list[FactQuery] = []
-    if places or asks_project(shoot, old):
-        queries.append(ProjectQuery(namespace))
-    if (old is None or selects or tolerates) and (name := _text(spec.get("exposureClassName"))):
+    if (spec.get("seedName") and not before.get("seedName")) or asks_project(shoot, old):
+        queries.append(ProjectQuery(str(section(shoot, "metadata").get("namespace") or "")))
+    if (name := _text(spec.get("exposureClassName"))) and (old is None or _selects_anew(spec, before)):
         queries.append(ObjectQuery(ObjectKey("exposureclass", "", name)))
-    reshapes = spec.get("controlPlane") != before.get("controlPlane")
-    if (places or selects or reshapes) and (name := _text(spec.get("seedName"))):
+    return [*queries, *_facts_of_placed(shoot, old)] if spec.get("seedName") else queries
+
+
+def _selects_anew(spec: Document, before: Document) -> bool:
+    return any(spec.get(field) != before.get(field) for field in ("seedSelector", "tolerations"))
+
+
+def _facts_of_placed(shoot: Document, old: Document | None) -> Sequence[FactQuery]:
+    """What is asked about the seed of a shoot, and about the profile that it keeps to there."""
+    spec, before = section(shoot, "spec"), section(old or {}, "spec")
+    places = not before.get("seedName")
+    queries: list[FactQuery] = []
+    changes = any(spec.get(field) != before.get(field) for field in ("seedSelector", "controlPlane"))
+    if (places or changes) and (name := _text(spec.get("seedName"))):
         queries.append(ObjectQuery(ObjectKey("seed", "", name)))
     key, key_before = profile_key(shoot), profile_key(old or {})
     if places and key:
         queries.append(ObjectQuery(key))
-    elif spec.get("seedName") and key != key_before:
+    elif key != key_before:
         queries += [ObjectQuery(profile) for profile in (key, key_before) if profile is not None]
     return queries
 
@@ -217,10 +225,11 @@ def _with_prescriptions(shoot: Document, old: Document | None, facts: Facts) -> 
     before = None if old is None else section(old, "spec")
     if not spec:
         return shoot
+    stated = spec
     namespace = str(section(shoot, "metadata").get("namespace") or "")
     project = facts.projects.get(namespace)
-    if project is not None:
-        spec = with_tolerations(spec, before, entries(section(project, "spec", "tolerations").get("defaults")))
+    if project is not None and (given := entries(section(project, "spec", "tolerations").get("defaults"))):
+        spec = with_tolerations(spec, before, given)
     if name := _text(spec.get("exposureClassName")):
         key = ObjectKey("exposureclass", "", name)
         exposure_class = facts.objects.get(key)
@@ -228,7 +237,7 @@ def _with_prescriptions(shoot: Document, old: Document | None, facts: Facts) -> 
             spec = with_exposure_class(spec, before, exposure_class)
         elif old is None:
             _refuse_reference("spec.exposureClassName", key)
-    return {**shoot, "spec": spec}
+    return shoot if spec is stated else {**shoot, "spec": spec}
 
 
 def _with_seed(shoot: Document, old: Document | None, facts: Facts) -> Document:

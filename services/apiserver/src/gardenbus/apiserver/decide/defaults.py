@@ -1,7 +1,7 @@
 """Defaults of each kind that follow from the manifest alone. Manifests are copied along the path that changes."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from gardenbus.common.resources.derived import DEFAULT_SCHEDULER_NAME
 from gardenbus.common.resources.document import SEED_LABEL_PREFIX, Document, section
@@ -12,6 +12,8 @@ SHOOTS_OF_A_MANAGED_SEED = 250
 """Capacity for shoots of a ManagedSeed that states none. Source: Gardener's `defaults_managedseed.go`."""
 REVISIONS_KEPT = 10
 """Source: Gardener's `defaults_managedseedset.go`."""
+
+_OF_SHOOTS: Mapping[str, Any] = {"schedulerName": DEFAULT_SCHEDULER_NAME, "purpose": "evaluation"}
 
 
 def with_defaults(document: Document) -> Document:
@@ -48,15 +50,15 @@ def with_default(document: Document, path: tuple[str, ...], value: Any) -> Docum
 
 
 def _shoot(shoot: Document) -> Document:
-    if not isinstance(shoot.get("spec"), dict):
+    spec: Any = shoot.get("spec")
+    if not isinstance(spec, dict):
         return shoot
-    shoot = with_default(shoot, ("spec", "schedulerName"), DEFAULT_SCHEDULER_NAME)
-    shoot = with_default(shoot, ("spec", "purpose"), "evaluation")
-    if isinstance(shoot["spec"].get("networking"), dict):
-        if shoot["spec"]["networking"].get("ipFamilies") == []:
-            return _replaced(shoot, ("spec", "networking", "ipFamilies"), ["IPv4"])
-        return with_default(shoot, ("spec", "networking", "ipFamilies"), ["IPv4"])
-    return shoot
+    stated = cast("Document", spec)
+    filled = {name: value for name, value in _OF_SHOOTS.items() if stated.get(name) in (None, "")}
+    networking: Any = stated.get("networking")
+    if isinstance(networking, dict) and cast("Document", networking).get("ipFamilies") in (None, "", []):
+        filled["networking"] = {**networking, "ipFamilies": ["IPv4"]}
+    return {**shoot, "spec": {**stated, **filled}} if filled else shoot
 
 
 def _seed(seed: Document) -> Document:
@@ -102,11 +104,6 @@ def _managed_seed_set(managed_seed_set: Document) -> Document:
 
 def _seed_autoscaler(autoscaler: Document) -> Document:
     return with_default(autoscaler, ("spec", "minReplicas"), 1)
-
-
-def _replaced(document: Document, path: tuple[str, ...], value: Any) -> Document:
-    field, below = path[0], path[1:]
-    return {**document, field: _replaced(section(document, field), below, value) if below else value}
 
 
 _DEFAULTS: Mapping[str, Callable[[Document], Document]] = {

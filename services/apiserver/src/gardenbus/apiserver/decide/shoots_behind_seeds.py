@@ -19,8 +19,10 @@ def standing_needed(shoot: Document, old: Document | None) -> Sequence[FactQuery
 
 def admit_for_seed(shoot: Document, old: Document | None, facts: Facts) -> None:
     """Check a change of a shoot against the ManagedSeed on it. Raises InvalidResource."""
+    if old is None:
+        return
     managed_seed = facts.standing.get(key_of_shoot(shoot))
-    if old is None or managed_seed is None or not _touches_a_seed(shoot, old):
+    if managed_seed is None or not _touches_a_seed(shoot, old):
         return
     name = section(managed_seed, "metadata").get("name")
     problems = [
@@ -34,8 +36,10 @@ def admit_for_seed(shoot: Document, old: Document | None, facts: Facts) -> None:
 
 def guards_for_seed(shoot: Document, old: Document | None, facts: Facts) -> Sequence[Guard]:
     """Such a change of a shoot that carries no ManagedSeed holds only while it carries none."""
+    if old is None:
+        return ()
     key = key_of_shoot(shoot)
-    if old is None or key in facts.standing or not _touches_a_seed(shoot, old):
+    if key in facts.standing or not _touches_a_seed(shoot, old):
         return ()
     return (Guard("references", key.stored, f"{key}: a ManagedSeed was put on it meanwhile: apply it again"),)
 

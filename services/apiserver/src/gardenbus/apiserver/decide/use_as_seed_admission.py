@@ -21,6 +21,8 @@ from gardenbus.common.resources.keys import ObjectKey
 
 def facts_of_use_as_seed(shoot: Document, old: Document | None) -> Sequence[FactQuery]:
     """What stands on the shoot, asked when its annotation asks for a ManagedSeed or does so no more."""
+    if not _is_asked(shoot, old):
+        return ()
     key, wanted = key_of_shoot(shoot), _wanted(shoot)
     if wanted is None and not _is_taken_off(shoot, old):
         return ()
@@ -41,6 +43,8 @@ def use_as_seed_warnings(shoot: Document, old: Document | None, facts: Facts) ->
 
 def admit_use_as_seed(shoot: Document, old: Document | None, facts: Facts) -> None:
     """Check that the ManagedSeed can be made, or taken away. Raises InvalidResource or Forbidden."""
+    if not _is_asked(shoot, old):
+        return
     wanted, key = _wanted(shoot), key_of_shoot(shoot)
     if wanted is not None:
         if _is_decided_anew(shoot, old) and not _other(shoot, facts):
@@ -56,6 +60,11 @@ def admit_use_as_seed(shoot: Document, old: Document | None, facts: Facts) -> No
 def managed_seed_key(shoot: ObjectKey) -> ObjectKey:
     """Where the ManagedSeed of a shoot's annotation stands."""
     return ObjectKey("managedseed", shoot.namespace, shoot.name)
+
+
+def _is_asked(shoot: Document, old: Document | None) -> bool:
+    """Whether the annotation stands, or stood: without it there is nothing to look at."""
+    return annotation_of(shoot) is not None or (old is not None and annotation_of(old) is not None)
 
 
 def _wanted(shoot: Document) -> Document | None:
