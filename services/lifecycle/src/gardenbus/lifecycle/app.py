@@ -49,8 +49,8 @@ async def start_lifecycle(
     informer.subscribe(seeds.watch)
     figures = FleetFigures(
         store,
-        leases,
-        seeds,
+        leases.records,
+        seeds.seeds,
         clock,
         late_after_seconds=configuration.monitor_period.total_seconds() / 2,
         is_per_seed=context.settings.per_seed_metrics,

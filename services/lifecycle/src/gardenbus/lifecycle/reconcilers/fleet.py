@@ -1,5 +1,7 @@
 """Shows how the seeds are, how full they are, and how late their Leases: numbers for people."""
 
+from collections.abc import Mapping
+
 import structlog
 
 from gardenbus.common.errors import Transient
@@ -8,29 +10,32 @@ from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.document import StoredObject
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.lifecycle.decide.fleet import CountedSeed, counted_seed, fleet, lateness
+from gardenbus.lifecycle.decide.freshness import LeaseRecord
+from gardenbus.lifecycle.decide.verdict import WatchedSeed
 from gardenbus.lifecycle.reconcilers import counters
-from gardenbus.lifecycle.reconcilers.leases import LeaseWatch
-from gardenbus.lifecycle.reconcilers.seeds import SeedReconciler
 
 _log = structlog.stdlib.get_logger()
 
 
 class FleetFigures:
-    """`watch` keeps the seeds current from an informer's callbacks; `show` adds them up now and then."""
+    """`watch` keeps the seeds current from an informer's callbacks; `show` adds them up now and then.
+
+    `records` are what is known of the Leases, `watched` the seeds that ought to have one: live views of both.
+    """
 
     def __init__(
         self,
         store: Store,
-        leases: LeaseWatch,
-        seeds: SeedReconciler,
+        records: Mapping[str, LeaseRecord],
+        watched: Mapping[str, WatchedSeed],
         clock: Clock,
         *,
         late_after_seconds: float,
         is_per_seed: bool,
     ) -> None:
         self._store = store
-        self._leases = leases
-        self._reconciler = seeds
+        self._records = records
+        self._watched = watched
         self._clock = clock
         self._late_after_seconds = late_after_seconds
         self._is_per_seed = is_per_seed
@@ -76,7 +81,7 @@ class FleetFigures:
             counters.USED.labels(place.provider, place.region).set(count)
             counters.ALLOCATABLE.labels(place.provider, place.region).set(sums.allocatable[place])
         late = lateness(
-            [self._leases.records.get(name) for name, seed in self._reconciler.seeds.items() if seed.was_heard_of],
+            [self._records.get(name) for name, seed in self._watched.items() if seed.was_heard_of],
             now=self._clock.monotonic(),
             late_after_seconds=self._late_after_seconds,
         )
