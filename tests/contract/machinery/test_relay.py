@@ -9,7 +9,7 @@ import pytest
 from gardenbus.common.adapters.redis_connection import RedisConnection
 from gardenbus.common.adapters.redis_functions import joined, texts
 from gardenbus.common.adapters.redis_outbox import VERSION_LEAP
-from gardenbus.common.errors import Conflict, Transient, Unavailable
+from gardenbus.common.errors import Conflict, NotFound, Transient, Unavailable
 from gardenbus.common.ports.bus import Message
 from gardenbus.common.ports.store import Binding
 from gardenbus.common.resources.document import Document, StoredObject
@@ -267,7 +267,7 @@ async def test_a_stream_that_is_another_one_shows_again_what_follows_shoots(join
         try:
             await expect_shown(joint, s1="deleted", s2="modified")
             assert "garden.queue.migration.garden-dev.moving" in await joint.bus.subjects("QUEUES", "garden.queue.>")
-        except Transient as error:
+        except (Transient, NotFound) as error:
             raise AssertionError(error.message) from error
 
     await eventually(shown_again, within=20)
@@ -295,3 +295,15 @@ async def test_a_move_that_the_store_forgot_is_shown_where_the_bus_says_that_it_
     await joint.create(a_project("later"))
     await expect_shown(joint, s1="modified", s2="")
     assert (await joint.store.usage()).seeds["s1"] == 1
+
+
+@pytest.mark.parametrize("uid", ["*", ">", "two words", "a.b", "line\r\nPUB garden.queue.x 0\r\n\r\n"])
+async def test_an_owner_that_nobody_can_be_stops_no_news(joint: Joint, uid: str) -> None:
+    joint.start_relay()
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
+    metadata = {"name": "owned", "namespace": "garden", "ownerReferences": [owner]}
+    await joint.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+    await joint.quiet()
+    seed = await joint.create(a_seed())
+    await joint.announced(SUBJECTS.changed(seed.key), seed.version)
+    await joint.quiet()

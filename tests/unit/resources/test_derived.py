@@ -105,7 +105,7 @@ def test_a_namespaced_profile_refers_to_its_parent() -> None:
     ids=lambda document: str(document["kind"]),
 )
 def test_owners_are_read_from_every_kind(document: Document) -> None:
-    owners = [{"uid": "u1", "name": "a"}, {"name": "without uid"}, {"uid": "u2"}]
+    owners = [{"uid": "u1", "name": "a"}, {"name": "without uid"}, {"uid": "u2"}, {"uid": "*"}, {"uid": "a\nb"}]
     assert derive(merged(document, {"metadata": {"ownerReferences": owners}})).owners == ("u1", "u2")
     assert derive(document).owners == ()
 

@@ -96,6 +96,8 @@ def test_a_kind_that_nobody_knows_may_have_a_namespace_or_not() -> None:
         ({"finalizers": ["a b"]}, "metadata.finalizers[0]"),
         ({"ownerReferences": [EMPTY]}, "metadata.ownerReferences[0].uid"),
         ({"ownerReferences": ["a"]}, "metadata.ownerReferences[0]"),
+        ({"ownerReferences": [{**EMPTY, "uid": "*"}]}, "metadata.ownerReferences[0].uid"),
+        ({"ownerReferences": [{**EMPTY, "uid": "a\r\nPUB b"}]}, "metadata.ownerReferences[0].uid"),
         ({"resourceVersion": 5}, "metadata.resourceVersion"),
     ],
 )

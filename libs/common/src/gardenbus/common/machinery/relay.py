@@ -22,6 +22,7 @@ import structlog
 
 from gardenbus.common.errors import BadRequest, Conflict, NotFound, Transient
 from gardenbus.common.machinery.announcements import announcements
+from gardenbus.common.machinery.announcing_spans import with_spans
 from gardenbus.common.machinery.cancellation import is_cancelled
 from gardenbus.common.ports.bus import Bus, Delivered, Message, ReplayDone, StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
@@ -136,21 +137,36 @@ class Relay:
         if not page.news:
             await self._outbox.wait(self._settings.idle_seconds)
             return
+        page, spans = with_spans(page)
         messages = announcements(page, self._subjects, announced_gain=self._announced_gain)
         last = page.news[-1].entry
         results = await asyncio.gather(
             self._publish(OBJECTS, messages.changed),
             self._publish(BINDINGS, messages.concerning),
-            self._bus.publish_many(messages.loose),
+            self._publish_loose(messages.loose),
             self._look_ahead(len(page.news), last),
             return_exceptions=True,
         )
         for result in results:
             if isinstance(result, BaseException):
                 raise result
+        for span in spans:
+            span.end()
         self._announced_gain = messages.gain
         await self._outbox.trim(last, self._places)
         self.on_announced(page.news)
+
+    async def _publish_loose(self, messages: Sequence[Message]) -> None:
+        """Publish work and Events; what the bus can never take is left out, or nothing would ever follow it."""
+        try:
+            await self._bus.publish_many(messages)
+        except BadRequest as error:
+            if len(messages) > 1:
+                middle = len(messages) // 2
+                await self._publish_loose(messages[:middle])
+                await self._publish_loose(messages[middle:])
+                return
+            _log.error("announcement.left_out", subject=messages[0].subject, reason=error.message)
 
     async def _look_ahead(self, count: int, last: str) -> None:
         """Read the next page while one is published, if there is likely to be one."""

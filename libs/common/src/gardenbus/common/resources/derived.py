@@ -3,6 +3,7 @@
 The store's functions parse no manifest, so every writer computes these the same way, here.
 """
 
+import re
 from typing import Any, NamedTuple, cast
 
 from gardenbus.common.resources.document import Document, section
@@ -16,6 +17,7 @@ REGION_CONFIG_LABEL = ("scheduling.gardener.cloud/purpose", "region-config")
 GAIN_KINDS = ("seed", "cloudprofile", "namespacedcloudprofile", "project", "configmap")
 """Kinds whose changes can make a shoot fit that did not; their announcements carry the gain counter."""
 
+_UID = re.compile(r"[0-9A-Za-z][-0-9A-Za-z]{0,127}")
 
 FOLLOWING_KINDS = ("managedseed", "shootstate")
 """Kinds that are shown to the gardenlets of a shoot's seeds, wherever it goes."""
@@ -45,7 +47,9 @@ class Meaning(NamedTuple):
 def derive(document: Document) -> Derived:
     """Compute the index values of a manifest that passed validation."""
     metadata, spec = section(document, "metadata"), section(document, "spec")
-    owners = tuple(owner["uid"] for owner in metadata.get("ownerReferences") or () if owner.get("uid"))
+    owners = tuple(
+        owner["uid"] for owner in metadata.get("ownerReferences") or () if owner.get("uid") and is_uid(owner["uid"])
+    )
     match document["kind"]:
         case "Shoot":
             return Derived(
@@ -80,6 +84,11 @@ def derive(document: Document) -> Derived:
             return Derived(owners=owners, claims=claims)
         case _:
             return Derived(owners=owners)
+
+
+def is_uid(text: str) -> bool:
+    """Whether an object could have this uid: the store makes UUIDs, and work for an owner is queued by its uid."""
+    return _UID.fullmatch(text) is not None
 
 
 def followed_shoot(key: ObjectKey, derived: Derived) -> ObjectKey | None:

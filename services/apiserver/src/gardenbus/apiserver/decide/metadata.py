@@ -10,6 +10,7 @@ from typing import Any, cast
 from gardenbus.apiserver.decide.fields import Notebook, Place, shown
 from gardenbus.apiserver.decide.plain_shoots import has_plain_metadata
 from gardenbus.common.errors import BadRequest
+from gardenbus.common.resources.derived import is_uid
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.kinds import KindSpec, by_word, resolve
@@ -175,8 +176,11 @@ def _check_finalizers(metadata: Place) -> None:
 def _check_owners(metadata: Place) -> None:
     controllers = 0
     for owner in metadata.entries("ownerReferences"):
-        for field in ("apiVersion", "kind", "name", "uid"):
+        for field in ("apiVersion", "kind", "name"):
             owner.text(field, required=True)
+        uid = owner.text("uid", required=True)
+        if uid and not is_uid(uid):
+            owner.note("uid", f"{shown(uid)} is the uid of no object: letters, digits and - are all that one has")
         owner.boolean("blockOwnerDeletion")
         controllers += bool(owner.boolean("controller"))
     if controllers > 1:
