@@ -92,7 +92,7 @@ async def test_a_shoot_that_waits_is_explained_from_all_seeds_to_what_would_wake
     ]
     assert lines[10:12] == [
         "DECISION",
-        "no seed fits: 0/1 seeds are eligible: {full => seed has no capacity left for shoots}",
+        "no seed fits, as said above",
     ]
     assert lines[12].endswith("(in 32s)")
     assert lines[13:16] == [

@@ -69,6 +69,13 @@ def test_more_shoots_like_one_fill_the_seeds_and_say_why_not() -> None:
     assert found.seeds == (SeedChange("a", 1, 3, 3),)
 
 
+def test_more_shoots_have_domains_of_their_own_as_the_one_that_they_are_like() -> None:
+    seed = a_seed("a", spec={"dns": {"defaults": [{"domain": "example.com"}]}})
+    placed = a_shoot("old", spec={"seedName": "a", "dns": {"domain": "old.dev.example.com"}})
+    found = supposing(seed, placed, shoots=1, like="garden-dev/old")
+    assert found.shoots == (ShootChange("garden-dev/old-like-1", None, "a", is_new=True),)
+
+
 def test_another_strategy_finds_seeds_elsewhere() -> None:
     far = a_seed("far", spec={"provider": {"region": "eu-central-1"}})
     found = supposing(far, a_shoot("waits"), strategy="MinimalDistance")

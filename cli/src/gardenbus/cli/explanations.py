@@ -96,7 +96,8 @@ def decision(answer: Mapping[str, Any], considered: Mapping[str, Any], now: date
     if chosen:
         yield f"now it would be placed on {chosen}: {_because(considered)}"
     elif considered.get("message"):
-        yield f"no seed fits: {considered['message']}"
+        is_said = str(considered["message"]) in str(answer.get("message"))
+        yield "no seed fits, as said above" if is_said else f"no seed fits: {considered['message']}"
     if not skipped:
         due = answer.get("nextAttempt")
         yield f"tried next: {due} ({_until(str(due), now)})" if due else "tried next: no timer is set, so it is at hand"

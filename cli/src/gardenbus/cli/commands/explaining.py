@@ -23,7 +23,8 @@ _KINDS = ("shoot", "seed")
 
 def explain(  # noqa: PLR0913  one parameter an option
     words: Annotated[
-        list[str], typer.Argument(help="[shoot] NAME, NAMESPACE/NAME, or seed NAME", metavar="[shoot|seed] NAME")
+        list[str],
+        typer.Argument(help="A shoot as NAME, shoot NAME or NAMESPACE/NAME; a seed as seed NAME.", metavar="SHOOT"),
     ],
     *,
     namespace: Namespace = None,

@@ -150,14 +150,23 @@ def _more(present: Sequence[Document], supposition: Supposition) -> list[Documen
     spec = {name: value for name, value in section(model, "spec").items() if name != "seedName"}
     plain = {name: metadata[name] for name in ("namespace", "labels", "annotations") if name in metadata}
     width = len(str(supposition.shoots))
+    names = [f"{metadata['name']}-like-{number:0{width}}" for number in range(1, supposition.shoots + 1)]
     return [
         {
             **{name: value for name, value in model.items() if name != "status"},
-            "metadata": {**plain, "name": f"{metadata['name']}-like-{number:0{width}}"},
-            "spec": spec,
+            "metadata": {**plain, "name": name},
+            "spec": _with_own_domain(spec, str(metadata["name"]), name),
         }
-        for number in range(1, supposition.shoots + 1)
+        for name in names
     ]
+
+
+def _with_own_domain(spec: Document, old: str, new: str) -> Document:
+    """The spec of a shoot of another name: a domain that is made of the name, as binding fills it in, follows it."""
+    domain = section(spec, "dns").get("domain")
+    if not isinstance(domain, str) or not domain.startswith(f"{old}."):
+        return spec
+    return {**spec, "dns": {**section(spec, "dns"), "domain": new + domain.removeprefix(old)}}
 
 
 def _placed(placements: Iterable[Any]) -> Counter[str]:
