@@ -1,4 +1,4 @@
-"""Prometheus' own tool, where it is: on the path, or brought by `.ci/promtool`."""
+"""Prometheus' own tool, where it is: on the path, or brought by `.ci/prometheus`."""
 
 import os
 import re

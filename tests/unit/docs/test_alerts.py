@@ -17,7 +17,7 @@ RULES = OBSERVABILITY / "rules.yml"
 COMPOSE = ROOT / "deploy" / "compose" / "compose.yaml"
 PAGE = ROOT / "docs" / "observability.md"
 
-needs_promtool = pytest.mark.skipif(promtool() is None, reason="there is no promtool here: .ci/promtool brings it")
+needs_promtool = pytest.mark.skipif(promtool() is None, reason="there is no promtool here: .ci/prometheus brings it")
 
 SERVICES = ("relay", "apiserver", "scheduler", "lifecycle", "managedseedset", "autoscaler", "gardenlet")
 MINUTES = 60

@@ -109,7 +109,7 @@ def test_every_query_reads_what_is_exported():
         assert metrics_in(expression) <= names | FOREIGN, title
 
 
-@pytest.mark.skipif(promtool() is None, reason="there is no promtool here: .ci/promtool brings it")
+@pytest.mark.skipif(promtool() is None, reason="there is no promtool here: .ci/prometheus brings it")
 def test_every_query_is_one_that_prometheus_understands(tmp_path: Path):
     rules = [
         {"record": f"panel:query_{number}", "expr": expression.replace("$__rate_interval", "5m")}
