@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from gardenbus.common.adapters.store_answers import EVENT_SECONDS, OUTBOX_MAX, fenced, outbox_is_full
+from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.outbox import EventNews, News, ObjectNews, Verb, WorkNews
@@ -177,12 +178,13 @@ class MemoryState:
                 with_binding=with_binding,
                 left=tuple(sorted(left)),
                 gain=self.gain_objects,
+                trace=tracing.current(),
             )
         )
 
     def enqueue(self, tail: str) -> None:
         """Say that an object needs a look."""
-        self.append(WorkNews(self.next_entry(), tail))
+        self.append(WorkNews(self.next_entry(), tail, tracing.current()))
 
     def enqueue_shoot(self, scheduler_name: str, key: ObjectKey) -> None:
         """Say that a shoot needs a seed."""

@@ -184,6 +184,7 @@ def _of_object(entry: str, text: dict[str, str]) -> Iterable[News]:
         bool(text["b"]),
         tuple(left.split(",")) if left else (),
         int(text["g"]),
+        text.get("tp", ""),
     )
     if "to" not in text:
         return (news,)
@@ -193,7 +194,7 @@ def _of_object(entry: str, text: dict[str, str]) -> Iterable[News]:
 
 def _of_others(entry: str, text: dict[str, str]) -> News:
     if "q" in text:
-        return WorkNews(entry, text["q"])
+        return WorkNews(entry, text["q"], text.get("tp", ""))
     if "e" in text:
         record = EventRecord(
             about=ObjectKey.from_stored(text["e"]),

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 from gardenbus.common.machinery.cloud_events import attributes, kind_of_binding, kind_of_change
 from gardenbus.common.ports.bus import Message
 from gardenbus.common.ports.outbox import EventNews, ObjectNews, OutboxPage, WorkNews
+from gardenbus.common.ports.tracing import TRACEPARENT
 from gardenbus.common.resources.derived import FOLLOWING_KINDS, GAIN_KINDS
 from gardenbus.common.resources.document import StoredObject, encode
 from gardenbus.common.resources.keys import LEFT, Header, ObjectKey, Subjects
@@ -42,6 +43,7 @@ class _Merged(NamedTuple):
     created: bool
     with_binding: bool
     left: frozenset[str]
+    trace: str
 
 
 class _Told(NamedTuple):
@@ -49,7 +51,7 @@ class _Told(NamedTuple):
 
     key: ObjectKey
     stored: StoredObject | None
-    headers: dict[str, str]
+    headers: Mapping[str, str]
     body: bytes
     event: bytes
 
@@ -67,19 +69,19 @@ def announcements(page: OutboxPage, subjects: Subjects, *, announced_gain: int) 
     gain = max([announced_gain, *(entry.newest.gain for entry in merged.values())])
     changed: list[Message] = []
     concerning: list[Message] = []
-    told = {key: _told(merged[key].newest, page.objects.get(key), is_current=True) for key in order}
+    told = {key: _told(merged[key].newest, page.objects.get(key), merged[key].trace, is_current=True) for key in order}
     for key in order:
         last = key == order[-1] and key.kind in GAIN_KINDS
         changed.append(_change(merged[key], told[key], subjects, gain=gain if last else announced_gain))
     for key, entry in merged.items():
         if key.kind in FOLLOWING_KINDS or key.kind in _CONCERNING:
-            about = told.get(key) or _told(entry.newest, page.objects.get(key), is_current=False)
+            about = told.get(key) or _told(entry.newest, page.objects.get(key), entry.trace, is_current=False)
             if key.kind in FOLLOWING_KINDS:
                 concerning += _views(entry, about, page.audiences.get(key, ()), subjects)
             else:
                 concerning += _concerning(entry, about, subjects)
     carried = bool(order) and order[-1].kind in GAIN_KINDS
-    loose = [_work(news.tail, subjects) for news in _distinct_work(page.news)]
+    loose = [_work(news, subjects) for news in _distinct_work(page.news)]
     loose += [_event(news, subjects) for news in page.news if isinstance(news, EventNews)]
     return Announcements(changed, concerning, loose, gain if carried else announced_gain)
 
@@ -95,6 +97,7 @@ def _merge(news: Sequence[object]) -> Mapping[ObjectKey, _Merged]:
             created=entry.verb == "added" or (before is not None and before.created and before.newest.uid == entry.uid),
             with_binding=entry.with_binding or (before is not None and before.with_binding),
             left=frozenset(entry.left) | (before.left if before is not None else frozenset()),
+            trace=entry.trace or (before.trace if before is not None else ""),
         )
     return merged
 
@@ -103,13 +106,16 @@ def _distinct_work(news: Sequence[object]) -> list[WorkNews]:
     return list({entry.tail: entry for entry in news if isinstance(entry, WorkNews)}.values())
 
 
-def _told(entry: ObjectNews, stored: StoredObject | None, *, is_current: bool) -> _Told:
+def _told(entry: ObjectNews, stored: StoredObject | None, trace: str, *, is_current: bool) -> _Told:
     version, uid = (stored.version, stored.uid) if stored is not None else (entry.version, entry.uid)
     text = str(version)
+    headers = {Header.VERSION: text, Header.UID: uid}
+    if trace:
+        headers[TRACEPARENT] = trace
     return _Told(
         key=entry.key,
         stored=stored,
-        headers={Header.VERSION: text, Header.UID: uid},
+        headers=headers,
         body=stored.encoded() if stored is not None and is_current else b"",
         event=attributes(entry.key, uid, text, entry.entry),
     )
@@ -168,10 +174,11 @@ def _views(entry: _Merged, told: _Told, audience: Sequence[str], subjects: Subje
     return messages + [Message(subjects.view(seed, told.key), told.body, modified) for seed in shown]
 
 
-def _work(tail: str, subjects: Subjects) -> Message:
+def _work(news: WorkNews, subjects: Subjects) -> Message:
     """Work that is due now: whatever timer was set for it goes with the same message."""
-    subject = f"{subjects.prefix}.queue.{tail}"
-    return Message(subject, b"", {"Nats-Scheduler": subjects.later(subject), "Nats-Schedule-Next": "purge"})
+    subject = f"{subjects.prefix}.queue.{news.tail}"
+    headers = {"Nats-Scheduler": subjects.later(subject), "Nats-Schedule-Next": "purge"}
+    return Message(subject, b"", headers | {TRACEPARENT: news.trace} if news.trace else headers)
 
 
 def _event(news: EventNews, subjects: Subjects) -> Message:

@@ -17,7 +17,10 @@ Verb = Literal["added", "modified", "deleted"]
 
 
 class ObjectNews(msgspec.Struct, frozen=True):
-    """An object was written. `left`: seeds that it no longer concerns; `gain`: the gain counter after the write."""
+    """An object was written. `left`: seeds that it no longer concerns; `gain`: the gain counter after the write.
+
+    `trace`: the traceparent of the write ("": not traced).
+    """
 
     entry: str
     key: ObjectKey
@@ -27,6 +30,7 @@ class ObjectNews(msgspec.Struct, frozen=True):
     with_binding: bool
     left: tuple[str, ...]
     gain: int
+    trace: str = ""
 
 
 class WorkNews(msgspec.Struct, frozen=True):
@@ -34,6 +38,7 @@ class WorkNews(msgspec.Struct, frozen=True):
 
     entry: str
     tail: str
+    trace: str = ""
 
 
 class EventNews(msgspec.Struct, frozen=True):

@@ -32,6 +32,7 @@ from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.logs import configure_logging
 from gardenbus.common.runtime.settings import CommonSettings
+from gardenbus.common.runtime.tracing import configure_tracing
 
 HEALTH_FILE_VARIABLE = "GARDENBUS_HEALTH_FILE"
 UNWIND_SECONDS = 1.0
@@ -160,6 +161,7 @@ def run_service(name: str, load_settings: Callable[[], SettingsT], build: "Build
 
 async def serve(name: str, settings: SettingsT, build: "Build[SettingsT]") -> int:
     """The life of the service inside a running loop; answers the exit code. Raises SettingsInvalid."""
+    end_traces = configure_tracing(name, settings.traces, instance=settings.instance, environ=os.environ)
     health = Health()
     context = ServiceContext(name, settings, health=health, clock=SystemClock())
     stop_asked = asyncio.Event()
@@ -181,6 +183,7 @@ async def serve(name: str, settings: SettingsT, build: "Build[SettingsT]") -> in
         hard_end = loop.call_later(settings.drain_seconds + UNWIND_SECONDS, _end_hard)
         await context.close()
         await health.stop()
+        end_traces()
         hard_end.cancel()
         log.info("service.stopped")
 

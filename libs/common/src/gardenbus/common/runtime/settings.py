@@ -20,6 +20,7 @@ ENVIRONMENT_PREFIX = "GARDENBUS_"
 LogFormat = Literal["auto", "json", "console"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
+Traces = Annotated[str, msgspec.Meta(pattern=r"^(auto|off|otlp|file:.+)$")]
 Prefix = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
 
 
@@ -50,6 +51,9 @@ class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     health_port: Port = 0
     """0 takes a free port and tells it in the log (and in GARDENBUS_HEALTH_FILE), so that replicas never collide."""
+
+    traces: Traces = "auto"
+    """Where spans go: `otlp` (a collector, as OTEL_* say), `file:PATH` or `off`; `auto`: `otlp` where OTEL_* say so."""
 
     instance: str = msgspec.field(default_factory=_instance)
     """Tells replicas apart in logs and leases; host name and process id unless given."""

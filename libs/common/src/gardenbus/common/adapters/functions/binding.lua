@@ -33,8 +33,9 @@ local function bind_one(P, item, version, usage_version, gain)
   if object.pend ~= '' or object.tries ~= '' then redis.call('HDEL', object_key, 'pend', 'pmsg', 'tries', 'tried') end
   local is_new = redis.call('SADD', P .. ':usage:' .. item.seed, member) == 1
   if is_new then redis.call('ZADD', P .. ':usage_changed', usage_version, item.seed) end
-  redis.call('XADD', P .. ':outbox', '*', 'k', key, 'v', version, 'u', object.uid, 'a', 'modified', 'b', '1', 'l', '',
-             'g', gain, 'to', item.seed, 'by', item.by, 'at', item.now)
+  carried = item.trace or ''
+  add_entry(P, 'k', key, 'v', version, 'u', object.uid, 'a', 'modified', 'b', '1', 'l', '',
+            'g', gain, 'to', item.seed, 'by', item.by, 'at', item.now)
   if is_migrating(item.seed, object.sseed) then
     move_migrating(P, member, false, true)
     enqueue(P, 'migration.' .. item.ns .. '.' .. item.name)
@@ -62,6 +63,7 @@ local function bind(keys, args)
   -- Numbers are taken first and those not used given back, so that none is used twice wherever this ends.
   if version < last_version then redis.call('DECRBY', P .. ':version', last_version - version) end
   if usage_version < last_usage then redis.call('DECRBY', P .. ':usage_version', last_usage - usage_version) end
+  carried = ''
   for _, item in ipairs(followed) do announce_followers(P, item, '', true) end -- their versions come after all these
   return {'ok', outcomes, usage_reply(P, op.since)}
 end

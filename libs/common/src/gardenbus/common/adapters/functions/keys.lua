@@ -63,17 +63,17 @@ end
 -- How often functions of this library were called: one that nobody calls any more is removed (redis_libraries.py).
 local calls = 0
 
--- Makes a function callable from outside, as gb_<LIBRARY>_<name>; one that only reads may also be called on a replica.
-local function register_unnoticed(name, callback, only_reads)
-  redis.register_function{function_name = 'gb_' .. LIBRARY .. '_' .. name, callback = callback,
-                          flags = only_reads and {'no-writes'} or {}}
+-- Makes a function callable from outside, as gb_<LIBRARY>_<name>. The flag is Redis' own: `no-writes` is said of what only
+-- reads, `allow-oom` of what must go on when Redis is full, because it makes room or leads the relay that does.
+local function register_unnoticed(name, callback, flag)
+  redis.register_function{function_name = 'gb_' .. LIBRARY .. '_' .. name, callback = callback, flags = {flag}}
 end
 
-local function register(name, callback, only_reads)
+local function register(name, callback, flag)
   register_unnoticed(name, function(keys, args)
     calls = calls + 1
     return callback(keys, args)
-  end, only_reads)
+  end, flag)
 end
 
-register_unnoticed('uses', function() return calls end, 'only reads')
+register_unnoticed('uses', function() return calls end, 'no-writes')

@@ -1,12 +1,20 @@
 -- What must be announced: entries of the outbox, written along with the change that they tell of.
 
+-- Adds an entry, with the trace that it belongs to.
+local function add_entry(P, ...)
+  if carried == '' then return redis.call('XADD', P .. ':outbox', '*', ...) end
+  local fields = {...}
+  fields[#fields + 1], fields[#fields + 2] = 'tp', carried
+  return redis.call('XADD', P .. ':outbox', '*', unpack(fields))
+end
+
 local function announce(P, key, version, uid, verb, with_binding, left)
-  redis.call('XADD', P .. ':outbox', '*', 'k', key, 'v', version, 'u', uid, 'a', verb,
-             'b', with_binding and '1' or '', 'l', left or '', 'g', counter(P, 'gain_objects'))
+  add_entry(P, 'k', key, 'v', version, 'u', uid, 'a', verb,
+            'b', with_binding and '1' or '', 'l', left or '', 'g', counter(P, 'gain_objects'))
 end
 
 local function enqueue(P, tail)
-  redis.call('XADD', P .. ':outbox', '*', 'q', tail)
+  add_entry(P, 'q', tail)
 end
 
 local function record_event(P, event)

@@ -74,6 +74,7 @@ end
 -- Creates (base 0) or updates (base = the version read) one object.
 local function put(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
+  carried = op.trace or ''
   local closed = refuse_when_closed(P, op.outbox_max)
   if closed then return closed end
   local object_key = P .. ':o:' .. op.key
@@ -149,6 +150,7 @@ end
 -- Marks an object for deletion, or removes it when no finalizer holds it.
 local function delete(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
+  carried = op.trace or ''
   local closed = refuse_when_closed(P, op.outbox_max)
   if closed then return closed end
   local object_key = P .. ':o:' .. op.key
@@ -192,5 +194,5 @@ end
 
 register('put', put)
 register('put_many', put_many)
-register('delete', delete)
-register('list', list, 'only reads')
+register('delete', delete, 'allow-oom')
+register('list', list, 'no-writes')
