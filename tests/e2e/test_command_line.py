@@ -204,3 +204,112 @@ def test_a_description_shows_operation_relations_and_events(call: Call):
         assert words in told
     assert "SchedulingSuccessful" in told
     assert "garden-dev/described" in call("describe", "seed/seed-a").stdout
+
+
+def test_labels_and_annotations_are_set_and_taken_away_and_not_overwritten_by_accident(call: Call):
+    shoots(call, "labelled")
+    at = ("shoot", "labelled", "-n", "garden-dev")
+
+    assert call("label", *at, "tier=gold", "old=1").lines == ["Shoot garden-dev/labelled configured"]
+    refused = call("label", *at, "tier=iron")
+    assert refused.code == 1
+    assert "has tier (gold) already: --overwrite changes it" in refused.stderr
+    assert call("label", *at, "tier=iron", "old-", "--overwrite").code == 0
+    assert call("label", *at, "tier=iron").lines == ["Shoot garden-dev/labelled unchanged"]
+    assert call("annotate", "shoots", "-l", "tier=iron", "note=by label").code == 0
+    template = "{.metadata.labels.tier} {.metadata.labels.old}|{.metadata.annotations.note}"
+    assert call("get", *at, "-o", f"jsonpath={template}").stdout == "iron |by label"
+    assert call("label", *at, "no/such/key=1").code == 1
+    assert call("label", "shoot", "labelled").code == 2
+
+
+def test_patches_merge_or_are_carried_out_step_by_step(call: Call):
+    shoots(call, "patched")
+    at = ("shoot", "patched", "-n", "garden-dev")
+    remove = '[{"op": "test", "path": "/spec/purpose", "value": "testing"}, {"op": "remove", "path": "/spec/purpose"}]'
+
+    merged_in = call("patch", *at, "-p", "spec: {purpose: testing}")
+    assert (merged_in.code, merged_in.lines) == (0, ["Shoot garden-dev/patched configured"])
+    tried = call("patch", *at, "-p", "spec: {purpose: evaluation}", "--dry-run=server", "-o", "json")
+    assert json.loads(tried.stdout)["spec"]["purpose"] == "evaluation"
+    assert call("get", *at, "-o", "jsonpath={.spec.purpose}").stdout == "testing"
+    stepwise = call("patch", *at, "--type", "json", "-p", remove)
+    assert stepwise.code == 0, stepwise.stderr
+    again = call("patch", *at, "--type", "json", "-p", remove)
+    assert again.code == 1
+    assert "operation 0 (test)" in again.stderr
+    assert call("patch", *at, "-p", "[1]").code == 2
+
+
+def an_editor(directory: Path, script: str) -> dict[str, str]:
+    file = directory / "editor"
+    file.write_text(f'#!/bin/sh\nset -e\nfile="$1"\n{script}\n')
+    file.chmod(0o755)
+    return {"EDITOR": str(file), "VISUAL": "", "TMPDIR": str(directory)}
+
+
+def test_an_edit_sends_what_was_changed_and_keeps_what_others_did_meanwhile(call: Call, place: Path, tmp_path: Path):
+    shoots(call, "edited")
+    others = f"{GARDENBUS} label shoot edited -n garden-dev meanwhile=yes --dir {place} >/dev/null"
+    environ = an_editor(tmp_path, f"{others}\nsed -i 's/purpose: evaluation/purpose: testing/' \"$file\"")
+
+    said = call("edit", "shoot", "edited", "-n", "garden-dev", environ=environ)
+
+    assert said.code == 0, said.stderr
+    assert said.lines == ["Shoot garden-dev/edited configured"]
+    template = "jsonpath={.spec.purpose} {.metadata.labels.meanwhile}"
+    assert call("get", "shoot", "edited", "-n", "garden-dev", "-o", template).stdout == "testing yes"
+    assert not list(tmp_path.glob("*.yaml"))
+
+
+def test_a_refused_edit_is_kept_in_a_file_that_is_named(call: Call, place: Path, tmp_path: Path):
+    shoots(call, "fought", metadata={"labels": {"tier": "gold"}})
+    at = ("edit", "shoot", "fought", "-n", "garden-dev")
+    others = f"{GARDENBUS} label shoot fought -n garden-dev tier=iron --overwrite --dir {place} >/dev/null"
+    contested = an_editor(tmp_path, f"{others}\nsed -i 's/tier: gold/tier: mine/' \"$file\"")
+
+    fought = call(*at, environ=contested)
+    invalid = call(*at, environ=an_editor(tmp_path, "sed -i 's/purpose: evaluation/purpose: nonsense/' \"$file\""))
+    broken = call(*at, environ=an_editor(tmp_path, 'echo "a: [" >> "$file"'))
+    renamed = call(*at, environ=an_editor(tmp_path, "sed -i 's/name: fought/name: other/' \"$file\""))
+    untouched = call(*at, environ=an_editor(tmp_path, "true"))
+    failed = call(*at, environ=an_editor(tmp_path, "exit 3"))
+
+    assert fought.code == 1
+    assert "somebody else has changed metadata.labels.tier meanwhile; nothing is written" in fought.stderr
+    kept = Path(fought.stderr.partition("your text is kept in ")[2].partition(";")[0])
+    assert yaml.safe_load(kept.read_text())["metadata"]["labels"]["tier"] == "mine"
+    assert [ended.code for ended in (invalid, broken, renamed, failed)] == [1, 2, 2, 2]
+    assert all("your text is kept in" in ended.stderr for ended in (invalid, broken, renamed, failed))
+    assert (untouched.code, untouched.lines) == (0, ["Shoot garden-dev/fought unchanged"])
+    assert len(list(tmp_path.glob("*.yaml"))) == 5
+
+
+def test_a_dry_run_writes_nothing(call: Call):
+    tried = call("apply", "-f", "-", "--dry-run=server", given=manifests(a_shoot("never")))
+
+    assert tried.code == 0, tried.stderr
+    assert tried.lines == ["Shoot garden-dev/never created (server dry run)"]
+    assert call("get", "shoot", "never").code == 1
+    assert call("apply", "-f", "-", "--dry-run=client", given=manifests(a_shoot("never"))).code == 2
+
+
+def test_events_are_about_one_object_and_go_on(call: Call, place: Path):
+    shoots(call, "eventful")
+    assert call("wait", "shoot/eventful", "--for", "scheduled").code == 0
+    watch = [str(GARDENBUS), "events", "-w", "--for", "shoot/later", "-n", "garden-dev", "--dir", str(place)]
+
+    about = call("events", "--for", "shoot/eventful")
+    with subprocess.Popen(watch, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        assert watching.stdout.readline().startswith("LAST SEEN")
+        shoots(call, "later")
+        told = next(line for line in watching.stdout if "SchedulingSuccessful" in line)
+        watching.send_signal(signal.SIGINT)
+        watching.stdout.read()
+        watching.wait(20)
+
+    assert "SchedulingSuccessful" in about.stdout
+    assert all("garden-dev/eventful" in line for line in about.lines[2:])
+    assert "garden-dev/later" in told
+    assert call("events", "--types", "Nothing").stdout == ""

@@ -25,6 +25,10 @@ COMMANDS: Mapping[str, Entry] = {
     "describe": Entry("describing:describe", "Objects", "Show an object in full, why it waits, and its Events."),
     "apply": Entry("objects:apply", "Objects", "Create or update what manifests say."),
     "delete": Entry("objects:delete", "Objects", "Delete objects."),
+    "edit": Entry("changing:edit", "Objects", "Change an object in an editor."),
+    "patch": Entry("changing:patch", "Objects", "Change fields of objects."),
+    "label": Entry("changing:label", "Objects", "Set labels, or take them away."),
+    "annotate": Entry("changing:annotate", "Objects", "Set annotations, or take them away."),
     "wait": Entry("waiting:wait", "Objects", "Wait until objects are scheduled, reconciled, gone, and more."),
     "bind": Entry("placing:bind", "Placement", "Bind a waiting shoot to a seed, or move a placed one there."),
     "cordon": Entry("placing:cordon", "Placement", "Hide a seed from the scheduler."),
@@ -43,6 +47,7 @@ COMMANDS: Mapping[str, Entry] = {
     "retry": Entry("queueing:retry", "Operating", "Try a shoot now: find it a seed, or repeat what went wrong."),
     "rejected": Entry("rejected:rejected", "Operating", "Show what could not be taken, and send it again."),
     "logs": Entry("logs:logs", "Operating", "Show what the services say; follow one shoot through all of them."),
+    "doctor": Entry("doctor:doctor", "Operating", "Examine a landscape, and say what to do."),
     "top": Entry("tops:top", "Operating", "Show seeds, shoots, services or queues, kept current."),
 }
 

@@ -2,65 +2,123 @@
 
 import sys
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 import typer
 
 from gardenbus.cli.client import ApiClient
-from gardenbus.cli.commands.describing import events_about
 from gardenbus.cli.commands.naming import Meant, meant
 from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, asked
 from gardenbus.cli.documents import as_mapping
 from gardenbus.cli.output import Format, errors, exit_codes, show_document, show_lines, show_rows
+from gardenbus.cli.printing import Printing, printed_change, table_text
 from gardenbus.cli.rows import condition, shoot_row
-from gardenbus.cli.tables import Context, objects_table
+from gardenbus.cli.tables import Context, objects_table, row_of, shown_columns
+from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.bus import Delivered, ReplayDone
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import Header, ObjectKey
+
+EVENT_WIDTHS = (9, 7, 24, 32, 5, 0, 0)
+"""How wide the columns of Events are at least that come one by one."""
 
 OptionalWords = Annotated[
     list[str] | None, typer.Argument(help="KIND, KIND NAME or KIND/NAME", metavar="[KIND [NAME]]")
 ]
 
 
-def events(
+def events(  # noqa: PLR0913 - one parameter an option
     words: OptionalWords = None,
     *,
+    about: Annotated[str | None, typer.Option("--for", help="Only about this object.", metavar="KIND/NAME")] = None,
+    types: Annotated[str, typer.Option("--types", help="Only of these types, as Warning.", metavar="TYPE,…")] = "",
+    follow: Annotated[bool, typer.Option("-w", "--watch", help="Go on with new ones, until Ctrl-C.")] = False,
     namespace: Namespace = None,
     output: Output = Format.TABLE,
     directory: Directory = None,
     nats_url: NatsUrl = None,
     prefix: Prefix = None,
 ) -> None:
-    """Show the Events of the last 24 hours, the newest last."""
+    """Show the Events of the last 24 hours, the newest last.
+
+    Examples:
+    gardenbus events --for shoot/apollo -n garden-dev
+    gardenbus events -w --types Warning
+    """
     with exit_codes():
-        wanted = meant(words) if words else None
+        wanted = _meant_by(words, about)
+        chosen = EventChoice(wanted, frozenset(filter(None, types.lower().split(","))))
 
-    async def work(api: ApiClient) -> list[Document]:
-        return await api.items(f"event.{namespace}" if namespace else "event")
+    async def work(api: ApiClient) -> None:
+        stream = api.subjects.stream("EVENTS")
+        start = (await api.bus.position(stream)).sequence if follow else 0
+        found = await api.items(f"event.{namespace}" if namespace else "event")
+        _print_events([event for event in found if chosen.takes(event)], output, is_first=True, is_followed=follow)
+        if not follow:
+            return
+        kind = wanted.kind if wanted is not None else "*"
+        filters = [f"{api.subjects.prefix}.event.{kind}.{namespace or '*'}.>"]
+        async with api.bus.follow(stream, filters, after_sequence=start) as follower:
+            async for news in follower:
+                if isinstance(news, Delivered) and news.marker is None and news.body:
+                    event = msgspec.json.decode(news.body, type=dict[str, object])
+                    _print_events([event] if chosen.takes(event) else [], output, is_first=False, is_followed=True)
 
-    found = asked(work, directory, nats_url, prefix)
-    if wanted is not None:
-        found = _of(found, wanted)
+    asked(work, directory, nats_url, prefix)
+
+
+class EventChoice(NamedTuple):
+    """Which Events are shown. `types` are in lower case; none: all."""
+
+    wanted: Meant | None
+    types: frozenset[str]
+
+    def takes(self, event: Document) -> bool:
+        """Whether it is one of them."""
+        if self.types and str(event.get("type")).lower() not in self.types:
+            return False
+        if self.wanted is None:
+            return True
+        about = as_mapping(event.get("involvedObject"))
+        if str(about.get("kind")).lower() != self.wanted.kind:
+            return False
+        names = {name.rpartition("/")[2] for name in self.wanted.names}
+        return not names or str(about.get("name")) in names
+
+
+def _meant_by(words: list[str] | None, about: str | None) -> Meant | None:
+    if words and about:
+        raise BadRequest("KIND NAME or --for KIND/NAME, not both")
+    if about is not None and "/" not in about:
+        raise BadRequest(f"--for {about!r}: write KIND/NAME")
+    return meant(words or [about or ""]) if words or about else None
+
+
+def _print_events(events: list[Document], output: Format, *, is_first: bool, is_followed: bool) -> None:
     if output is Format.NAME:
-        show_lines([str(as_mapping(event.get("metadata")).get("name")) for event in found])
+        show_lines([str(as_mapping(event.get("metadata")).get("name")) for event in events])
     elif output in (Format.JSON, Format.YAML):
-        show_document({"apiVersion": "v1", "kind": "List", "items": found}, output)
-    elif found:
-        show_rows(objects_table("event", found, Context(datetime.now(UTC), {}), wide=output is Format.WIDE))
+        if not is_followed:
+            show_document({"apiVersion": "v1", "kind": "List", "items": events}, output)
+        for event in events if is_followed else ():
+            sys.stdout.write(printed_change(Printing(str(output)), event))
+    elif is_followed:
+        _print_event_rows(events, wide=output is Format.WIDE, headers=is_first)
+    elif events:
+        show_rows(objects_table("event", events, Context(datetime.now(UTC), {}), wide=output is Format.WIDE))
     else:
         errors.print("no Events in the last 24 hours")
+    sys.stdout.flush()
 
 
-def _of(found: list[Document], wanted: Meant) -> list[Document]:
-    if wanted.names:
-        return [
-            event
-            for name in wanted.names
-            for event in events_about(found, wanted.kind, {"metadata": {"name": name.rpartition("/")[2]}})
-        ]
-    return [event for event in found if str(as_mapping(event.get("involvedObject")).get("kind")).lower() == wanted.kind]
+def _print_event_rows(events: list[Document], *, wide: bool, headers: bool) -> None:
+    columns = shown_columns("event", wide=wide)
+    now = Context(datetime.now(UTC), {})
+    titles = [column.title for column in columns] if headers else None
+    sys.stdout.write(
+        table_text(titles, [row_of(columns, event, now) for event in events], EVENT_WIDTHS[: len(columns)])
+    )
 
 
 def watch(  # noqa: PLR0913 - one parameter an option
@@ -73,7 +131,10 @@ def watch(  # noqa: PLR0913 - one parameter an option
     nats_url: NatsUrl = None,
     prefix: Prefix = None,
 ) -> None:
-    """Show changes of objects as they are announced; Ctrl-C ends it."""
+    """Show changes of objects as they are announced, a line each; Ctrl-C ends it.
+
+    Example: gardenbus watch shoots -n garden-dev
+    """
     with exit_codes():
         wanted = meant(words) if words else None
 
