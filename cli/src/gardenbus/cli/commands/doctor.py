@@ -1,0 +1,146 @@
+"""`doctor`: is this landscape well, and what to do if not."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from gardenbus.cli.checkup import queues, servers, services
+from gardenbus.cli.checkup.findings import Finding, State, worst
+from gardenbus.cli.checkup.patient import Patient
+from gardenbus.cli.client import CONNECT_SECONDS, Where, connected, find_landscape
+from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix
+from gardenbus.cli.output import Exit, Format, counted, exit_codes, show_document, show_lines, show_rows
+from gardenbus.cli.supervisor.directory import DEFAULT_DIRECTORY, LandscapeDirectory, LandscapeFile, directory_option
+from gardenbus.cli.supervisor.external import check_redis_url
+from gardenbus.common.errors import GardenbusError, Unavailable
+
+CHECK_SECONDS = 20.0
+
+Check = Callable[[Patient], Awaitable[Sequence[Finding]]]
+
+CHECKS: Mapping[str, Check] = {
+    "nats": servers.nats,
+    "redis": servers.redis,
+    "streams": queues.configuration,
+    "api": services.api,
+    "processes": services.processes,
+    "versions": services.versions,
+    "outbox": queues.outbox,
+    "work": queues.work,
+    "rejected": queues.rejections,
+    "heartbeats": services.gardenlets,
+    "clocks": servers.clocks,
+}
+SIGNS: Mapping[State, tuple[str, str]] = {
+    "ok": ("ok", "green"),
+    "warning": ("WARNING", "yellow"),
+    "failed": ("FAILED", "bold red"),
+    "skipped": ("skipped", "dim"),
+}
+
+
+def doctor(
+    *,
+    redis_url: Annotated[str | None, typer.Option("--redis-url", help="Where Redis is (default: as for NATS).")] = None,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Examine a landscape: servers, streams, work, heartbeats, clocks, versions; and say what to do.
+
+    Ends with 1 when something has failed; warnings do not count.
+
+    Example: gardenbus doctor -o json
+    """
+    with exit_codes():
+        where = find_landscape(directory, nats_url, prefix)
+        landscape = LandscapeDirectory(directory or DEFAULT_DIRECTORY).read()
+        if landscape is not None and landscape.nats_url != where.nats_url:
+            landscape = None
+        chosen = redis_url or (landscape.redis_url if landscape else os.environ.get("GARDENBUS_REDIS_URL"))
+        if chosen:
+            check_redis_url(chosen)
+        findings = asyncio.run(examined(where, chosen, landscape, directory or DEFAULT_DIRECTORY))
+    _print(findings, output)
+    if worst(findings) == "failed":
+        raise typer.Exit(Exit.REFUSED)
+
+
+async def examined(
+    where: Where, redis_url: str | None, landscape: LandscapeFile | None = None, directory: Path | None = None
+) -> list[Finding]:
+    """Everything that is found; a check that cannot be made has failed, and keeps no other from being made."""
+    findings: list[Finding] = []
+    try:
+        async with _patient(where, redis_url, landscape, directory) as patient:
+            for found in await asyncio.gather(*(_made(name, check, patient) for name, check in CHECKS.items())):
+                findings += found
+    except Unavailable as error:
+        findings.append(Finding("nats", "failed", error.message, "gardenbus status"))
+    return findings
+
+
+@contextlib.asynccontextmanager
+async def _patient(
+    where: Where, redis_url: str | None, landscape: LandscapeFile | None, directory: Path | None
+) -> AsyncGenerator[Patient]:
+    from gardenbus.common.adapters.jetstream_inquiry import inquire  # noqa: PLC0415  slow to import, as the next
+    from gardenbus.common.adapters.redis_connection import RedisConnection  # noqa: PLC0415
+
+    async with contextlib.AsyncExitStack() as stack:
+        api = await stack.enter_async_context(connected(where))
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                inquiry = await stack.enter_async_context(inquire(where.nats_url, "gardenbus-doctor"))
+        except TimeoutError as error:
+            raise Unavailable(f"no NATS at {where.nats_url} within {CONNECT_SECONDS:g} s: is it up?") from error
+        redis = RedisConnection(redis_url, where.prefix, timeout_seconds=3.0) if redis_url else None
+        if redis is not None:
+            stack.push_async_callback(redis.close)
+        if landscape is None or directory is None:
+            yield Patient(api, inquiry, redis, None)
+        else:
+            yield Patient(api, inquiry, redis, landscape, directory, directory_option(directory))
+
+
+async def _made(name: str, check: Check, patient: Patient) -> Sequence[Finding]:
+    try:
+        async with asyncio.timeout(CHECK_SECONDS):
+            return await check(patient)
+    except TimeoutError:
+        return [Finding(name, "failed", f"no answer within {CHECK_SECONDS:g} s", patient.command("status"))]
+    except GardenbusError as error:
+        return [Finding(name, "failed", error.message, patient.command("status"))]
+
+
+def _print(findings: Sequence[Finding], output: Format) -> None:
+    if output in (Format.JSON, Format.YAML):
+        show_document({"state": worst(findings), "findings": [each._asdict() for each in findings]}, output)
+        return
+    if output is Format.NAME:
+        show_lines([each.check for each in findings if each.state in ("warning", "failed")])
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for title in ("", "CHECK"):
+        table.add_column(title, no_wrap=True)
+    table.add_column("FOUND", overflow="fold")
+    for each in findings:
+        sign, style = SIGNS[each.state]
+        table.add_row(Text(sign, style=style), each.check, Text(each.found))
+    show_rows(table)
+    remedies = [each for each in findings if each.remedy and each.state in ("warning", "failed")]
+    if remedies:
+        show_lines(["", "What to do:", *(f"  {each.check}: {each.remedy}" for each in remedies)])
+    bad = sum(each.state == "failed" for each in findings)
+    warned = sum(each.state == "warning" for each in findings)
+    seen = counted(len(findings), "check")
+    show_lines(["", f"{seen}: {bad} failed, {counted(warned, 'warning')}" if bad or warned else f"{seen}: all is well"])
