@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from gardenbus.common.errors import Unavailable
+from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.resources.document import StoredObject
 from gardenbus.common.resources.keys import ObjectKey
 from tests.support.builders import a_project, a_seed, a_shoot, merged
@@ -120,3 +121,25 @@ async def test_many_binders_at_once_fill_a_seed_and_never_overfill_it(kit: Store
     assert set(outcomes) <= {"bound", "full", "scheduled"}
     assert len(await kit.store.shoots_on(seed.key.name)) == 50
     assert (await kit.store.census())["shoots.pending"] == 70
+
+
+async def test_a_full_server_refuses_writes_but_still_reads_announces_and_deletes(kit: StoreUnderTest) -> None:
+    assert kit.connection is not None
+    project, other = await kit.created(a_project("one")), await kit.created(a_project("two"))
+    await kit.connection.command("CONFIG", "SET", "maxmemory", "1")
+    try:
+        with pytest.raises(Unavailable, match="OOM"):
+            await kit.store.create(a_project("three"))
+        with pytest.raises(Unavailable, match="OOM"):
+            await kit.store.update(other, merged(other.document(), {"spec": {"x": 1}}))
+        assert len((await kit.store.list_page("project")).objects) == 2
+        assert (await kit.outbox.lead(60)).is_open
+        (*_, last) = await kit.news()
+        await kit.outbox.trim(last.entry, {})
+        assert await kit.store.delete(project) is None
+        assert (await kit.store.census())["outbox"] == 1
+        assert await kit.outbox.bury("2100-01-01T00:00:00Z", StreamPosition(1, 1)) == 1
+        await kit.outbox.resign()
+    finally:
+        await kit.connection.command("CONFIG", "SET", "maxmemory", "0")
+    await kit.created(a_project("three"))

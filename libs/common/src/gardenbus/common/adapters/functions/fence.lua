@@ -107,9 +107,9 @@ local function accept_fence(keys, args)
   return {'ok', 1}
 end
 
-register('join', join)
-register('lead', lead)
-register('resign', resign)
-register('open', open_fence)
+register('join', join, 'allow-oom')
+register('lead', lead, 'allow-oom')
+register('resign', resign, 'allow-oom')
+register('open', open_fence, 'allow-oom')
 register('accept_fence', accept_fence)
-register_unnoticed('vouch', vouch)
+register_unnoticed('vouch', vouch, 'allow-oom')

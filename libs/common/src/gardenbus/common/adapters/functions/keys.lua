@@ -63,6 +63,9 @@ end
 -- How often functions of this library were called: one that nobody calls any more is removed (redis_libraries.py).
 local calls = 0
 
+-- The trace that what is being written belongs to ('': none): goes along with the news of it. Set by who is told of one.
+local carried = ''
+
 -- Makes a function callable from outside, as gb_<LIBRARY>_<name>. The flag is Redis' own: `no-writes` is said of what only
 -- reads, `allow-oom` of what must go on when Redis is full, because it makes room or leads the relay that does.
 local function register_unnoticed(name, callback, flag)
@@ -72,6 +75,7 @@ end
 local function register(name, callback, flag)
   register_unnoticed(name, function(keys, args)
     calls = calls + 1
+    carried = ''
     return callback(keys, args)
   end, flag)
 end

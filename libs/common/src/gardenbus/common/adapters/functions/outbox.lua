@@ -90,9 +90,9 @@ local function bury(keys, args)
   return {'ok', buried}
 end
 
-register('outbox', outbox, 'only reads')
-register('trim', trim)
+register('outbox', outbox, 'no-writes')
+register('trim', trim, 'allow-oom')
 register('announce_again', announce_again)
 register('reannounce', reannounce)
 register('requeue', requeue)
-register('bury', bury)
+register('bury', bury, 'allow-oom')

@@ -107,4 +107,4 @@ local function rehearse(keys, args)
   return put_refusal(P, op, read_fields(P .. ':o:' .. op.key, CURRENT)) or {'ok'}
 end
 
-register('rehearse', rehearse, 'only reads')
+register('rehearse', rehearse, 'no-writes')

@@ -74,4 +74,4 @@ local function usage(keys, args)
   return usage_reply(keys[1], cmsgpack.unpack(args[1]).since)
 end
 
-register('usage', usage, 'only reads')
+register('usage', usage, 'no-writes')

@@ -80,4 +80,4 @@ end
 
 register('park', park)
 register('wake', wake)
-register('waiting', waiting, 'only reads')
+register('waiting', waiting, 'no-writes')
