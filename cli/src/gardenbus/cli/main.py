@@ -48,7 +48,6 @@ COMMANDS: Mapping[str, Entry] = {
     "rejected": Entry("rejected:rejected", "Operating", "Show what could not be taken, and send it again."),
     "logs": Entry("logs:logs", "Operating", "Show what the services say; follow one shoot through all of them."),
     "doctor": Entry("doctor:doctor", "Operating", "Examine a landscape, and say what to do."),
-    "doctor": Entry("doctor:doctor", "Operating", "Examine a landscape, and say what to do."),
     "top": Entry("tops:top", "Operating", "Show seeds, shoots, services or queues, kept current."),
 }
 
