@@ -59,6 +59,7 @@ def values(exposition: str, name: str) -> dict[tuple[str, ...], float]:
 async def scraped(landscape: Landscape) -> dict[str, str]:
     """What each of our services tells, by its name."""
     services = [each for each in landscape.describe()["services"] if each["name"] not in OF_SERVERS]
+    assert all(each["health_url"] for each in services), "a service is not up yet, or just starts again"
     async with aiohttp.ClientSession() as session:
 
         async def page(url: str) -> str:
