@@ -184,6 +184,7 @@ async def test_what_waits_and_how_much_there_is_can_be_asked(apiserver: Apiserve
     assert explained["unanswered"].startswith("no scheduler of the name default-scheduler answers")
     assert (explained["ranking"], explained["nextAttempt"], explained["wakesOn"]) == ([], None, [])
     assert explained["recorded"] is None
+    assert await apiserver.ask("explain.garden-dev.apollo") == explained
 
 
 async def test_seeds_are_explained_by_the_scheduler(apiserver: Apiserver) -> None:

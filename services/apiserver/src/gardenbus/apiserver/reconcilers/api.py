@@ -9,7 +9,7 @@
 | `list.<kind>[.<ns>]` | `{"limit", "continue", "labelSelector", "fieldSelector"}` | items and where to go on |
 | `bind` | `{"namespace", "name", "seed", "resourceVersion"?, "force"?}`; a placed shoot is moved | the shoot |
 | `scale` | `{"namespace"?, "name", "replicas"?, "resourceVersion"?}` of a ManagedSeedSet | its scale |
-| `explain.shoot.<ns>.<name>` | | where it stands and why it waits |
+| `explain[.shoot].<ns>.<name>` | | where it stands and why it waits |
 | `explain-seed.<name>` | | whether it takes shoots, rule by rule, and which of those that wait |
 | `waiting[.<schedulerName>]` | `{"limit", "namespace", "name", "classes"}` | shoots that wait, and when each is tried |
 | `retry.shoot.<ns>.<name>` | | a shoot without a seed is looked at now |

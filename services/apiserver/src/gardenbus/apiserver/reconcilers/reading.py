@@ -134,7 +134,9 @@ class Reader:
         stand the best of its ranking, when a shoot that waits is tried next and what would wake it, and what was
         recorded when a placed one was bound.
         """
-        key = await self.key(tail)
+        namespace, _, name = tail.partition(".")
+        is_short = name and "." not in name and namespace not in ("seed", "seeds")  # <namespace>.<name> of a shoot
+        key = ObjectKey("shoot", namespace, name) if is_short else await self.key(tail)
         if key.kind == "seed":
             return await self.explain_seed(key.name)
         if key.kind != "shoot":
