@@ -1,4 +1,4 @@
-"""Prometheus' own tool, where it is: on the path, or brought by `.ci/prometheus`."""
+"""Prometheus and its own tool, where they are: on the path, or brought by `.ci/prometheus`."""
 
 import os
 import re
@@ -15,7 +15,16 @@ FOREIGN = {"up", "ALERTS"}
 
 def promtool() -> str | None:
     """The tool's path, or None."""
-    return shutil.which("promtool", path=f"{os.environ.get('PATH', '')}:{ROOT / '.tools' / 'bin'}")
+    return _found("promtool")
+
+
+def prometheus() -> str | None:
+    """The server's path, or None."""
+    return _found("prometheus")
+
+
+def _found(name: str) -> str | None:
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:{ROOT / '.tools' / 'bin'}")
 
 
 def run_promtool(*arguments: str) -> str:

@@ -65,6 +65,7 @@ class Intake:
         self._stopping = asyncio.Event()
         self._ended = asyncio.Event()
         self._ended.set()
+        RETURNED.labels(name)  # shown as 0 from the beginning: a rate needs a first value
 
     async def run(self, *, deliveries_max: int, wait_seconds: float) -> None:
         """Take batches until `stop`."""
