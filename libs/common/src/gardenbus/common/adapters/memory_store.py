@@ -31,6 +31,7 @@ from gardenbus.common.adapters.store_answers import (
     write_token,
 )
 from gardenbus.common.errors import Conflict, GardenbusError
+from gardenbus.common.ports import tracing
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.outbox import EventNews
 from gardenbus.common.ports.store import (
@@ -367,7 +368,10 @@ class MemoryStore:
     async def bind(self, bindings: Sequence[Binding], usage_since: int | None = 0) -> BindReply:
         """Place shoots."""
         self.state.check_open()
-        outcomes: list[BindOutcome] = [self._bind_one(binding) for binding in bindings]
+        outcomes: list[BindOutcome] = []
+        for binding in bindings:
+            with tracing.within(binding.trace):
+                outcomes.append(self._bind_one(binding))
         for binding, outcome in zip(bindings, outcomes, strict=True):
             if outcome == "bound":
                 self.state.announce_followers(ObjectKey("shoot", binding.namespace, binding.name), ())

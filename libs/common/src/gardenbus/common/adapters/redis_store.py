@@ -31,6 +31,7 @@ from gardenbus.common.adapters.store_answers import (
     write_token,
 )
 from gardenbus.common.errors import GardenbusError, Unavailable
+from gardenbus.common.ports import tracing
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import (
     Binding,
@@ -61,6 +62,11 @@ from gardenbus.common.resources.keys import CLUSTER_SCOPE, ObjectKey
 def origin_text(origin: RequestOrigin | None) -> str:
     """An origin as text whose lexical order is the order of the bus."""
     return f"{origin.created:020d}.{origin.sequence:020d}.{origin.document:010d}" if origin else ""
+
+
+def _traced() -> dict[str, str]:
+    trace = tracing.current()
+    return {"trace": trace} if trace else {}
 
 
 def _origin_of(text: bytes) -> RequestOrigin:
@@ -228,6 +234,7 @@ class RedisStore:
             "guards": (),
             "set": fields,
             "uid": str(uuid.uuid4()),
+            **_traced(),
         }
 
     def _created(
@@ -405,6 +412,7 @@ class RedisStore:
             "name": key.name,
             "now": self._now(),
             "outbox_max": OUTBOX_MAX,
+            **_traced(),
         }
 
     def _operation(
@@ -438,6 +446,8 @@ class RedisStore:
         }
         if binding.gate is not None:
             item["gate"] = binding.gate
+        if binding.trace:
+            item["trace"] = binding.trace
         if binding.grounds:
             item["why"] = f"{now} {binding.grounds.decode()}"
         if binding.spec is not None:

@@ -51,7 +51,8 @@ class Gains(msgspec.Struct, frozen=True):
 class Binding(msgspec.Struct, frozen=True):
     """One placement to be made. `spec` (whole, decoded) replaces the shoot's where binding defaults fields in it.
 
-    `grounds` is what is to be remembered of the decision, as JSON; `Store.recorded` tells it again.
+    `grounds` is what is to be remembered of the decision, as JSON; `Store.recorded` tells it again. `trace`: the
+    traceparent that goes along with the news of it.
     """
 
     namespace: str
@@ -62,6 +63,7 @@ class Binding(msgspec.Struct, frozen=True):
     gate: int | None
     spec: Document | None = None
     grounds: bytes = b""
+    trace: str = ""
 
 
 class Recorded(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import structlog
 
+from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Work, WorkQueue
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Binding, BindOutcome, Gains, Parking, Store
@@ -24,6 +25,7 @@ from gardenbus.common.resources.keys import Header, ObjectKey
 from gardenbus.common.resources.settling import may_fill_in, spec_on_seed
 from gardenbus.common.resources.shoots import Shoot
 from gardenbus.scheduler.reconcilers.counters import Counters
+from gardenbus.scheduler.reconcilers.spans import taken
 from gardenbus.scheduler.reconcilers.telling import Teller
 from gardenbus.scheduler.reconcilers.timers import Timers
 from gardenbus.scheduling.current import CurrentLandscape
@@ -76,6 +78,8 @@ class PendingShoot:
     shoot: Shoot | None = None
     request: SchedulingRequest | None = None
     hosted: frozenset[str] = frozenset()
+    span: tracing.Span = tracing.NOT_TRACED
+    binding: tracing.Span = tracing.NOT_TRACED
 
     @property
     def failures(self) -> int:
@@ -127,7 +131,7 @@ class ShootReconciler:
         began = self._clock.monotonic()
         self._counters.wait_seconds.observe(max((work.queued_ms for work in works), default=0.0) / 1000)
         self._counters.in_hand.set_function(lambda: self._clock.monotonic() - began)
-        left = [PendingShoot(work, _key_of(work), began) for work in works]
+        left = [_taken(work, began) for work in works]
         held_at = began
         for _round in range(MOST_ROUNDS):
             left = await self._round(left)
@@ -153,8 +157,10 @@ class ShootReconciler:
         failed: list[PendingShoot] = []
         began = self._clock.monotonic()
         for pending in todo:
+            decision = tracing.begin("scheduler.decide", pending.span.traceparent)
             try:
                 decided = self._decided(pending, snapshot, refusals)
+                decision.end()
             except Exception:  # noqa: BLE001  one shoot's decision must not stop the others'
                 _log.error("decision.failed", shoot=str(pending.key), attempt=pending.failures + 1, exc_info=True)
                 self._counters.exceptions.inc()
@@ -320,6 +326,9 @@ class ShootReconciler:
             await self._queue.ack_many([pending.work for pending in finished])
 
     def _say_bound(self, pending: PendingShoot, placement: Placement, outcome: BindOutcome) -> None:
+        pending.binding.end(outcome=outcome)
+        if outcome == "bound":
+            pending.span.end(outcome=outcome, seed=placement.seed)
         assert pending.request is not None, "what is bound has been decided on"
         _log.info(
             "shoot.scheduled" if outcome == "bound" else "shoot.outrun",
@@ -329,6 +338,8 @@ class ShootReconciler:
         )
 
     def _say_refused(self, refused: _Refused, outcome: str, attempts: int) -> None:
+        if outcome != "again":
+            refused.pending.span.end(outcome=outcome, rule=refused.refusal.rule)
         self._counters.attempts.labels(_RESULTS.get(outcome, "obsolete")).inc()
         if outcome == "parked":
             self._counters.refusals.labels(refused.refusal.rule).inc()
@@ -348,6 +359,7 @@ class ShootReconciler:
             "deliveries": pending.work.deliveries,
             "queued_ms": round(pending.work.queued_ms),
             "duration_ms": round((self._clock.monotonic() - pending.taken_at) * 1000, 1),
+            **tracing.fields(pending.span.traceparent),
         }
 
 
@@ -369,6 +381,7 @@ def _binding(pending: PendingShoot, placement: Placement, landscape: Landscape) 
     assert pending.shoot is not None, "what is bound has been decided on"
     seed = landscape.seeds_by_name[placement.seed].seed
     project = landscape.project_of(pending.key.namespace)
+    pending.binding = tracing.begin("scheduler.bind", pending.span.traceparent, attributes={"seed": placement.seed})
     return Binding(
         namespace=pending.key.namespace,
         name=pending.key.name,
@@ -380,7 +393,13 @@ def _binding(pending: PendingShoot, placement: Placement, landscape: Landscape) 
         if may_fill_in(pending.shoot, seed)
         else None,
         grounds=record_of(placement),
+        trace=pending.binding.traceparent,
     )
+
+
+def _taken(work: Work, began: float) -> PendingShoot:
+    key = _key_of(work)
+    return PendingShoot(work, key, began, span=taken(work, key))
 
 
 def _nothing() -> float:
