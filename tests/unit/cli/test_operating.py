@@ -298,6 +298,36 @@ def test_scale_sets_replicas(run: Any):
     assert json.loads(run(bus, "scale", "mss", "grove", "--replicas", "4", "-o", "json").stdout)["replicas"] == 4
 
 
+def test_scale_warns_of_an_autoscaler_that_will_scale_again(run: Any):
+    autoscaler = {
+        "apiVersion": "seedmanagement.gardener.cloud/v1alpha1",
+        "kind": "SeedAutoscaler",
+        "metadata": {"name": "grower", "namespace": "garden"},
+        "spec": {"scaleTargetRef": {"name": "grove"}, "maxReplicas": 3},
+    }
+    other = merged(autoscaler, {"metadata": {"name": "other"}, "spec": {"scaleTargetRef": {"name": "wood"}}})
+
+    result = run(a_landscape(a_set(), autoscaler, other), "scale", "mss", "grove", "--replicas", "5")
+
+    assert result.exit_code == 0
+    assert result.stderr == (
+        "gardenbus: warning: SeedAutoscaler garden/grower looks after this set and will scale it again, "
+        "to 1 at the least and 3 at the most: change these to keep it\n"
+    )
+
+
+def test_a_seed_without_backup_is_not_cordoned_for_a_drain_that_cannot_be(run: Any):
+    bus = a_landscape(merged(seed("lone"), {"spec": {"backup": None}}), placed("one", "lone"), placed("two", "lone"))
+
+    result = run(bus, "drain", "lone")
+
+    assert result.exit_code == 1
+    assert "seed lone has no spec.backup" in result.stderr
+    assert "its 2 shoots cannot leave it. Nothing was changed" in result.stderr
+    assert not bus.questions("patch")
+    assert not bus.questions("bind")
+
+
 @pytest.mark.parametrize(
     ("changes", "code", "is_over"),
     [
@@ -350,6 +380,18 @@ def test_rollout_undo_gives_the_set_exactly_the_old_templates(run: Any, words: l
     assert {name: spec[name] for name in TEMPLATES} == TEMPLATES
     assert spec["replicas"] == 2
     assert bus.questions("patch")[0]["metadata"] == {"resourceVersion": "1"}
+
+
+def test_undoing_goes_to_the_revision_before_the_present_one_also_after_an_undo(run: Any):
+    bus = a_landscape(a_set(), *revisions())
+    told = [run(bus, "rollout", "undo", "mss", "grove").stdout for _ in range(2)]
+    assert "templates of revision 1 again" in told[0]
+    assert "templates of revision 2 again" in told[1]
+
+
+def test_without_an_earlier_revision_nothing_is_undone(run: Any):
+    result = run(a_landscape(a_set(), revisions()[0]), "rollout", "undo", "mss", "grove")
+    assert (result.exit_code, result.stderr) == (1, "gardenbus: there is no earlier revision to go back to\n")
 
 
 def test_undoing_to_what_is_there_changes_nothing(run: Any):

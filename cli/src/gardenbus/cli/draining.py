@@ -132,13 +132,15 @@ class Drain:
     async def run(self) -> Drained:
         """Carry it out, plan after plan, until the seed is empty or nothing more can be done.
 
-        Raises Forbidden when the seed's gardenlet does not answer, RefusedByApi, Unavailable.
+        Raises Forbidden when the seed's gardenlet does not answer, or it has shoots and no backup; RefusedByApi,
+        Unavailable.
         """
         if reason := silent_because(await found_seed(self._api, self._seed)):
             raise Forbidden(
                 f"seed {self._seed} cannot hand its shoots over: {reason}. If it is lost for good, restore them "
                 "elsewhere one by one: gardenbus bind NAMESPACE/NAME SEED --force"
             )
+        await self._check_backup()
         refusals = 0
         idle_since = self._clock.monotonic()
         while True:
@@ -156,6 +158,18 @@ class Drain:
                 return Drained(self._seed, self._moved, plan.stays)
             else:
                 await self._clock.sleep(PAUSE_SECONDS)
+
+    async def _check_backup(self) -> None:
+        """Refuse before anything is changed where no control plane can leave. Raises Forbidden."""
+        if as_mapping(as_mapping((await found_seed(self._api, self._seed)).get("spec")).get("backup")):
+            return
+        here = sum(shoot_row(shoot).seed == self._seed for shoot in await self._api.items("shoot"))
+        if here:
+            raise Forbidden(
+                f"seed {self._seed} has no spec.backup, and a control plane moves by its backup: "
+                f"{'its shoot' if here == 1 else f'its {here} shoots'} cannot leave it. Nothing was changed; "
+                f"`gardenbus cordon {self._seed}` keeps others away"
+            )
 
     def _failed(self, outcome: Outcome, plan: DrainPlan) -> Drained:
         return Drained(self._seed, self._moved, plan.stays, outcome.failed, outcome.reason, outcome.under_way)

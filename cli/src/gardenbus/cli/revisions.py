@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, cast
 
 from gardenbus.cli.documents import as_mapping
 from gardenbus.cli.rows import condition
-from gardenbus.common.errors import BadRequest
+from gardenbus.common.errors import BadRequest, NotFound
 from gardenbus.common.resources.document import Document
 
 PROGRESSING = "Progressing"
@@ -37,12 +37,16 @@ def revisions_of(managed_seed_set: Document, stored: Sequence[Document]) -> list
     return sorted(_revision(managed_seed_set, each) for each in stored if uid and _owner(each) == uid)
 
 
-def chosen(revisions: Sequence[Revision], number: int | None) -> Revision:
-    """The revision with a number; without one the last but one. Raises BadRequest when there is none."""
-    if number is None:
-        if len(revisions) < 2:  # noqa: PLR2004
-            raise BadRequest("there is no earlier revision to go back to")
-        return revisions[-2]
+def previous(managed_seed_set: Document, revisions: Sequence[Revision]) -> Revision:
+    """The newest revision whose templates are not the set's own. Raises NotFound when there is none."""
+    for revision in reversed(revisions):
+        if undo_patch(managed_seed_set, revision):
+            return revision
+    raise NotFound("there is no earlier revision to go back to")
+
+
+def chosen(revisions: Sequence[Revision], number: int) -> Revision:
+    """The revision with a number. Raises BadRequest when there is none."""
     found = next((revision for revision in revisions if revision.number == number), None)
     if found is None:
         there = ", ".join(str(revision.number) for revision in revisions) or "none"

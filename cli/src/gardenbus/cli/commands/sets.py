@@ -13,11 +13,11 @@ from gardenbus.cli.client import ApiClient
 from gardenbus.cli.commands.naming import Meant, found, meant
 from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, asked
 from gardenbus.cli.documents import as_mapping
-from gardenbus.cli.output import Exit, Format, exit_codes, say_error, show_document, show_lines, show_rows
-from gardenbus.cli.revisions import Revision, Rollout, chosen, revisions_of, rollout_of, undo_patch
+from gardenbus.cli.output import Exit, Format, errors, exit_codes, say_error, show_document, show_lines, show_rows
+from gardenbus.cli.revisions import Revision, Rollout, chosen, previous, revisions_of, rollout_of, undo_patch
 from gardenbus.cli.tables import age_of
 from gardenbus.common.errors import BadRequest
-from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.durations import parse_duration
 
 PROGRAMS = (Format.JSON, Format.YAML)
@@ -55,6 +55,7 @@ def scale(  # noqa: PLR0913 - one parameter an option
     async def work(api: ApiClient) -> tuple[Document, Document]:
         document = await found(api, wanted, wanted.names[0], namespace)
         metadata = as_mapping(document.get("metadata"))
+        await _warn_of_autoscalers(api, metadata)
         body: dict[str, Any] = {
             "namespace": metadata.get("namespace"),
             "name": metadata.get("name"),
@@ -76,6 +77,21 @@ def scale(  # noqa: PLR0913 - one parameter an option
         there = answer.get("statusReplicas") or 0
         change = f"from {1 if before is None else before} to {replicas}"
         show_lines([f"managedseedset {name} is scaled {change}; {there} are there"])
+
+
+async def _warn_of_autoscalers(api: ApiClient, metadata: Document) -> None:
+    """Say who will scale the set again, within which bounds."""
+    for autoscaler in await api.items(f"seedautoscaler.{metadata.get('namespace')}"):
+        spec, name = section(autoscaler, "spec"), section(autoscaler, "metadata").get("name")
+        if section(spec, "scaleTargetRef").get("name") == metadata.get("name"):
+            least: Any = spec.get("minReplicas")
+            errors.print(
+                f"gardenbus: warning: SeedAutoscaler {metadata.get('namespace')}/{name} looks after this set and will "
+                f"scale it again, to {1 if least is None else least} at the least and {spec.get('maxReplicas')} at the "
+                "most: change these to keep it",
+                style="yellow",
+                markup=False,
+            )
 
 
 def rollout_status(  # noqa: PLR0913 - one parameter an option
@@ -165,7 +181,7 @@ def rollout_undo(  # noqa: PLR0913 - one parameter an option
     words: SetWords,
     *,
     to_revision: Annotated[
-        int | None, typer.Option(min=1, help="The revision to go back to (default: the last but one).")
+        int | None, typer.Option(min=1, help="The revision to go back to (default: the one before the present).")
     ] = None,
     namespace: Namespace = None,
     output: Output = Format.TABLE,
@@ -182,7 +198,7 @@ def rollout_undo(  # noqa: PLR0913 - one parameter an option
 
     async def work(api: ApiClient) -> tuple[Document, Revision, bool]:
         document, revisions = await _set_and_revisions(api, wanted, namespace)
-        revision = chosen(revisions, to_revision)
+        revision = previous(document, revisions) if to_revision is None else chosen(revisions, to_revision)
         patch = undo_patch(document, revision)
         if not patch:
             return document, revision, False
