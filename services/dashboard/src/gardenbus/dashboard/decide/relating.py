@@ -44,8 +44,9 @@ def _of_shoot(spec: Document, status: Document, namespace: str) -> list[Related]
     profile = section(spec, "cloudProfile")
     kind = str(profile.get("kind") or "CloudProfile").lower()
     name = str(profile.get("name") or spec.get("cloudProfileName") or "")
+    seed, actual = str(spec.get("seedName") or ""), str(status.get("seedName") or "")
     return [
-        Related("seed", "seed", "", str(spec.get("seedName") or "")),
-        Related("still on", "seed", "", str(status.get("seedName") or "")),
+        Related("seed", "seed", "", seed),
+        Related("still on", "seed", "", actual if actual != seed else ""),
         Related("profile", kind, namespace if kind == "namespacedcloudprofile" else "", name),
     ]

@@ -4,9 +4,10 @@ import { h, icon, meter } from "./dom.js";
 import { ago, count, many, pathOf, until } from "./format.js";
 
 const RULES = {
-  usable: "takes new shoots at all", provider: "the provider of the profile", "cloud-profile-selector": "the profile's seed selector", "shoot-selector": "the shoot's seed selector",
-  "profile-selector": "the profile's seed selector", taints: "taints that the shoot tolerates", capacity: "room for one more", zones: "enough zones", networks: "networks that do not overlap",
-  "access-restrictions": "access restrictions", strategy: "the scheduler's strategy", dns: "DNS", region: "the region", circular: "does not stand on itself",
+  usable: "ready, visible, and staying", cloudprofile: "there is such a profile", project: "there is such a project", provider: "a provider type that the profile allows",
+  "cloudprofile-selector": "the profile's seed selector", "shoot-selector": "the shoot's seed selector", taints: "taints that the shoot tolerates", capacity: "room for one more",
+  "zonal-control-plane": "three zones, where a zone may fail", zones: "the workers' zones", networks: "networks that do not overlap", "access-restrictions": "the access restrictions asked for",
+  "dns-domain": "a default domain for the shoot's", "emergency-stop": "reconciles at all", strategy: "near enough, by the scheduler's strategy", circular: "does not stand on itself",
 };
 const MOST_RANKED = 12;
 
@@ -20,6 +21,7 @@ export function decision(answer) {
   const ranking = considered.ranking ?? [];
   const rejections = considered.rejections ?? [];
   const total = ranking.length + rejections.length;
+  if (answer.recorded?.funnel) parts.push(h("h3", { class: "subhead" }, "When it was placed"), funnel(answer.recorded.funnel, answer.recorded.considered ?? 0, answer.recorded.left));
   parts.push(h("h3", { class: "subhead" }, answer.seed ? "If it were placed now" : "From all seeds to one"), funnel(considered.funnel ?? [], Math.max(total, considered.funnel?.[0] ? considered.funnel[0].left + considered.funnel[0].rejected : 0), ranking.length));
   if (ranking.length) parts.push(h("h3", { class: "subhead" }, "Ranking"), ranked(ranking, answer.seed));
   if (rejections.length) parts.push(h("h3", { class: "subhead" }, `Why not (${many(rejections.length, "seed")})`), against(rejections));
@@ -28,15 +30,17 @@ export function decision(answer) {
 
 function verdict(answer, considered) {
   if (answer.seed) {
-    const recorded = answer.recorded;
-    const words = recorded?.message ?? (recorded?.candidates !== undefined ? `chosen among ${recorded.candidates}` : "");
-    return box("good", "yes", ["It is on ", h("a", { class: "link", href: pathOf("seed", "", answer.seed) }, answer.seed), words && `: ${words}`]);
+    const recorded = answer.recorded?.seed === answer.seed ? answer.recorded : null;
+    const taken = recorded && (recorded.allocatable == null ? `${recorded.used} shoots on it` : `${recorded.used} of ${recorded.allocatable} places taken`);
+    const why = recorded && [h("div", null, `Chosen ${ago(recorded.at)} ago by ${recorded.strategy}: ${many(recorded.left ?? recorded.eligible, "seed")} of ${count(recorded.considered)} fitted; at distance ${recorded.distance ?? "–"}, with ${taken}.`),
+      recorded.runnerUp && h("div", null, `Next in line: ${recorded.runnerUp.seed ?? recorded.runnerUp}.`)];
+    return box("good", "yes", [h("b", null, "It is on ", h("a", { class: "link", href: pathOf("seed", "", answer.seed) }, answer.seed), "."), why]);
   }
   if (considered?.skipped) return box("", "waiting", [`Its scheduler does not place it: ${considered.skipped}`]);
   if (considered?.wouldChoose) return box("busy", "waiting", [`Now it would be placed on ${considered.wouldChoose}.`]);
-  const wakes = answer.wakesOn?.length ? `It is woken by: ${answer.wakesOn.map((each) => (typeof each === "string" ? each : each.message ?? each.kind)).join(", ")}.` : "";
+  const wakes = answer.wakesOn?.length > 0 && h("ul", { class: "wakes" }, answer.wakesOn.map((each) => h("li", null, typeof each === "string" ? each : each.message ?? each.kind)));
   const next = answer.nextAttempt ? ` Next attempt ${until(answer.nextAttempt)}.` : "";
-  return box("bad", "no", [h("div", null, h("b", null, considered?.message ?? answer.message ?? "It waits for a seed."), h("div", null, answer.since ? `Since ${ago(answer.since)}.` : "", next, " ", wakes))]);
+  return box("bad", "no", [h("div", null, h("b", null, considered?.message ?? answer.message ?? "It waits for a seed."), h("div", null, answer.since ? `Since ${ago(answer.since)}.` : "", next), wakes && h("div", null, "What would wake it:", wakes))]);
 }
 
 const box = (tone, sign, words) => h("div", { class: `verdict ${tone}` }, icon(sign), h("div", null, words));
@@ -75,7 +79,7 @@ export function seedDecision(answer) {
   const rules = (answer.rules ?? []).map((each) => h("li", null, h("span", { class: `dot ${each.ok ? "good" : "bad"}` }), h("b", null, each.rule), h("span"), each.message && h("p", null, each.message)));
   const waiting = answer.waiting ?? [];
   return h("div", null, box(answer.usable ? "good" : "bad", answer.usable ? "yes" : "no", [answer.usable ? "It takes new shoots." : "It takes no new shoots."]),
-    rules.length > 0 && h("ul", { class: "conditions" }, rules),
+    rules.length > 0 && h("ul", { class: "conditions rules" }, rules),
     waiting.length > 0 && [h("h3", { class: "subhead" }, `Shoots that wait and would fit (${count(waiting.length)})`),
       h("ul", null, waiting.slice(0, 20).map((each) => h("li", null, h("a", { class: "link", href: pathOf("shoot", each.namespace, each.name) }, `${each.namespace}/${each.name}`))))]);
 }

@@ -51,5 +51,5 @@ export function health(seed) {
 export function fill(seed) {
   if (seed.capacity === null) return { share: 0, words: `${count(seed.used)}`, tone: "good" };
   const share = seed.capacity > 0 ? seed.used / seed.capacity : 1;
-  return { share, words: `${count(seed.used)}/${count(seed.capacity)}`, tone: share >= 1 ? "bad" : share >= 0.8 ? "warn" : "accent" };
+  return { share, words: `${count(seed.used)}/${count(seed.capacity)}`, tone: share > 1 ? "bad" : share === 1 ? "warn" : "accent" };
 }

@@ -31,7 +31,7 @@ const lost = h("div", { class: "lost", role: "status", hidden: true }, icon("wai
 let shown = null;
 
 document.getElementById("bar").append(
-  h("a", { class: "brand", href: "#/", "aria-label": "Gardenbus, to the landscape" }, h("img", { src: "static/icon.svg", alt: "" }), "Gardenbus"),
+  h("a", { class: "brand", href: "#/", "aria-label": "Gardenbus, to the landscape" }, h("img", { src: "static/icon.svg", alt: "" }), h("span", null, "Gardenbus")),
   h("button", { class: "find", type: "button", onclick: openSearch, "aria-keyshortcuts": "/" }, icon("search"), "Search", h("kbd", null, "/")),
   h("span", { class: "space" }),
   h("span", { class: "link-state", id: "link-state" }, stateDot, stateWords),

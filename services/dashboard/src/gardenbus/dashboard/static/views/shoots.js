@@ -35,7 +35,7 @@ export function shootsPage(main, { query }) {
   }
   const select = (name, label) => h("select", { class: "field", "aria-label": label, onchange: (event) => changed(name, event.target.value) });
   const search = h("input", { class: "field grow", type: "search", placeholder: "Filter by name, seed, region, purpose…  (f)", "aria-label": "Filter shoots", value: wanted.search, oninput: (event) => changed("search", event.target.value) });
-  const boxes = { namespace: select("namespace", "Namespace"), provider: select("provider", "Provider"), region: select("region", "Region"), seed: select("seed", "Seed"), state: select("state", "State") };
+  const boxes = { state: select("state", "State"), namespace: select("namespace", "Namespace"), provider: select("provider", "Provider"), region: select("region", "Region"), seed: select("seed", "Seed") };
   const options = (box, name, any, values) => box.replaceChildren(...[["", any], ...values].map(([value, words]) => h("option", { value, selected: value === wanted[name] }, words)));
   options(boxes.state, "state", "Any state", STATES.slice(1));
 
@@ -54,7 +54,7 @@ export function shootsPage(main, { query }) {
   }
   fillIn();
   readPlaces();
-  page.append(h("div", { class: "head" }, h("h1", null, "Shoots")), h("div", { class: "filters", role: "search" }, search, Object.values(boxes), count), table.element, none);
+  page.append(h("div", { class: "head" }, h("h1", null, "Shoots")), h("div", { class: "filters", role: "search" }, search, h("div", { class: "choices" }, Object.values(boxes)), count), table.element, none);
   main.append(page);
   return {
     update(batches) {

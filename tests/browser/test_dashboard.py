@@ -1,0 +1,214 @@
+"""The dashboard of the example landscape, as somebody sees it in a browser."""
+
+import json
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.landscape import GARDENBUS
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+ROOT = Path(__file__).parents[2]
+SEEDS = ("aws-dublin", "aws-frankfurt", "gcp-iowa", "stack-berlin")
+
+SHOOT = """
+apiVersion: core.gardener.cloud/v1beta1
+kind: Shoot
+metadata: {name: NAME, namespace: garden-dev}
+spec:
+  cloudProfile: {kind: CloudProfile, name: aws}
+  region: eu-west-1
+  purpose: evaluation
+  kubernetes: {version: 1.34.2}
+  seedSelector: {matchLabels: {environment: ENVIRONMENT}}
+  provider:
+    type: aws
+    workers:
+    - {name: pool, machine: {type: small, image: {name: gardenlinux, version: 1877.4.0}}, minimum: 1, maximum: 3,
+       zones: [eu-west-1a]}
+  networking: {type: calico, nodes: 172.28.0.0/16}
+"""
+
+Open = Callable[..., Page]
+Keep = Callable[[Page, str], None]
+
+
+def gardenbus(*arguments: str) -> str:
+    ended = subprocess.run([GARDENBUS, *arguments], capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 0, (arguments, ended.stdout, ended.stderr)
+    return ended.stdout
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    directory = tmp_path_factory.mktemp("landscape") / "state"
+    gardenbus("up", "--dir", str(directory), "-f", str(ROOT / "examples/landscape"), "--detach")
+    yield directory
+    gardenbus("down", "--dir", str(directory))
+
+
+@pytest.fixture(scope="module")
+def url(directory: Path) -> str:
+    services = json.loads((directory / "landscape.json").read_text())["services"]
+    return next(service["url"] for service in services if service["name"] == "dashboard")
+
+
+def order(directory: Path, name: str, environment: str) -> None:
+    manifest = directory.parent / f"{name}.yaml"
+    manifest.write_text(SHOOT.replace("NAME", name).replace("ENVIRONMENT", environment))
+    gardenbus("apply", "-f", str(manifest), "--dir", str(directory))
+
+
+def test_the_map_shows_the_landscape(url: str, open_page: Open, keep: Keep):
+    page = open_page(url)
+    for seed in SEEDS:
+        expect(page.locator(f"[data-seed={seed}]")).to_contain_text("beat", timeout=30_000)
+    expect(page.get_by_role("heading", name="eu-west-1")).to_be_visible()
+    expect(page.locator("#link-state")).to_contain_text("live")
+    expect(page.get_by_text("Connection lost")).to_be_hidden()
+    page.wait_for_function("document.querySelector('.tile .value').textContent > 50")
+    keep(page, "landscape-light")
+
+
+def test_a_new_shoot_appears_and_gets_its_seed(url: str, directory: Path, open_page: Open):
+    page = open_page(f"{url}/#/shoots?search=newcomer")
+    expect(page.get_by_text("No shoot is like that")).to_be_visible()
+    order(directory, "newcomer", "lab")  # nobody tolerates the lab
+    order(directory, "newcomer-too", "live")
+    row = page.locator(".grid-row", has_text="newcomer-too")
+    expect(row).to_contain_text("aws-")
+    expect(row).to_contain_text("succeeded", timeout=30_000)
+    expect(page.locator(".grid-row", has_text="waits for a seed")).to_have_count(1)
+    row.click()
+    expect(page.get_by_role("heading", name="newcomer-too")).to_be_visible()
+    expect(page.get_by_text("It is on")).to_be_visible()
+
+
+def test_the_funnel_of_a_shoot_that_fits_nowhere_names_the_rule(url: str, open_page: Open, keep: Keep):
+    page = open_page(f"{url}/#/object/shoot/garden-dev/tantalus")
+    expect(page.locator(".funnel [data-rule=taints]")).to_contain_text("0")
+    expect(page.locator(".funnel [data-rule=shoot-selector]")).to_be_visible()
+    expect(page.locator(".verdict")).to_contain_text("does not tolerate")
+    expect(page.locator(".event", has_text="SchedulingFailed")).to_be_visible()
+    keep(page, "decision-light")
+    page.get_by_text("Manifest").click()
+    expect(page.locator(".yaml")).to_contain_text("kind: Shoot")
+
+
+def test_who_waits_is_listed_with_the_reason(url: str, open_page: Open, keep: Keep):
+    page = open_page(f"{url}/#/waiting")
+    waits = page.locator("[data-shoot='garden-dev/tantalus']")
+    expect(waits).to_contain_text("taints")
+    expect(waits).to_contain_text(re.compile(r"again|when something|looked at"))
+    keep(page, "waiting-light")
+
+
+def test_growth_is_a_chart(url: str, open_page: Open, keep: Keep):
+    page = open_page(f"{url}/#/growth")
+    expect(page.get_by_role("link", name="grove", exact=True).first).to_be_visible()
+    expect(page.locator("svg.chart path.desired")).to_have_count(1, timeout=30_000)
+    expect(page.locator("svg.chart")).to_have_attribute("aria-label", re.compile("between 1 and 3"))
+    keep(page, "growth-light")
+
+
+def test_filters_narrow_the_table_down_and_stay_in_the_address(url: str, open_page: Open):
+    page = open_page(f"{url}/#/shoots")
+    expect(page.locator(".grid-row:visible").first).to_be_visible()
+    page.get_by_label("State").select_option("waiting")
+    expect(page.locator(".tally")).to_have_text(re.compile(r"^\d+ shoots$"))
+    expect(page.locator(".grid-row:visible", has_text="succeeded")).to_have_count(0)
+    page.keyboard.press("f")
+    page.get_by_label("Filter shoots").fill("tantalus")
+    expect(page.locator(".grid-row:visible")).to_have_count(1)
+    assert "state=waiting" in page.url
+    assert "search=tantalus" in page.url
+
+
+def test_search_and_keys_lead_everywhere(url: str, open_page: Open):
+    page = open_page(url)
+    expect(page.locator("#link-state")).to_contain_text("live")
+    page.keyboard.press("/")
+    page.keyboard.type("dublin")
+    expect(page.get_by_role("option").first).to_contain_text("aws-dublin")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="aws-dublin")).to_be_visible()
+    expect(page.get_by_role("heading", name="Shoots here")).to_be_visible()
+    page.keyboard.press("g")
+    page.keyboard.press("s")
+    expect(page.get_by_role("heading", name="Shoots", exact=True)).to_be_visible()
+    expect(page.locator(".grid-row:visible").first).to_be_visible()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    expect(page.locator(".grid-row.active")).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("#/object/shoot/"))
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_an_address_of_an_object_can_be_kept(url: str, open_page: Open):
+    page = open_page(f"{url}/#/object/managedseedset/garden/grove")
+    expect(page.get_by_role("heading", name="grove")).to_be_visible()
+    expect(page.get_by_role("link", name="SeedAutoscaler grove")).to_be_visible()
+    missing = open_page(f"{url}/#/object/shoot/garden-dev/nobody")
+    expect(missing.get_by_text("Shoot nobody is not there")).to_be_visible()
+
+
+@pytest.mark.parametrize("path", ["", "shoots", "waiting", "growth", "events", "object/shoot/garden-dev/ixion"])
+def test_a_phone_is_wide_enough(url: str, open_page: Open, keep: Keep, path: str):
+    page = open_page(f"{url}/#/{path}", phone=True)
+    expect(page.locator("main h1")).to_be_visible()
+    page.wait_for_timeout(800)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
+    keep(page, f"phone-{path.partition('/')[0] or 'landscape'}")
+
+
+def test_dark_is_the_systems_choice_or_ones_own(url: str, open_page: Open, keep: Keep):
+    page = open_page(url, dark=True)
+    expect(page.locator("[data-seed=aws-dublin]")).to_contain_text("ready")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(ground)
+    keep(page, "landscape-dark")
+    page.keyboard.press("t")
+    assert page.evaluate(ground) != dark
+    page.reload()
+    assert page.evaluate(ground) != dark
+    page.goto(f"{url}/#/object/shoot/garden-dev/tantalus")
+    page.keyboard.press("t")
+    expect(page.locator(".funnel")).to_be_visible()
+    keep(page, "decision-dark")
+
+
+def test_everything_that_can_be_pressed_has_a_name(url: str, open_page: Open):
+    for path in ("", "shoots", "waiting", "growth", "events", "object/seed/_/aws-dublin"):
+        page = open_page(f"{url}/#/{path}")
+        expect(page.locator("main h1")).to_be_visible()
+        page.wait_for_timeout(500)
+        nameless = page.evaluate(
+            """[...document.querySelectorAll('a[href], button, input, select')]
+            .filter((each) => each.offsetParent && !each.textContent.trim())
+            .filter((each) => !each.getAttribute('aria-label') && !each.title).map((each) => each.outerHTML)"""
+        )
+        assert nameless == []
+        assert page.locator("main h1").count() == 1
+
+
+def test_a_lost_connection_is_said_and_mends_itself(url: str, directory: Path, open_page: Open, keep: Keep):
+    page = open_page(url)
+    expect(page.locator("#link-state")).to_contain_text("live")
+    services = json.loads((directory / "landscape.json").read_text())["services"]
+    pid = next(service["pid"] for service in services if service["name"] == "dashboard")
+    subprocess.run(["kill", "-9", str(pid)], check=True)
+    expect(page.get_by_text("Connection lost, retrying")).to_be_visible()
+    keep(page, "connection-lost")
+    expect(page.locator("#link-state")).to_contain_text("live", timeout=40_000)
+    expect(page.get_by_text("Connection lost, retrying")).to_be_hidden()
+    expect(page.locator("[data-seed=aws-dublin]")).to_contain_text("ready")
