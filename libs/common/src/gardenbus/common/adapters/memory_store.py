@@ -221,7 +221,8 @@ class MemoryStore:
 
     async def _created(self, creation: Creation) -> Created:
         try:
-            return await self.create(creation.document, origin=creation.origin, last_applied=creation.last_applied)
+            with tracing.within(creation.trace or tracing.current()):
+                return await self.create(creation.document, origin=creation.origin, last_applied=creation.last_applied)
         except GardenbusError as error:
             return error
 

@@ -198,9 +198,11 @@ class RedisStore:
         """Store new objects in one call."""
         now = self._now()
         changes = [(key_of(one.document), creation_of(one.document), one) for one in creations]
-        replies = await self._connection.call_together(
-            "put", [self._creation(key, change, one.origin, one.last_applied, now) for key, change, one in changes]
-        )
+        operations = [self._creation(key, change, one.origin, one.last_applied, now) for key, change, one in changes]
+        for operation, creation in zip(operations, creations, strict=True):
+            if creation.trace:
+                operation["trace"] = creation.trace
+        replies = await self._connection.call_together("put", operations)
         return [
             reply if isinstance(reply, GardenbusError) else self._ended(key, change, one, reply)
             for (key, change, one), reply in zip(changes, replies, strict=True)

@@ -152,11 +152,15 @@ class WaitingShoot(msgspec.Struct, frozen=True):
 
 
 class Creation(msgspec.Struct, frozen=True):
-    """A new object to be stored along with others. It names no seed, and nothing else guards it."""
+    """A new object to be stored along with others. It names no seed, and nothing else guards it.
+
+    `trace`: the traceparent that goes along with the news of it.
+    """
 
     document: Document
     origin: RequestOrigin | None = None
     last_applied: bytes = b""
+    trace: str = ""
 
 
 Created = StoredObject | Superseded | GardenbusError

@@ -1,10 +1,12 @@
 """Traces: which work belongs to which request, across services (W3C trace context).
 
-Nothing is traced unless a tracer is installed, and then nothing that no traced request led to; until then every
-function here answers at once. What is going on in a task (`within`) is known to what it calls, as its log lines and its
-writes to the store carry it; between services the header `traceparent` does.
+Nothing is recorded unless a tracer is installed. Until then what came with a trace passes it on as it came, so that log
+lines tell it and the next service may record; and to what came with none every function here answers at once. What is
+going on in a task (`within`) is known to what it calls, as its writes to the store carry it; between services it is the
+header `traceparent` that does.
 """
 
+import re
 from collections.abc import Awaitable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,6 +16,7 @@ from typing import Protocol, TypeVar
 TRACEPARENT = "traceparent"
 """The header of the W3C's recommendation "Trace Context": `<version>-<trace id>-<span id>-<flags>`."""
 
+_WELL_FORMED = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _TRACE_ID = slice(3, 35)
 _SPAN_ID = slice(36, 52)
 
@@ -30,7 +33,7 @@ class Span(Protocol):
         ...
 
     def end(self, *, failed: str = "", **attributes: str | int) -> None:
-        """It is over, with what came of it; `failed` says why, where it did not succeed."""
+        """It is over, with what came of it; `failed` says why, where it did not succeed. The first end counts."""
         ...
 
 
@@ -51,7 +54,21 @@ class _NotTraced:
         """Nothing was begun."""
 
 
+class _PassedOn:
+    """The span of what came with a trace where nothing is recorded: what follows has the same parent."""
+
+    __slots__ = ("traceparent",)
+
+    def __init__(self, traceparent: str) -> None:
+        self.traceparent = traceparent
+
+    def end(self, *, failed: str = "", **attributes: str | int) -> None:
+        """Nothing was begun."""
+
+
 NOT_TRACED: Span = _NotTraced()
+"""Compare with `is`: what is not traced shall cost no more."""
+
 _current: ContextVar[str] = ContextVar("traceparent", default="")
 _installed: list[Tracer] = []
 
@@ -62,8 +79,14 @@ def install(tracer: Tracer | None) -> None:
 
 
 def is_on() -> bool:
-    """Whether anything is traced."""
+    """Whether anything is recorded."""
     return bool(_installed)
+
+
+def received(headers: Mapping[str, str]) -> str:
+    """The traceparent that a message came with; "" when there is none, or one that is not well-formed."""
+    given = headers.get(TRACEPARENT)
+    return given if given and _WELL_FORMED.fullmatch(given) else ""
 
 
 def begin(
@@ -74,8 +97,13 @@ def begin(
     is_first: bool = False,
     attributes: Attributes = {},
 ) -> Span:
-    """Begin a span below a parent. Without one nothing is traced, unless it may be the first of a trace."""
-    if not _installed or not (parent or is_first):
+    """Begin a span below a parent. Without one nothing is traced, unless it may be the first of a trace.
+
+    Where nothing is recorded the answer is the parent itself, to be passed on.
+    """
+    if not _installed:
+        return _PassedOn(parent) if parent else NOT_TRACED
+    if not (parent or is_first):
         return NOT_TRACED
     return _installed[0].begin(name, parent or "", at, attributes)
 

@@ -82,6 +82,7 @@ class _Span:
 
     def __init__(self, span: Any) -> None:
         self._span = span
+        self._has_ended = False
         context = span.get_span_context()
         self.traceparent = f"00-{context.trace_id:032x}-{context.span_id:016x}-{int(context.trace_flags):02x}"
 
@@ -89,6 +90,9 @@ class _Span:
         """See the port."""
         from opentelemetry.trace import StatusCode  # noqa: PLC0415
 
+        if self._has_ended:
+            return
+        self._has_ended = True
         self._span.set_attributes(attributes)
         if failed:
             self._span.set_status(StatusCode.ERROR, failed)

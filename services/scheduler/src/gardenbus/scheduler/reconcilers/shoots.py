@@ -24,8 +24,8 @@ from gardenbus.common.resources.document import StoredObject
 from gardenbus.common.resources.keys import Header, ObjectKey
 from gardenbus.common.resources.settling import may_fill_in, spec_on_seed
 from gardenbus.common.resources.shoots import Shoot
+from gardenbus.scheduler.reconcilers import spans
 from gardenbus.scheduler.reconcilers.counters import Counters
-from gardenbus.scheduler.reconcilers.spans import taken
 from gardenbus.scheduler.reconcilers.telling import Teller
 from gardenbus.scheduler.reconcilers.timers import Timers
 from gardenbus.scheduling.current import CurrentLandscape
@@ -59,6 +59,9 @@ HOLD_SECONDS = 3.0
 
 _RESULTS = {"parked": "unschedulable", "again": "again"}
 """What the answers to a refusal are counted as; by the others the shoot is nobody's business any more."""
+
+_SETTLED = ("bound", "gone", "scheduled", "deleting")
+"""Answers to a bind after which there is nothing left to decide."""
 
 CIRCULAR = "circular"
 """The rule of the store against seeds that the shoot hosts itself."""
@@ -131,7 +134,19 @@ class ShootReconciler:
         began = self._clock.monotonic()
         self._counters.wait_seconds.observe(max((work.queued_ms for work in works), default=0.0) / 1000)
         self._counters.in_hand.set_function(lambda: self._clock.monotonic() - began)
-        left = [_taken(work, began) for work in works]
+        taken = [_taken(work, began) for work in works]
+        try:
+            await self._rounds(taken, began)
+        finally:  # whatever it was that ended it: a span that is not ended is not told
+            for pending in taken:
+                if pending.span is not tracing.NOT_TRACED:
+                    pending.binding.end(failed="interrupted")
+                    pending.span.end(failed="interrupted")
+        self._counters.in_hand.set_function(_nothing)
+        self._counters.batch_seconds.observe(self._clock.monotonic() - began)
+        self._counters.batch_shoots.observe(len(works))
+
+    async def _rounds(self, left: Sequence[PendingShoot], began: float) -> None:
         held_at = began
         for _round in range(MOST_ROUNDS):
             left = await self._round(left)
@@ -141,9 +156,6 @@ class ShootReconciler:
                 held_at = self._clock.monotonic()
                 await asyncio.gather(*(pending.work.in_progress() for pending in left))
         await self._come_back(left, failures=1)
-        self._counters.in_hand.set_function(_nothing)
-        self._counters.batch_seconds.observe(self._clock.monotonic() - began)
-        self._counters.batch_shoots.observe(len(works))
 
     async def _round(self, todo: Sequence[PendingShoot]) -> list[PendingShoot]:
         """Decide on all; answer those that must be decided again."""
@@ -157,12 +169,20 @@ class ShootReconciler:
         failed: list[PendingShoot] = []
         began = self._clock.monotonic()
         for pending in todo:
-            decision = tracing.begin("scheduler.decide", pending.span.traceparent)
+            decision = pending.span if pending.span is tracing.NOT_TRACED else spans.deciding(pending.span)
             try:
                 decided = self._decided(pending, snapshot, refusals)
-                decision.end()
-            except Exception:  # noqa: BLE001  one shoot's decision must not stop the others'
-                _log.error("decision.failed", shoot=str(pending.key), attempt=pending.failures + 1, exc_info=True)
+                if decision is not tracing.NOT_TRACED:
+                    decision.end()
+            except Exception as error:  # noqa: BLE001  one shoot's decision must not stop the others'
+                decision.end(failed=repr(error))
+                _log.error(
+                    "decision.failed",
+                    shoot=str(pending.key),
+                    attempt=pending.failures + 1,
+                    exc_info=True,
+                    **tracing.fields(pending.span.traceparent),
+                )
                 self._counters.exceptions.inc()
                 failed.append(pending)
                 continue
@@ -243,7 +263,7 @@ class ShootReconciler:
             for (pending, placement, _), outcome in zip(chunk, reply.outcomes, strict=True):
                 self._say_bound(pending, placement, outcome)
                 all_made = all_made and outcome == "bound"
-                if outcome in ("bound", "gone", "scheduled", "deleting"):
+                if outcome in _SETTLED:
                     done.append(pending)
                     continue
                 lost.append(pending)
@@ -285,7 +305,9 @@ class ShootReconciler:
                 else:
                     done.append(pending)
         # First the timer, then the acknowledgement: a crash in between means one look too many, never one too few.
-        await self._timers.set_many((pending.work.message.subject, attempts) for pending, attempts in parked)
+        await self._timers.set_many(
+            (pending.work.message.subject, attempts, pending.span.traceparent) for pending, attempts in parked
+        )
         await self._queue.ack_many([*(pending.work for pending, _attempts in parked), *(each.work for each in done)])
         if again:
             await self._current.wait_for_objects(gain, CATCH_UP_SECONDS)
@@ -316,7 +338,12 @@ class ShootReconciler:
         if not left:
             return
         await self._timers.set_many(
-            (pending.work.message.subject, pending.failures + 1 if failures is None else failures) for pending in left
+            (
+                pending.work.message.subject,
+                pending.failures + 1 if failures is None else failures,
+                pending.span.traceparent,
+            )
+            for pending in left
         )
         await self._finish(left, "error" if failures is None else "conflict")
 
@@ -324,11 +351,15 @@ class ShootReconciler:
         if finished:
             self._counters.attempts.labels(outcome).inc(len(finished))
             await self._queue.ack_many([pending.work for pending in finished])
+            for pending in finished:
+                if pending.span is not tracing.NOT_TRACED:
+                    pending.span.end(outcome=outcome)
 
     def _say_bound(self, pending: PendingShoot, placement: Placement, outcome: BindOutcome) -> None:
-        pending.binding.end(outcome=outcome)
-        if outcome == "bound":
-            pending.span.end(outcome=outcome, seed=placement.seed)
+        if pending.span is not tracing.NOT_TRACED:
+            pending.binding.end(outcome=outcome)
+            if outcome in _SETTLED:
+                pending.span.end(outcome=outcome, seed=placement.seed)
         assert pending.request is not None, "what is bound has been decided on"
         _log.info(
             "shoot.scheduled" if outcome == "bound" else "shoot.outrun",
@@ -338,7 +369,7 @@ class ShootReconciler:
         )
 
     def _say_refused(self, refused: _Refused, outcome: str, attempts: int) -> None:
-        if outcome != "again":
+        if outcome != "again" and refused.pending.span is not tracing.NOT_TRACED:
             refused.pending.span.end(outcome=outcome, rule=refused.refusal.rule)
         self._counters.attempts.labels(_RESULTS.get(outcome, "obsolete")).inc()
         if outcome == "parked":
@@ -381,7 +412,8 @@ def _binding(pending: PendingShoot, placement: Placement, landscape: Landscape) 
     assert pending.shoot is not None, "what is bound has been decided on"
     seed = landscape.seeds_by_name[placement.seed].seed
     project = landscape.project_of(pending.key.namespace)
-    pending.binding = tracing.begin("scheduler.bind", pending.span.traceparent, attributes={"seed": placement.seed})
+    if pending.span is not tracing.NOT_TRACED:
+        pending.binding = spans.binding(pending.span, placement.seed)
     return Binding(
         namespace=pending.key.namespace,
         name=pending.key.name,
@@ -399,7 +431,7 @@ def _binding(pending: PendingShoot, placement: Placement, landscape: Landscape) 
 
 def _taken(work: Work, began: float) -> PendingShoot:
     key = _key_of(work)
-    return PendingShoot(work, key, began, span=taken(work, key))
+    return PendingShoot(work, key, began, span=spans.taken(work, key))
 
 
 def _nothing() -> float:

@@ -3,8 +3,11 @@
 from collections.abc import Callable, Iterable
 
 from gardenbus.common.machinery import timers
-from gardenbus.common.ports.bus import Bus
+from gardenbus.common.ports.bus import Bus, Headers
+from gardenbus.common.ports.tracing import TRACEPARENT
 from gardenbus.common.resources.keys import Subjects
+
+_NONE: Headers = {}
 
 Waits = Callable[[int], float]
 """Seconds to wait after so many failures (1 the first time)."""
@@ -17,10 +20,18 @@ class Timers:
         self._timers = timers.Timers(bus, subjects)
         self._backoff = backoff
 
-    async def set_many(self, attempts: Iterable[tuple[str, int]]) -> None:
-        """Have work on queue subjects come back: (subject, failures so far). Returns when all timers are stored."""
+    async def set_many(self, attempts: Iterable[tuple[str, int, str]]) -> None:
+        """Have work on queue subjects come back: (subject, failures so far, traceparent or "").
+
+        Returns when all timers are stored.
+        """
         await self._timers.park_many(
-            [timers.Parked(subject, self._backoff(failures), failures) for subject, failures in attempts]
+            [
+                timers.Parked(
+                    subject, self._backoff(failures), failures, {TRACEPARENT: traceparent} if traceparent else _NONE
+                )
+                for subject, failures, traceparent in attempts
+            ]
         )
 
     async def set_in(self, subject: str, seconds: float) -> None:

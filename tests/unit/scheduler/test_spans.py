@@ -1,0 +1,132 @@
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from gardenbus.common.adapters.memory_store import MemoryStore
+from gardenbus.common.errors import Unavailable
+from gardenbus.common.ports.outbox import ObjectNews
+from gardenbus.common.ports.store import Binding, BindReply
+from gardenbus.common.ports.tracing import TRACEPARENT
+from gardenbus.common.resources.document import Document
+from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
+from tests.support.scheduling import SchedulerInHand, shoot_in, stocked
+from tests.support.spans import FROM_A_CLIENT, TRACE_ID, Recorder, recorded
+
+BASE = (a_cloudprofile(), a_project())
+TRACED = {TRACEPARENT: FROM_A_CLIENT}
+
+
+class Explodes:
+    name = "explodes"
+
+    def wish(self, shoot: Document) -> Any:
+        return shoot["metadata"]["name"]
+
+    def refuse(self, wish: Any, seed: Document) -> str | None:
+        raise ZeroDivisionError
+
+
+def traces_of(store: MemoryStore, name: str) -> Sequence[str]:
+    """What goes along with the news of a shoot."""
+    news = store.state.outbox
+    return [each.trace for each in news if isinstance(each, ObjectNews) and each.key.name == name]
+
+
+def tree(recorder: Recorder) -> list[tuple[str, str]]:
+    return [(span.name, recorder.parent_of(span)) for span in recorder.spans]
+
+
+async def test_waiting_deciding_and_binding_are_spans_and_the_news_of_the_bind_goes_on_below_it() -> None:
+    store = await stocked(*BASE, a_seed(), a_shoot())
+    scheduler = SchedulerInHand(store)
+    with recorded() as recorder, capture_logs() as logs:
+        await scheduler.settle("apollo", headers=TRACED)
+    assert tree(recorder) == [
+        ("queue.wait", FROM_A_CLIENT),
+        ("scheduler.schedule", "queue.wait"),
+        ("scheduler.decide", "scheduler.schedule"),
+        ("scheduler.bind", "scheduler.schedule"),
+    ]
+    assert recorder.open() == []
+    assert recorder.named("scheduler.schedule").attributes["outcome"] == "bound"
+    assert traces_of(store, "apollo")[-1] == recorder.named("scheduler.bind").traceparent
+    (line,) = [line for line in logs if line["event"] == "shoot.scheduled"]
+    assert line["trace_id"] == TRACE_ID
+
+
+async def test_where_nothing_is_recorded_the_trace_is_told_and_passed_on_as_it_came() -> None:
+    store = await stocked(*BASE, a_seed(), a_shoot())
+    with capture_logs() as logs:
+        await SchedulerInHand(store).settle("apollo", headers=TRACED)
+    assert traces_of(store, "apollo")[-1] == FROM_A_CLIENT
+    (line,) = [line for line in logs if line["event"] == "shoot.scheduled"]
+    assert line["trace_id"] == TRACE_ID
+
+
+@pytest.mark.parametrize("given", ["", "nonsense", FROM_A_CLIENT.upper(), f"00-{'0' * 32}-{'1' * 16}-01"])
+async def test_work_without_a_trace_that_is_one_is_not_traced(given: str) -> None:
+    store = await stocked(*BASE, a_seed(), a_shoot())
+    with recorded() as recorder:
+        await SchedulerInHand(store).settle("apollo", headers={TRACEPARENT: given} if given else None)
+    assert recorder.spans == []
+    assert (await shoot_in(store, "apollo")).parts.seed_name == "aws-eu1"
+
+
+async def test_a_refused_shoot_ends_its_span_and_its_timer_carries_the_trace() -> None:
+    store = await stocked(*BASE, a_seed(shoots="0"), a_shoot())
+    scheduler = SchedulerInHand(store)
+    with recorded() as recorder:
+        await scheduler.settle("apollo", headers=TRACED)
+    assert recorder.open() == []
+    scheduling = recorder.named("scheduler.schedule")
+    assert (scheduling.attributes["outcome"], scheduling.attributes["rule"]) == ("parked", "capacity")
+    (timer,) = scheduler.ledger.timers
+    assert timer.headers[TRACEPARENT] == scheduling.traceparent
+
+
+async def test_what_is_none_of_its_business_ends_its_span() -> None:
+    store = await stocked(*BASE, a_seed(), a_shoot(spec={"schedulerName": "mine"}))
+    with recorded() as recorder:
+        await SchedulerInHand(store).settle("apollo", "nobody", headers=TRACED)
+    assert recorder.open() == []
+    outcomes = [span.attributes["outcome"] for span in recorder.spans if span.name == "scheduler.schedule"]
+    assert outcomes == ["obsolete", "obsolete"]
+
+
+async def test_a_decision_that_ends_in_an_exception_ends_its_spans() -> None:
+    store = await stocked(*BASE, a_seed(), a_shoot())
+    scheduler = SchedulerInHand(store, filters=[Explodes()])
+    with recorded() as recorder:
+        await scheduler.settle("apollo", headers=TRACED)
+    assert recorder.open() == []
+    assert "ZeroDivisionError" in recorder.named("scheduler.decide").failed
+    (timer,) = scheduler.ledger.timers
+    assert timer.headers[TRACEPARENT] == recorder.named("scheduler.schedule").traceparent
+
+
+async def test_a_store_that_is_away_leaves_no_span_open() -> None:
+    store = await stocked(*BASE, a_seed(), a_shoot())
+
+    async def bind(_bindings: Sequence[Binding], _since: int | None = 0) -> BindReply:
+        raise Unavailable("away")
+
+    store.bind = bind  # pyright: ignore[reportAttributeAccessIssue]
+    with recorded() as recorder, pytest.raises(Unavailable):
+        await SchedulerInHand(store).settle("apollo", headers=TRACED)
+    assert recorder.open() == []
+    assert recorder.named("scheduler.schedule").failed
+
+
+async def test_one_that_is_decided_again_stays_within_its_span() -> None:
+    store = await stocked(*BASE, a_seed("a", shoots="1"), a_seed("b"), a_shoot("one"), a_shoot("two"))
+    first, second = SchedulerInHand(store), SchedulerInHand(store)
+    await second.informer.look()
+    await first.settle("one")
+    with recorded() as recorder:
+        await second.settle_blindly("two", headers=TRACED)
+    assert recorder.open() == []
+    named = recorder.names()
+    assert named.count("scheduler.schedule") == 1
+    assert named.count("scheduler.decide") == named.count("scheduler.bind")
