@@ -31,6 +31,7 @@ from prometheus_client import Histogram
 from gardenbus.apiserver.answers import Answer, answered, answered_together, refused
 from gardenbus.apiserver.decide.manifests import parse, read_values
 from gardenbus.apiserver.decide.metadata import reference_of
+from gardenbus.apiserver.reconcilers import spans
 from gardenbus.apiserver.reconcilers.attempts import Contingent, Written
 from gardenbus.apiserver.reconcilers.placing import BindBody, Placer
 from gardenbus.apiserver.reconcilers.preconditions import Condition, condition_in
@@ -42,6 +43,7 @@ from gardenbus.apiserver.reconcilers.speaking import no_such_verb, spoken
 from gardenbus.apiserver.reconcilers.waiting import WaitingShoots
 from gardenbus.apiserver.reconcilers.writing import ANSWERED, Writer
 from gardenbus.common.errors import BadRequest, GardenbusError, Unavailable
+from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, Request, StreamPosition
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import RequestOrigin, Store
@@ -152,10 +154,15 @@ class Api:
         user, tail = spoken(request.subject, self._subjects)
         verb, _, rest = tail.removeprefix("api.").partition(".")
         began = asyncio.get_running_loop().time()
+        span = spans.asked(verb, request.headers)
         try:
             async with self._slots:
                 speaker = Speaker(user, condition_in(request.headers), is_dry_run(request.headers))
-                answer = await self._answer(verb, rest, request.body, speaker)
+                if span is tracing.NOT_TRACED:
+                    answer = await self._answer(verb, rest, request.body, speaker)
+                else:
+                    with tracing.within(span.traceparent):
+                        answer = await self._answer(verb, rest, request.body, speaker)
         except Contingent as contingent:
             answer = refused(contingent.error)
         except GardenbusError as error:
@@ -164,6 +171,9 @@ class Api:
             _log.exception("request.failed", verb=verb, subject=request.subject)
             answer = refused(Unavailable(f"an unexpected error: {type(error).__name__}; see the apiserver's log"))
         code = 200 if answer.ok else answer.error["code"]
+        if span is not tracing.NOT_TRACED:
+            span.end(failed="" if answer.ok else answer.error["message"], code=code)
+            _log.info("request.answered", subject=request.subject, code=code, **tracing.fields(span.traceparent))
         ANSWER_SECONDS.labels(verb if verb in VERBS else "other", code).observe(
             asyncio.get_running_loop().time() - began
         )

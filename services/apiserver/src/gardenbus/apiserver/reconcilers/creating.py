@@ -15,6 +15,7 @@ from gardenbus.apiserver.reconcilers.attempts import Contingent, Written
 from gardenbus.apiserver.reconcilers.reads import Reads
 from gardenbus.apiserver.reconcilers.writing import Writer
 from gardenbus.common.errors import Conflict, Terminal
+from gardenbus.common.ports import tracing
 from gardenbus.common.ports.store import Creation, RequestOrigin, Store, Superseded
 from gardenbus.common.resources.document import Document, StoredObject
 from gardenbus.common.resources.keys import ObjectKey
@@ -31,6 +32,7 @@ class Wanted(NamedTuple):
     document: Document
     user: str
     origin: RequestOrigin
+    trace: str = ""
 
 
 class Creator:
@@ -66,7 +68,7 @@ class Creator:
             except (Contingent, Terminal, Conflict):
                 continue
             if creation is not None:
-                ready.append((one, msgspec.structs.replace(creation, origin=one.origin)))
+                ready.append((one, msgspec.structs.replace(creation, origin=one.origin, trace=one.trace)))
         return ready
 
     async def _store_all(self, ready: Sequence[tuple[Wanted, Creation]], reads: Reads) -> set[ObjectKey]:
@@ -76,7 +78,12 @@ class Creator:
         for (one, _), result in zip(ready, created, strict=True):
             if isinstance(result, StoredObject):
                 reads.note(one.key, result)
-                await self._writer.follow(Written(one.key, "created", result), reads, one.user)
+                written = Written(one.key, "created", result)
+                if not one.trace:
+                    await self._writer.follow(written, reads, one.user)
+                else:
+                    with tracing.within(one.trace):
+                        await self._writer.follow(written, reads, one.user)
             elif not isinstance(result, Superseded):
                 continue
             done.add(one.key)

@@ -6,6 +6,7 @@ from gardenbus.apiserver.answers import reason_of, rejection
 from gardenbus.apiserver.reconcilers.speaking import reporter_and_key
 from gardenbus.common.errors import BadRequest, GardenbusError
 from gardenbus.common.machinery.rejected_metrics import REJECTED
+from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, Delivered, Message
 from gardenbus.common.ports.store import EventRecord, Store
 from gardenbus.common.resources.document import Document, StoredObject, encode
@@ -51,7 +52,13 @@ class Rejections:
         )
         await self._keep(kept)
         REJECTED.labels(error.reason).inc()
-        _log.warning("request.rejected", subject=message.subject, sequence=message.sequence, reason=reason[:500])
+        _log.warning(
+            "request.rejected",
+            subject=message.subject,
+            sequence=message.sequence,
+            reason=reason[:500],
+            **tracing.fields(tracing.received(message.headers)),
+        )
         about = about or await self._reported_on(message.subject)
         if about is not None:
             await self._store.record_event(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import structlog
 
 from gardenbus.apiserver.decide.validation import validate_status
-from gardenbus.apiserver.reconcilers import report_rules
+from gardenbus.apiserver.reconcilers import report_rules, spans
 from gardenbus.apiserver.reconcilers.attempts import Contingent, StaleVersion
 from gardenbus.apiserver.reconcilers.preconditions import version_in
 from gardenbus.apiserver.reconcilers.reads import Library, Reads
@@ -28,6 +28,7 @@ from gardenbus.apiserver.reconcilers.report_permissions import (
 from gardenbus.apiserver.reconcilers.speaking import reporter_and_key
 from gardenbus.apiserver.reconcilers.writing import Writer
 from gardenbus.common.errors import BadRequest, Conflict, Forbidden, NotFound, Terminal, Unavailable
+from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, Work, WorkQueue
 from gardenbus.common.ports.store import EventRecord, Store
 from gardenbus.common.resources.document import Document, StoredObject, section
@@ -145,6 +146,21 @@ class Reports:
         """Merge the statuses reported of one object, and write once."""
         if not reports:
             return []
+        span = spans.reported(reports)
+        if span is tracing.NOT_TRACED:
+            return await self._merge_and_write(reports, reads)
+        try:
+            with tracing.within(spans.followed_by_work(reports, span)):
+                refused = await self._merge_and_write(reports, reads)
+        except BaseException as error:
+            span.end(failed=str(error) or type(error).__name__)
+            raise
+        span.end(failed=refused[0].error.message if refused else "")
+        about, seed = str(reports[0].key), reports[0].seed
+        _log.info("status.taken", object=about, seed=seed, refused=len(refused), **tracing.fields(span.traceparent))
+        return refused
+
+    async def _merge_and_write(self, reports: Sequence[Report], reads: Reads) -> list[Refused]:
         key = reports[0].key
         for _ in range(ATTEMPTS):
             stored = await reads.get(key)

@@ -16,6 +16,7 @@ import structlog
 from gardenbus.apiserver.decide import admission
 from gardenbus.apiserver.decide.manifests import parse
 from gardenbus.apiserver.decide.metadata import key_of, reference_of
+from gardenbus.apiserver.reconcilers import spans
 from gardenbus.apiserver.reconcilers.attempts import Contingent, StaleVersion
 from gardenbus.apiserver.reconcilers.creating import Creator, Wanted
 from gardenbus.apiserver.reconcilers.reads import Library, Reads
@@ -24,6 +25,7 @@ from gardenbus.apiserver.reconcilers.rejecting import Rejections
 from gardenbus.apiserver.reconcilers.speaking import spoken
 from gardenbus.apiserver.reconcilers.writing import Writer
 from gardenbus.common.errors import Conflict, GardenbusError, NotFound, Terminal, Transient, Unavailable
+from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, Delivered, Work, WorkQueue
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import RequestOrigin, Store
@@ -52,6 +54,7 @@ class Wish(msgspec.Struct, frozen=True):
     key: ObjectKey
     document: Document
     origin: RequestOrigin
+    span: tracing.Span = tracing.NOT_TRACED
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -104,11 +107,16 @@ class Requests:
             await self.refresh()
         wishes, refused = self._read(works)
         reads = Reads(self._store, self._library)
-        for _, run in groupby(wishes, key=lambda wish: wish.key.kind):
-            refused += await self._carry_out(list(run), reads)
-        unfinished = {id(refusal.work) for refusal in refused}
-        await self._queue.ack_many([work for work in works if id(work) not in unfinished])
-        await self._settle(refused, reads)
+        try:
+            for _, run in groupby(wishes, key=lambda wish: wish.key.kind):
+                refused += await self._carry_out(list(run), reads)
+            unfinished = {id(refusal.work) for refusal in refused}
+            await self._queue.ack_many([work for work in works if id(work) not in unfinished])
+            await self._settle(refused, reads)
+        finally:  # whatever it was that ended it: a span that is not ended is not told
+            for wish in wishes:
+                if wish.span is not tracing.NOT_TRACED:
+                    wish.span.end(failed="interrupted")
 
     # ------------------------------------------------------------------------------------------ reading
 
@@ -124,6 +132,8 @@ class Requests:
             except Terminal as error:
                 refused.append(Refused(work, error))
                 continue
+            parent = tracing.received(message.headers)
+            is_traced = bool(parent) or tracing.is_on()
             for index, document in enumerate(documents):
                 origin = RequestOrigin(self._created, work.message.sequence, index)
                 try:
@@ -131,7 +141,8 @@ class Requests:
                 except Terminal as error:
                     refused.append(Refused(work, error, document=document))
                 else:
-                    wishes.append(Wish(work, verb, user, key, document, origin))
+                    span = spans.requested(message, verb, key, parent) if is_traced else tracing.NOT_TRACED
+                    wishes.append(Wish(work, verb, user, key, document, origin, span))
         return wishes, refused
 
     # ------------------------------------------------------------------------------------------ writing
@@ -144,13 +155,16 @@ class Requests:
         for wish in wishes:
             by_key.setdefault(wish.key, []).append(wish)
         new = [
-            Wanted(key, wish.document, wish.user, wish.origin)
+            Wanted(key, wish.document, wish.user, wish.origin, wish.span.traceparent)
             for key, (wish, *others) in by_key.items()
             if wish.verb == "apply" and not others and reads.is_absent(key)
         ]
         for key in await self._creator.create(new, reads):
-            _log.debug("request.taken", object=str(key), verb="apply", outcome="created")
-            del by_key[key]
+            (wish,) = by_key.pop(key)
+            if wish.span is tracing.NOT_TRACED:
+                _log.debug("request.taken", object=str(key), verb="apply", outcome="created")
+            else:
+                _tell_traced(wish, "created")
         tasks: list[asyncio.Task[list[Refused] | Transient]] = []
         async with asyncio.TaskGroup() as group:
             for number, of_one in enumerate(by_key.values(), 1):
@@ -174,12 +188,21 @@ class Requests:
             refused: list[Refused] = []
             for wish in wishes:
                 try:
-                    refusal = await self._fulfil(wish, reads)
+                    refusal = await self._fulfil_traced(wish, reads)
                 except Transient as error:
                     return error
                 if refusal is not None:
                     refused.append(refusal)
             return refused
+
+    async def _fulfil_traced(self, wish: Wish, reads: Reads) -> Refused | None:
+        if wish.span is tracing.NOT_TRACED:
+            return await self._fulfil(wish, reads)
+        with tracing.within(wish.span.traceparent):
+            refusal = await self._fulfil(wish, reads)
+        if refusal is None:
+            wish.span.end(outcome="superseded")  # unless it has told another outcome
+        return refusal
 
     async def _fulfil(self, wish: Wish, reads: Reads) -> Refused | None:
         try:
@@ -197,6 +220,9 @@ class Requests:
             return await self._refusal(wish, error, reads)
         except Conflict as error:
             raise Unavailable(error.message) from error
+        if wish.span is not tracing.NOT_TRACED:
+            _tell_traced(wish, written.outcome)
+            return None
         _log.debug(
             "request.taken",
             object=str(wish.key),
@@ -227,9 +253,11 @@ class Requests:
                 if refusal.contingent and refusal.wish is not None:
                     await self._wait_for_earlier(refusal.work.message, deadline)
                     reads.forget_all()
-                    final = await self._fulfil(refusal.wish, reads)
+                    final = await self._fulfil_traced(refusal.wish, reads)
                 if final is not None and not _is_done(final):
                     await self._reject(final, reads)
+                elif final is not None and final.wish is not None:
+                    final.wish.span.end(outcome="deleted")
             await refusals[0].work.ack()
 
     async def _wait_for_earlier(self, message: Delivered, deadline: float) -> None:
@@ -246,6 +274,21 @@ class Requests:
         await self._rejections.reject(
             refusal.work.message, refusal.error, document=refusal.document, about=about, action=action
         )
+        if refusal.wish is not None:
+            refusal.wish.span.end(failed=refusal.error.message)
+
+
+def _tell_traced(wish: Wish, outcome: str) -> None:
+    """One that is followed is worth a line, and its span ends with it."""
+    wish.span.end(outcome=outcome)
+    _log.info(
+        "request.taken",
+        object=str(wish.key),
+        verb=wish.verb,
+        outcome=outcome,
+        queued_ms=round(wish.work.queued_ms, 1),
+        **tracing.fields(wish.span.traceparent),
+    )
 
 
 def _queries_of(document: Mapping[str, object]) -> Sequence[admission.FactQuery]:
