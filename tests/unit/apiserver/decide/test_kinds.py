@@ -23,6 +23,18 @@ def test_the_kinds_of_the_contract_are_understood() -> None:
         "ManagedSeed",
         "ManagedSeedSet",
         "SeedAutoscaler",
+        "MemberCluster",
+        "ClusterResourcePlacement",
+        "ResourcePlacement",
+        "ClusterSchedulingPolicySnapshot",
+        "SchedulingPolicySnapshot",
+        "ClusterResourceSnapshot",
+        "ResourceSnapshot",
+        "ClusterResourceBinding",
+        "ResourceBinding",
+        "ClusterResourcePlacementEviction",
+        "ClusterResourcePlacementDisruptionBudget",
+        "Work",
     }
 
 

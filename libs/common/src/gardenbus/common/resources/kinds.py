@@ -21,6 +21,8 @@ EXTENSIONS = "extensions.gardener.cloud"
 RESOURCES = "resources.gardener.cloud"
 OPERATOR = "operator.gardener.cloud"
 COORDINATION = "coordination.k8s.io"
+PLACEMENT = "placement.kubernetes-fleet.io"
+CLUSTER = "cluster.kubernetes-fleet.io"
 APPS = "apps"
 """Of this group a revision of templates (ControllerRevision) is taken, and nothing else."""
 
@@ -28,6 +30,8 @@ GROUPS = frozenset(
     {
         "",
         COORDINATION,
+        PLACEMENT,
+        CLUSTER,
         CORE,
         SEED_MANAGEMENT,
         SECURITY,
@@ -104,6 +108,7 @@ def _kind(
 
 _CORE_V1BETA1 = f"{CORE}/v1beta1"
 _SEED_MANAGEMENT_V1ALPHA1 = f"{SEED_MANAGEMENT}/v1alpha1"
+_PLACEMENT_V1BETA1 = f"{PLACEMENT}/v1beta1"
 
 _UNDERSTOOD = (
     _kind("Shoot", _CORE_V1BETA1, understood=True),
@@ -116,6 +121,18 @@ _UNDERSTOOD = (
     _kind("ManagedSeed", _SEED_MANAGEMENT_V1ALPHA1, "ms", understood=True),
     _kind("ManagedSeedSet", _SEED_MANAGEMENT_V1ALPHA1, "mss", understood=True),
     _kind("SeedAutoscaler", _SEED_MANAGEMENT_V1ALPHA1, "sa", understood=True),
+    _kind("MemberCluster", f"{CLUSTER}/v1beta1", "mcl", namespaced=False, understood=True),
+    _kind("ClusterResourcePlacement", _PLACEMENT_V1BETA1, "crp", namespaced=False, understood=True),
+    _kind("ResourcePlacement", _PLACEMENT_V1BETA1, "rp", understood=True),
+    _kind("ClusterSchedulingPolicySnapshot", _PLACEMENT_V1BETA1, "csps", namespaced=False, understood=True),
+    _kind("SchedulingPolicySnapshot", _PLACEMENT_V1BETA1, "sps", understood=True),
+    _kind("ClusterResourceSnapshot", _PLACEMENT_V1BETA1, "crs", namespaced=False, understood=True),
+    _kind("ResourceSnapshot", _PLACEMENT_V1BETA1, "rss", understood=True),
+    _kind("ClusterResourceBinding", _PLACEMENT_V1BETA1, "crb", namespaced=False, understood=True),
+    _kind("ResourceBinding", _PLACEMENT_V1BETA1, "rb", understood=True),
+    _kind("ClusterResourcePlacementEviction", _PLACEMENT_V1BETA1, "crpe", namespaced=False, understood=True),
+    _kind("ClusterResourcePlacementDisruptionBudget", _PLACEMENT_V1BETA1, "crpdb", namespaced=False, understood=True),
+    _kind("Work", _PLACEMENT_V1BETA1, understood=True),
     _kind("Namespace", "v1", "ns", namespaced=False, understood=True),
     _kind("ConfigMap", "v1", "cm", understood=True, has_spec=False),
     _kind("Secret", "v1", understood=True, has_spec=False),

@@ -1,0 +1,1 @@
+"""Speaks for member clusters: heartbeats, properties, and the Works addressed to them."""
