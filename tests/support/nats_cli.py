@@ -2,6 +2,7 @@
 
 Tests that show a user's session prefer the real command; this one only makes them runnable without it.
 Usage: python nats_cli.py [-s URL] pub|req|sub SUBJECT [BODY] [-H NAME:VALUE]… [--raw] [--count N] [--timeout SECONDS]
+       [--last-per-subject]
 """
 
 import argparse
@@ -12,6 +13,7 @@ import sys
 import nats
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.js.api import ConsumerConfig, DeliverPolicy
 
 
 def _arguments() -> argparse.Namespace:
@@ -24,6 +26,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--raw", "-r", action="store_true")
     parser.add_argument("--force-stdin", action="store_true")
     parser.add_argument("--count", type=int, default=0)
+    parser.add_argument("--last-per-subject", action="store_true")
     parser.add_argument("--timeout", default="5s")
     return parser.parse_args()
 
@@ -39,8 +42,13 @@ def _show(message: Msg, *, raw: bool) -> None:
 
 
 async def _subscribe(client: Client, given: argparse.Namespace) -> None:
-    subscription = await client.subscribe(given.subject)  # pyright: ignore[reportUnknownMemberType]
-    await client.flush()
+    if given.last_per_subject:
+        kept = ConsumerConfig(deliver_policy=DeliverPolicy.LAST_PER_SUBJECT)
+        jetstream = client.jetstream()  # pyright: ignore[reportUnknownMemberType]
+        subscription = await jetstream.subscribe(given.subject, config=kept, ordered_consumer=True)
+    else:
+        subscription = await client.subscribe(given.subject)  # pyright: ignore[reportUnknownMemberType]
+        await client.flush()
     received = 0
     async for message in subscription.messages:
         _show(message, raw=given.raw)

@@ -1,10 +1,18 @@
 """Which pages there are."""
 
+from gardenbus.cli.reference.commands import commands_page
 from gardenbus.cli.reference.kinds import kinds_page
 from gardenbus.cli.reference.metrics import metrics_page
 from gardenbus.cli.reference.settings import settings_page
+from gardenbus.cli.reference.subjects import subjects_page
 
 
 def pages() -> dict[str, str]:
     """The Markdown of each page by the name of its file."""
-    return {"kinds.md": kinds_page(), "metrics.md": metrics_page(), "settings.md": settings_page()}
+    return {
+        "commands.md": commands_page(),
+        "kinds.md": kinds_page(),
+        "metrics.md": metrics_page(),
+        "settings.md": settings_page(),
+        "subjects.md": subjects_page(),
+    }

@@ -12,6 +12,7 @@ from gardenbus.autoscaler.settings import AutoscalerSettings
 from gardenbus.cli.reference.attributes import field_docs
 from gardenbus.cli.reference.tables import row, table
 from gardenbus.common.runtime.settings import ENVIRONMENT_PREFIX, CommonSettings
+from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.gardenlet.settings import GardenletSettings
 from gardenbus.lifecycle.settings import LifecycleSettings
 from gardenbus.managedseedset.settings import SetSettings
@@ -26,6 +27,7 @@ SERVICES: Mapping[str, type[CommonSettings]] = {
     "managedseedset": SetSettings,
     "autoscaler": AutoscalerSettings,
     "relay": RelayServiceSettings,
+    "dashboard": DashboardSettings,
 }
 
 _HEAD = """# Settings

@@ -1,0 +1,50 @@
+"""The documentation's site: every page is in its navigation, and what is named there is there."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gardenbus.cli.reference.pages import pages
+
+ROOT = Path(__file__).parents[3]
+DOCS = ROOT / "docs"
+
+
+def named(nav: Any) -> Iterator[str]:
+    """Every page of a navigation, however deep."""
+    if isinstance(nav, str):
+        yield nav
+    for child in nav if isinstance(nav, list) else nav.values() if isinstance(nav, dict) else ():  # pyright: ignore[reportUnknownVariableType]
+        yield from named(child)
+
+
+NAVIGATION = list(named(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
+
+
+def test_every_page_is_in_the_navigation_once():
+    there = sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+    assert sorted(NAVIGATION) == there
+
+
+def test_every_generated_page_is_committed_and_named():
+    assert {f"reference/{name}" for name in pages()} <= {*NAVIGATION}
+
+
+def test_the_site_is_built_without_a_warning(tmp_path: Path):
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path / "site"],
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert built.returncode == 0, built.stderr
+    assert (tmp_path / "site" / "reference" / "commands.html").is_file()
+    assert "The way of a shoot" in (tmp_path / "site" / "architecture.html").read_text()
