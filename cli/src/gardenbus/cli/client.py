@@ -11,8 +11,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from gardenbus.cli.contexts import Config, config_file, read_config, url_of, without_user
 from gardenbus.cli.documents import as_list
 from gardenbus.cli.output import RefusedByApi
+from gardenbus.cli.selecting import chosen
 from gardenbus.cli.supervisor.directory import DEFAULT_DIRECTORY, LandscapeDirectory, directory_option
 from gardenbus.common.errors import BadRequest, Unavailable
 from gardenbus.common.ports.bus import Bus
@@ -22,13 +24,15 @@ from gardenbus.common.resources.keys import Header, Subjects
 CONNECT_SECONDS = 3.0
 ANSWER_SECONDS = 10.0
 PAGE = 500
+DEFAULT_PREFIX = "garden"
 
 
 class Where(NamedTuple):
-    """Which landscape is meant."""
+    """Which landscape is meant. `directory` is its state directory, where it was found by one."""
 
     nats_url: str
     prefix: str
+    directory: Path | None = None
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -45,22 +49,46 @@ class Answer(msgspec.Struct, frozen=True):
 def find_landscape(
     directory: Path | None, nats_url: str | None, prefix: str | None, environ: Mapping[str, str] | None = None
 ) -> Where:
-    """What the options mean, else the environment, else landscape.json of the directory.
+    """What the options say (`--context` is one), else the environment, the current context, or ./.gardenbus.
 
-    Raises Unavailable, or BadRequest when the address given is none.
+    Raises Unavailable, or BadRequest when the address given is none, or the context is not there.
     """
     environment = os.environ if environ is None else environ
-    url = nats_url or (environment.get("GARDENBUS_NATS_URL") if directory is None else None)
+    context = chosen.get()
+    if context is not None and (directory is not None or nats_url):
+        raise BadRequest("--context, or --dir, or --nats-url: one of them says which landscape")
+    if context is not None:
+        return _of_context(read_config(config_file(environment)), context, environment, prefix)
     prefix = prefix or environment.get("GARDENBUS_PREFIX")
+    url = nats_url or (environment.get("GARDENBUS_NATS_URL") if directory is None else None)
     if url:
         check_nats_url(url)
-        return Where(url, prefix or "garden")
-    chosen = directory or DEFAULT_DIRECTORY
-    landscape = LandscapeDirectory(chosen).read()
-    if landscape is None or not landscape.nats_url or landscape.state == "stopped":
-        hint = f"start one with `gardenbus up{directory_option(chosen)}`, or name one with --nats-url"
-        raise Unavailable(f"no landscape in {chosen}: {hint}")
-    return Where(landscape.nats_url, prefix or landscape.prefix)
+        return Where(url, prefix or DEFAULT_PREFIX)
+    if directory is None:
+        config = read_config(config_file(environment))
+        if config.current_context:
+            return _of_context(config, config.current_context, environment, prefix)
+    return _in_directory(directory or DEFAULT_DIRECTORY, prefix)
+
+
+def _of_context(config: Config, name: str, environment: Mapping[str, str], prefix: str | None) -> Where:
+    landscape = config.named(name)
+    prefix = prefix or landscape.prefix or environment.get("GARDENBUS_PREFIX")
+    if landscape.dir:
+        return _in_directory(Path(landscape.dir).expanduser(), prefix)
+    try:
+        check_nats_url(landscape.nats_url)
+        return Where(url_of(landscape), prefix or DEFAULT_PREFIX)
+    except BadRequest as error:
+        raise BadRequest(f"context {name}: {error}") from error
+
+
+def _in_directory(directory: Path, prefix: str | None) -> Where:
+    found = LandscapeDirectory(directory).read()
+    if found is None or not found.nats_url or found.state == "stopped":
+        hint = f"start one with `gardenbus up{directory_option(directory)}`, or name one with --nats-url or --context"
+        raise Unavailable(f"no landscape in {directory}: {hint}")
+    return Where(found.nats_url, prefix or found.prefix, directory)
 
 
 def check_nats_url(url: str) -> None:
@@ -72,7 +100,7 @@ def check_nats_url(url: str) -> None:
         except ValueError:
             is_address = False
         if not is_address:
-            raise BadRequest(f"{address!r} is no NATS address: write nats://host:port")
+            raise BadRequest(f"{without_user(address)!r} is no NATS address: write nats://host:port")
 
 
 class ApiClient:
@@ -167,7 +195,9 @@ async def connected(where: Where, *, patience_seconds: float = CONNECT_SECONDS) 
             async with asyncio.timeout(patience_seconds):
                 bus = await stack.enter_async_context(opening)
         except TimeoutError as error:
-            raise Unavailable(f"no NATS at {where.nats_url} within {patience_seconds:g} s: is it up?") from error
+            raise Unavailable(
+                f"no NATS at {without_user(where.nats_url)} within {patience_seconds:g} s: is it up?"
+            ) from error
         yield ApiClient(bus, Subjects(where.prefix))
 
 

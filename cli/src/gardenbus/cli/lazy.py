@@ -13,9 +13,13 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_command_from_info
 from typer.models import CommandInfo
 
+from gardenbus.cli.selecting import chosen, context_option
+
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
 _COMMANDS = "gardenbus.cli.commands."
+_ASKS_A_LANDSCAPE = frozenset({"directory", "nats_url", "prefix"})
+_MAKES_LANDSCAPES = frozenset({"up", "config"})
 
 
 class Entry(NamedTuple):
@@ -48,14 +52,16 @@ class LazyGroup(TyperGroup):
         """Import what is called. Raises a usage error, with what may have been meant, for what there is not."""
         name = args[0]
         if name not in self.commands and name in self.entries:
-            self.commands[name] = loaded(name, self.entries[name])
+            self.commands[name] = command = loaded(name, self.entries[name])
+            if chosen.get() is not None and not ctx.resilient_parsing and not _takes_context(command):
+                raise typer.BadParameter(f"{name!r} asks no landscape of the config file: it takes no --context")
         elif name not in self.commands:
             self.commands = {**{each: self.get_command(ctx, each) for each in self.entries}, **self.commands}
         return super().resolve_command(ctx, args)
 
 
 def loaded(name: str, entry: Entry) -> Any:
-    """A command with its options, imported now."""
+    """A command with its options, imported now; one that asks a landscape gets `--context` beside them."""
     module, _, attribute = entry.where.partition(":")
     target: Any = getattr(import_module(_COMMANDS + module), attribute)
     if isinstance(target, typer.Typer):
@@ -64,7 +70,21 @@ def loaded(name: str, entry: Entry) -> Any:
     else:
         info = CommandInfo(name, callback=target, help=help_of(target), context_settings=HELP_OPTIONS)
         command = get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode="rich")
+    if name not in _MAKES_LANDSCAPES:
+        _add_context(command)
     return command
+
+
+def _add_context(command: Any) -> None:
+    for child in getattr(command, "commands", {}).values():
+        _add_context(child)
+    if {parameter.name for parameter in command.params} >= _ASKS_A_LANDSCAPE:
+        command.params.append(context_option())
+
+
+def _takes_context(command: Any) -> bool:
+    children = getattr(command, "commands", {}).values()
+    return any(parameter.name == "context" for parameter in command.params) or any(map(_takes_context, children))
 
 
 def help_of(command: Callable[..., None]) -> str:

@@ -1,5 +1,6 @@
 """The gardenbus command: what commands there are, each a function in `commands`, imported when it is called."""
 
+import os
 import sys
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
@@ -7,6 +8,10 @@ from typing import Annotated, ClassVar
 import typer
 
 from gardenbus.cli.lazy import HELP_OPTIONS, Entry, LazyGroup
+from gardenbus.cli.selecting import RootContext
+
+COMPLETING = "_GARDENBUS_COMPLETE"
+"""Where a shell's completion script says what it wants."""
 
 INTERRUPTED = 130
 """`output.Exit.INTERRUPTED`, which is not to be imported for it."""
@@ -49,6 +54,8 @@ COMMANDS: Mapping[str, Entry] = {
     "logs": Entry("logs:logs", "Operating", "Show what the services say; follow one shoot through all of them."),
     "doctor": Entry("doctor:doctor", "Operating", "Examine a landscape, and say what to do."),
     "top": Entry("tops:top", "Operating", "Show seeds, shoots, services or queues, kept current."),
+    "config": Entry("contexts:config", "This command line", "Keep several landscapes under names."),
+    "completion": Entry("completing:completion", "This command line", "Print a completion script for a shell."),
 }
 
 
@@ -83,13 +90,18 @@ def options(
     show_version: Annotated[
         bool, typer.Option("--version", help="Show the version and end.", callback=_show_version, is_eager=True)
     ] = False,
+    context: RootContext = None,
 ) -> None:
     """Gardener's scheduling and seed management as services on NATS JetStream and Redis."""
-    del show_version  # its callback did it
+    del show_version, context  # their callbacks did it
 
 
 def main() -> None:
-    """Run the command line; ends the process with an `Exit` code."""
+    """Run the command line, or tell a shell what may come next; ends the process with an `Exit` code."""
+    if COMPLETING in os.environ:
+        from typer._completion_classes import completion_init  # noqa: PLC0415  typer knows no shell before this
+
+        completion_init()
     try:
         app()
     except KeyboardInterrupt:

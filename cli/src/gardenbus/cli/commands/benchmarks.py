@@ -35,6 +35,8 @@ def bench(  # noqa: PLR0913 - one parameter an option
     """Measure how fast this machine is, on servers of its own, and the same servers and batches with nothing decided.
 
     A target that is missed is told and fails nothing; a measurement that does not come about ends with exit code 1.
+
+    Example: gardenbus bench --reduced
     """
     wish = Wish(seeds=seeds, placed=placed, shoots=shoots, runs=runs, reduced=reduced, durability=durability)
     failed = _run_all([scenario] if scenario else list(ScenarioName), wish, as_json=as_json, output=output)

@@ -13,6 +13,7 @@ import msgspec
 import typer
 import yaml
 
+from gardenbus.cli import completions
 from gardenbus.cli.awaiting import key_in
 from gardenbus.cli.client import Answer, ApiClient
 from gardenbus.cli.commands.naming import Meant, found, meant_all
@@ -43,11 +44,16 @@ _NOT_TO_BE_EDITED = ("managedFields", "uid", "resourceVersion", "generation", "c
 Patch = Callable[[Document], Document]
 """The merge patch for a document as it is now; {} when it needs none. Raises BadRequest, Conflict."""
 
-Names = Annotated[list[str], typer.Argument(help="KIND NAME…, or KIND/NAME…", metavar="KIND NAME…")]
+Names = Annotated[
+    list[str],
+    typer.Argument(help="KIND NAME…, or KIND/NAME…", metavar="KIND NAME…", autocompletion=completions.objects),
+]
 PairWords = Annotated[
     list[str],
     typer.Argument(
-        help="KIND NAME… (or KIND with -l), then KEY=VALUE to set, KEY- to take away", metavar="KIND NAME… KEY=VALUE…"
+        help="KIND NAME… (or KIND with -l), then KEY=VALUE to set, KEY- to take away",
+        metavar="KIND NAME… KEY=VALUE…",
+        autocompletion=completions.objects,
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Also where it has another value.")]

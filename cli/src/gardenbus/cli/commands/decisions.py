@@ -50,6 +50,8 @@ def simulate_command(
     """Say offline where the pending shoots of each file would go, each placement counting for the next.
 
     GardenletConfigurations count as Seeds whose gardenlets are ready.
+
+    Example: gardenbus simulate examples/landscape --strategy MinimalDistance
     """
     from gardenbus.cli.ready_seeds import strategy_in, with_ready_seeds  # noqa: PLC0415  as below
     from gardenbus.scheduling.installed_filters import load_filters  # noqa: PLC0415  as below

@@ -8,6 +8,7 @@ import typer
 import yaml
 from rich.text import Text
 
+from gardenbus.cli import completions
 from gardenbus.cli.client import ApiClient
 from gardenbus.cli.commands.naming import found, meant_all
 from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Prefix, asked
@@ -24,7 +25,9 @@ from gardenbus.common.resources.document import Document
 BAR_CELLS = 20
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _TOLD_APART = frozenset({"conditions", "constraints", "lastOperation", "lastErrors"})
-Words = Annotated[list[str], typer.Argument(help="KIND NAME…, or KIND/NAME…", metavar="KIND NAME")]
+Words = Annotated[
+    list[str], typer.Argument(help="KIND NAME…, or KIND/NAME…", metavar="KIND NAME", autocompletion=completions.objects)
+]
 
 
 def describe(

@@ -17,6 +17,7 @@ from gardenbus.cli.checkup.findings import Finding, State, worst
 from gardenbus.cli.checkup.patient import Patient
 from gardenbus.cli.client import CONNECT_SECONDS, Where, connected, find_landscape
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix
+from gardenbus.cli.contexts import without_user
 from gardenbus.cli.output import Exit, Format, counted, exit_codes, show_document, show_lines, show_rows
 from gardenbus.cli.supervisor.directory import DEFAULT_DIRECTORY, LandscapeDirectory, LandscapeFile, directory_option
 from gardenbus.cli.supervisor.external import check_redis_url
@@ -63,13 +64,14 @@ def doctor(
     """
     with exit_codes():
         where = find_landscape(directory, nats_url, prefix)
-        landscape = LandscapeDirectory(directory or DEFAULT_DIRECTORY).read()
+        place = where.directory or directory or DEFAULT_DIRECTORY
+        landscape = LandscapeDirectory(place).read()
         if landscape is not None and landscape.nats_url != where.nats_url:
             landscape = None
         chosen = redis_url or (landscape.redis_url if landscape else os.environ.get("GARDENBUS_REDIS_URL"))
         if chosen:
             check_redis_url(chosen)
-        findings = asyncio.run(examined(where, chosen, landscape, directory or DEFAULT_DIRECTORY))
+        findings = asyncio.run(examined(where, chosen, landscape, place))
     _print(findings, output)
     if worst(findings) == "failed":
         raise typer.Exit(Exit.REFUSED)
@@ -102,7 +104,8 @@ async def _patient(
             async with asyncio.timeout(CONNECT_SECONDS):
                 inquiry = await stack.enter_async_context(inquire(where.nats_url, "gardenbus-doctor"))
         except TimeoutError as error:
-            raise Unavailable(f"no NATS at {where.nats_url} within {CONNECT_SECONDS:g} s: is it up?") from error
+            shown = without_user(where.nats_url)
+            raise Unavailable(f"no NATS at {shown} within {CONNECT_SECONDS:g} s: is it up?") from error
         redis = RedisConnection(redis_url, where.prefix, timeout_seconds=3.0) if redis_url else None
         if redis is not None:
             stack.push_async_callback(redis.close)

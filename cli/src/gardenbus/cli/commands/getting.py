@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from gardenbus.cli import completions
 from gardenbus.cli.client import ApiClient
 from gardenbus.cli.commands.naming import Meant, found, meant_all
 from gardenbus.cli.commands.options import (
@@ -39,7 +40,9 @@ from gardenbus.common.resources.document import Document
 Words = Annotated[
     list[str],
     typer.Argument(
-        help="KIND[,KIND…] [NAME…], or KIND/NAME…; kinds also by plural and short name", metavar="KIND [NAME]…"
+        help="KIND[,KIND…] [NAME…], or KIND/NAME…; kinds also by plural and short name",
+        metavar="KIND [NAME]…",
+        autocompletion=completions.objects,
     ),
 ]
 

@@ -60,7 +60,12 @@ def up(  # noqa: PLR0913 - one parameter an option
     ] = Durability.PROCESS,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
 ) -> None:
-    """Start a landscape: NATS, Redis and all services as child processes, state below --dir."""
+    """Start a landscape: NATS, Redis and all services as child processes, state below --dir.
+
+    Examples:
+    gardenbus up -f examples/landscape --detach
+    gardenbus up --replicas scheduler=2 --durability power
+    """
     from gardenbus.cli.supervisor.configurations import check_configurations  # noqa: PLC0415
     from gardenbus.cli.supervisor.landscape import UpOptions  # noqa: PLC0415
     from gardenbus.cli.supervisor.up import run_up  # noqa: PLC0415
@@ -143,7 +148,10 @@ def up_arguments(options: "UpOptions", files: list[Path]) -> list[str]:
 
 
 def down(*, directory: Directory = None) -> None:
-    """Stop the landscape of a directory; its state stays."""
+    """Stop the landscape of a directory; its state stays.
+
+    Example: gardenbus down --dir .gardenbus
+    """
     from gardenbus.cli.supervisor.detached import stop_supervisor  # noqa: PLC0415
 
     place = LandscapeDirectory(directory or DEFAULT_DIRECTORY)
@@ -152,7 +160,10 @@ def down(*, directory: Directory = None) -> None:
 
 
 def status(*, directory: Directory = None, output: Output = Format.TABLE) -> None:
-    """Show the processes of a landscape and their health; exit code 3 when it is not up."""
+    """Show the processes of a landscape and their health; exit code 3 when it is not up.
+
+    Example: gardenbus status -o json
+    """
     from gardenbus.cli.supervisor.health import service_rows  # noqa: PLC0415
 
     place = LandscapeDirectory(directory or DEFAULT_DIRECTORY)

@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 import typer
 
+from gardenbus.cli import completions
 from gardenbus.cli.client import ApiClient
 from gardenbus.cli.commands.naming import Meant, meant
 from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, asked
@@ -24,7 +25,8 @@ EVENT_WIDTHS = (9, 7, 24, 32, 5, 0, 0)
 """How wide the columns of Events are at least that come one by one."""
 
 OptionalWords = Annotated[
-    list[str] | None, typer.Argument(help="KIND, KIND NAME or KIND/NAME", metavar="[KIND [NAME]]")
+    list[str] | None,
+    typer.Argument(help="KIND, KIND NAME or KIND/NAME", metavar="[KIND [NAME]]", autocompletion=completions.objects),
 ]
 
 

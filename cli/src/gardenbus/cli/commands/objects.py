@@ -10,6 +10,7 @@ import msgspec
 import typer
 from rich.markup import escape
 
+from gardenbus.cli import completions
 from gardenbus.cli.awaiting import key_in, until
 from gardenbus.cli.client import Answer, ApiClient
 from gardenbus.cli.commands.naming import Meant, meant_all, shown_name, subject_tail
@@ -154,7 +155,10 @@ def manifests_of(files: Sequence[Path], *, recursive: bool = True) -> Sequence[D
 
 def delete(  # noqa: PLR0913 - one parameter an option
     words: Annotated[
-        list[str] | None, typer.Argument(help="KIND NAME…, KIND/NAME…, or KIND with -l", metavar="[KIND NAME…]")
+        list[str] | None,
+        typer.Argument(
+            help="KIND NAME…, KIND/NAME…, or KIND with -l", metavar="[KIND NAME…]", autocompletion=completions.objects
+        ),
     ] = None,
     *,
     namespace: Namespace = None,

@@ -7,6 +7,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from gardenbus.cli import completions
 from gardenbus.cli.client import ApiClient, connected, find_landscape
 from gardenbus.cli.output import Format, exit_codes
 from gardenbus.cli.printing import WAYS
@@ -21,10 +22,19 @@ Directory = Annotated[
 NatsUrl = Annotated[str | None, typer.Option("--nats-url", help="Where NATS is, instead of a state directory.")]
 Prefix = Annotated[str | None, typer.Option("--prefix", help="First token of all subjects (default: garden).")]
 Output = Annotated[Format, typer.Option("-o", "--output", help="How objects are printed.")]
-Namespace = Annotated[str | None, typer.Option("-n", "--namespace", help="Namespace (default: all).")]
+Namespace = Annotated[
+    str | None,
+    typer.Option("-n", "--namespace", help="Namespace (default: all).", autocompletion=completions.namespaces),
+]
 AnyOutput = Annotated[
     str,
-    typer.Option("-o", "--output", help=f"How objects are printed: {', '.join(WAYS)}.", metavar="WAY"),
+    typer.Option(
+        "-o",
+        "--output",
+        help=f"How objects are printed: {', '.join(WAYS)}.",
+        metavar="WAY",
+        autocompletion=completions.outputs,
+    ),
 ]
 """As `Output`, and templates; read by `printing.parse_printing`."""
 Selector = Annotated[

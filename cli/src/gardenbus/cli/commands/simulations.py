@@ -23,7 +23,7 @@ WHAT_IF = "what-if"
 SPARKLINE_WIDTH = 72
 _BARS = "▁▂▃▄▅▆▇█"
 _HELP_OPTIONS = ("-h", "--help")
-_LIVE = ("--dir", "--nats-url", "--prefix")
+_LIVE = ("--context", "--dir", "--nats-url", "--prefix")
 _SUPPOSING = ("-f", "--filename", "--add-seed", "--remove-seed", "--cordon", "--shoots", "--like", "--all", *_LIVE)
 _WITH_VALUE = ("--strategy", "-o", "--output")
 
@@ -94,6 +94,8 @@ def autoscaler(  # noqa: PLR0913  every knob of the simulation
 
     Shoots come in a daily wave, with bursts, and are now and then deleted in masses. The service's own decisions size
     the set. What that cost is compared with the least that anybody could have paid who knew everything in advance.
+
+    Example: gardenbus simulate autoscaler --days 7 --target 70
     """
     from gardenbus.autoscaler.simulation.load import Load  # noqa: PLC0415  other commands need not pay for it
     from gardenbus.autoscaler.simulation.outcome import Scenario, simulate, summary_of  # noqa: PLC0415  as above

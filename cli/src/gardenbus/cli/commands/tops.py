@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gardenbus.cli import streams
-from gardenbus.cli.client import ApiClient
+from gardenbus.cli.client import ApiClient, find_landscape
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, asked
 from gardenbus.cli.commands.queueing import work_rows
 from gardenbus.cli.documents import as_mapping
@@ -80,7 +80,8 @@ def top(  # noqa: PLR0913 - one parameter an option
 
     async def work(api: ApiClient) -> None:
         async with contextlib.AsyncExitStack() as stack:
-            look = await _look_at(what, api, directory, stack)
+            place = find_landscape(directory, nats_url, prefix).directory or directory
+            look = await _look_at(what, api, place, stack)
             if is_live:
                 await keep_showing(lambda: _picture(look), every_seconds=REDRAW_SECONDS)
             if what in (Subject.SERVICES, Subject.QUEUES):

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from gardenbus.cli import completions
 from gardenbus.cli.awaiting import key_in
 from gardenbus.cli.client import ApiClient
 from gardenbus.cli.commands.naming import Meant, found, meant_all, subject_tail
@@ -18,7 +19,12 @@ from gardenbus.common.resources.keys import ObjectKey
 
 def wait(  # noqa: PLR0913 - one parameter an option
     words: Annotated[
-        list[str], typer.Argument(help="KIND NAME…, KIND/NAME…, or KIND (all, or by -l)", metavar="KIND [NAME]…")
+        list[str],
+        typer.Argument(
+            help="KIND NAME…, KIND/NAME…, or KIND (all, or by -l)",
+            metavar="KIND [NAME]…",
+            autocompletion=completions.objects,
+        ),
     ],
     *,
     goal: Annotated[
@@ -27,6 +33,7 @@ def wait(  # noqa: PLR0913 - one parameter an option
             "--for",
             help="condition=TYPE[=STATUS], scheduled, reconciled, delete, create, or jsonpath={.path}[=VALUE].",
             metavar="GOAL",
+            autocompletion=completions.goals,
         ),
     ],
     timeout: Timeout = "30s",

@@ -1,0 +1,96 @@
+"""What a shell offers to complete: kinds, and names and namespaces as far as a landscape tells them within a second.
+
+A completion never says what went wrong: it offers nothing.
+"""
+
+import asyncio
+import contextlib
+from typing import Any
+
+from gardenbus.cli.documents import as_mapping
+from gardenbus.common.errors import GardenbusError, Unsupported
+from gardenbus.common.resources.kinds import by_word, understood_kinds
+
+WITHIN_SECONDS = 1.0
+PAGE = 500
+OUTPUTS = ("wide", "yaml", "json", "name", "jsonpath=", "custom-columns=")
+GOALS = ("condition=", "scheduled", "reconciled", "delete", "create", "jsonpath=")
+
+
+def contexts(incomplete: str) -> list[str]:
+    """Contexts of the config file."""
+    from gardenbus.cli.contexts import config_file, read_config  # noqa: PLC0415  as below
+
+    try:
+        return [name for name in sorted(read_config(config_file()).contexts) if name.startswith(incomplete)]
+    except GardenbusError:
+        return []
+
+
+def outputs(incomplete: str) -> list[str]:
+    """Values of `-o`."""
+    return [each for each in OUTPUTS if each.startswith(incomplete)]
+
+
+def goals(incomplete: str) -> list[str]:
+    """Values of `--for` of `wait`."""
+    return [each for each in GOALS if each.startswith(incomplete)]
+
+
+def kinds(incomplete: str) -> list[str]:
+    """Kinds by their plurals, and by what else they are called once that is begun."""
+    before, comma, last = incomplete.rpartition(",")
+    words = [spec.plural for spec in understood_kinds()]
+    words += [word for spec in understood_kinds() for word in (spec.singular, *spec.short_names) if last]
+    return [f"{before}{comma}{word}" for word in dict.fromkeys(words) if word.startswith(last.lower())]
+
+
+def objects(ctx: Any, incomplete: str) -> list[str]:
+    """The next word of `KIND NAME…` or `KIND/NAME…`."""
+    words = [str(word) for word in ctx.params.get("words") or ()]
+    kind, slash, name = incomplete.partition("/")
+    if slash:
+        return [f"{kind}/{each}" for each in names(ctx, kind, name)]
+    if not words:
+        return kinds(incomplete)
+    return [] if "/" in words[0] else [each for each in names(ctx, words[0], incomplete) if each not in words[1:]]
+
+
+def namespaces(ctx: Any, incomplete: str) -> list[str]:
+    """Namespaces of the Projects."""
+    found = _asked(ctx, "project")
+    named = (str(as_mapping(project.get("spec")).get("namespace") or "") for project in found)
+    return sorted({name for name in named if name and name.startswith(incomplete)})
+
+
+def names(ctx: Any, word: str, incomplete: str) -> list[str]:
+    """Names of objects of a kind, in the namespace that stands in the line already."""
+    try:
+        spec = by_word(word)
+    except Unsupported:
+        return []
+    namespace = ctx.params.get("namespace")
+    tail = f"{spec.singular}.{namespace}" if namespace and spec.namespaced else spec.singular
+    found = (str(as_mapping(document.get("metadata")).get("name")) for document in _asked(ctx, tail))
+    return sorted({name for name in found if name.startswith(incomplete)})
+
+
+def _asked(ctx: Any, tail: str) -> list[dict[str, Any]]:
+    """What a landscape lists within the time that one waits for a Tab; [] where none is meant or none answers."""
+    from gardenbus.cli.client import connected, find_landscape  # noqa: PLC0415  kinds are offered at once
+
+    found: list[dict[str, Any]] = []
+
+    async def ask() -> None:
+        async with asyncio.timeout(WITHIN_SECONDS), connected(where) as api:
+            query: dict[str, Any] = {"limit": PAGE}
+            while query:
+                page = await api.ask(f"list.{tail}", query, timeout_seconds=WITHIN_SECONDS)
+                found.extend(page["items"])
+                query = {"limit": PAGE, "continue": page["continue"]} if page.get("continue") else {}
+
+    given = ctx.params
+    with contextlib.suppress(GardenbusError, OSError, TimeoutError):
+        where = find_landscape(given.get("directory"), given.get("nats_url"), given.get("prefix"))
+        asyncio.run(ask())
+    return found
