@@ -1,7 +1,7 @@
 """New objects stored many in a call: each ends as if it were stored alone."""
 
-from gardenbus.common.errors import AlreadyExists, Forbidden, Unavailable
-from gardenbus.common.ports.store import Creation, RequestOrigin, Superseded
+from gardenbus.common.errors import AlreadyExists, Conflict, Forbidden, Unavailable
+from gardenbus.common.ports.store import Creation, Guard, RequestOrigin, Superseded
 from tests.support.builders import a_project, a_shoot
 from tests.support.stores import StoreUnderTest, stored
 
@@ -38,6 +38,23 @@ async def test_what_is_refused_of_one_touches_no_other(kit: StoreUnderTest) -> N
     assert isinstance(ended[3], Forbidden)
     assert stored(ended[4]) == await kit.now(stored(ended[4]).key)
     assert await kit.now(there.key) == there
+
+
+async def test_each_is_stored_only_while_its_own_guards_hold(kit: StoreUnderTest) -> None:
+    project = await kit.created(a_project())
+    holds = Guard("version", project.key.stored, "the project changed", project.version)
+    failed = Guard("version", project.key.stored, "the project changed", project.version + 1)
+    first, second, third = await kit.store.create_many(
+        [
+            Creation(a_shoot("first"), guards=(holds,)),
+            Creation(a_shoot("second"), guards=(holds, failed)),
+            Creation(a_shoot("third")),
+        ]
+    )
+    assert stored(first) == await kit.now(stored(first).key)
+    assert stored(third) == await kit.now(stored(third).key)
+    assert isinstance(second, Conflict)
+    assert "the project changed" in second.message
 
 
 async def test_a_closed_store_takes_none(kit: StoreUnderTest) -> None:

@@ -222,7 +222,12 @@ class MemoryStore:
     async def _created(self, creation: Creation) -> Created:
         try:
             with tracing.within(creation.trace or tracing.current()):
-                return await self.create(creation.document, origin=creation.origin, last_applied=creation.last_applied)
+                return await self.create(
+                    creation.document,
+                    origin=creation.origin,
+                    last_applied=creation.last_applied,
+                    guards=creation.guards,
+                )
         except GardenbusError as error:
             return error
 

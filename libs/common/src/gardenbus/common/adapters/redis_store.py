@@ -202,6 +202,8 @@ class RedisStore:
         for operation, creation in zip(operations, creations, strict=True):
             if creation.trace:
                 operation["trace"] = creation.trace
+            if creation.guards:
+                operation["guards"] = _guards(creation.guards)
         replies = await self._connection.call_together("put", operations)
         return [
             reply if isinstance(reply, GardenbusError) else self._ended(key, change, one, reply)
@@ -210,7 +212,7 @@ class RedisStore:
 
     def _ended(self, key: ObjectKey, change: Change, creation: Creation, reply: Sequence[Any]) -> Created:
         try:
-            return self._created(key, change, creation.last_applied, reply, ())
+            return self._created(key, change, creation.last_applied, reply, creation.guards)
         except GardenbusError as error:
             return error
 

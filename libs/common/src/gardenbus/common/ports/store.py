@@ -151,22 +151,6 @@ class WaitingShoot(msgspec.Struct, frozen=True):
     attempts: int
 
 
-class Creation(msgspec.Struct, frozen=True):
-    """A new object to be stored along with others. It names no seed, and nothing else guards it.
-
-    `trace`: the traceparent that goes along with the news of it.
-    """
-
-    document: Document
-    origin: RequestOrigin | None = None
-    last_applied: bytes = b""
-    trace: str = ""
-
-
-Created = StoredObject | Superseded | GardenbusError
-"""How one creation among many ended: a refusal is answered, and none of the others is touched by it."""
-
-
 class Guard(msgspec.Struct, frozen=True):
     """What must hold besides for a write, checked together with it.
 
@@ -179,6 +163,23 @@ class Guard(msgspec.Struct, frozen=True):
     name: str
     message: str
     version: int = 0
+
+
+class Creation(msgspec.Struct, frozen=True):
+    """A new object to be stored along with others. It names no seed.
+
+    `trace`: the traceparent that goes along with the news of it. `guards`: what must hold for this one to be stored.
+    """
+
+    document: Document
+    origin: RequestOrigin | None = None
+    last_applied: bytes = b""
+    trace: str = ""
+    guards: Sequence[Guard] = ()
+
+
+Created = StoredObject | Superseded | GardenbusError
+"""How one creation among many ended: a refusal is answered, and none of the others is touched by it."""
 
 
 class EventRecord(msgspec.Struct, frozen=True):
