@@ -14,7 +14,7 @@ WITH_DEV  := .venv/.installed-dev
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down setup setup-dev test test-contract test-e2e test-docker chaos bench check format reference docs
+.PHONY: help run up down setup setup-dev test test-contract test-e2e test-browser test-docker chaos bench check format reference docs
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ test-contract: $(WITH_DEV) ## the adapters against real servers
 
 test-e2e: $(WITH_DEV) ## whole landscapes of real processes
 	@exec $(BIN)/pytest -m "not docker" tests/e2e $(ARGS)
+
+test-browser: $(WITH_DEV) ## the dashboard in a headless Chromium (skipped without one), pictures into .ci/artefacts/
+	@GARDENBUS_SCREENSHOTS=$${GARDENBUS_SCREENSHOTS:-.ci/artefacts/screenshots} $(BIN)/pytest tests/browser $(ARGS)
 
 test-docker: $(WITH_DEV) ## the compose file on a real engine (needs Docker)
 	@exec $(BIN)/pytest -m docker tests/docker $(ARGS)

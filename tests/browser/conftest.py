@@ -1,61 +1,55 @@
-"""Headless Chromium for tests of the page. Without one they are skipped, unless CI says that there must be one."""
+"""Headless Chromium for tests of the page; without one they are skipped, or fail if GARDENBUS_REQUIRE_BROWSER says so."""
 
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
 
 import pytest
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
-
-IS_REQUIRED = os.environ.get("CI") == "true" and os.environ.get("GARDENBUS_REQUIRE_BROWSER") == "true"
-HAS_PLAYWRIGHT = find_spec("playwright") is not None
-collect_ignore_glob = [] if HAS_PLAYWRIGHT or IS_REQUIRED else ["test_*.py"]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-PHONE = {"width": 390, "height": 844}
-DESK = {"width": 1360, "height": 860}
+PHONE = ViewportSize(width=390, height=844)
+DESK = ViewportSize(width=1360, height=860)
 
+PATIENCE_MS = 45_000
+"""For what is to come. Nothing waits longer than it has to, so only a failing test is slow."""
 
-def _without(what: str) -> NoReturn:
-    if IS_REQUIRED:
-        pytest.fail(f"{what}, and GARDENBUS_REQUIRE_BROWSER says that there must be one")
-    pytest.skip(f"{what}: apt-get install chromium")
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
+def browser() -> Iterator[Browser]:
     """One for each module: while it is there its own event loop is the thread's, and tests of asyncio need theirs."""
     if CHROMIUM is None:
-        _without("there is no Chromium here")
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - nobody else needs it
-
+        if os.environ.get("GARDENBUS_REQUIRE_BROWSER") == "true":
+            pytest.fail("there is no Chromium on PATH, and GARDENBUS_REQUIRE_BROWSER says that there must be one")
+        pytest.skip("there is no Chromium on PATH (Debian: apt-get install chromium)")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        # Containers give /dev/shm 64 MB, and let root have no sandbox of its own.
+        arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments, timeout=2 * PATIENCE_MS)
         yield browser
         browser.close()
 
 
-Open = Callable[..., "Page"]
+Open = Callable[..., Page]
 
 
 @pytest.fixture
-def open_page(browser: "Browser") -> Iterator[Open]:
+def open_page(browser: Browser) -> Iterator[Open]:
     """Opens pages; whatever a script complained about fails the test in the end."""
     complaints: list[str] = []
     pages: list[Page] = []
 
-    def open_one(url: str, *, phone: bool = False, dark: bool = False) -> "Page":
+    def open_one(url: str, *, phone: bool = False, dark: bool = False) -> Page:
         context = browser.new_context(
-            viewport=PHONE if phone else DESK,  # pyright: ignore[reportArgumentType]
+            viewport=PHONE if phone else DESK,
             color_scheme="dark" if dark else "light",
             locale="en-GB",
         )
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda said: complaints.append(said.text) if "Content Security" in said.text else None)
         page.goto(url)
@@ -69,10 +63,10 @@ def open_page(browser: "Browser") -> Iterator[Open]:
 
 
 @pytest.fixture
-def keep() -> "Callable[[Page, str], None]":
+def keep() -> Callable[[Page, str], None]:
     """Keeps a screenshot where GARDENBUS_SCREENSHOTS says."""
 
-    def keep_one(page: "Page", name: str) -> None:
+    def keep_one(page: Page, name: str) -> None:
         if directory := os.environ.get("GARDENBUS_SCREENSHOTS"):
             Path(directory).mkdir(parents=True, exist_ok=True)
             page.screenshot(path=Path(directory) / f"{name}.png")

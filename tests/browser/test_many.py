@@ -1,16 +1,9 @@
 """5,000 shoots on 200 seeds stay smooth. The dashboard speaks to the bus only, so a NATS server makes a landscape."""
 
 import asyncio
-import contextlib
-import json
-import os
-import subprocess
-import sys
+import re
 import threading
-import time
-import urllib.request
 from collections.abc import Callable, Coroutine, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -21,39 +14,44 @@ from gardenbus.common.ports.bus import Message
 from gardenbus.common.resources.document import Document, encode
 from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
 from tests.support.builders import a_condition, a_seed, a_shoot, merged
-from tests.support.servers import free_port, start_nats
+from tests.support.dashboard_process import running_dashboard
+from tests.support.servers import start_nats
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(400)]
 
 SEEDS = 200
 SHOOTS = 5_000
 REGIONS = [(provider, f"{provider}-{place}-1") for provider in ("aws", "gcp", "azure") for place in ("eu", "us", "ap")]
 
-LONG_TASK_MS = 200
-LONG_TASKS = 2
-"""Of a scroll through the whole table; none is seen on a machine with nothing else to do."""
+NAMESPACES = 40
+CHANGED = 600
 
 MOST_ELEMENTS = 2_500
 MOST_ROWS = 60
 
-SCROLL = """async () => {
-  const tasks = [];
-  const observer = new PerformanceObserver((list) => tasks.push(...list.getEntries().map((entry) => entry.duration)));
-  observer.observe({ type: 'longtask' });
+STEPS = 150
+TIMES_THE_WORK = 4
+GRACE_MS = 3
+ATTEMPTS = 3
+"""What a step of a scroll costs may not grow with the table: 5,000 shoots are compared with 125. Both are measured
+beside each other, as a mean over all steps (a freeze shows in it), and a machine that is busy with something else is
+given more than one chance. A page that is slow is slow each time."""
+
+SCROLL = """async ({ steps, pixels }) => {
   const scroll = document.querySelector('.grid-scroll');
   const frame = () => new Promise((done) => requestAnimationFrame(done));
-  let frames = 0;
-  const began = performance.now();
-  for (let step = 0; step <= 150; step++) {
-    scroll.scrollTop = (scroll.scrollHeight - scroll.clientHeight) * (step / 150);
+  const far = scroll.scrollHeight - scroll.clientHeight;
+  let most = 0;
+  for (let step = 0; step <= steps; step++) {
+    const way = (step * pixels) % (2 * far);
+    scroll.scrollTop = way <= far ? way : 2 * far - way;
     await frame();
-    frames++;
+    most = Math.max(most, document.querySelectorAll('.grid-row').length);
   }
-  const took = performance.now() - began;
-  await new Promise((done) => setTimeout(done, 300));
-  observer.disconnect();
-  return { tasks, frames, took };
+  scroll.scrollTop = far;
+  return most;
 }"""
+"""As many pixels in each step, forth and back where the table is too short; the most rows there were."""
 
 Open = Callable[..., Page]
 Publishing = Callable[[str, list[Message]], Coroutine[None, None, None]]
@@ -69,7 +67,7 @@ def shoot(number: int, progress: int = 100) -> Document:
     is_done = progress == 100
     return a_shoot(
         f"shoot-{number:05}",
-        f"garden-team-{number % 40:02}",
+        f"garden-team-{number % NAMESPACES:02}",
         metadata={"creationTimestamp": "2026-01-02T03:04:05Z", "resourceVersion": str(number + progress)},
         spec={"region": region, "provider": {"type": provider}, "seedName": f"seed-{number % SEEDS:03}"},
         status={
@@ -124,29 +122,11 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Many]:
     messages = [announcement(document, version) for version, document in enumerate(documents, 1)]
     messages += [Message(Subjects().lease(f"seed-{number:03}"), b"{}") for number in range(SEEDS)]
     _run(publish, server.url, messages)
-    port = free_port()
-    environ = os.environ | {"GARDENBUS_NATS_URL": server.url, "GARDENBUS_DASHBOARD_PORT": str(port)}
-    with (directory / "dashboard.log").open("wb") as log:
-        process = subprocess.Popen([sys.executable, "-m", "gardenbus.dashboard"], env=environ, stdout=log, stderr=log)
-    url = f"http://127.0.0.1:{port}"
     try:
-        _wait_for(url, directory / "dashboard.log")
-        yield Many(url, server.url)
+        with running_dashboard(server.url, directory / "dashboard.log", shoots=SHOOTS) as url:
+            yield Many(url, server.url)
     finally:
-        process.terminate()
-        process.wait(10)
         server.stop()
-
-
-def _wait_for(url: str, log: Path) -> None:
-    deadline = time.monotonic() + 40
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/api/landscape", timeout=5) as answer:
-            summary = json.load(answer)["summary"]
-            if summary["synced"] and summary["shoots"] == SHOOTS:
-                return
-        time.sleep(0.2)
-    raise AssertionError(log.read_text())
 
 
 def test_the_map_of_200_seeds_is_dense_and_whole(many: Many, open_page: Open, keep: Callable[[Page, str], None]):
@@ -156,21 +136,58 @@ def test_the_map_of_200_seeds_is_dense_and_whole(many: Many, open_page: Open, ke
     keep(page, "many-landscape")
 
 
-def test_scrolling_through_5000_shoots_stays_smooth_while_they_change(
+def test_scrolling_through_5000_shoots_costs_no_more_than_through_a_few(
     many: Many, open_page: Open, keep: Callable[[Page, str], None]
 ):
     page = open_page(f"{many.url}/#/shoots")
     expect(page.locator(".tally")).to_have_text("5,000 shoots")
-    changing = [announcement(shoot(number, 10 + number % 80), SEEDS + SHOOTS + number) for number in range(600)]
-    publishing = _begin(_trickle, many.nats_url, changing)
-    scrolled = page.evaluate(SCROLL)
-    publishing.join()
-    long_ones = [task for task in scrolled["tasks"] if task > LONG_TASK_MS]
-    assert len(long_ones) <= LONG_TASKS, scrolled
-    assert page.locator(".grid-row").count() <= MOST_ROWS
+    few = open_page(f"{many.url}/#/shoots?namespace=garden-team-07")
+    expect(few.locator(".tally")).to_have_text("125 shoots")
+    measured: list[tuple[float, float]] = []
+    while len(measured) < ATTEMPTS:
+        measured.append((_cost_of_a_step(few), _cost_of_a_step(page)))
+        if measured[-1][1] <= TIMES_THE_WORK * measured[-1][0] + GRACE_MS:
+            break
+    else:
+        pytest.fail(f"a step takes so many milliseconds with 125 and with 5,000 shoots: {measured}")
     assert page.evaluate("document.querySelectorAll('*').length") <= MOST_ELEMENTS
     expect(page.locator(".grid-row", has_text="shoot-04999")).to_be_visible()
     keep(page, "many-shoots")
+
+
+def _cost_of_a_step(page: Page) -> float:
+    """Milliseconds of script, style and layout; drawing and idling are not in it."""
+    page.bring_to_front()
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Performance.enable")
+
+    def spent() -> float:
+        metrics = {each["name"]: each["value"] for each in devtools.send("Performance.getMetrics")["metrics"]}
+        return sum(metrics[f"{part}Duration"] for part in ("Script", "RecalcStyle", "Layout"))
+
+    before = spent()
+    most_rows = page.evaluate(SCROLL, {"steps": STEPS, "pixels": SHOOTS * 40 // STEPS})
+    cost = (spent() - before) * 1000 / STEPS
+    devtools.detach()
+    assert most_rows <= MOST_ROWS
+    return cost
+
+
+def test_no_change_is_lost_while_somebody_scrolls(many: Many, open_page: Open):
+    page = open_page(f"{many.url}/#/shoots")
+    expect(page.locator(".tally")).to_have_text("5,000 shoots")
+    going = open_page(f"{many.url}/#/shoots?state=processing")
+    expect(going.locator(".tally")).to_have_text(re.compile("shoots?$"))
+    changing = [announcement(shoot(number, 10 + number % 80), SEEDS + SHOOTS + number) for number in range(CHANGED)]
+    publishing = _begin(_trickle, many.nats_url, changing)
+    assert page.evaluate(SCROLL, {"steps": STEPS, "pixels": SHOOTS * 40 // STEPS}) <= MOST_ROWS
+    publishing.join()
+    page.locator(".grid-scroll").evaluate("(scroll) => { scroll.scrollTop = 0; }")
+    for number in (0, 200, 400):  # of the first namespace, which is at the top
+        row = page.locator(".grid-row", has_text=f"shoot-{number:05}")
+        expect(row).to_contain_text(f"{10 + number % 80} %")
+    expect(going.locator(".tally")).to_have_text(f"{CHANGED} shoots")
+    expect(going.locator(".grid-row", has_text="shoot-00040")).to_contain_text("50 %")
 
 
 async def _trickle(nats_url: str, messages: list[Message]) -> None:
@@ -181,7 +198,7 @@ async def _trickle(nats_url: str, messages: list[Message]) -> None:
 
 
 def test_what_changes_is_seen_without_a_reload(many: Many, open_page: Open):
-    page = open_page(f"{many.url}/#/shoots?search=shoot-00700")
+    page = open_page(f"{many.url}/#/shoots?search=shoot-04700")
     expect(page.locator(".grid-row:visible")).to_contain_text("Create succeeded")
-    _run(publish, many.nats_url, [announcement(shoot(700, 42), 900_000)])
+    _run(publish, many.nats_url, [announcement(shoot(4_700, 42), 900_000)])
     expect(page.locator(".grid-row:visible")).to_contain_text("42 %")

@@ -40,8 +40,11 @@ function verdict(answer, considered) {
   if (considered?.wouldChoose) return box("busy", "waiting", [`Now it would be placed on ${considered.wouldChoose}.`]);
   const wakes = answer.wakesOn?.length > 0 && h("ul", { class: "wakes" }, answer.wakesOn.map((each) => h("li", null, typeof each === "string" ? each : each.message ?? each.kind)));
   const next = answer.nextAttempt ? ` Next attempt ${until(answer.nextAttempt)}.` : "";
-  return box("bad", "no", [h("div", null, h("b", null, considered?.message ?? answer.message ?? "It waits for a seed."), h("div", null, answer.since ? `Since ${ago(answer.since)}.` : "", next), wakes && h("div", null, "What would wake it:", wakes))]);
+  return box("bad", "no", [h("div", null, h("b", null, headline(considered?.message ?? answer.message ?? "It waits for a seed.")), h("div", null, answer.since ? `Since ${ago(answer.since)}.` : "", next), wakes && h("div", null, "What would wake it:", wakes))]);
 }
+
+// Who said no, seed by seed, stands below ("Why not") and in the last operation, word for word.
+const headline = (message) => message.replace(/^(\d+\/\d+ seeds are eligible): \{.*\}$/s, "$1");
 
 const box = (tone, sign, words) => h("div", { class: `verdict ${tone}` }, icon(sign), h("div", null, words));
 

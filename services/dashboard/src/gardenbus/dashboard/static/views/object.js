@@ -97,7 +97,7 @@ function head(kind, namespace, name, object) {
     if (status.seedName && spec.seedName && status.seedName !== spec.seedName) chips.push(["busy", `moving to ${spec.seedName}`]);
   }
   return h("div", { class: "head" }, h("div", null, h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: kind === "shoot" ? "#/shoots" : "#/" }, kindName(kind)), namespace && ["/", h("a", { href: `#/shoots?namespace=${encodeURIComponent(namespace)}` }, namespace)]),
-    h("h1", null, name)), chips.map(([tone, words]) => h("span", { class: `chip ${tone}` }, h("span", { class: `dot ${tone}` }), words)), session.allowWrites && actions(kind, namespace, name, spec));
+    h("div", { class: "titled" }, h("h1", null, name), chips.map(([tone, words]) => h("span", { class: `chip ${tone}` }, h("span", { class: `dot ${tone}` }), words)))), session.allowWrites && actions(kind, namespace, name, spec));
 }
 
 function actions(kind, namespace, name, spec) {

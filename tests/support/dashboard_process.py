@@ -1,0 +1,43 @@
+"""A dashboard as a process of its own, on a free port."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.support.servers import free_port
+
+PATIENCE_SECONDS = 120
+
+
+@contextlib.contextmanager
+def running_dashboard(nats_url: str, log: Path, *arguments: str, shoots: int = 0) -> Iterator[str]:
+    """Its URL, as soon as it knows the landscape and at least so many shoots."""
+    port = free_port()
+    environ = os.environ | {"GARDENBUS_NATS_URL": nats_url, "GARDENBUS_DASHBOARD_PORT": str(port)}
+    command = [sys.executable, "-m", "gardenbus.dashboard", *arguments]
+    with log.open("wb") as file:
+        process = subprocess.Popen(command, env=environ, stdout=file, stderr=file)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        _wait_for(url, log, shoots)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _wait_for(url: str, log: Path, shoots: int) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/api/landscape", timeout=20) as answer:
+            summary = json.load(answer)["summary"]
+            if summary["synced"] and summary["shoots"] >= shoots:
+                return
+        time.sleep(0.2)
+    raise AssertionError(log.read_text())
