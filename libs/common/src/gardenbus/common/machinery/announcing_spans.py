@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import msgspec
+import structlog
 
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.outbox import News, ObjectNews, OutboxPage, WorkNews
+
+_log = structlog.stdlib.get_logger()
 
 ANNOUNCE = "relay.announce"
 
@@ -28,6 +31,13 @@ def with_spans(page: OutboxPage) -> tuple[OutboxPage, Sequence[tracing.Span]]:
         else:
             replaced.append(news)
     return msgspec.structs.replace(page, news=replaced), spans
+
+
+def tell_followed(page: OutboxPage) -> None:
+    """Say of each traced change that it was announced; one that nobody follows is not worth a line."""
+    for news in page.news:
+        if isinstance(news, ObjectNews) and news.trace:
+            _log.info("change.announced", object=str(news.key), version=news.version, **tracing.fields(news.trace))
 
 
 def _trace(news: News) -> str:

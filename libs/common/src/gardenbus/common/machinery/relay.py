@@ -22,7 +22,7 @@ import structlog
 
 from gardenbus.common.errors import BadRequest, Conflict, NotFound, Transient
 from gardenbus.common.machinery.announcements import announcements
-from gardenbus.common.machinery.announcing_spans import with_spans
+from gardenbus.common.machinery.announcing_spans import tell_followed, with_spans
 from gardenbus.common.machinery.cancellation import is_cancelled
 from gardenbus.common.ports.bus import Bus, Delivered, Message, ReplayDone, StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
@@ -147,11 +147,12 @@ class Relay:
             self._look_ahead(len(page.news), last),
             return_exceptions=True,
         )
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
+        problem = next((result for result in results if isinstance(result, BaseException)), None)
         for span in spans:
-            span.end()
+            span.end(failed="" if problem is None else str(problem))
+        if problem is not None:
+            raise problem
+        tell_followed(page)
         self._announced_gain = messages.gain
         await self._outbox.trim(last, self._places)
         self.on_announced(page.news)

@@ -15,6 +15,7 @@ from gardenbus.gardenlet.decide.flows import shoot_flow
 from gardenbus.gardenlet.decide.graph import Step
 from gardenbus.gardenlet.decide.operations import ShootTold
 from gardenbus.gardenlet.decide.record import ShootRecord
+from gardenbus.gardenlet.reconcilers.spans import step_of
 
 Hold = Callable[[ShootRecord, str], Awaitable[str | None]]
 """Asked before a step is carried out: why not yet, None when it may be."""
@@ -96,4 +97,4 @@ async def _perform(backend: Backend, shoot: ShootName, step: str, told: ShootTol
     reason = await hold(record, step) if record is not None else None
     if reason is not None:
         raise _Held(reason)
-    return await backend.perform(shoot, step, told)
+    return await step_of(step, lambda: backend.perform(shoot, step, told))

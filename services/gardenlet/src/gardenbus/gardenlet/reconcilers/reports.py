@@ -11,6 +11,7 @@ from typing import NamedTuple
 import structlog
 
 from gardenbus.common.errors import Unavailable
+from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, Message
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.resources.conditions import merge_conditions
@@ -34,6 +35,7 @@ class _About(NamedTuple):
 class _Pending(NamedTuple):
     patch: Document
     due: float
+    trace: str = ""
 
 
 class Reporter:
@@ -55,14 +57,15 @@ class Reporter:
         self._pending.clear()
 
     def status(self, key: ObjectKey, uid: str, patch: Document, *, within_seconds: float = 0.0) -> None:
-        """Report a status patch, at the latest after `within_seconds`."""
+        """Report a status patch, at the latest after `within_seconds`; it belongs to the trace of who reports it."""
         if self.fence is None:
             return
         due = self._clock.monotonic() + within_seconds
+        trace = tracing.current()
         old = self._pending.get(_About(key, uid))
         if old is not None:
-            patch, due = merged(old.patch, patch), min(old.due, due)
-        self._pending[_About(key, uid)] = _Pending(patch, due)
+            patch, due, trace = merged(old.patch, patch), min(old.due, due), trace or old.trace
+        self._pending[_About(key, uid)] = _Pending(patch, due, trace)
         self._news.set()
 
     async def apply(self, key: ObjectKey, manifest: Document) -> None:
@@ -84,7 +87,7 @@ class Reporter:
     async def event(self, key: ObjectKey, uid: str, *, kind: str, reason: str, message: str) -> None:
         """Report an Event about an object. Raises Unavailable."""
         body = encode({"type": kind, "reason": reason, "message": message})
-        await self._publish(key, body, {Header.VERB: "event", Header.UID: uid})
+        await self._publish(key, body, {Header.VERB: "event", Header.UID: uid, tracing.TRACEPARENT: tracing.current()})
 
     async def run(self) -> None:
         """Send what is due, for ever."""
@@ -113,7 +116,11 @@ class Reporter:
         batch = {about: self._pending.pop(about) for about in abouts if about in self._pending}
         results = await asyncio.gather(
             *(
-                self._publish(about.key, encode({"status": pending.patch}), {Header.UID: about.uid})
+                self._publish(
+                    about.key,
+                    encode({"status": pending.patch}),
+                    {Header.UID: about.uid, tracing.TRACEPARENT: pending.trace},
+                )
                 for about, pending in batch.items()
             ),
             return_exceptions=True,
@@ -135,7 +142,8 @@ class Reporter:
             return
         newer = self._pending.get(about)
         patch = merged(pending.patch, newer.patch) if newer else pending.patch
-        self._pending[about] = _Pending(patch, pending.due)
+        trace = newer.trace if newer and newer.trace else pending.trace
+        self._pending[about] = _Pending(patch, pending.due, trace)
 
     async def _publish(self, key: ObjectKey, body: bytes, headers: dict[str, str]) -> None:
         if self.fence is None:

@@ -22,6 +22,7 @@ import structlog
 
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.machinery.backoff import Backoff
+from gardenbus.common.ports import tracing
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey
@@ -59,6 +60,7 @@ from gardenbus.gardenlet.decide.status import (
     waiting,
     without_times,
 )
+from gardenbus.gardenlet.reconcilers import spans
 from gardenbus.gardenlet.reconcilers.counters import operated
 from gardenbus.gardenlet.reconcilers.flow import FlowResult, run_flow
 from gardenbus.gardenlet.reconcilers.patience import Patience
@@ -127,6 +129,7 @@ class ShootReconciler:
         if not self._is_active():
             return UNSURE_SECONDS
         began = self._clock.monotonic()
+        trace = self._told.traces.get(shoot, "")
         await self._states.obey(shoot)
         outcome = await self._look(shoot)
         if outcome.name != "waiting":
@@ -141,6 +144,7 @@ class ShootReconciler:
                 reason=outcome.reason,
                 attempt=record.attempts if record else 0,
                 duration_ms=round(1000 * (self._clock.monotonic() - began)),
+                **tracing.fields(trace),
             )
         return outcome.again_seconds
 
@@ -176,7 +180,10 @@ class ShootReconciler:
             version=self._identity["version"],
             has_state=self._states.can_restore(told, record),
         )
-        return await self._act(told, record, next_action(told, record, snapshot))
+        action = next_action(told, record, snapshot)
+        if self._told.traces and isinstance(action, Later) and action.reason == "settled":
+            self._told.traces.pop(shoot, None)  # there is nothing to do for whoever asked
+        return await self._act(told, record, action)
 
     async def _doubt(self, told: ShootTold) -> Outcome:
         """Begin nothing on the word of a replay alone: it may tell what was true before the shoot left."""
@@ -188,12 +195,12 @@ class ShootReconciler:
     async def _act(self, told: ShootTold, record: ShootRecord | None, action: Action) -> Outcome:
         match action:
             case Claim():
-                self._report(told, {"seedName": self._seed_name})
+                self._claim(told)
                 return Outcome("claimed", REPEAT_AFTER.total_seconds())
             case Begin(run, resumed):
                 self._patience.end((told.namespace, told.name))
                 began = self._clock.monotonic()
-                outcome = await self._run(told, record or adopted(told), run, resumed=resumed)
+                outcome = await self._run_traced(told, record or adopted(told), run, resumed=resumed)
                 operated(run.operation, outcome.name, self._clock.monotonic() - began)
                 return outcome
             case SeedUnfit() | Waiting():
@@ -214,6 +221,17 @@ class ShootReconciler:
                 return Outcome("waiting", None if seconds is None else self._jittered(reason, seconds), reason)
             case _:
                 assert_never(action)
+
+    def _claim(self, told: ShootTold) -> None:
+        shoot, claim = (told.namespace, told.name), {"seedName": self._seed_name}
+        trace = self._told.traces.get(shoot)
+        if trace is None:
+            self._report(told, claim)
+            return
+        span = spans.claiming(trace, shoot, self._seed_name)
+        with tracing.within(span.traceparent):
+            self._report(told, claim)
+        span.end()
 
     def _postpone(self, told: ShootTold, record: ShootRecord | None, why: SeedUnfit | Waiting) -> Outcome:
         """Say why nothing can be done yet, once; not before all that the stream holds has been told."""
@@ -250,6 +268,23 @@ class ShootReconciler:
     def _note_result(self, told: ShootTold, result: Document) -> None:
         noted = _Result(told.uid, self._reporter.fence, without_times(result), self._clock.monotonic())
         self._results[told.namespace, told.name] = noted
+
+    async def _run_traced(self, told: ShootTold, record: ShootRecord, run: Run, *, resumed: bool) -> Outcome:
+        shoot = (told.namespace, told.name)
+        trace = self._told.traces.get(shoot)
+        if trace is None:
+            return await self._run(told, record, run, resumed=resumed)
+        span = spans.operating(trace, shoot, self._seed_name, run)
+        try:
+            with tracing.within(span.traceparent):
+                outcome = await self._run(told, record, run, resumed=resumed)
+        except BaseException as error:
+            span.end(failed=str(error) or type(error).__name__)
+            raise
+        span.end(failed=outcome.reason if outcome.name in {"error", "failed"} else "", outcome=outcome.name)
+        if outcome.name in {"reconciled", "migrated", "deleted"}:
+            self._told.trace_ended(shoot, trace)
+        return outcome
 
     async def _run(self, told: ShootTold, record: ShootRecord, run: Run, *, resumed: bool) -> Outcome:
         if run.operation == "Delete":

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
+from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Delivered
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import LEFT, Header, ObjectKey, Subjects
@@ -50,6 +51,8 @@ class Told:
         self._seed = ObjectKey("seed", "", seed_name)
         self.shoots: dict[ShootName, ShootTold | Gone] = {}
         self.objects: dict[ObjectKey, Document | Gone] = {}
+        self.traces: dict[ShootName, str] = {}
+        """Which trace asked for what is to be done for a shoot, until it has been done."""
         self.seed: Document | None = None
         self.seed_is_gone = False
         self.is_complete = False
@@ -72,6 +75,8 @@ class Told:
             if message.subject.startswith(self._bindings):
                 namespace, _, name = message.subject.removeprefix(self._bindings).partition(".")
                 self._unheard.discard((namespace, name))
+                if trace := tracing.received(message.headers):
+                    self.traces[namespace, name] = trace
                 has_left = message.headers.get(Header.ROLE) == LEFT
                 self.shoots[namespace, name] = Gone(message.sequence, has_left) if is_gone else _read_shoot(message)
                 self._note_source((namespace, name))
@@ -107,6 +112,7 @@ class Told:
         self.is_complete = True
         for shoot in self._unheard:
             self.shoots.pop(shoot, None)
+            self.traces.pop(shoot, None)
         self._unheard.clear()
         for key in self._unheard_objects:
             self.objects.pop(key, None)
@@ -137,11 +143,17 @@ class Told:
         """Drop a tombstone that has been obeyed, unless something newer was told."""
         if self.shoots.get(shoot) == tombstone:
             del self.shoots[shoot]
+            self.traces.pop(shoot, None)
 
     def forget_object(self, key: ObjectKey, tombstone: Gone) -> None:
         """Drop an object's tombstone that has been obeyed, unless something newer was told."""
         if self.objects.get(key) == tombstone:
             del self.objects[key]
+
+    def trace_ended(self, shoot: ShootName, trace: str) -> None:
+        """What a trace asked for has been done: what is done from now on is not its work, unless it asks again."""
+        if self.traces.get(shoot) == trace:
+            del self.traces[shoot]
 
     def shoot(self, shoot: ShootName) -> ShootTold | None:
         """What was told of a shoot that is there."""
