@@ -1,0 +1,178 @@
+"""Schedules placements: reads, has a cycle decided, claims the policy snapshot, and writes.
+
+1. Placement, its policy snapshots and bindings are read from the store; clusters are what was announced.
+2. `fleet.cycle` decides.
+3. A cycle that writes bindings counts up a number in the snapshot first, on the snapshot and the placement as they
+   were read: of all who decided on the same, one gets through. Each of its writes holds only while the snapshot has the
+   version of that one; whoever comes next counts it up again, and ends what is still under way.
+4. Bindings are created, then changed, then given up, so that a cluster's place is not left before there is another.
+5. The outcome goes into the snapshot's status, on that same version.
+
+Whoever dies in between leaves bindings that the next cycle takes as they are.
+"""
+
+import structlog
+
+from gardenbus.common.errors import Terminal
+from gardenbus.common.machinery.controller import Done, Outcome, WorkRequest
+from gardenbus.common.ports.clock import Clock, timestamp
+from gardenbus.common.ports.store import EventRecord, Store
+from gardenbus.common.resources.document import StoredObject, section
+from gardenbus.common.resources.placement_parts import BINDING_CLEANUP, PolicySnapshot, ResourceBinding
+from gardenbus.common.resources.placements import SCHEDULER_CLEANUP, Placement
+from gardenbus.fleet.cycle import decide
+from gardenbus.fleet.outcome import Cycle, UnexpectedState
+from gardenbus.placement.decide.bindings import given_up, new_binding, rebound, with_finalizer, without_finalizer
+from gardenbus.placement.decide.policies import CLOSED, active_one, annotated, claimed
+from gardenbus.placement.decide.scheduled import with_failure, with_outcome
+from gardenbus.placement.reconcilers import counters
+from gardenbus.placement.reconcilers.family import Family, family_of, placement_of
+from gardenbus.placement.reconcilers.known import Known
+from gardenbus.placement.reconcilers.writing import all_of, created_all, deleted, rewritten, unchanged, written
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+REPORTER = "placement-scheduler"
+
+
+class SchedulingReconciler:
+    """Looks at one placement at a time; any number of them, in any number of processes, may look at once."""
+
+    def __init__(self, store: Store, clock: Clock, known: Known) -> None:
+        self._store = store
+        self._clock = clock
+        self._known = known
+
+    async def reconcile(self, request: WorkRequest) -> Outcome:
+        """Look at a placement. Raises Conflict, Unavailable, UnexpectedState."""
+        stored = await self._store.get(placement_of(request))
+        if stored is None:
+            return Done("it is gone")
+        if stored.is_deleting:
+            return await self._leave(stored)
+        family = await family_of(self._store, stored, "policy_snapshot", "binding")
+        snapshot = active_one(family.policy_snapshots)
+        if snapshot is None:
+            return Done("it has no policy snapshot yet")
+        if SCHEDULER_CLEANUP not in stored.parts.finalizers:
+            stored = await written(self._store, stored, with_finalizer(stored.document(), SCHEDULER_CLEANUP))
+        with counters.CYCLE_SECONDS.time():
+            return await self._schedule(stored, snapshot, family)
+
+    async def _schedule(self, stored: StoredObject, snapshot: StoredObject, family: Family) -> Outcome:
+        try:
+            placement = Placement.from_document(stored.encoded())
+            cycle = self._decided(placement, snapshot, family)
+        except (UnexpectedState, Terminal) as error:
+            counters.CYCLES.labels("failed").inc()
+            await self._tell_failure(stored, snapshot, error.message)
+            raise UnexpectedState(error.message) from error
+        if cycle.finalized:
+            await self._finalize(cycle, family)
+        if cycle.creations or cycle.changes or cycle.unscheduled:
+            snapshot = await written(self._store, snapshot, claimed(snapshot.document()), guards=[unchanged(stored)])
+            await self._carry_out(placement, snapshot, cycle, family)
+        await self._tell(snapshot, cycle)
+        counters.CYCLES.labels("fulfilled" if cycle.fulfilled else "unfulfilled").inc()
+        log.info(
+            "placement.scheduled",
+            placement=str(stored.key),
+            snapshot=snapshot.key.name,
+            created=len(cycle.creations),
+            changed=len(cycle.changes),
+            given_up=len(cycle.unscheduled),
+            fulfilled=cycle.fulfilled,
+            batches=cycle.batches,
+        )
+        return Done(cycle.message)
+
+    def _decided(self, placement: Placement, snapshot: StoredObject, family: Family) -> Cycle:
+        bindings = [ResourceBinding.from_document(each.encoded()) for each in family.bindings]
+        return decide(
+            placement,
+            PolicySnapshot.from_document(snapshot.encoded()),
+            self._known.fleet(),
+            bindings,
+            self._clock.now().timestamp(),
+        )
+
+    async def _finalize(self, cycle: Cycle, family: Family) -> None:
+        """Let bindings go that are on their way out; they count for nothing whatever else is decided."""
+        leaving = set(cycle.finalized)
+        await all_of(
+            rewritten(self._store, each, lambda binding: without_finalizer(binding, BINDING_CLEANUP))
+            for each in family.bindings
+            if each.key.name in leaving
+        )
+
+    async def _carry_out(self, placement: Placement, snapshot: StoredObject, cycle: Cycle, family: Family) -> None:
+        guards = [unchanged(snapshot)]
+        by_name = {each.key.name: each for each in family.bindings}
+        on_cluster: dict[str, list[str]] = {}
+        for each in family.bindings:
+            cluster = str(section(each.document(), "spec").get("targetCluster") or "")
+            on_cluster.setdefault(cluster, []).append(each.uid)
+        documents = [
+            new_binding(placement, snapshot.key.name, pick, on_cluster.get(pick.cluster, ()))
+            for pick in cycle.creations
+        ]
+        await created_all(self._store, documents, guards)
+        await all_of(
+            rewritten(
+                self._store,
+                by_name[change.binding],
+                lambda binding, change=change: rebound(binding, change),
+                guards,
+            )
+            for change in cycle.changes
+        )
+        await all_of(rewritten(self._store, by_name[name], given_up, guards) for name in cycle.unscheduled)
+        counters.BINDINGS.labels("created").inc(len(cycle.creations))
+        counters.BINDINGS.labels("changed").inc(len(cycle.changes))
+        counters.BINDINGS.labels("given-up").inc(len(cycle.unscheduled))
+
+    async def _tell(self, snapshot: StoredObject, cycle: Cycle) -> None:
+        present = snapshot.document()
+        told = with_outcome(present, cycle, timestamp(self._clock.now()))
+        if told is not present:
+            await written(self._store, snapshot, told)
+
+    async def _tell_failure(self, stored: StoredObject, snapshot: StoredObject, message: str) -> None:
+        present = snapshot.document()
+        told = with_failure(present, message, timestamp(self._clock.now()))
+        if told is present:
+            return
+        await written(self._store, snapshot, told)
+        await self._store.record_event(
+            EventRecord(
+                about=stored.key,
+                uid=stored.uid,
+                type="Warning",
+                reason="SchedulingFailed",
+                message=message,
+                reporter=REPORTER,
+                action="Schedule",
+            )
+        )
+
+    async def _leave(self, stored: StoredObject) -> Outcome:
+        """Delete the bindings of a placement that leaves, and let it go once they are gone."""
+        if SCHEDULER_CLEANUP not in stored.parts.finalizers:
+            return Done("it is leaving")
+        family = await family_of(self._store, stored, "policy_snapshot")
+        for each in family.policy_snapshots:
+            snapshot = each.document()
+            if CLOSED not in section(snapshot, "metadata", "annotations"):
+                await written(self._store, each, annotated(snapshot, {CLOSED: "true"}))
+        bindings = (await family_of(self._store, stored, "binding")).bindings
+        if not bindings:
+            await written(self._store, stored, without_finalizer(stored.document(), SCHEDULER_CLEANUP))
+            return Done("its bindings are gone")
+        await all_of(self._remove(each) for each in bindings)
+        return Done("its bindings are leaving")
+
+    async def _remove(self, binding: StoredObject) -> None:
+        await rewritten(self._store, binding, lambda each: without_finalizer(each, BINDING_CLEANUP))
+        fresh = await self._store.get(binding.key)
+        if fresh is not None:
+            await deleted(self._store, fresh)
