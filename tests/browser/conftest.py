@@ -1,4 +1,4 @@
-"""Headless Chromium for tests of the page; without one they are skipped, or fail if GARDENBUS_REQUIRE_BROWSER says so."""
+"""Headless Chromium for tests of the page; without one they are skipped, or fail with GARDENBUS_REQUIRE_BROWSER."""
 
 import os
 import shutil

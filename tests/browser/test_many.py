@@ -4,7 +4,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -158,7 +158,7 @@ def test_scrolling_through_5000_shoots_costs_no_more_than_through_a_few(
 def _cost_of_a_step(page: Page) -> float:
     """Milliseconds of script, style and layout; drawing and idling are not in it."""
     page.bring_to_front()
-    devtools = page.context.new_cdp_session(page)
+    devtools: Any = page.context.new_cdp_session(page)
     devtools.send("Performance.enable")
 
     def spent() -> float:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 from tests.support.servers import free_port
@@ -16,7 +16,7 @@ PATIENCE_SECONDS = 120
 
 
 @contextlib.contextmanager
-def running_dashboard(nats_url: str, log: Path, *arguments: str, shoots: int = 0) -> Iterator[str]:
+def running_dashboard(nats_url: str, log: Path, *arguments: str, shoots: int = 0) -> Generator[str]:
     """Its URL, as soon as it knows the landscape and at least so many shoots."""
     port = free_port()
     environ = os.environ | {"GARDENBUS_NATS_URL": nats_url, "GARDENBUS_DASHBOARD_PORT": str(port)}
