@@ -113,6 +113,20 @@ class PolicySnapshot(View, frozen=True):
         return read_view(document, cls)
 
 
+class PartCondition(ConditionView, frozen=True):
+    """A condition that holds for one generation of its object, and whose age counts."""
+
+    observed_generation: int = 0
+    """The generation that it speaks of; of any other it says nothing."""
+
+    last_transition_time: str = ""
+    """Since when its status is what it is."""
+
+    def is_fresh(self, status: str, generation: int) -> bool:
+        """Whether it has this status for this generation of its object."""
+        return self.status == status and self.observed_generation == generation
+
+
 class BindingSpec(View, frozen=True):
     """One cluster of a placement."""
 
@@ -131,11 +145,14 @@ class BindingSpec(View, frozen=True):
     cluster_decision: ClusterDecision = ClusterDecision()
     """Why it was chosen."""
 
+    apply_strategy: dict[str, object] | None = None
+    """How an agent applies: the placement's."""
+
 
 class BindingStatus(View, frozen=True):
     """How far it is."""
 
-    conditions: tuple[ConditionView, ...] = ()
+    conditions: tuple[PartCondition, ...] = ()
     """`RolloutStarted`, `Overridden`, `WorkSynchronized`, `Applied`, `Available`."""
 
 
