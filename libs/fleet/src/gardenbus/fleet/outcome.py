@@ -89,9 +89,6 @@ class Cycle(msgspec.Struct, frozen=True):
     replacing: tuple[str, ...] = ()
     """Bindings whose clusters stopped matching, kept until their replacements are available."""
 
-    others: tuple[ClusterDecision, ...] = ()
-    """All that were considered and not taken, best first, then by name: `decisions` has only the first of them."""
-
     @property
     def writes_bindings(self) -> bool:
         """Whether any binding is to be written."""

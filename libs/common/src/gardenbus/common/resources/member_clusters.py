@@ -57,13 +57,20 @@ class ResourceUsage(View, frozen=True):
     """What of that is free."""
 
 
+class AgentCondition(ConditionView, frozen=True):
+    """A condition whose age counts."""
+
+    last_transition_time: str = ""
+    """Since when its status is what it is."""
+
+
 class AgentStatus(View, frozen=True):
     """What one agent of a cluster says of itself."""
 
     type: str = ""
     """`MemberAgent`."""
 
-    conditions: tuple[ConditionView, ...] = ()
+    conditions: tuple[AgentCondition, ...] = ()
     """`Joined` and `Healthy`."""
 
     last_received_heartbeat: str = ""
