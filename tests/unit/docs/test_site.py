@@ -1,12 +1,14 @@
 """The documentation's site: every page is in its navigation, and what is named there is there."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from gardenbus.cli.reference.pages import pages
@@ -48,3 +50,11 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path):
     assert built.returncode == 0, built.stderr
     assert (tmp_path / "site" / "reference" / "commands.html").is_file()
     assert "The way of a shoot" in (tmp_path / "site" / "architecture.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md"])
+def test_what_the_first_pages_refer_to_is_there(name: str):
+    text = (ROOT / name).read_text()
+    targets = re.findall(r"\]\(([^)#]+)", text) + re.findall(r"^\[\w+\]: ([^#\n]+)", text, re.MULTILINE)
+    assert len(targets) >= 4
+    assert [target for target in targets if "://" not in target and not (ROOT / target).exists()] == []
