@@ -53,6 +53,8 @@ def offered(config: Path, line: str) -> list[str]:
         ("gardenbus describe shoot -n garden-session ap", ["apollo"]),
         ("gardenbus get shoot -n elsewhere ap", []),
         ("gardenbus label seed earth", ["earth-1"]),
+        ("gardenbus cordon e", ["earth-1"]),
+        ("gardenbus bind apollo e", ["earth-1"]),
         ("gardenbus get shoots -n garden-s", ["garden-session"]),
         ("gardenbus --context near get shoot a", ["apollo"]),
         ("gardenbus get --context near shoot a", ["apollo"]),

@@ -63,6 +63,11 @@ def namespaces(ctx: Any, incomplete: str) -> list[str]:
     return sorted({name for name in named if name and name.startswith(incomplete)})
 
 
+def seeds(ctx: Any, incomplete: str) -> list[str]:
+    """Names of seeds."""
+    return names(ctx, "seed", incomplete)
+
+
 def names(ctx: Any, word: str, incomplete: str) -> list[str]:
     """Names of objects of a kind, in the namespace that stands in the line already."""
     try:

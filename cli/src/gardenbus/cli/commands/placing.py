@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gardenbus.cli import completions
 from gardenbus.cli.client import ApiClient
 from gardenbus.cli.commands.naming import Meant, found, shown_name
 from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, asked
@@ -13,12 +14,14 @@ from gardenbus.cli.output import Format, show_document, show_lines
 from gardenbus.cli.rows import shoot_row
 from gardenbus.common.resources.document import Document
 
-SeedName = Annotated[str, typer.Argument(help="Name of the seed.", metavar="SEED")]
+SeedName = Annotated[str, typer.Argument(help="Name of the seed.", metavar="SEED", autocompletion=completions.seeds)]
 
 
 def bind(  # noqa: PLR0913 - one parameter an option
     shoot: Annotated[str, typer.Argument(help="The shoot: NAME, or NAMESPACE/NAME", metavar="SHOOT")],
-    seed: Annotated[str, typer.Argument(help="The seed that it shall be on.", metavar="SEED")],
+    seed: Annotated[
+        str, typer.Argument(help="The seed that it shall be on.", metavar="SEED", autocompletion=completions.seeds)
+    ],
     *,
     force: Annotated[
         bool,
