@@ -55,16 +55,18 @@ async def rewritten(
     raise Conflict(f"{base.key} changes all the time")
 
 
-async def created_all(store: Store, documents: Iterable[Document], guards: Sequence[Guard] = ()) -> None:
+async def created_all(
+    store: Store, documents: Iterable[Document], guards: Sequence[Guard] = (), *, strict: bool = False
+) -> None:
     """Create objects; those that are there already are what somebody else came to on the same grounds.
 
-    Raises the first refusal once all of a call were tried.
+    Unless `strict`: then they are a Conflict. Raises the first refusal once all of a call were tried.
     """
     creations = [Creation(document, guards=tuple(guards)) for document in documents]
     for start in range(0, len(creations), CREATIONS_PER_CALL):
         ended = await store.create_many(creations[start : start + CREATIONS_PER_CALL])
         for each in ended:
-            if isinstance(each, GardenbusError) and not isinstance(each, AlreadyExists):
+            if isinstance(each, GardenbusError) and (strict or not isinstance(each, AlreadyExists)):
                 raise each
 
 

@@ -1,0 +1,118 @@
+"""What an informer has told of fleet and placements, read once for each change of an object."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import structlog
+
+from gardenbus.common.errors import InvalidResource
+from gardenbus.common.ports.clock import Clock
+from gardenbus.common.resources.document import Document, StoredObject, section
+from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.resources.member_clusters import MemberCluster
+from gardenbus.common.resources.placement_parts import PolicySnapshot, of, placement_key
+from gardenbus.common.resources.placements import CLUSTER_KIND, KINDS, NAMESPACED_KIND, PARENT_LABEL, Placement
+from gardenbus.fleet.fleet import Fleet
+from gardenbus.placement.decide.policies import is_active
+from gardenbus.placement.reconcilers import counters
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+CLUSTER = "membercluster"
+SNAPSHOT_KINDS = tuple(of(kind).policy_snapshot.lower() for kind in KINDS)
+BINDING_KINDS = tuple(of(kind).binding.lower() for kind in KINDS)
+WATCHED = (CLUSTER, CLUSTER_KIND, NAMESPACED_KIND, *SNAPSHOT_KINDS, *BINDING_KINDS)
+
+Read = TypeVar("Read")
+
+
+class Knowledge:
+    """The protocol Known, and a little more; `changed` is the callback, to be subscribed before all who ask here."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._clusters: dict[str, MemberCluster] = {}
+        self._placements: dict[ObjectKey, Placement] = {}
+        self._snapshots: dict[ObjectKey, dict[ObjectKey, PolicySnapshot]] = {}
+        self._bindings: dict[ObjectKey, dict[ObjectKey, StoredObject]] = {}
+        self._fleet: Fleet | None = None
+        self._is_current = False
+
+    def clusters(self) -> Mapping[str, MemberCluster]:
+        """The member clusters by name; a live view."""
+        return self._clusters
+
+    def placements(self) -> Mapping[ObjectKey, Placement]:
+        """All placements; a live view."""
+        return self._placements
+
+    def bindings_of(self, placement: ObjectKey) -> Sequence[StoredObject]:
+        """The bindings of a placement, by name."""
+        bindings = self._bindings.get(placement, {})
+        return [bindings[key] for key in sorted(bindings)]
+
+    def snapshot_of(self, placement: ObjectKey) -> PolicySnapshot | None:
+        """The policy snapshot that a placement is scheduled by, if exactly one says so."""
+        snapshots = list(self._snapshots.get(placement, {}).values())
+        return snapshots[0] if len(snapshots) == 1 else None
+
+    def fleet(self) -> Fleet:
+        """All member clusters as they are at this moment."""
+        now = self._clock.now().timestamp()
+        if self._fleet is None or not self._is_current:
+            self._fleet = Fleet.of(self._clusters.values(), now, self._fleet)
+            self._is_current = True
+        else:
+            self._fleet = self._fleet.at(now)
+        return self._fleet
+
+    def changed(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
+        """Take a change in."""
+        if key.kind == CLUSTER:
+            _replace(self._clusters, key.name, _read(key, new, MemberCluster.from_document))
+            self._is_current = False
+            counters.CLUSTERS.set(len(self._clusters))
+        elif key.kind in KINDS:
+            _replace(self._placements, key, _read(key, new, Placement.from_document))
+        elif key.kind in SNAPSHOT_KINDS:
+            active = new if new is not None and is_active(new) else None
+            self._file(self._snapshots, key, new or old, _read(key, active, PolicySnapshot.from_document))
+        elif key.kind in BINDING_KINDS:
+            self._file(self._bindings, key, new or old, new)
+
+    def _file(
+        self,
+        parts: dict[ObjectKey, dict[ObjectKey, Any]],
+        key: ObjectKey,
+        about: StoredObject | None,
+        value: object,
+    ) -> None:
+        if about is None:
+            return
+        parent = parent_of(key, about)
+        _replace(parts.setdefault(parent, {}), key, value)
+        if not parts[parent]:
+            del parts[parent]
+
+
+def parent_of(key: ObjectKey, stored: StoredObject) -> ObjectKey:
+    """The placement that a part belongs to."""
+    labels = section(stored.document(), "metadata", "labels")
+    return placement_key(key.kind, key.namespace, str(labels.get(PARENT_LABEL) or ""))
+
+
+def _read(key: ObjectKey, stored: StoredObject | None, read: Callable[[Document | bytes], Read]) -> Read | None:
+    if stored is None:
+        return None
+    try:
+        return read(stored.encoded())
+    except InvalidResource as error:
+        log.warning("object.unreadable", object=str(key), reason=error.message)
+        return None
+
+
+def _replace(values: dict[Any, Any], key: object, value: object) -> None:
+    if value is None:
+        values.pop(key, None)
+    else:
+        values[key] = value
