@@ -1,8 +1,10 @@
 """Creation and change of one object: versions, generations, the parts of a manifest, conflicts."""
 
+import msgspec
 import pytest
 
 from gardenbus.common.errors import AlreadyExists, Conflict, NotFound
+from gardenbus.common.resources.document import StoredObject
 from gardenbus.common.resources.keys import ObjectKey
 from tests.support.builders import a_cloudprofile, a_seed, a_shoot, merged
 from tests.support.stores import StoreUnderTest
@@ -61,6 +63,16 @@ async def test_several_objects_are_read_in_order_with_none_for_what_is_missing(k
     missing = ObjectKey("seed", "", "nowhere")
     assert await kit.store.get_many([missing, seed.key, seed.key]) == [None, seed, seed]
     assert await kit.store.get_many([]) == []
+
+
+async def test_a_glance_at_several_objects_leaves_out_what_only_writers_need(kit: StoreUnderTest) -> None:
+    seed = await kit.created(a_seed())
+    shoot = await kit.store.create(a_shoot(), last_applied=b'{"kind":"Shoot"}')
+    assert isinstance(shoot, StoredObject)
+    missing = ObjectKey("seed", "", "nowhere")
+    seen = await kit.store.glance_many([missing, shoot.key, seed.key])
+    assert seen == [None, msgspec.structs.replace(shoot, last_applied=b""), seed]
+    assert await kit.store.glance_many([]) == []
 
 
 async def test_a_spec_change_raises_version_and_generation(kit: StoreUnderTest) -> None:

@@ -90,10 +90,15 @@ class RedisStore:
 
     async def get_many(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
         """Read several objects in one round trip."""
-        if not keys:
-            return []
+        return await self._read(keys, *PARTS, *PRIVATE)
+
+    async def glance_many(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
+        """Read several objects in one round trip, without what only the apiserver needs of them."""
+        return await self._read(keys, *PARTS)
+
+    async def _read(self, keys: Sequence[ObjectKey], *fields: str) -> Sequence[StoredObject | None]:
         replies = await self._connection.pipeline(
-            [("HMGET", self._connection.key(f"o:{key.stored}"), *PARTS, *PRIVATE) for key in keys]
+            [("HMGET", self._connection.key(f"o:{key.stored}"), *fields) for key in keys]
         )
         return [read_record(key, values) for key, values in zip(keys, replies, strict=True)]
 

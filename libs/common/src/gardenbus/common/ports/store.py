@@ -262,6 +262,10 @@ class Objects(Protocol):
 class Store(Objects, Protocol):
     """The truth. See the module for the errors."""
 
+    async def glance_many(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
+        """As `get_many`, for who does not write them: `last_applied` and `report_fences` are empty."""
+        ...
+
     async def create_many(self, creations: Sequence[Creation]) -> Sequence[Created]:
         """Store at most 50 new objects, each on its own as `create` does, in one call; answer them in order."""
         ...

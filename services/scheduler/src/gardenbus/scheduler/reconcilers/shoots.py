@@ -205,7 +205,7 @@ class ShootReconciler:
         """Read the shoots that have not been read; those that are nobody's business any more are acknowledged."""
         unread = [pending for pending in todo if pending.stored is None]
         for pending, stored in zip(
-            unread, await self._store.get_many([pending.key for pending in unread]), strict=True
+            unread, await self._store.glance_many([pending.key for pending in unread]), strict=True
         ):
             pending.stored = stored
             pending.shoot = pending.request = None
