@@ -39,7 +39,7 @@ UNWIND_SECONDS = 1.0
 AWAIT_REPEAT_SECONDS = 0.25
 AWAIT_LOG_SECONDS = 5.0
 
-YOUNG_OBJECTS = 20_000
+YOUNG_OBJECTS = 100_000
 """Objects made and not yet gone at which garbage is collected: more than a batch of decoded manifests, which go by
 themselves (Python's own 700 costs a tenth of the intake)."""
 
