@@ -55,9 +55,10 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
     if (isManifestOpen) manifest.open = true;
     manifest.addEventListener("toggle", () => manifest.open && !manifest.querySelector("pre") && manifest.append(yamlView(yaml)));
     if (isManifestOpen) manifest.append(yamlView(yaml));
+    const last = status.lastOperation && kind !== "seed" && operation(status.lastOperation, status.lastErrors);
+    const decided = kind === "shoot" && why && card("Decision", why.considered?.strategy && `strategy ${why.considered.strategy}`, h("div", { class: "body" }, decision(why)));
     const left = h("div", { class: "column" },
-      status.lastOperation && kind !== "seed" && operation(status.lastOperation, status.lastErrors),
-      kind === "shoot" && why && card("Decision", why.considered?.strategy && `strategy ${why.considered.strategy}`, h("div", { class: "body" }, decision(why))),
+      spec.seedName ? [last, decided] : [decided, last], // of one that waits, why is what is asked first
       kind === "seed" && why && card("Would it take a shoot?", null, h("div", { class: "body" }, seedDecision(why))),
       conditions([...(status.conditions ?? []), ...(status.constraints ?? [])]),
       card("Events", events.length ? `${count(events.length)} in 24 hours` : "", events.length ? h("ul", { class: "lines" }, events.slice(0, 60).map((event) => eventLine(event, { about: false }))) : h("div", { class: "body sub" }, "None in the last 24 hours.")));
