@@ -3,7 +3,7 @@
 Source: KubeFleet's `pkg/utils/controller/resource_selector_resolver.go`.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.keys import ObjectKey
@@ -19,35 +19,33 @@ _NEVER_KINDS = ("Event", "Pod", "Node", "Endpoints", "ControllerRevision")
 _NEVER_NAMES = (("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default"))
 
 
-class Wanted:
-    """What a placement selects, in the store's terms."""
+ANY = "*"
 
-    def __init__(self, placement: Placement) -> None:
-        self.selectors = placement.spec.resource_selectors
-        self.namespace = placement.metadata.namespace
-        self.is_namespaced = placement.is_namespaced
 
-    def touches(self, key: ObjectKey) -> bool:
-        """Whether a change of this object may change the selection, as far as its key tells."""
-        for selector in self.selectors:
-            if selector.kind.lower() == key.kind and key.namespace == self.namespace:
-                name = key.name
-            elif not self.is_namespaced and with_content(selector) and key.namespace:
-                name = key.namespace
-            else:
-                continue
-            if selector.name in ("", name):
-                return True
-        return False
+class Place(NamedTuple):
+    """Where a selection looks; `ANY` in the place of a kind, a namespace or a name."""
 
-    def subjects(self) -> frozenset[tuple[str, str]]:
-        """The kinds and namespaces to follow; "*" for all kinds, "_" for what has no namespace, ">" for all."""
-        found: set[tuple[str, str]] = set()
-        for selector in self.selectors:
-            found.add((selector.kind.lower(), self.namespace or "_"))
-            if not self.is_namespaced and with_content(selector):
-                found.add(("*", selector.name or ">"))
-        return frozenset(found)
+    kind: str
+    namespace: str
+    name: str
+
+
+def places_of(placement: Placement) -> frozenset[Place]:
+    """All places where a change may change what a placement selects."""
+    found: set[Place] = set()
+    namespace = placement.metadata.namespace
+    for selector in placement.spec.resource_selectors:
+        found.add(Place(selector.kind.lower(), namespace, selector.name or ANY))
+        if not placement.is_namespaced and with_content(selector):
+            found.add(Place(ANY, selector.name or ANY, ANY))
+    return frozenset(found)
+
+
+def places_around(key: ObjectKey) -> tuple[Place, ...]:
+    """The places that an object stands in, from its own to the widest."""
+    kind, namespace, name = key
+    own = (Place(kind, namespace, name), Place(kind, namespace, ANY))
+    return (*own, Place(ANY, namespace, ANY), Place(ANY, ANY, ANY)) if namespace else own
 
 
 def with_content(selector: ResourceSelector) -> bool:

@@ -1,27 +1,27 @@
 """Follows what placements select: the announcements of just those kinds and namespaces, without their content.
 
-When a placement selects something that was not followed before, it begins anew, and all who select it look again: what
-changed in between must not be missed.
+When a placement selects something that was not followed before, another follower takes over, and all who select it look
+again: what changed before it began must not be missed.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import structlog
 
 from gardenbus.common.errors import Transient
-from gardenbus.common.ports.bus import Bus, Delivered
+from gardenbus.common.ports.bus import Bus, Delivered, FollowRestarted
 from gardenbus.common.resources.document import StoredObject
-from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.common.resources.keys import CLUSTER_SCOPE, ObjectKey, Subjects
 from gardenbus.common.resources.placements import KINDS, Placement
-from gardenbus.placement.decide.selectors import Wanted
+from gardenbus.placement.decide.selectors import ANY, Place, places_around, places_of
 from gardenbus.placement.reconcilers.watching import Nudge
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 RETRY_SECONDS = 0.5
 GATHER_SECONDS = 0.2
-"""How long new selections are gathered before following begins anew."""
+"""How long new selections are gathered before another follower takes over."""
 
 
 class Selection:
@@ -32,8 +32,9 @@ class Selection:
         self._subjects = subjects
         self._placements = placements
         self._nudge = nudge
-        self._wanted: dict[ObjectKey, Wanted] = {}
-        self._followed: frozenset[tuple[str, str]] = frozenset()
+        self._selecting: dict[Place, set[ObjectKey]] = {}
+        self._places: dict[ObjectKey, frozenset[Place]] = {}
+        self._followed: frozenset[str] = frozenset()
         self._news = asyncio.Event()
 
     def changed(self, key: ObjectKey, _: StoredObject | None, new: StoredObject | None) -> None:
@@ -41,68 +42,80 @@ class Selection:
         if key.kind not in KINDS:
             return
         placement = self._placements.get(key) if new is not None else None
-        if placement is None:
-            self._wanted.pop(key, None)
-            return
-        known = self._wanted.get(key)
-        if known is None or known.selectors != placement.spec.resource_selectors:
-            self._wanted[key] = Wanted(placement)
-            if not self._wanted[key].subjects() <= self._followed:
-                self._news.set()
+        wanted = frozenset[Place]() if placement is None else places_of(placement)
+        before = self._places.pop(key, frozenset())
+        if wanted:
+            self._places[key] = wanted
+        for place in before - wanted:
+            self._selecting[place].discard(key)
+            if not self._selecting[place]:
+                del self._selecting[place]
+        for place in wanted - before:
+            self._selecting.setdefault(place, set()).add(key)
+        if not _filters(self._subjects, wanted) <= self._followed:
+            self._news.set()
 
     async def run(self) -> None:
         """Follow for as long as the process lives."""
-        while True:
-            self._news.clear()
-            places = frozenset[tuple[str, str]]().union(*(each.subjects() for each in self._wanted.values()))
-            if not places:
+        current: asyncio.Task[None] | None = None
+        try:
+            while True:
                 await self._news.wait()
-                continue
-            added, self._followed = places - self._followed, places
-            following = asyncio.create_task(self._follow(places, added))
-            news = asyncio.create_task(self._news.wait())
-            try:
-                await asyncio.wait((following, news), return_when=asyncio.FIRST_COMPLETED)
                 await asyncio.sleep(GATHER_SECONDS)
-            finally:
-                for task in (following, news):
-                    task.cancel()
-                await asyncio.gather(following, news, return_exceptions=True)
+                self._news.clear()
+                filters = _filters(self._subjects, self._selecting)
+                if filters == self._followed:
+                    continue
+                before, self._followed = self._followed, filters
+                ready = asyncio.Event()
+                following = asyncio.create_task(self._follow(sorted(filters), ready))
+                await ready.wait()
+                if current is not None:
+                    current.cancel()
+                current = following
+                self._look(key for key, places in self._places.items() if _filters(self._subjects, places) - before)
+        finally:
+            if current is not None:
+                current.cancel()
 
-    async def _follow(self, places: frozenset[tuple[str, str]], added: frozenset[tuple[str, str]]) -> None:
-        stream, prefix = self._subjects.stream("OBJECTS"), self._subjects.prefix
-        filters = _disjoint(prefix, places)
-        fresh = added
+    async def _follow(self, filters: list[str], ready: asyncio.Event) -> None:
+        stream, prefix = self._subjects.stream("OBJECTS"), f"{self._subjects.prefix}.changed."
         while True:
             try:
                 place = await self._bus.position(stream)
                 async with self._bus.follow(
                     stream, filters, after_sequence=place.sequence, headers_only=True
                 ) as follower:
-                    for key, wanted in tuple(self._wanted.items()):
-                        if wanted.subjects() & fresh:
-                            self._nudge(key)
+                    if ready.is_set():
+                        self._look(self._places)
+                    ready.set()
                     async for event in follower:
-                        if not isinstance(event, Delivered):
-                            continue
-                        self._concern(ObjectKey.from_tail(event.subject.removeprefix(f"{prefix}.changed.")))
+                        if isinstance(event, FollowRestarted):
+                            self._look(self._places)
+                        elif isinstance(event, Delivered):
+                            self._concern(ObjectKey.from_tail(event.subject.removeprefix(prefix)))
             except Transient as error:
                 log.warning("selection.interrupted", reason=error.message)
-                fresh = places
                 await asyncio.sleep(RETRY_SECONDS)
 
     def _concern(self, changed: ObjectKey) -> None:
-        for key, wanted in self._wanted.items():
-            if wanted.touches(changed):
-                self._nudge(key)
+        for place in places_around(changed):
+            self._look(self._selecting.get(place, ()))
+
+    def _look(self, placements: Iterable[ObjectKey]) -> None:
+        for key in placements:
+            self._nudge(key)
 
 
-def _disjoint(prefix: str, places: frozenset[tuple[str, str]]) -> list[str]:
+def _filters(subjects: Subjects, places: Iterable[Place]) -> frozenset[str]:
     """Subject filters that do not overlap: a stream's consumer takes no others."""
-    if ("*", ">") in places:
-        return [f"{prefix}.changed.>"]
-    content = {namespace for kind, namespace in places if kind == "*"}
-    kinds = sorted((kind, namespace) for kind, namespace in places if kind != "*" and namespace not in content)
-    return [f"{prefix}.changed.*.{each}.>" for each in sorted(content)] + [
-        f"{prefix}.changed.{kind}.{namespace}.>" for kind, namespace in kinds
-    ]
+    pairs = {(place.kind, place.namespace or CLUSTER_SCOPE) for place in places}
+    everything = f"{subjects.prefix}.changed.>"
+    if (ANY, ANY) in pairs:
+        return frozenset({everything})
+    whole = {namespace for kind, namespace in pairs if kind == ANY}
+    return frozenset(
+        f"{subjects.prefix}.changed.{kind}.{namespace}.>"
+        for kind, namespace in pairs
+        if kind == ANY or namespace not in whole
+    )

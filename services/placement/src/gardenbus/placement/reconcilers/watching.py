@@ -21,7 +21,7 @@ from gardenbus.common.resources.placement_parts import (
     PLACEMENT_GENERATION,
     ResourceBinding,
 )
-from gardenbus.common.resources.placements import CLUSTER_KIND, KINDS, Placement
+from gardenbus.common.resources.placements import KINDS
 from gardenbus.fleet.triggers import binding_may_change, may_change
 from gardenbus.placement.reconcilers.knowledge import BINDING_KINDS, CLUSTER, SNAPSHOT_KINDS, Knowledge, parent_of
 
@@ -29,7 +29,6 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 WORK = "work"
 EVICTION = "clusterresourceplacementeviction"
-BUDGET = "clusterresourceplacementdisruptionbudget"
 
 Nudge = Callable[[ObjectKey], None]
 
@@ -158,11 +157,6 @@ def binding_of(work: Document) -> ObjectKey | None:
     namespace = str(labels.get("kubernetes-fleet.io/parent-namespace") or "")
     kind = BINDING_KINDS[1] if namespace else BINDING_KINDS[0]
     return ObjectKey(kind, namespace, name) if name else None
-
-
-def placement_named(name: str) -> ObjectKey:
-    """The ClusterResourcePlacement of a name."""
-    return ObjectKey(CLUSTER_KIND, "", name)
 
 
 def _cluster(stored: StoredObject | None) -> MemberCluster | None:
