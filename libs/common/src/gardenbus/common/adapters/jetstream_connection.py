@@ -233,9 +233,9 @@ class Connection(Client):
         queue = self._flush_queue
         if not self.is_connected or queue is None:
             return
-        before = len(self._pending)
-        self._pending.extend(commands)
-        self._pending_data_size += sum(map(len, self._pending[before:]))
+        joined = b"".join(commands)  # one piece: the socket takes it in less time than many small ones
+        self._pending.append(joined)
+        self._pending_data_size += len(joined)
         if queue.empty():
             queue.put_nowait(asyncio.get_running_loop().create_future())
 
