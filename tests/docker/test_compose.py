@@ -32,6 +32,7 @@ OWN_SERVICES = (
     "lifecycle",
     "managedseedset",
     "autoscaler",
+    "placement",
     "gardenlet-earth",
     "gardenlet-aws",
     "gardenlet-gcp",

@@ -11,7 +11,7 @@ from nats.aio.msg import Msg
 from tests.support.eventually import eventually
 from tests.support.landscape import Landscape, a_landscape
 
-SERVICES = {"apiserver", "scheduler", "gardenlet", "lifecycle", "managedseedset", "autoscaler", "relay"}
+SERVICES = {"apiserver", "scheduler", "gardenlet", "lifecycle", "managedseedset", "autoscaler", "placement", "relay"}
 
 
 async def who_is_there(landscape: Landscape) -> list[dict[str, Any]]:

@@ -26,7 +26,17 @@ pytestmark = [
 
 OBSERVABILITY = ROOT / "deploy" / "compose" / "observability"
 SERVERS = {"nats", "redis"}
-SERVICES = {"relay", "apiserver", "scheduler", "lifecycle", "managedseedset", "autoscaler", "gardenlet", "dashboard"}
+SERVICES = {
+    "relay",
+    "apiserver",
+    "scheduler",
+    "lifecycle",
+    "managedseedset",
+    "autoscaler",
+    "placement",
+    "gardenlet",
+    "dashboard",
+}
 
 WITHOUT_TROUBLE = {
     "Binds that the store refused",

@@ -118,6 +118,7 @@ async def test_what_dies_is_started_again_and_landscape_json_says_so(place: Path
         "lifecycle",
         "managedseedset",
         "autoscaler",
+        "placement",
         "gardenlet",
         "dashboard",
     ]

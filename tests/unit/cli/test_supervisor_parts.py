@@ -161,7 +161,16 @@ def test_replicas_are_processes_of_their_own_names(tmp_path: Path):
         replicas={"scheduler": 2, "lifecycle": 0},
     )
 
-    names = ["relay", "apiserver", "scheduler-1", "scheduler-2", "managedseedset", "autoscaler", "gardenlet"]
+    names = [
+        "relay",
+        "apiserver",
+        "scheduler-1",
+        "scheduler-2",
+        "managedseedset",
+        "autoscaler",
+        "placement",
+        "gardenlet",
+    ]
     assert [spec.name for spec in specs] == names
     assert specs[4].environ["GARDENBUS_CANDIDATE_DETERMINATION_STRATEGY"] == "SameRegion"
     assert list(specs[2].command[1:]) == ["-m", "gardenbus.scheduler", "--config", str(tmp_path / "s.yaml")]

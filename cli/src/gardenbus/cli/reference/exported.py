@@ -22,6 +22,7 @@ SERVICES = (
     "lifecycle",
     "managedseedset",
     "autoscaler",
+    "placement",
     "relay",
     "dashboard",
 )

@@ -16,6 +16,7 @@ from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.gardenlet.settings import GardenletSettings
 from gardenbus.lifecycle.settings import LifecycleSettings
 from gardenbus.managedseedset.settings import SetSettings
+from gardenbus.placement.settings import PlacementSettings
 from gardenbus.relay.settings import RelayServiceSettings
 from gardenbus.scheduler.settings import SchedulerSettings
 
@@ -26,6 +27,7 @@ SERVICES: Mapping[str, type[CommonSettings]] = {
     "lifecycle": LifecycleSettings,
     "managedseedset": SetSettings,
     "autoscaler": AutoscalerSettings,
+    "placement": PlacementSettings,
     "relay": RelayServiceSettings,
     "dashboard": DashboardSettings,
 }

@@ -9,10 +9,30 @@ from typing import Literal, NamedTuple
 from gardenbus.cli.supervisor.directory import LandscapeDirectory
 
 GARDENLETS_PER_PROCESS = 50
-SCALABLE = ("relay", "apiserver", "scheduler", "lifecycle", "managedseedset", "autoscaler", "gardenlet")
+SCALABLE = (
+    "relay",
+    "apiserver",
+    "scheduler",
+    "lifecycle",
+    "managedseedset",
+    "autoscaler",
+    "placement",
+    "gardenlet",
+)
 """What `--replicas` knows: the dashboard is one process on one port."""
 STOP_ORDER: Sequence[frozenset[str]] = (
-    frozenset({"gardenlet", "lifecycle", "managedseedset", "autoscaler", "scheduler", "apiserver", "dashboard"}),
+    frozenset(
+        {
+            "gardenlet",
+            "lifecycle",
+            "managedseedset",
+            "autoscaler",
+            "placement",
+            "scheduler",
+            "apiserver",
+            "dashboard",
+        }
+    ),
     frozenset({"relay"}),
     frozenset({"nats", "redis"}),
 )
@@ -76,6 +96,7 @@ def service_specs(
         "lifecycle": [_config(configurations.controller_manager)],
         "managedseedset": [_config(configurations.controller_manager)],
         "autoscaler": [_config(configurations.autoscaler)],
+        "placement": [[]],
         "gardenlet": [
             ["--config", str(file), "--state-dir", str(directory.gardenlets)] for file in configurations.gardenlets
         ],
