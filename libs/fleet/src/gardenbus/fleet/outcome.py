@@ -89,6 +89,9 @@ class Cycle(msgspec.Struct, frozen=True):
     replacing: tuple[str, ...] = ()
     """Bindings whose clusters stopped matching, kept until their replacements are available."""
 
+    recheck_after: float | None = None
+    """When to decide again (seconds from now) although nothing happens: a replacement is taken to be available then."""
+
     @property
     def writes_bindings(self) -> bool:
         """Whether any binding is to be written."""
