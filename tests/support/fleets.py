@@ -1,4 +1,4 @@
-"""Member clusters, placements, policy snapshots and bindings with good defaults, and what becomes of bindings by a cycle."""
+"""Member clusters, placements, policy snapshots and bindings with good defaults; bindings after a cycle was written."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
