@@ -14,10 +14,11 @@ Whoever dies in between leaves bindings that the next cycle takes as they are.
 import structlog
 
 from gardenbus.common.errors import Terminal
-from gardenbus.common.machinery.controller import Done, Outcome, WorkRequest
+from gardenbus.common.machinery.controller import After, Again, Done, Outcome, WorkRequest
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import EventRecord, Store
 from gardenbus.common.resources.document import StoredObject, section
+from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.placement_parts import BINDING_CLEANUP, PolicySnapshot, ResourceBinding
 from gardenbus.common.resources.placements import SCHEDULER_CLEANUP, Placement
 from gardenbus.fleet.cycle import decide
@@ -33,6 +34,9 @@ from gardenbus.placement.reconcilers.writing import all_of, created_all, deleted
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 REPORTER = "placement-scheduler"
+
+BEHIND_SECONDS = 0.1
+"""Pause until what the store has was announced here too."""
 
 
 class SchedulingReconciler:
@@ -67,6 +71,9 @@ class SchedulingReconciler:
             counters.CYCLES.labels("failed").inc()
             await self._tell_failure(stored, snapshot, error.message)
             raise UnexpectedState(error.message) from error
+        if cycle.unscheduled and await self._is_behind(cycle, family):
+            await self._clock.sleep(BEHIND_SECONDS)
+            return Again("a cluster has not been announced here yet")
         if cycle.finalized:
             await self._finalize(cycle, family)
         if cycle.creations or cycle.changes or cycle.unscheduled:
@@ -84,7 +91,7 @@ class SchedulingReconciler:
             fulfilled=cycle.fulfilled,
             batches=cycle.batches,
         )
-        return Done(cycle.message)
+        return Done(cycle.message) if cycle.recheck_after is None else After(cycle.recheck_after, cycle.message)
 
     def _decided(self, placement: Placement, snapshot: StoredObject, family: Family) -> Cycle:
         bindings = [ResourceBinding.from_document(each.encoded()) for each in family.bindings]
@@ -95,6 +102,13 @@ class SchedulingReconciler:
             bindings,
             self._clock.now().timestamp(),
         )
+
+    async def _is_behind(self, cycle: Cycle, family: Family) -> bool:
+        """Whether a binding would be given up for a cluster that is there, and only not known here yet."""
+        given_up_names, known = set(cycle.unscheduled), self._known.fleet()
+        targets = {_target(each) for each in family.bindings if each.key.name in given_up_names}
+        unknown = [ObjectKey("membercluster", "", target) for target in sorted(targets) if target not in known]
+        return bool(unknown) and any(await self._store.get_many(unknown))
 
     async def _finalize(self, cycle: Cycle, family: Family) -> None:
         """Let bindings go that are on their way out; they count for nothing whatever else is decided."""
@@ -110,8 +124,7 @@ class SchedulingReconciler:
         by_name = {each.key.name: each for each in family.bindings}
         on_cluster: dict[str, list[str]] = {}
         for each in family.bindings:
-            cluster = str(section(each.document(), "spec").get("targetCluster") or "")
-            on_cluster.setdefault(cluster, []).append(each.uid)
+            on_cluster.setdefault(_target(each), []).append(each.uid)
         documents = [
             new_binding(placement, snapshot.key.name, pick, on_cluster.get(pick.cluster, ()))
             for pick in cycle.creations
@@ -176,3 +189,7 @@ class SchedulingReconciler:
         fresh = await self._store.get(binding.key)
         if fresh is not None:
             await deleted(self._store, fresh)
+
+
+def _target(binding: StoredObject) -> str:
+    return str(section(binding.document(), "spec").get("targetCluster") or "")
