@@ -1,6 +1,7 @@
 """MemberClusters: the clusters that placements go to, as their agents describe them."""
 
-from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.conditions import conditions_of, get_condition
+from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.views import ConditionView, Metadata, View, read_view
 
 MEMBER_AGENT = "MemberAgent"
@@ -9,6 +10,12 @@ MEMBER_AGENT = "MemberAgent"
 JOINED = "Joined"
 HEALTHY = "Healthy"
 NAMESPACE_COLLECTION_SUCCEEDED = "NamespaceCollectionSucceeded"
+
+AGENT_CLEANUP = "kubernetes-fleet.io/membercluster-finalizer"
+"""The finalizer of a cluster's agent: set with its first report of a status, gone with the one that `has_left`."""
+
+AGENT_LEFT = "MemberAgentLeft"
+"""Reason of `Joined`, False: the cluster is being deleted, and nothing that came by Works is in it any more."""
 
 CLUSTER_NAMESPACE_PREFIX = "fleet-member-"
 """Of the namespace that holds what is addressed to one cluster."""
@@ -147,3 +154,11 @@ def reporter_of(cluster: str) -> str:
 def condition_in(conditions: tuple[ConditionView, ...], kind: str) -> ConditionView | None:
     """The condition of a type, or None."""
     return next((condition for condition in conditions if condition.type == kind), None)
+
+
+def has_left(cluster: Document) -> bool:
+    """Whether a cluster that is being deleted is done with: its agent says that nothing is left."""
+    if not section(cluster, "metadata").get("deletionTimestamp"):
+        return False
+    joined = get_condition(conditions_of(cluster), JOINED)
+    return joined is not None and (joined.get("status"), joined.get("reason")) == ("False", AGENT_LEFT)
