@@ -29,7 +29,7 @@ from gardenbus.placement.decide.rolled import handed_out, stepped, with_rollout,
 from gardenbus.placement.reconcilers import rolling_counters as counters
 from gardenbus.placement.reconcilers.family import placement_of
 from gardenbus.placement.reconcilers.known import Known
-from gardenbus.placement.reconcilers.resource_groups import rolled_of
+from gardenbus.placement.reconcilers.resource_groups import read_all, rolled_of
 from gardenbus.placement.reconcilers.writing import all_of, deleted, unchanged, written
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
