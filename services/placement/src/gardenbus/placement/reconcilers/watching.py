@@ -11,6 +11,7 @@ import structlog
 
 from gardenbus.common.errors import InvalidResource
 from gardenbus.common.ports.clock import Clock
+from gardenbus.common.resources.conditions import condition_status, conditions_of
 from gardenbus.common.resources.document import Document, StoredObject, section
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.member_clusters import MemberCluster
@@ -22,7 +23,8 @@ from gardenbus.common.resources.placement_parts import (
     ResourceBinding,
 )
 from gardenbus.common.resources.placements import KINDS
-from gardenbus.fleet.triggers import binding_may_change, may_change
+from gardenbus.fleet.eligibility import objection
+from gardenbus.fleet.triggers import ClusterChange, binding_may_change
 from gardenbus.placement.reconcilers.knowledge import BINDING_KINDS, CLUSTER, SNAPSHOT_KINDS, Knowledge, parent_of
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -75,7 +77,8 @@ class Watch:
         was, now = self._ticked_at, self._clock.now().timestamp()
         self._ticked_at = now
         for cluster in self._known.clusters().values():
-            self._concern(cluster, cluster, was, now)
+            if objection(cluster, was) != objection(cluster, now):
+                self._concern(ClusterChange.of(cluster, cluster, was=was, now=now))
 
     def _placement_changed(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
         if new is None:
@@ -100,6 +103,9 @@ class Watch:
         elif before != after and after[0] == "true":
             self._queues.scheduling(placement)
         if _status(old) != _status(new) or before != after:
+            if new is not None and after[0] == "true" and _lacks_clusters(new):
+                # A cluster that came while that was decided, and is known here by now, has touched nothing yet.
+                self._queues.scheduling(placement)
             self._queues.status(placement)
             self._queues.rollout(placement)
 
@@ -132,15 +138,20 @@ class Watch:
     def _cluster_changed(self, old: StoredObject | None, new: StoredObject | None) -> None:
         if not self.is_settled:
             return
-        if old is not None and new is not None and _but_heartbeat(old) == _but_heartbeat(new):
-            return
-        now = self._clock.now().timestamp()
-        self._concern(_cluster(old), _cluster(new), self._ticked_at, now)
+        was, now = self._ticked_at, self._clock.now().timestamp()
+        before, after = _cluster(old), _cluster(new)
+        if old is not None and new is not None and before is not None and after is not None:
+            is_heartbeat = _but_heartbeat(old) == _but_heartbeat(new)
+            if is_heartbeat and objection(before, was) == objection(after, now):
+                return
+        self._concern(ClusterChange.of(before, after, was=was, now=now))
 
-    def _concern(self, old: MemberCluster | None, new: MemberCluster | None, was: float, now: float) -> None:
+    def _concern(self, change: ClusterChange) -> None:
+        if not change.matters:
+            return
         for key, placement in self._known.placements().items():
             snapshot = self._known.snapshot_of(key)
-            if snapshot is not None and may_change(placement, snapshot, old, new, was=was, now=now):
+            if snapshot is not None and change.touches(placement, snapshot):
                 self._queues.scheduling(key)
 
     def _work_changed(self, old: StoredObject | None, new: StoredObject | None) -> None:
@@ -183,6 +194,10 @@ def _beyond_status(stored: StoredObject) -> object:
 
 def _status(stored: StoredObject | None) -> bytes:
     return b"" if stored is None else stored.parts.status
+
+
+def _lacks_clusters(stored: StoredObject) -> bool:
+    return condition_status(conditions_of(stored.document()), "Scheduled") == "False"
 
 
 def _meaning_of_snapshot(stored: StoredObject | None) -> tuple[str, str, str, str]:
