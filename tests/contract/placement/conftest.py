@@ -1,0 +1,155 @@
+"""Placements on real servers: relay and replicas of the service; what clusters say, a test says itself."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import prometheus_client
+import pytest
+
+from gardenbus.common.adapters import jetstream
+from gardenbus.common.adapters.redis_connection import RedisConnection
+from gardenbus.common.adapters.redis_outbox import RedisOutbox
+from gardenbus.common.adapters.redis_store import RedisStore
+from gardenbus.common.errors import Conflict, Unavailable
+from gardenbus.common.machinery.relay import Relay
+from gardenbus.common.ports.bus import Bus
+from gardenbus.common.resources.document import Document, StoredObject, section
+from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.common.resources.placement_parts import of
+from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.common.runtime.health import Health
+from gardenbus.common.runtime.service import ServiceContext
+from gardenbus.placement.app import start_placement
+from gardenbus.placement.settings import PlacementSettings
+from tests.support.builders import merged
+from tests.support.eventually import eventually
+from tests.support.placing import WEB, a_live_cluster, a_namespace
+from tests.support.servers import Server
+
+_prefixes = (f"placing{number}" for number in itertools.count())
+CLOCK = SystemClock()
+
+
+@dataclass
+class Landscape:
+    """Servers, and what a test needs to look at them."""
+
+    nats: Server
+    redis: Server
+    prefix: str
+    store: RedisStore
+    subjects: Subjects
+
+    async def add(self, *documents: Document) -> None:
+        for document in documents:
+            await self.store.create(document)
+
+    async def clusters(self, *names: str, **labels: str) -> None:
+        await self.add(*(a_live_cluster(name, CLOCK, labels) for name in names))
+
+    async def change(self, key: ObjectKey, patch: Document) -> None:
+        while True:
+            stored = await self.store.get(key)
+            assert stored is not None, key
+            try:
+                await self.store.update(stored, merged(stored.document(), patch))
+            except Conflict:
+                continue
+            return
+
+    async def get(self, key: ObjectKey = WEB) -> Document:
+        stored = await self.store.get(key)
+        assert stored is not None, f"{key} is not there"
+        return stored.document()
+
+    async def delete(self, key: ObjectKey) -> None:
+        while True:
+            stored = await self.store.get(key)
+            assert stored is not None, key
+            try:
+                await self.store.delete(stored)
+            except Conflict:
+                continue
+            return
+
+    async def all(self, kind: str) -> list[StoredObject]:
+        found: list[StoredObject] = []
+        token: str | None = None
+        while True:
+            page = await self.store.list_page(kind, continue_token=token)
+            found += page.objects
+            token = page.continue_token
+            if token is None:
+                return found
+
+    async def chosen(self, placement: ObjectKey = WEB) -> dict[str, str]:
+        """The state of each binding of a placement that was not given up, by cluster."""
+        found: dict[str, str] = {}
+        for stored in await self.all(of(placement.kind).binding.lower()):
+            document = stored.document()
+            labels, spec = section(document, "metadata", "labels"), section(document, "spec")
+            is_own = labels["kubernetes-fleet.io/parent-CRP"] == placement.name
+            if is_own and stored.key.namespace == placement.namespace and spec["state"] != "Unscheduled":
+                assert spec["targetCluster"] not in found
+                found[spec["targetCluster"]] = spec["state"]
+        return found
+
+    async def until_chosen(self, *clusters: str, placement: ObjectKey = WEB, within: float = 15) -> None:
+        async def reached() -> None:
+            assert sorted(await self.chosen(placement)) == sorted(clusters)
+
+        await eventually(reached, within=within, every=0.05)
+
+    @asynccontextmanager
+    async def replica(self, name: str = "one", **settings: Any) -> AsyncGenerator[ServiceContext[PlacementSettings]]:
+        """One replica of the service."""
+        quick = {"resource_collection_seconds": 0.0, "resource_interval_seconds": 0.0, "tick_seconds": 0.1}
+        configured = PlacementSettings(prefix=self.prefix, instance=name, **{**quick, **settings})
+        health = Health(prometheus_client.CollectorRegistry())
+        context = ServiceContext("placement", configured, health=health, clock=CLOCK)
+        async with connected(self.nats, self.redis, self.prefix) as (store, bus):
+            try:
+                await start_placement(context, store=store, bus=bus, subjects=self.subjects)
+                yield context
+            finally:
+                await context.close()
+
+
+@asynccontextmanager
+async def connected(nats: Server, redis: Server, prefix: str) -> AsyncGenerator[tuple[RedisStore, Bus]]:
+    connection = RedisConnection(redis.url, prefix)
+    try:
+        async with jetstream.connect(nats.url, "test", prefix) as bus:
+            yield RedisStore(connection, CLOCK, reporter="tester"), bus
+    finally:
+        await connection.close()
+
+
+@pytest.fixture
+async def landscape(shared_nats_server: Server, shared_redis_server: Server) -> AsyncIterator[Landscape]:
+    """A landscape without any replica of the service yet."""
+    prefix = next(_prefixes)
+    subjects = Subjects(prefix)
+    async with AsyncExitStack() as stack:
+        store, bus = await stack.enter_async_context(connected(shared_nats_server, shared_redis_server, prefix))
+        outbox_connection = RedisConnection(shared_redis_server.url, prefix)
+        stack.push_async_callback(outbox_connection.close)
+        relay = Relay(RedisOutbox(outbox_connection, CLOCK, leader="relay"), bus, subjects, CLOCK)
+        task = asyncio.create_task(relay.run())
+
+        async def is_open() -> None:
+            try:
+                await store.create(a_namespace())
+            except Unavailable as error:
+                raise AssertionError from error
+
+        await eventually(is_open, within=10, every=0.02)
+        try:
+            yield Landscape(shared_nats_server, shared_redis_server, prefix, store, subjects)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
