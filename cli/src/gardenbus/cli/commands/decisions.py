@@ -1,8 +1,9 @@
-"""`explain`, `simulate`: decisions and where they led."""
+"""`simulate` of files: where the shoots in them would go, and the placements."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -21,7 +22,9 @@ from gardenbus.cli.output import (
     show_lines,
     show_rows,
 )
+from gardenbus.cli.placements.decisions import COLUMNS, decision_rows, is_fleet, is_landscape, summary
 from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.resources.document import Document
 
 if TYPE_CHECKING:
     from gardenbus.scheduling.simulate import SimulatedPlacement
@@ -51,22 +54,68 @@ def simulate_command(
 
     GardenletConfigurations count as Seeds whose gardenlets are ready.
 
+    A file with MemberClusters and placements is answered with which clusters each placement would be on, with scores,
+    and why it would not be on the others; bindings in the file are what stands already. What has both gets both.
+
     Example: gardenbus simulate examples/landscape --strategy MinimalDistance
     """
-    from gardenbus.cli.ready_seeds import strategy_in, with_ready_seeds  # noqa: PLC0415  as below
-    from gardenbus.scheduling.installed_filters import load_filters  # noqa: PLC0415  as below
-    from gardenbus.scheduling.simulate import simulate  # noqa: PLC0415  as above
-
     with exit_codes():
-        try:
-            filters = load_filters()
-        except SettingsInvalid as error:
-            say_error(error.message)
-            raise typer.Exit(Exit.USAGE) from error
         for file in files:
             documents = read_files([file])
-            chosen = strategy or strategy_in(documents) or Strategy.SAME_REGION
-            _print_placements(file, simulate(with_ready_seeds(documents), str(chosen), filters), output)
+            if is_landscape(documents) or not is_fleet(documents):
+                _simulate_shoots(file, documents, strategy, output)
+            if is_fleet(documents):
+                _simulate_placements(file, documents, output)
+
+
+def _simulate_shoots(file: Path, documents: Sequence[Document], strategy: Strategy | None, output: Format) -> None:
+    from gardenbus.cli.ready_seeds import strategy_in, with_ready_seeds  # noqa: PLC0415  files of placements need none
+    from gardenbus.scheduling.installed_filters import load_filters  # noqa: PLC0415  as above
+    from gardenbus.scheduling.simulate import simulate  # noqa: PLC0415  as above
+
+    try:
+        filters = load_filters()
+    except SettingsInvalid as error:
+        say_error(error.message)
+        raise typer.Exit(Exit.USAGE) from error
+    chosen = strategy or strategy_in(documents) or Strategy.SAME_REGION
+    _print_placements(file, simulate(with_ready_seeds(documents), str(chosen), filters), output)
+
+
+def _simulate_placements(file: Path, documents: Sequence[Document], output: Format) -> None:
+    from gardenbus.fleet.simulate import simulate  # noqa: PLC0415  files of shoots need none of it
+
+    entries = simulate(documents)
+    if output is Format.YAML:
+        show_lines(["---"])
+        show_document(entries, output)
+    elif output is Format.JSON:
+        show_lines([msgspec.json.encode(entries).decode()])
+    elif output is Format.NAME:
+        show_lines([f"{entry['placement']} {cluster}" for entry in entries for cluster in _taken(entry) or ["-"]])
+    else:
+        fulfilled = sum(bool(entry["fulfilled"]) for entry in entries)
+        show_lines([f"{file}: {fulfilled} of {len(entries)} placements fulfilled", ""])
+        for entry in entries:
+            show_lines([summary(entry)])
+            show_decisions(entry["decisions"])
+
+
+def _taken(entry: dict[str, Any]) -> list[str]:
+    return [each["cluster"] for each in entry["decisions"] if each["selected"]]
+
+
+def show_decisions(decisions: Sequence[dict[str, Any]], *, show_all: bool = False) -> None:
+    """Print which clusters were taken, and why the others were not."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in COLUMNS[:-1]:
+        table.add_column(column, no_wrap=True)
+    table.add_column(COLUMNS[-1], overflow="fold")
+    for row in decision_rows(decisions, show_all=show_all):
+        table.add_row(*map(Text, row))
+    if decisions:
+        show_rows(table)
+    show_lines([""])
 
 
 def _print_placements(file: Path, placements: "list[SimulatedPlacement]", output: Format) -> None:
