@@ -3,7 +3,17 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 
-from gardenbus.cli.bench import footprint, heartbeats, intake, landscapes, latency, replicas, scheduling, waiting
+from gardenbus.cli.bench import (
+    footprint,
+    heartbeats,
+    intake,
+    landscapes,
+    latency,
+    placement,
+    replicas,
+    scheduling,
+    waiting,
+)
 from gardenbus.cli.bench.figures import Figures
 from gardenbus.cli.bench.results import Size, Task
 from gardenbus.cli.bench.wishes import ScenarioName
@@ -90,5 +100,11 @@ SCENARIOS: Mapping[ScenarioName, Scenario] = {
         Size(seeds=10_000, placed=1_000_000, shoots=0, runs=5),
         Size(seeds=10_000, placed=10_000, shoots=0, runs=3),
         footprint.measure_start,
+    ),
+    ScenarioName.PLACEMENT: Scenario(
+        "Placements over many member clusters, until the last of their bindings is announced",
+        Size(seeds=2000, placed=0, shoots=3000, runs=3),
+        Size(seeds=500, placed=0, shoots=450, runs=2),
+        placement.measure,
     ),
 }

@@ -14,6 +14,7 @@ from gardenbus.cli.bench.rig import BenchFailed, Cost, Rig
 
 LOOK_SECONDS = 0.005
 STALL_SECONDS = 60.0
+IDLE_NANOSECONDS = 3600 * 10**9
 
 
 async def hold(rig: Rig, stream: str, consumer: str) -> None:
@@ -81,7 +82,7 @@ class Mark:
         """Wait until the stream has come so far; answers the time (monotonic) at which it was seen there."""
         moved_at = time.monotonic()
         while True:
-            come = await last_sequence(self._rig, self._stream) - self._stood_at
+            come = await self.come()
             at = time.monotonic()
             if come > len(self.moments):
                 moved_at = at
@@ -93,11 +94,46 @@ class Mark:
                 raise BenchFailed(f"{self._stream} stands still, {self._count - come} of {self._count} short")
             await asyncio.sleep(LOOK_SECONDS)
 
+    async def come(self) -> int:
+        """How many messages have come so far."""
+        return await last_sequence(self._rig, self._stream) - self._stood_at
+
     async def check_not_passed(self) -> None:
         """Raise BenchFailed when more came than was waited for."""
-        more = await last_sequence(self._rig, self._stream) - self._stood_at - self._count
+        more = await self.come() - self._count
         if more:
             raise BenchFailed(f"{more} messages too many on {self._stream}")
+
+
+class MarkOf(Mark):
+    """A place in a stream by how many messages of some subjects came; a consumer that nobody reads counts them."""
+
+    def __init__(self, rig: Rig, stream: str, consumer: str, stood_at: int, count: int) -> None:
+        super().__init__(rig, stream, stood_at, count)
+        self._consumer = consumer
+
+    @classmethod
+    async def after_now(cls, rig: Rig, stream: str, subject: str, count: int) -> "MarkOf":
+        """`count` messages of a subject filter after where the stream stands now."""
+        stood_at = await last_sequence(rig, stream)
+        name = f"bench-{stood_at}"
+        config = {
+            "name": name,
+            "filter_subject": subject,
+            "deliver_policy": "by_start_sequence",
+            "opt_start_seq": stood_at + 1,
+            "ack_policy": "none",
+            "mem_storage": True,
+            "inactive_threshold": IDLE_NANOSECONDS,
+        }
+        whole = rig.subjects.stream(stream)
+        await asked(rig, f"CONSUMER.CREATE.{whole}.{name}", {"stream_name": whole, "config": config})
+        return cls(rig, stream, name, stood_at, count)
+
+    async def come(self) -> int:
+        """How many of these subjects have come so far."""
+        stream = self._rig.subjects.stream(self._stream)
+        return int((await asked(self._rig, f"CONSUMER.INFO.{stream}.{self._consumer}"))["num_pending"])
 
 
 @asynccontextmanager

@@ -22,6 +22,7 @@ class ScenarioName(StrEnum):
     HEARTBEATS = "heartbeats"
     MEMORY = "memory"
     START = "start"
+    PLACEMENT = "placement"
 
 
 class Wish(msgspec.Struct, frozen=True):
