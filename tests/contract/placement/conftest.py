@@ -1,12 +1,14 @@
 """Placements on real servers: relay and replicas of the service; what clusters say, a test says itself."""
 
 import asyncio
+import contextlib
 import itertools
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import prometheus_client
 import pytest
 
@@ -14,12 +16,15 @@ from gardenbus.common.adapters import jetstream
 from gardenbus.common.adapters.redis_connection import RedisConnection
 from gardenbus.common.adapters.redis_outbox import RedisOutbox
 from gardenbus.common.adapters.redis_store import RedisStore
-from gardenbus.common.errors import Conflict, Unavailable
+from gardenbus.common.errors import Conflict, NotFound, Unavailable
 from gardenbus.common.machinery.relay import Relay
 from gardenbus.common.ports.bus import Bus
+from gardenbus.common.ports.clock import timestamp
+from gardenbus.common.resources.conditions import conditions_of
 from gardenbus.common.resources.document import Document, StoredObject, section
 from gardenbus.common.resources.keys import ObjectKey, Subjects
 from gardenbus.common.resources.placement_parts import of
+from gardenbus.common.resources.works import CLEANED_UP
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
@@ -34,6 +39,40 @@ _prefixes = (f"placing{number}" for number in itertools.count())
 CLOCK = SystemClock()
 
 
+class Agents:
+    """The agents of all clusters: what they are told of is done at once, but for those that are `broken`."""
+
+    def __init__(self, store: RedisStore) -> None:
+        self._store = store
+        self.broken: set[str] = set()
+
+    async def run(self) -> None:
+        while True:
+            with contextlib.suppress(Unavailable):
+                for stored in (await self._store.list_page("work")).objects:
+                    with contextlib.suppress(Conflict, NotFound):
+                        await self._tell(stored, stored.document())
+            await asyncio.sleep(0.05)
+
+    async def _tell(self, stored: StoredObject, work: Document) -> None:
+        if stored.is_deleting:
+            said = {"Applied": ("False", CLEANED_UP)}
+        else:
+            works = "False" if stored.key.namespace.removeprefix("fleet-member-") in self.broken else "True"
+            said = {"Applied": (works, "Tested"), "Available": (works, "Tested")}
+        now, generation = timestamp(CLOCK.now()), stored.generation
+        told = {
+            (each["type"], each["status"], each["reason"], each["observedGeneration"]) for each in conditions_of(work)
+        }
+        if told != {(kind, *words, generation) for kind, words in said.items()}:
+            conditions = [
+                {"type": kind, "status": words[0], "reason": words[1], "observedGeneration": generation}
+                | {"lastTransitionTime": now}
+                for kind, words in said.items()
+            ]
+            await self._store.update(stored, {**work, "status": {"conditions": conditions}})
+
+
 @dataclass
 class Landscape:
     """Servers, and what a test needs to look at them."""
@@ -43,6 +82,7 @@ class Landscape:
     prefix: str
     store: RedisStore
     subjects: Subjects
+    agents: Agents
 
     async def add(self, *documents: Document) -> None:
         for document in documents:
@@ -107,8 +147,8 @@ class Landscape:
     @asynccontextmanager
     async def replica(self, name: str = "one", **settings: Any) -> AsyncGenerator[ServiceContext[PlacementSettings]]:
         """One replica of the service."""
-        quick = {"resource_collection_seconds": 0.0, "resource_interval_seconds": 0.0, "tick_seconds": 0.1}
-        configured = PlacementSettings(prefix=self.prefix, instance=name, **{**quick, **settings})
+        quick = PlacementSettings(resource_collection_seconds=0.0, resource_interval_seconds=0.0, tick_seconds=0.1)
+        configured = msgspec.structs.replace(quick, prefix=self.prefix, instance=name, **settings)
         health = Health(prometheus_client.CollectorRegistry())
         context = ServiceContext("placement", configured, health=health, clock=CLOCK)
         async with connected(self.nats, self.redis, self.prefix) as (store, bus):
@@ -148,8 +188,11 @@ async def landscape(shared_nats_server: Server, shared_redis_server: Server) -> 
                 raise AssertionError from error
 
         await eventually(is_open, within=10, every=0.02)
+        agents = Agents(store)
+        tasks = (task, asyncio.create_task(agents.run()))
         try:
-            yield Landscape(shared_nats_server, shared_redis_server, prefix, store, subjects)
+            yield Landscape(shared_nats_server, shared_redis_server, prefix, store, subjects, agents)
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            for each in tasks:
+                each.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)

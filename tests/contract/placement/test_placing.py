@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from datetime import timedelta
 
 from gardenbus.common.ports.clock import timestamp
-from gardenbus.common.resources.conditions import get_condition
+from gardenbus.common.resources.conditions import conditions_of, get_condition
 from gardenbus.common.resources.document import section
 from gardenbus.common.resources.keys import ObjectKey
 from tests.contract.placement.conftest import CLOCK, Landscape
@@ -19,8 +19,8 @@ def cluster(name: str) -> ObjectKey:
 
 async def until_scheduled(landscape: Landscape, status: str, placement: ObjectKey = WEB) -> None:
     async def reached() -> None:
-        conditions = section(await landscape.get(placement), "status").get("conditions") or []
-        condition = get_condition(conditions, f"{(await landscape.get(placement))['kind']}Scheduled")
+        document = await landscape.get(placement)
+        condition = get_condition(conditions_of(document), f"{document['kind']}Scheduled")
         assert condition is not None
         assert condition["status"] == status, condition
 
@@ -115,6 +115,62 @@ async def test_a_resource_placement_stays_in_its_namespace(landscape: Landscape)
         await until_scheduled(landscape, "True", key)
         snapshot = await landscape.get(ObjectKey("resourcesnapshot", "web", "settings-0-snapshot"))
         assert [each["metadata"]["namespace"] for each in snapshot["spec"]["selectedResources"]] == ["web"]
+
+
+async def test_everything_is_available_in_the_end_and_status_says_so(landscape: Landscape) -> None:
+    await landscape.clusters("a", "b", "c")
+    await landscape.add(a_configmap(), a_crp())
+    async with landscape.replica():
+
+        async def available() -> None:
+            document = await landscape.get()
+            conditions = {each["type"]: each["status"] for each in conditions_of(document)}
+            steps = ("Scheduled", "RolloutStarted", "Overridden", "WorkSynchronized", "Applied", "Available")
+            assert conditions == {f"ClusterResourcePlacement{step}": "True" for step in steps}, conditions
+            assert await landscape.chosen() == {"a": "Bound", "b": "Bound", "c": "Bound"}
+            clusters = document["status"]["placementStatuses"]
+            assert [each["clusterName"] for each in clusters] == ["a", "b", "c"]
+            assert [each["observedResourceIndex"] for each in clusters] == ["0"] * 3
+            assert all([each["type"] for each in one["conditions"]] == list(steps) for one in clusters)
+
+        await eventually(available, within=20)
+
+
+async def test_a_cluster_that_fails_is_told_of_and_a_fixed_one_recovers(landscape: Landscape) -> None:
+    await landscape.clusters("a", "b")
+    landscape.agents.broken.add("b")
+    await landscape.add(a_crp())
+    async with landscape.replica():
+
+        async def applied(status: str) -> None:
+            condition = get_condition(conditions_of(await landscape.get()), "ClusterResourcePlacementApplied")
+            assert condition is not None
+            assert condition["status"] == status, condition
+
+        await eventually(lambda: applied("False"), within=20)
+        landscape.agents.broken.clear()
+        await eventually(lambda: applied("True"), within=20)
+
+
+async def test_an_evicted_placement_goes_elsewhere(landscape: Landscape) -> None:
+    await landscape.clusters("a", "b")
+    await landscape.add(a_crp(policy=pick_n(1)))
+    async with landscape.replica():
+
+        async def bound(cluster: str) -> None:
+            assert await landscape.chosen() == {cluster: "Bound"}
+
+        await eventually(lambda: bound("b"), within=20)
+        await landscape.change(cluster("b"), {"spec": {"taints": [{"key": "drained", "effect": "NoSchedule"}]}})
+        await landscape.add(
+            {
+                "apiVersion": "placement.kubernetes-fleet.io/v1beta1",
+                "kind": "ClusterResourcePlacementEviction",
+                "metadata": {"name": "off-b"},
+                "spec": {"placementName": "web", "clusterName": "b"},
+            }
+        )
+        await eventually(lambda: bound("a"), within=20)
 
 
 async def test_a_placement_that_is_deleted_leaves_nothing(landscape: Landscape) -> None:

@@ -15,12 +15,15 @@ from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.keys import Header, Subjects
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.service import ServiceContext
+from gardenbus.placement.reconcilers.evictions import EvictionReconciler
 from gardenbus.placement.reconcilers.knowledge import WATCHED, Knowledge
+from gardenbus.placement.reconcilers.rollout import RolloutReconciler
 from gardenbus.placement.reconcilers.scheduling import SchedulingReconciler
 from gardenbus.placement.reconcilers.selection import Selection
 from gardenbus.placement.reconcilers.snapshots import SnapshotReconciler
 from gardenbus.placement.reconcilers.statuses import StatusReconciler
 from gardenbus.placement.reconcilers.watching import EVICTION, WORK, Queues, Watch
+from gardenbus.placement.reconcilers.works import WorkReconciler
 from gardenbus.placement.settings import PlacementSettings
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -68,6 +71,9 @@ async def start_placement(
         ).reconcile,
         SCHEDULING: SchedulingReconciler(store, clock, knowledge).reconcile,
         STATUS: StatusReconciler(store, clock).reconcile,
+        ROLLOUT: RolloutReconciler(store, clock, knowledge).reconcile,
+        EVICTIONS: EvictionReconciler(store, clock, knowledge).reconcile,
+        WORKS: WorkReconciler(store, clock, knowledge).reconcile,
     }
     for name, reconcile in reconcilers.items():
         await _run(context, name, reconcile, bus=bus, subjects=subjects)

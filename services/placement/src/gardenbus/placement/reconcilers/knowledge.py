@@ -35,6 +35,9 @@ class Knowledge:
         self._placements: dict[ObjectKey, Placement] = {}
         self._snapshots: dict[ObjectKey, dict[ObjectKey, PolicySnapshot]] = {}
         self._bindings: dict[ObjectKey, dict[ObjectKey, StoredObject]] = {}
+        self._on_cluster: dict[str, set[ObjectKey]] = {}
+        self.parents: dict[ObjectKey, ObjectKey] = {}
+        """The placement of each binding."""
         self._fleet: Fleet | None = None
         self._is_current = False
 
@@ -50,6 +53,10 @@ class Knowledge:
         """The bindings of a placement, by name."""
         bindings = self._bindings.get(placement, {})
         return [bindings[key] for key in sorted(bindings)]
+
+    def bindings_on(self, cluster: str) -> Sequence[ObjectKey]:
+        """The bindings on a cluster, of whichever placements."""
+        return sorted(self._on_cluster.get(cluster, ()))
 
     def snapshot_of(self, placement: ObjectKey) -> PolicySnapshot | None:
         """The policy snapshot that a placement is scheduled by, if exactly one says so."""
@@ -79,6 +86,20 @@ class Knowledge:
             self._file(self._snapshots, key, new or old, _read(key, active, PolicySnapshot.from_document))
         elif key.kind in BINDING_KINDS:
             self._file(self._bindings, key, new or old, new)
+            self._locate(key, old, new)
+
+    def _locate(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
+        if new is None:
+            self.parents.pop(key, None)
+        else:
+            self.parents[key] = parent_of(key, new)
+        before, after = (_target(each) for each in (old, new))
+        if before != after and before is not None:
+            self._on_cluster[before].discard(key)
+            if not self._on_cluster[before]:
+                del self._on_cluster[before]
+        if after is not None:
+            self._on_cluster.setdefault(after, set()).add(key)
 
     def _file(
         self,
@@ -116,3 +137,9 @@ def _replace(values: dict[Any, Any], key: object, value: object) -> None:
         values.pop(key, None)
     else:
         values[key] = value
+
+
+def _target(binding: StoredObject | None) -> str | None:
+    if binding is None:
+        return None
+    return str(section(binding.document(), "spec").get("targetCluster") or "")

@@ -145,6 +145,10 @@ class Watch:
             if is_heartbeat and objection(before, was) == objection(after, now):
                 return
         self._concern(ClusterChange.of(before, after, was=was, now=now))
+        if old is not None and (new is None or new.is_deleting != old.is_deleting):
+            for binding in self._known.bindings_on(old.key.name):
+                self._queues.work(binding)
+                self._queues.rollout(self._known.parents[binding])
 
     def _concern(self, change: ClusterChange) -> None:
         if not change.matters:
