@@ -14,6 +14,7 @@ Source: KubeFleet's `pkg/controllers/rollout/controller.go`.
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from math import inf
 
 import msgspec
 
@@ -129,7 +130,7 @@ def _held(bindings: Sequence[ResourceBinding], now: float) -> tuple[frozenset[st
     for each in bindings:
         cluster = each.spec.target_cluster
         if each.is_deleting:
-            leaving[cluster] = max(leaving.get(cluster, now), _unix(each.metadata.deletion_timestamp, now))
+            leaving[cluster] = max(leaving.get(cluster, -inf), _unix(each.metadata.deletion_timestamp, now))
         elif cluster in living:
             raise UnexpectedState(f"bindings {living[cluster].name} and {each.name} are both of cluster {cluster}")
         else:
