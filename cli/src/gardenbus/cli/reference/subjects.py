@@ -38,7 +38,11 @@ SECTIONS: Sequence[Section] = (
     Section("EVENTS", "Events", "Those of the last 24 hours."),
     Section("QUEUES", "Work", "Whoever takes a message reads the object and does what is due; one message an object."),
     Section("LEASES", "Heartbeats", "They go when they are not renewed."),
-    Section("REPORTS", "What gardenlets say", "The apiserver merges it into the objects' status, in this order."),
+    Section(
+        "REPORTS",
+        "What gardenlets and member clusters say",
+        "The apiserver merges it into the objects' status, in this order.",
+    ),
     Section("REJECTED", "What could not be taken", "For a week. `gardenbus rejected` lists it and sends it again."),
 )
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
+from gardenbus.common.resources.member_clusters import reporter_of
 from gardenbus.common.resources.wire_views import (
     Answer,
     BindRequest,
@@ -113,6 +114,7 @@ PARAMETERS: Mapping[str, str] = {
     "namespace": "The object's namespace; `_` for cluster-scoped kinds.",
     "name": "The object's name. It is the last part of the subject, and may hold dots.",
     "seed": "The name of a Seed.",
+    "cluster": "The name of a MemberCluster.",
     "user": "Who speaks.",
     "schedulerName": "The `spec.schedulerName` of the shoots concerned.",
     "controller": "The controller whose queue it is.",
@@ -134,6 +136,7 @@ def channels(prefix: str = "garden") -> Sequence[Channel]:
         *_announced(subjects, any_object),
         *_queued(subjects),
         *_from_gardenlets(subjects, any_object),
+        _from_member_agents(subjects, any_object),
         Channel(
             "rejected",
             subjects.rejected,
@@ -381,6 +384,24 @@ def _from_gardenlets(subjects: Subjects, any_object: ObjectKey) -> Sequence[Chan
             "apiserver",
             "REPORTS",
         ),
+    )
+
+
+def _from_member_agents(subjects: Subjects, any_object: ObjectKey) -> Channel:
+    optional = (Header.UID, Header.VERB, TRACEPARENT)
+    verb = (Header.VERB,)
+    return Channel(
+        "memberReport",
+        subjects.report(reporter_of("{cluster}"), any_object),
+        "What a member cluster's agent observed of its MemberCluster or of a Work addressed to it.",
+        [
+            MessageSpec("MemberStatusReport", "A part of its status, to be merged.", StatusReport, (), optional),
+            MessageSpec("MemberEventReport", "An Event about it.", EventReport, verb, optional),
+            MessageSpec("MemberApplyReport", "Its own MemberCluster.", "objects", verb, optional),
+        ],
+        "memberagent",
+        "apiserver",
+        "REPORTS",
     )
 
 

@@ -1,10 +1,12 @@
 """What a gardenlet may report on, looked up: its own seed, its shoots, and the seeds that stand on them.
 
-Raises Forbidden for all else. Source: Gardener's SeedRestriction admission and its seed authorizer.
+What a member cluster's agent may say stands in member_reports.py. Raises Forbidden for all else. Source: Gardener's
+SeedRestriction admission and its seed authorizer.
 """
 
 from gardenbus.apiserver.decide.metadata import key_of
 from gardenbus.apiserver.reconcilers import report_rules
+from gardenbus.apiserver.reconcilers.member_reports import check_member, cluster_of
 from gardenbus.apiserver.reconcilers.preconditions import Condition
 from gardenbus.apiserver.reconcilers.reads import Reads
 from gardenbus.apiserver.reconcilers.report_messages import Report
@@ -19,7 +21,10 @@ def own_seed(report: Report) -> ObjectKey:
 
 
 async def check_reporter(report: Report, document: Document, reads: Reads) -> None:
-    """Raise Forbidden unless the object is one that this seed's gardenlet observes."""
+    """Raise Forbidden unless the object is one that this seed's gardenlet, or this cluster's agent, observes."""
+    if cluster := cluster_of(report.seed):
+        check_member(report, cluster)
+        return
     match report.key.kind:
         case "shoot":
             report_rules.check_shoot(document, report.seed, str(report.key))

@@ -1,6 +1,6 @@
-"""What gardenlets observed, taken from REPORTS: statuses, their own Seed, ShootStates and Events.
+"""What gardenlets and member clusters' agents observed, taken from REPORTS: statuses, what they register, Events.
 
-Reports of one object are taken in order and merged into one write. What a gardenlet may not say is put on
+Reports of one object are taken in order and merged into one write. What a reporter may not say is put on
 `garden.rejected`. Which of two reports is the newer is told by the stream, never by the order of taking
 (report_fences.py).
 """
@@ -13,6 +13,14 @@ import structlog
 from gardenbus.apiserver.decide.validation import validate_status
 from gardenbus.apiserver.reconcilers import report_rules, spans
 from gardenbus.apiserver.reconcilers.attempts import Contingent, StaleVersion
+from gardenbus.apiserver.reconcilers.member_reports import (
+    CLUSTER_KIND,
+    check_member,
+    cluster_of,
+    held_or_left,
+    register,
+    reporter_name,
+)
 from gardenbus.apiserver.reconcilers.preconditions import version_in
 from gardenbus.apiserver.reconcilers.reads import Library, Reads
 from gardenbus.apiserver.reconcilers.rejecting import Rejections
@@ -223,6 +231,8 @@ class Reports:
         merged = report_rules.finish_deletion({**document, "status": new_status})
         if report.key.kind == "managedseed":
             merged = await held_or_released(merged, reads)
+        if report.key.kind == CLUSTER_KIND:
+            merged = held_or_left(merged)
         return with_status_label(merged) if report.key.kind == "shoot" else merged, taken.fences
 
     async def _write(self, stored: StoredObject, document: Document, fences: bytes) -> StoredObject | None:
@@ -234,6 +244,11 @@ class Reports:
         return None if is_removed else written
 
     async def _take_other(self, report: Report, reads: Reads) -> None:
+        if cluster := cluster_of(report.seed):
+            check_member(report, cluster)
+            if report.verb == "apply":
+                await register(report, cluster, reads, self._writer)
+                return
         match report.verb:
             case "exists":
                 await self._store.announce_again(report.key, report.seed)
@@ -332,7 +347,7 @@ class Reports:
                 type=kind,
                 reason=reason,
                 message=message,
-                reporter=f"gardenlet-{report.seed}",
+                reporter=reporter_name(report.seed),
                 action=action,
             )
         )

@@ -1,0 +1,113 @@
+"""What the agent of a member cluster may say: of its MemberCluster, which it registers, and of the Works for it.
+
+Its reports come under the token of `member_clusters.reporter_of`, without a fence: what it says of one object is in
+order, and there is nothing that two agents of one cluster could take from each other.
+"""
+
+from typing import Any, Final, cast
+
+import structlog
+
+from gardenbus.apiserver.decide.metadata import key_of
+from gardenbus.apiserver.reconcilers import report_rules
+from gardenbus.apiserver.reconcilers.attempts import StaleVersion
+from gardenbus.apiserver.reconcilers.preconditions import version_in
+from gardenbus.apiserver.reconcilers.reads import Reads
+from gardenbus.apiserver.reconcilers.report_messages import Report
+from gardenbus.apiserver.reconcilers.writing import Writer
+from gardenbus.common.errors import Forbidden, Unavailable
+from gardenbus.common.resources.document import Document, section
+from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.resources.member_clusters import AGENT_CLEANUP, REPORTER_PREFIX, has_left, namespace_of
+from gardenbus.common.resources.works import WORK_KIND
+
+_log = structlog.stdlib.get_logger()
+
+CLUSTER_KIND: Final = "membercluster"
+VERBS = ("status", "apply", "event")
+"""What an agent's report may be; nothing is asked or deleted by one."""
+
+USER = "kubernetes-fleet.io:system:member:"
+_ATTEMPTS = 25
+
+
+def cluster_of(reporter: str) -> str:
+    """The cluster whose agent a reporter is; "" for a gardenlet."""
+    return reporter.removeprefix(REPORTER_PREFIX) if reporter.startswith(REPORTER_PREFIX) else ""
+
+
+def check_member(report: Report, cluster: str) -> None:
+    """Raise Forbidden unless the report is on the cluster itself or on a Work for it, and of a sort that may be."""
+    if report.verb not in VERBS:
+        raise Forbidden(f"the agent of cluster {cluster} reports {', '.join(VERBS)}, and no {report.verb}")
+    if report.key == ObjectKey(CLUSTER_KIND, "", cluster):
+        return
+    if report.verb == "apply":
+        raise Forbidden(f"the agent of cluster {cluster} may apply its own MemberCluster, and not {report.key}")
+    if (report.key.kind, report.key.namespace) != (WORK_KIND, namespace_of(cluster)):
+        raise Forbidden(
+            f"{report.key} is not of cluster {cluster}: its agent reports on its MemberCluster and on the Works in "
+            f"{namespace_of(cluster)}"
+        )
+
+
+async def register(report: Report, cluster: str, reads: Reads, writer: Writer) -> None:
+    """Store the MemberCluster that an agent describes. Raises Forbidden, and what `Writer.apply` raises.
+
+    Dropped when the cluster is being deleted, or when it comes a second time and the cluster is not there: it may have
+    been registered by the first, and have left since.
+    """
+    check_member(report, cluster)
+    if key_of(report.body) != report.key:
+        raise Forbidden(f"the manifest is not of {report.key}, which the subject names")
+    for _ in range(_ATTEMPTS):
+        stored = await reads.get(report.key)
+        if stored.is_deleting if stored is not None else report.work.deliveries > 1:
+            _log.info("registration.dropped", cluster=cluster)
+            return
+        has_version = bool(version_in(report.body))
+        manifest = report.body if stored is None or has_version else report_rules.based_on(report.body, stored)
+        try:
+            await writer.apply(manifest, reads, user=USER + cluster, settle=with_taints_kept)
+        except StaleVersion:
+            if has_version:
+                raise
+            reads.forget(report.key)
+        else:
+            return
+    raise Unavailable(f"{report.key} is changed by others all the time")
+
+
+def with_taints_kept(current: Document | None, merged: Document) -> Document:
+    """A merged MemberCluster with the taints that it had: an agent adds some, and takes none off that people put on."""
+    before: Any = section(current or {}, "spec").get("taints")
+    stated: Any = section(merged, "spec").get("taints")
+    if not isinstance(before, list) or not isinstance(stated, list | None):
+        return merged
+    kept = cast("list[Any]", before)
+    new = [taint for taint in cast("list[Any]", stated or []) if taint not in kept]
+    return {**merged, "spec": {**section(merged, "spec"), "taints": [*kept, *new]}}
+
+
+def held_or_left(cluster: Document) -> Document:
+    """A MemberCluster that was reported on, held by its agent, or let go once the agent has taken everything off it.
+
+    Nobody takes hold of one that is being deleted.
+    """
+    metadata = section(cluster, "metadata")
+    finalizers = cast("list[str]", metadata.get("finalizers") or [])
+    if metadata.get("deletionTimestamp"):
+        others = [finalizer for finalizer in finalizers if finalizer != AGENT_CLEANUP] if has_left(cluster) else None
+        if others is None or len(others) == len(finalizers):
+            return cluster
+        left = {name: value for name, value in metadata.items() if name != "finalizers"}
+        return {**cluster, "metadata": {**left, "finalizers": others} if others else left}
+    if AGENT_CLEANUP in finalizers:
+        return cluster
+    return {**cluster, "metadata": {**metadata, "finalizers": [*finalizers, AGENT_CLEANUP]}}
+
+
+def reporter_name(reporter: str) -> str:
+    """Whose word an Event is: `gardenlet-<seed>` or `memberagent-<cluster>`."""
+    cluster = cluster_of(reporter)
+    return f"memberagent-{cluster}" if cluster else f"gardenlet-{reporter}"

@@ -1,0 +1,63 @@
+"""What the agent of a member cluster may say."""
+
+from typing import Any
+
+import pytest
+
+from gardenbus.apiserver.reconcilers.member_reports import cluster_of, held_or_left, reporter_name, with_taints_kept
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.member_clusters import AGENT_CLEANUP, AGENT_LEFT, reporter_of
+from tests.support.builders import NOW
+
+LEFT = {"type": "Joined", "status": "False", "reason": AGENT_LEFT}
+
+
+def a_cluster(metadata: Document | None = None, *conditions: Document, **spec: Any) -> Document:
+    return {
+        "kind": "MemberCluster",
+        "metadata": {"name": "east", **(metadata or {})},
+        "spec": spec,
+        "status": {"conditions": list(conditions)},
+    }
+
+
+def test_a_reporter_is_a_gardenlet_or_the_agent_of_a_cluster() -> None:
+    assert cluster_of(reporter_of("east")) == "east"
+    assert cluster_of("east") == ""
+    assert (reporter_name("a"), reporter_name("member:a")) == ("gardenlet-a", "memberagent-a")
+
+
+def test_the_first_report_holds_a_cluster_and_the_next_change_nothing() -> None:
+    held = held_or_left(a_cluster({"finalizers": ["mine"]}))
+    assert held["metadata"]["finalizers"] == ["mine", AGENT_CLEANUP]
+    assert held_or_left(held) is held
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "conditions", "left"),
+    [
+        ([AGENT_CLEANUP], [LEFT], None),
+        (["mine", AGENT_CLEANUP], [LEFT], ["mine"]),
+        ([AGENT_CLEANUP], [], [AGENT_CLEANUP]),
+        ([AGENT_CLEANUP], [{**LEFT, "reason": "Leaving"}], [AGENT_CLEANUP]),
+        (["mine"], [], ["mine"]),
+    ],
+)
+def test_a_cluster_goes_when_its_agent_has_left_it(
+    finalizers: list[str], conditions: list[Document], left: list[str] | None
+) -> None:
+    leaving = a_cluster({"deletionTimestamp": NOW, "finalizers": finalizers}, *conditions)
+    assert held_or_left(leaving)["metadata"].get("finalizers") == left
+
+
+def test_a_cluster_that_stays_is_held_whatever_its_agent_says() -> None:
+    assert held_or_left(a_cluster({}, LEFT))["metadata"]["finalizers"] == [AGENT_CLEANUP]
+
+
+def test_an_agent_adds_taints_and_takes_none_off() -> None:
+    mine, its = ({"key": name, "effect": "NoSchedule"} for name in ("drain", "gpu"))
+    tainted = a_cluster(taints=[mine])
+    assert with_taints_kept(tainted, a_cluster(taints=[its]))["spec"]["taints"] == [mine, its]
+    assert with_taints_kept(tainted, a_cluster())["spec"]["taints"] == [mine]
+    assert with_taints_kept(tainted, tainted)["spec"]["taints"] == [mine]
+    assert with_taints_kept(None, a_cluster(taints=[its]))["spec"]["taints"] == [its]
