@@ -1,0 +1,1 @@
+"""Where the manifests of Works go."""

@@ -1,0 +1,258 @@
+"""A cluster on this machine: a directory of manifests. Failures can be asked for.
+
+    <directory>/lock                          held by the process that speaks for the cluster
+    <directory>/manifests/<object>.json       one manifest, with the Work that it belongs to
+    <directory>/failed.json                   how often failures that were asked for have happened
+
+    annotation on a manifest                  what it does
+    local.backend.gardenbus.io/fail           see `decide.failures`; targets are clusters
+    local.backend.gardenbus.io/available-after  seconds until it is available, instead of the configuration's
+
+    file in the directory                     what it does
+    unhealthy                                 the cluster is not healthy
+    silent                                    nothing is heard of it
+    apply-fails                               no manifest can be applied
+
+A file is replaced by renaming: a process that dies leaves old or new, nothing between.
+"""
+
+import fcntl
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from gardenbus.common.ports.clock import Clock
+from gardenbus.common.resources.document import Document, section
+from gardenbus.memberagent.backend.port import Applied, Manifest
+from gardenbus.memberagent.decide.configuration import BackendSettings
+from gardenbus.memberagent.decide.failures import (
+    FailureRequest,
+    Step,
+    first_that_concerns,
+    parse_failure_requests,
+)
+from gardenbus.memberagent.decide.works import ManifestKey, Outcome, key_of, tracking_of
+
+FAIL_ANNOTATION = "local.backend.gardenbus.io/fail"
+AVAILABLE_AFTER_ANNOTATION = "local.backend.gardenbus.io/available-after"
+
+
+class Held(msgspec.Struct, frozen=True):
+    """One manifest in the cluster."""
+
+    work: str
+    """The Work that it belongs to."""
+
+    since: float
+    """When its content came, in seconds since the epoch."""
+
+    manifest: Document
+    """The object."""
+
+
+class LocalBackend:
+    """See the module. Implements `backend.port.Backend`."""
+
+    def __init__(
+        self,
+        directory: Path,
+        settings: BackendSettings,
+        clock: Clock,
+        *,
+        cluster: str,
+        failures: Sequence[FailureRequest] = (),
+        namespaces: Sequence[str] = (),
+    ) -> None:
+        self._directory = directory
+        self._manifests = directory / "manifests"
+        self._settings = settings
+        self._clock = clock
+        self._cluster = cluster
+        self._failures = tuple(failures)
+        self._namespaces = tuple(namespaces)
+        self._lock = -1
+        self._held: dict[ManifestKey, Held] = {}
+        self._failed: dict[str, int] = {}
+
+    def acquire(self) -> bool:
+        """Lock the directory, and read it."""
+        if self._lock >= 0:
+            return True
+        self._manifests.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self._directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        self._lock = descriptor
+        self._read()
+        return True
+
+    def release(self) -> None:
+        """Unlock the directory."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def works(self) -> set[str]:
+        """The Works of what it holds."""
+        return {held.work for held in self._held.values()}
+
+    async def apply(self, work: str, manifests: Sequence[Manifest]) -> Applied:
+        """Take the Work's time, then write what is new and remove what is no more in it."""
+        if self._settings.apply_seconds:
+            await self._clock.sleep(self._settings.apply_seconds)
+        outcomes: list[Outcome] = []
+        wanted: set[ManifestKey] = set()
+        waits: list[float] = []
+        for ordinal, manifest in enumerate(manifests):
+            problem = self._apply_one(work, manifest, wanted)
+            if problem is not None:
+                outcomes.append(Outcome(ordinal, manifest, applied=False, message=problem))
+                continue
+            outcome, wait = self._availability(ordinal, manifest)
+            outcomes.append(outcome)
+            waits += [wait] if wait > 0 else []
+        for key in [key for key, held in self._held.items() if held.work == work and key not in wanted]:
+            if self._failure("delete", self._held[key].manifest) is None:
+                self._drop(key)
+        return Applied(outcomes, min(waits, default=None))
+
+    def compare(self, manifests: Sequence[Manifest]) -> Applied:
+        """Look what it holds of them."""
+        outcomes: list[Outcome] = []
+        for ordinal, manifest in enumerate(manifests):
+            try:
+                held = self._held.get(key_of(manifest))
+            except ValueError as error:
+                outcomes.append(Outcome(ordinal, manifest, applied=False, message=str(error), differs=True))
+                continue
+            differs = held is None or held.manifest != manifest
+            message = "It is not there." if held is None else "It is another." if differs else "It is the same."
+            outcomes.append(Outcome(ordinal, manifest, applied=not differs, message=message, differs=differs))
+        return Applied(outcomes)
+
+    def remove(self, work: str) -> str | None:
+        """Remove its files."""
+        problem: str | None = None
+        for key in [key for key, held in self._held.items() if held.work == work]:
+            failure = self._failure("delete", self._held[key].manifest)
+            if failure is None:
+                self._drop(key)
+            else:
+                problem = f"{key}: {failure}"
+        return problem
+
+    def namespaces(self) -> Mapping[str, str]:
+        """Those that were configured, and the Namespaces among the manifests."""
+        made = {key.name: held.work for key, held in self._held.items() if (key.group, key.kind) == ("", "Namespace")}
+        return dict.fromkeys(self._namespaces, "") | made
+
+    def problem(self) -> str | None:
+        """Whether the switch is on."""
+        return "Unhealthy, as asked for." if (self._directory / "unhealthy").exists() else None
+
+    def is_silent(self) -> bool:
+        """Whether the switch is on."""
+        return (self._directory / "silent").exists()
+
+    # ------------------------------------------------------------------------------------------ one manifest
+
+    def _apply_one(self, work: str, manifest: Manifest, wanted: set[ManifestKey]) -> str | None:
+        """Write one manifest; answers why that failed. What it is kept for is added to `wanted`."""
+        try:
+            key = key_of(manifest)
+        except ValueError as error:
+            return str(error)
+        held = self._held.get(key)
+        if held is not None and held.work == work:
+            wanted.add(key)
+        if held is not None and held.work != work:
+            return f"it belongs to the Work {held.work} already"
+        if (self._directory / "apply-fails").exists():
+            return "Failed, as asked for."
+        if failure := self._failure("apply", manifest):
+            return failure
+        wanted.add(key)
+        if held is None or held.manifest != manifest:
+            self._write(key, Held(work, self._clock.now().timestamp(), dict(manifest)))
+        return None
+
+    def _availability(self, ordinal: int, manifest: Manifest) -> tuple[Outcome, float]:
+        """Whether a manifest that was applied is available, and the seconds until it is."""
+        match tracking_of(str(manifest["kind"])):
+            case "unknown":
+                return Outcome(ordinal, manifest, applied=True, available=None), 0.0
+            case "data":
+                return Outcome(ordinal, manifest, applied=True, available=True), 0.0
+            case "started":
+                pass
+        if failure := self._failure("available", manifest):
+            return Outcome(ordinal, manifest, applied=True, available=False, message=failure), 0.0
+        left = self._held[key_of(manifest)].since + self._start_seconds(manifest) - self._clock.now().timestamp()
+        message = "It starts." if left > 0 else ""
+        return Outcome(ordinal, manifest, applied=True, available=left <= 0, message=message), max(left, 0.0)
+
+    def _start_seconds(self, manifest: Manifest) -> float:
+        try:
+            return float(_annotation(manifest, AVAILABLE_AFTER_ANNOTATION) or self._settings.available_seconds)
+        except ValueError:
+            return self._settings.available_seconds
+
+    def _failure(self, step: Step, manifest: Manifest) -> str | None:
+        """Why a step of a manifest fails, where that was asked for: in its annotation, or in the configuration."""
+        try:
+            own = parse_failure_requests(_annotation(manifest, FAIL_ANNOTATION))
+        except ValueError as error:
+            return f"{FAIL_ANNOTATION}: {error}"
+        key = key_of(manifest)
+        found = first_that_concerns(own, step, self._cluster) or first_that_concerns(
+            self._failures, step, f"{key.kind}/{key.name}"
+        )
+        if found is None:
+            return None
+        if found.times is not None:
+            counted = f"{_file_name(key)} {found.text}"
+            if self._failed.get(counted, 0) >= found.times:
+                return None
+            self._failed[counted] = self._failed.get(counted, 0) + 1
+            _replace(self._directory / "failed.json", msgspec.json.encode(self._failed))
+        return "Failed, as asked for."
+
+    # ------------------------------------------------------------------------------------------ files
+
+    def _read(self) -> None:
+        self._held = {}
+        for file in self._manifests.glob("*.json"):
+            held = msgspec.json.decode(file.read_bytes(), type=Held)
+            self._held[key_of(held.manifest)] = held
+        failed = self._directory / "failed.json"
+        self._failed = msgspec.json.decode(failed.read_bytes(), type=dict[str, int]) if failed.exists() else {}
+
+    def _write(self, key: ManifestKey, held: Held) -> None:
+        _replace(self._manifests / _file_name(key), msgspec.json.encode(held))
+        self._held[key] = held
+
+    def _drop(self, key: ManifestKey) -> None:
+        (self._manifests / _file_name(key)).unlink(missing_ok=True)
+        del self._held[key]
+
+
+def _annotation(manifest: Manifest, name: str) -> str:
+    value: Any = section(manifest, "metadata", "annotations").get(name)
+    return str(value or "")
+
+
+def _file_name(key: ManifestKey) -> str:
+    return ",".join(quote(part, safe="") for part in (key.kind, key.group, key.namespace, key.name)) + ".json"
+
+
+def _replace(file: Path, content: bytes) -> None:
+    draft = file.with_name(f".{file.name}.draft")
+    draft.write_bytes(content)
+    draft.replace(file)

@@ -1,0 +1,58 @@
+"""What an agent needs of its cluster."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from gardenbus.memberagent.decide.works import Outcome
+
+Manifest = Mapping[str, Any]
+
+
+class Applied(NamedTuple):
+    """What became of a Work's manifests."""
+
+    outcomes: Sequence[Outcome]
+    """One a manifest, in their order."""
+
+    look_again_seconds: float | None = None
+    """When something of it will be different by itself."""
+
+
+class Backend(Protocol):
+    """One cluster, as far as Works are concerned. Everything may be repeated."""
+
+    def acquire(self) -> bool:
+        """Become the one that speaks for the cluster; False while another process does."""
+        ...
+
+    def release(self) -> None:
+        """Let another process speak for it."""
+        ...
+
+    def works(self) -> set[str]:
+        """The Works of which something is in the cluster."""
+        ...
+
+    async def apply(self, work: str, manifests: Sequence[Manifest]) -> Applied:
+        """Have the cluster hold exactly these manifests of a Work."""
+        ...
+
+    def compare(self, manifests: Sequence[Manifest]) -> Applied:
+        """Tell which manifests the cluster does not hold as they are."""
+        ...
+
+    def remove(self, work: str) -> str | None:
+        """Take everything of a Work off; answers why not all of it goes."""
+        ...
+
+    def namespaces(self) -> Mapping[str, str]:
+        """Namespaces in the cluster, each with the Work that made it."""
+        ...
+
+    def problem(self) -> str | None:
+        """Why the cluster is not healthy."""
+        ...
+
+    def is_silent(self) -> bool:
+        """Whether the cluster is cut off, so that no heartbeat can be told."""
+        ...

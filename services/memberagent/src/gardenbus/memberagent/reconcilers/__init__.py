@@ -1,0 +1,1 @@
+"""What an agent does: listens, keeps its cluster, applies Works, reports."""
