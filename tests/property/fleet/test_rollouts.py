@@ -1,0 +1,219 @@
+"""Whatever happens to a placement, its budgets hold at every write, and it arrives once its clusters are well.
+
+Clusters fail, fall silent and recover, resources and numbers change, evictions come, and the service dies at any of its
+writes or works twice at once.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gardenbus.common.errors import Transient
+from gardenbus.common.resources.document import Document, section
+from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.resources.placement_parts import BOUND
+from gardenbus.fleet.availability import AVAILABLE, is_true
+from tests.support.placing import WEB, a_configmap, a_crp, a_live_cluster, a_namespace
+from tests.support.rolling import RollingBench, a_budget, a_request, an_eviction
+from tests.support.stores import in_memory
+from tests.support.watched_bindings import WatchedStore
+
+CLUSTERS = "abcdef"
+RESOURCES = ObjectKey("configmap", "web", "settings")
+Action = tuple[str, int]
+
+actions = st.lists(
+    st.tuples(
+        st.sampled_from(
+            [
+                "resources",
+                "number",
+                "policy",
+                "limits",
+                "break",
+                "mend",
+                "hush",
+                "wake",
+                "evict",
+                "budget",
+                "look",
+                "roll",
+                "roll",
+                "roll twice",
+                "work",
+                "agents",
+                "everything",
+                "everything",
+            ]
+        ),
+        st.integers(0, 11),
+    ),
+    min_size=5,
+    max_size=40,
+)
+limits = st.tuples(st.sampled_from([1, 2, "25%", "100%"]), st.sampled_from([0, 1, "25%", "100%"]))
+policies = st.sampled_from(["PickAll", "PickN", "PickN"])
+
+
+class Life:
+    """A placement and what happens to it."""
+
+    def __init__(self, kind: str, allowed: tuple[int | str, int | str]) -> None:
+        kit = in_memory()
+        self.store = WatchedStore(kit.clock)
+        kit.store = self.store
+        self.bench = RollingBench(kit)
+        self.kind = kind
+        self.allowed = allowed
+        self.count = 0
+
+    async def begin(self) -> None:
+        for name in CLUSTERS:
+            await self.bench.add(a_live_cluster(name, self.bench.clock, {"half": str(CLUSTERS.index(name) % 2)}))
+        spec: Document = {"strategy": self._strategy()}
+        if self.kind == "PickN":
+            spec["policy"] = {"placementType": "PickN", "numberOfClusters": 3}
+        await self.bench.add(a_namespace(), a_configmap(), a_crp(spec=spec))
+
+    async def happen(self, action: str, number: int, dies_after: int) -> None:
+        """Let something happen; the service dies after so many writes (-1: it does not)."""
+        cluster = CLUSTERS[number % len(CLUSTERS)]
+        self.count += 1
+        outside: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+            "resources": lambda: self.bench.change({"data": {"version": str(self.count)}}, RESOURCES),
+            "number": lambda: self._number(number % 6),
+            "policy": lambda: self._prefer(number % 3),
+            "limits": self._limits,
+            "budget": lambda: self._budget(number),
+            "break": lambda: self._set(self.bench.broken.add, cluster),
+            "mend": lambda: self._set(self.bench.broken.discard, cluster),
+            "hush": lambda: self._set(self.bench.silent.add, cluster),
+            "wake": lambda: self._set(self.bench.silent.discard, cluster),
+            "agents": self.bench.agents,
+        }
+        if action in outside:
+            await outside[action]()
+            return
+        inside: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
+            "look": self.bench.look,
+            "roll": self.bench.roll,
+            "roll twice": self._roll_twice,
+            "work": self.bench.work,
+            "everything": self.bench.everything,
+            "evict": lambda: self._evict(cluster),
+        }
+        self.store.writes_left = dies_after
+        with suppress(Transient):
+            await inside[action]()
+        self.store.writes_left = -1
+        self.store.evicting = ""
+
+    async def arrive(self) -> None:
+        """Mend everything, look until nothing moves, and see that it is where it should be."""
+        self.bench.broken.clear()
+        self.bench.silent.clear()
+        await self._come_to_rest()
+        views = await self.bench.views()
+        placement = await self.bench.get()
+        if self.kind == "PickAll":
+            assert {each.spec.target_cluster for each in views} == set(CLUSTERS)
+        else:
+            assert len(views) == section(placement, "spec", "policy")["numberOfClusters"]
+        latest = f"web-{placement['status']['observedResourceIndex']}-snapshot"
+        for each in views:
+            assert (each.spec.state, each.spec.resource_snapshot_name) == (BOUND, latest)
+            assert is_true(each, AVAILABLE)
+        assert set(await self.bench.on_clusters()) == {each.spec.target_cluster for each in views}
+
+    async def leave(self) -> None:
+        """Delete it, and see that nothing is left."""
+        await self.store.delete(await self.bench.kit.now(WEB))
+        await self._come_to_rest()
+        assert await self.store.get(WEB) is None
+        assert await self.bench.bindings() == []
+        assert await self.bench.all_works() == []
+
+    async def _come_to_rest(self) -> None:
+        quiet = 0
+        for _ in range(150):
+            before = await self.bench.version()
+            with suppress(Transient):
+                await self.bench.everything()
+            self.bench.clock.advance(0.1)
+            quiet = quiet + 1 if await self.bench.version() == before else 0
+            if quiet == 3:
+                return
+        raise AssertionError("it does not come to rest")
+
+    async def _roll_twice(self) -> None:
+        """Two replicas at once: each gives way to the other at every call."""
+        self.store.gives_way = True
+        another = RollingBench(self.bench.kit)
+        await another.known.read(self.store)
+        await self.bench.known.read(self.store)
+        request = a_request(WEB, "placementrollout")
+        ended = await asyncio.gather(
+            self.bench.rollout.reconcile(request), another.rollout.reconcile(request), return_exceptions=True
+        )
+        self.store.gives_way = False
+        for each in ended:
+            if isinstance(each, BaseException) and not isinstance(each, Transient):
+                raise each
+
+    async def _evict(self, cluster: str) -> None:
+        self.store.evicting = cluster
+        name = f"e{self.count}"
+        left, self.store.writes_left = self.store.writes_left, -1
+        await self.bench.add(an_eviction(name, cluster))
+        self.store.writes_left = left
+        await self.bench.evict(name)
+
+    async def _budget(self, number: int) -> None:
+        key = ObjectKey("clusterresourceplacementdisruptionbudget", "", "web")
+        if await self.store.get(key) is None:
+            await self.bench.add(a_budget(minAvailable=number % 4))
+
+    async def _number(self, number: int) -> None:
+        if self.kind == "PickN":
+            await self.bench.change({"spec": {"policy": {"numberOfClusters": number}}})
+
+    async def _prefer(self, half: int) -> None:
+        """Another policy, so that bindings are replaced."""
+        if self.kind != "PickN":
+            return
+        term = {"weight": 10, "preference": {"labelSelector": {"matchLabels": {"half": str(half)}}}}
+        affinity = {"clusterAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
+        await self.bench.change({"spec": {"policy": {"affinity": affinity}}})
+
+    async def _limits(self) -> None:
+        self.allowed = (self.allowed[0], 1)
+        await self.bench.change({"spec": {"strategy": self._strategy()}})
+
+    def _strategy(self) -> Document:
+        unavailable, surge = self.allowed
+        update = {"maxUnavailable": unavailable, "maxSurge": surge, "unavailablePeriodSeconds": 1}
+        return {"type": "RollingUpdate", "rollingUpdate": update}
+
+    @staticmethod
+    async def _set(change: Callable[[str], None], cluster: str) -> None:
+        change(cluster)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(kind=policies, allowed=limits, happening=actions, deaths=st.lists(st.integers(-1, 7), min_size=40, max_size=40))
+def test_budgets_hold_at_every_write_and_a_rollout_ends(
+    kind: str, allowed: tuple[int | str, int | str], happening: list[Action], deaths: list[int]
+) -> None:
+    async def live() -> None:
+        life = Life(kind, allowed)
+        await life.begin()
+        for (action, number), dies_after in zip(happening, deaths, strict=False):
+            await life.happen(action, number, dies_after)
+        await life.arrive()
+        await life.leave()
+
+    asyncio.run(live())
