@@ -1,7 +1,8 @@
-"""`explain`: why a shoot is where it is or waits, and whether a seed takes shoots."""
+"""`explain`: why a shoot is where it is or waits, whether a seed takes shoots, and how it is with a placement."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from gardenbus.cli.commands.naming import found, meant
 from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, asked
 from gardenbus.cli.documents import as_mapping
 from gardenbus.cli.output import Format, exit_codes, show_document, show_lines, show_rows
+from gardenbus.cli.placements.standing import MeantPlacement, placement_meant
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.resources.document import Document
 
@@ -24,27 +26,37 @@ _KINDS = ("shoot", "seed")
 def explain(  # noqa: PLR0913  one parameter an option
     words: Annotated[
         list[str],
-        typer.Argument(help="A shoot as NAME, shoot NAME or NAMESPACE/NAME; a seed as seed NAME.", metavar="SHOOT"),
+        typer.Argument(
+            help="A shoot as NAME, shoot NAME or NAMESPACE/NAME; a seed as seed NAME; "
+            "a placement as placement NAME, crp NAME or rp NAME.",
+            metavar="SHOOT",
+        ),
     ],
     *,
     namespace: Namespace = None,
-    show_all: Annotated[bool, typer.Option("--all", help="Name every seed, also of hundreds.")] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="Name every seed or cluster, also of hundreds.")] = False,
     output: Output = Format.TABLE,
     directory: Directory = None,
     nats_url: NatsUrl = None,
     prefix: Prefix = None,
 ) -> None:
-    """Say why a shoot is where it is, or waits; or whether a seed takes shoots.
+    """Say why a shoot is where it is, or waits; whether a seed takes shoots; or why a placement is on which clusters.
 
     Of a shoot: which seeds each rule removed and why, how the rest ranks, what is decided, when it is tried next and
     what would wake it; of a placed one also why it got its seed then, from what was recorded. Of a seed: every rule,
-    and which of the shoots that wait it could take.
+    and which of the shoots that wait it could take. Of a placement: which clusters were taken with which scores, why
+    the others were not, what each binding waits for, and what would make the scheduler look again.
 
     Example: gardenbus explain shoot apollo -n garden-dev
     Example: gardenbus explain seed aws-eu1
+    Example: gardenbus explain placement web
     """
     with exit_codes():
-        kind, name = _meant(words)
+        placement = placement_meant(words)
+        kind, name = _meant(words) if placement is None else ("", "")
+    if placement is not None:
+        _explain_placement(placement, namespace, output, asking=(directory, nats_url, prefix), show_all=show_all)
+        return
 
     async def work(api: ApiClient) -> Document:
         if kind == "seed":
@@ -62,6 +74,28 @@ def explain(  # noqa: PLR0913  one parameter an option
         show_seed(answer, show_all=show_all)
     else:
         show_shoot(answer, datetime.now(UTC), show_all=show_all)
+
+
+def _explain_placement(
+    wanted: MeantPlacement,
+    namespace: str | None,
+    output: Format,
+    *,
+    asking: tuple[Path | None, str | None, str | None],
+    show_all: bool,
+) -> None:
+    from gardenbus.cli.commands.explaining_placements import (  # noqa: PLC0415  shoots are explained without it
+        placement_answer,
+        show_placement,
+    )
+
+    answer = asked(lambda api: placement_answer(api, wanted, namespace), *asking)
+    if output in (Format.JSON, Format.YAML):
+        show_document(answer, output)
+    elif output is Format.NAME:
+        show_lines([str(each["cluster"]) for each in answer["decisions"] if each["selected"]])
+    else:
+        show_placement(answer, datetime.now(UTC), show_all=show_all)
 
 
 def _meant(words: list[str]) -> tuple[str, str]:

@@ -1,0 +1,221 @@
+"""What `explain placement` answers, from what stands of one: decisions, bindings, and what would change them. Pure."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gardenbus.cli.documents import as_mapping
+from gardenbus.cli.placements.decisions import named
+from gardenbus.cli.placements.standing import Standing
+from gardenbus.common.errors import InvalidResource
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.placement_parts import (
+    BINDING_CLEANUP,
+    BOUND,
+    PREVIOUS_STATE,
+    SCHEDULED,
+    WORK_CLEANUP,
+    PolicySnapshot,
+    ResourceBinding,
+)
+from gardenbus.common.resources.placements import PICK_ALL, PICK_FIXED, PICK_N, Placement, RollingUpdate
+from gardenbus.common.resources.works import APPLIED, AVAILABLE, DIFF_REPORTED
+from gardenbus.fleet.availability import STEPS, condition_of, is_true, readiness
+from gardenbus.fleet.binding_states import state_of
+from gardenbus.fleet.outcome import UnexpectedState
+from gardenbus.fleet.rollout import Rollout, plan
+
+FAILED = "SchedulingFailed"
+"""Reason of the condition Scheduled where a policy could not be evaluated."""
+
+
+def explanation(standing: Standing, now: float) -> Document:
+    """The answer as a document; `now` is unix seconds. Raises InvalidResource when the placement cannot be read."""
+    placement = Placement.from_document(standing.placement)
+    snapshot = PolicySnapshot.from_document(standing.snapshot) if standing.snapshot else None
+    bindings = [ResourceBinding.from_document(binding) for binding in standing.bindings]
+    steps, trouble = _next_steps(placement, standing, bindings, now)
+    update = placement.spec.strategy.rolling_update
+    rolling = _Rolling(update, standing.resources, steps, trouble, now)
+    decided = _decided(snapshot)
+    return {
+        "placement": f"{placement.metadata.namespace}/{placement.metadata.name}".removeprefix("/"),
+        "kind": placement.kind,
+        "policy": ", ".join(policy_words(placement)),
+        "clusters": len(standing.clusters),
+        "snapshot": snapshot.metadata.name if snapshot else None,
+        "isCurrent": _is_current(placement, snapshot),
+        **decided,
+        "decisions": _decisions(snapshot),
+        "bindings": [_binding(binding, rolling) for binding in bindings],
+        "rollout": {
+            "strategy": placement.spec.strategy.type,
+            "maxUnavailable": update.max_unavailable,
+            "maxSurge": update.max_surge,
+            "resources": standing.resources or None,
+            "message": trouble or steps.reason,
+            "looksAgainInSeconds": steps.recheck_after,
+        },
+        "conditions": as_mapping(standing.placement.get("status")).get("conditions") or [],
+        "looksAgainWhen": list(occasions(placement, fulfilled=decided["fulfilled"], reason=decided["reason"])),
+    }
+
+
+def policy_words(placement: Placement) -> Iterator[str]:
+    """What a policy asks for, in a few words each."""
+    policy = placement.policy
+    match policy.placement_type:
+        case "PickN":
+            yield f"PickN, {policy.number_of_clusters} clusters"
+        case "PickFixed":
+            yield f"PickFixed: {named(policy.cluster_names)}"
+        case _:
+            yield "PickAll"
+    affinity = policy.cluster_affinity
+    if affinity.required and affinity.required.cluster_selector_terms:
+        yield _counted(len(affinity.required.cluster_selector_terms), "required term")
+    if affinity.required_always and affinity.required_always.cluster_selector_terms:
+        yield f"{_counted(len(affinity.required_always.cluster_selector_terms), 'term')} required always"
+    if affinity.preferred and policy.placement_type == PICK_N:
+        yield _counted(len(affinity.preferred), "preferred term")
+    for constraint in policy.topology_spread_constraints:
+        how = "must" if constraint.is_hard else "should"
+        yield f"{how} spread over {constraint.topology_key} (max skew {constraint.max_skew})"
+    if policy.tolerations:
+        yield _counted(len(policy.tolerations), "toleration")
+
+
+def occasions(placement: Placement, *, fulfilled: bool | None, reason: str) -> Iterator[str]:
+    """What makes the scheduler look at a placement again."""
+    policy = placement.policy
+    if reason == FAILED:
+        yield "after a while, twice as long each time: the last look failed"
+    yield "its policy or its number of clusters changes"
+    yield "a cluster that it is on leaves the fleet, or an eviction takes it off one"
+    if policy.cluster_affinity.required_always:
+        yield "a cluster that it is on stops to match what is required always"
+    if policy.placement_type == PICK_FIXED:
+        yield "a cluster that it names comes, goes, becomes eligible, or ceases to be"
+    elif policy.placement_type == PICK_ALL or not fulfilled:
+        yield "a cluster begins to fit, or ceases to: by its labels, taints, properties, health, or heartbeat"
+        if policy.placement_type == PICK_N and policy.topology_spread_constraints:
+            yield "a cluster's label that clusters are spread over changes"
+    else:
+        yield "(clusters that come or change do not: it has as many as it wants, and nothing moves)"
+
+
+def _next_steps(
+    placement: Placement, standing: Standing, bindings: Sequence[ResourceBinding], now: float
+) -> tuple[Rollout, str]:
+    """What its rollout does next, or why that is not known."""
+    known = set(standing.clusters)
+    gone = {each.spec.target_cluster for each in bindings} - known
+    try:
+        return plan(placement, standing.resources, bindings, now, gone=gone), ""
+    except (UnexpectedState, InvalidResource) as error:
+        return Rollout(), error.message
+
+
+def _is_current(placement: Placement, snapshot: PolicySnapshot | None) -> bool:
+    return snapshot is not None and snapshot.status.observed_crp_generation >= placement.metadata.generation
+
+
+def _decided(snapshot: PolicySnapshot | None) -> dict[str, Any]:
+    condition = (
+        next((each for each in snapshot.status.conditions if each.type == "Scheduled"), None) if snapshot else None
+    )
+    if condition is None:
+        return {"fulfilled": None, "reason": "", "message": "it has not been decided yet"}
+    return {"fulfilled": condition.status == "True", "reason": condition.reason, "message": condition.message}
+
+
+def _decisions(snapshot: PolicySnapshot | None) -> list[dict[str, Any]]:
+    return [
+        {
+            "cluster": each.cluster_name,
+            "selected": each.selected,
+            "affinityScore": each.cluster_score.affinity_score if each.cluster_score else None,
+            "topologySpreadScore": each.cluster_score.priority_score if each.cluster_score else None,
+            "reason": each.reason,
+        }
+        for each in (snapshot.status.target_clusters if snapshot else ())
+    ]
+
+
+class _Rolling(NamedTuple):
+    """What a binding's waiting depends on."""
+
+    update: RollingUpdate
+    latest: str
+    steps: Rollout
+    trouble: str
+    now: float
+
+
+def _binding(binding: ResourceBinding, rolling: _Rolling) -> dict[str, Any]:
+    return {
+        "name": binding.name,
+        "cluster": binding.spec.target_cluster,
+        "state": state_of(binding),
+        "previousState": binding.metadata.annotations.get(PREVIOUS_STATE),
+        "policySnapshot": binding.spec.scheduling_policy_snapshot_name,
+        "resourceSnapshot": binding.spec.resource_snapshot_name or None,
+        "conditions": {each.type: each.status for each in binding.status.conditions},
+        "waitsFor": _waits_for(binding, rolling),
+    }
+
+
+def _waits_for(binding: ResourceBinding, rolling: _Rolling) -> str:
+    """What has to happen before it goes on; "" where nothing is left to do."""
+    steps, name = rolling.steps, binding.name
+    if binding.is_deleting:
+        return _to_go(binding)
+    if rolling.trouble:
+        return rolling.trouble
+    if name in steps.strategies:
+        return "nothing: it is told another way of applying next"
+    if binding.spec.state == BOUND:
+        return _bound(binding, rolling)
+    if binding.spec.state == SCHEDULED:
+        if name in steps.bind:
+            return "nothing: it is handed to its cluster next"
+        return f"room for one more (maxSurge {rolling.update.max_surge})" if name in steps.waiting else steps.reason
+    if name in steps.delete:
+        return "nothing: it is removed next"
+    return steps.reason or f"others that serve in its place (maxUnavailable {rolling.update.max_unavailable})"
+
+
+def _to_go(binding: ResourceBinding) -> str:
+    finalizers = binding.metadata.finalizers
+    if WORK_CLEANUP in finalizers:
+        return "its Works to be taken off the cluster"
+    return "the scheduler to let go of it" if BINDING_CLEANUP in finalizers else f"finalizers: {', '.join(finalizers)}"
+
+
+def _bound(binding: ResourceBinding, rolling: _Rolling) -> str:
+    if binding.name in rolling.steps.update:
+        return f"nothing: it gets {rolling.latest} next"
+    if binding.name in rolling.steps.waiting:
+        return f"its turn to get {rolling.latest} (maxUnavailable {rolling.update.max_unavailable})"
+    if is_true(binding, DIFF_REPORTED):
+        return ""
+    for kind in STEPS:
+        condition = condition_of(binding, kind)
+        is_told = condition is not None and condition.observed_generation == binding.metadata.generation
+        if condition is not None and is_told and condition.status != "True":
+            return f"{kind}: {condition.message or condition.reason}"
+        if not is_told and kind in (APPLIED, AVAILABLE):
+            return f"{kind}: its agent has not said yet"
+    period = float(rolling.update.unavailable_period_seconds)
+    left = readiness(binding, unavailable_period_seconds=period, now=rolling.now).wait_seconds
+    return "" if left is None else f"{left:.0f}s to pass: nobody can tell whether it works"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def encoded(answer: Document) -> Document:
+    """The answer with builtin types only, for JSON and YAML."""
+    return msgspec.to_builtins(answer)
