@@ -72,7 +72,8 @@ def test_a_kind_that_is_not_understood_is_taken_from_a_known_group() -> None:
 @pytest.mark.parametrize(
     ("api_version", "kind", "field"),
     [
-        ("apps/v1", "Deployment", "apiVersion"),
+        ("apps.example/v1", "Deployment", "apiVersion"),
+        ("events.k8s.io/v1", "Event", "apiVersion"),
         ("example.com/v1", "Shoot", "apiVersion"),
         ("nonsense.gardener.cloud/v1", "Thing", "apiVersion"),
         ("core.gardener.cloud/v1alpha1", "Shoot", "apiVersion"),
@@ -86,6 +87,37 @@ def test_a_kind_that_is_not_understood_is_taken_from_a_known_group() -> None:
 def test_what_is_not_served_is_refused_naming_the_field(api_version: str, kind: str, field: str) -> None:
     with pytest.raises(Unsupported, match=f"^{field}: "):
         resolve(api_version, kind)
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "namespaced"),
+    [
+        ("apps/v1", "Deployment", True),
+        ("batch/v1", "CronJob", True),
+        ("rbac.authorization.k8s.io/v1", "ClusterRole", False),
+        ("networking.k8s.io/v1", "NetworkPolicy", True),
+        ("policy/v1", "PodDisruptionBudget", True),
+        ("autoscaling/v2", "HorizontalPodAutoscaler", True),
+        ("autoscaling/v1", "HorizontalPodAutoscaler", True),
+        ("storage.k8s.io/v1", "CSIDriver", None),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", False),
+    ],
+)
+def test_what_placements_take_along_is_kept_without_being_understood(
+    api_version: str, kind: str, namespaced: bool | None
+) -> None:
+    spec = resolve(api_version, kind)
+    assert (spec.api_version, spec.understood, spec.namespaced) == (api_version, False, namespaced)
+
+
+def test_an_unknown_group_is_answered_with_those_that_there_are() -> None:
+    with pytest.raises(Unsupported, match=r"'apps\.example' is not .*core.*placement\.kubernetes.*apps, batch"):
+        resolve("apps.example/v1", "Deployment")
+
+
+def test_no_word_means_two_kinds() -> None:
+    words = [word for spec in KINDS.values() for word in (spec.singular, spec.plural, *spec.short_names)]
+    assert sorted(words) == sorted(set(words))
 
 
 def test_each_singular_is_the_lower_case_kind() -> None:

@@ -60,7 +60,7 @@ def test_without_kind_or_name_nothing_can_be_done(document: Document) -> None:
 
 def test_an_unknown_group_is_unsupported() -> None:
     with pytest.raises(Unsupported, match=r"^apiVersion"):
-        key_of({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "b"}})
+        key_of({"apiVersion": "apps.example/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "b"}})
 
 
 def test_a_shoot_needs_a_namespace_and_a_seed_has_none() -> None:

@@ -24,7 +24,16 @@ COORDINATION = "coordination.k8s.io"
 PLACEMENT = "placement.kubernetes-fleet.io"
 CLUSTER = "cluster.kubernetes-fleet.io"
 APPS = "apps"
-"""Of this group a revision of templates (ControllerRevision) is taken, and nothing else."""
+BATCH = "batch"
+RBAC = "rbac.authorization.k8s.io"
+NETWORKING = "networking.k8s.io"
+POLICY = "policy"
+AUTOSCALING = "autoscaling"
+STORAGE = "storage.k8s.io"
+API_EXTENSIONS = "apiextensions.k8s.io"
+
+CARRIED_GROUPS = (APPS, BATCH, RBAC, NETWORKING, POLICY, AUTOSCALING, STORAGE, API_EXTENSIONS)
+"""Kubernetes' groups whose objects are kept for placements to take them to clusters: nothing here runs them."""
 
 GROUPS = frozenset(
     {
@@ -32,6 +41,7 @@ GROUPS = frozenset(
         COORDINATION,
         PLACEMENT,
         CLUSTER,
+        *CARRIED_GROUPS,
         CORE,
         SEED_MANAGEMENT,
         SECURITY,
@@ -185,6 +195,28 @@ _STORED = (
             ("ServiceAccount", ()),
         )
     ),
+    *(
+        _kind(kind, f"{APPS}/v1", short_name)
+        for kind, short_name in (
+            ("Deployment", "deploy"),
+            ("StatefulSet", "sts"),
+            ("DaemonSet", "ds"),
+            ("ReplicaSet", "rs"),
+        )
+    ),
+    _kind("Job", f"{BATCH}/v1"),
+    _kind("CronJob", f"{BATCH}/v1", "cj"),
+    _kind("Role", f"{RBAC}/v1", has_spec=False),
+    _kind("RoleBinding", f"{RBAC}/v1", has_spec=False),
+    _kind("ClusterRole", f"{RBAC}/v1", namespaced=False, has_spec=False),
+    _kind("ClusterRoleBinding", f"{RBAC}/v1", namespaced=False, has_spec=False),
+    _kind("Ingress", f"{NETWORKING}/v1", "ing"),
+    _kind("IngressClass", f"{NETWORKING}/v1", namespaced=False),
+    _kind("NetworkPolicy", f"{NETWORKING}/v1", "netpol"),
+    _kind("PodDisruptionBudget", f"{POLICY}/v1", "pdb"),
+    _kind("HorizontalPodAutoscaler", f"{AUTOSCALING}/v2", "hpa"),
+    _kind("StorageClass", f"{STORAGE}/v1", "sc", namespaced=False, has_spec=False),
+    _kind("CustomResourceDefinition", f"{API_EXTENSIONS}/v1", "crd", namespaced=False),
 )
 
 KINDS: Mapping[str, KindSpec] = {spec.singular: spec for spec in (*_UNDERSTOOD, *_STORED)}
@@ -205,7 +237,7 @@ def resolve(api_version: str, kind: str) -> KindSpec:
     not served, and for an understood word in another group.
     """
     group, _, version = api_version.rpartition("/")
-    if group not in GROUPS and (group, kind) != (APPS, REVISION_KIND):
+    if group not in GROUPS:
         raise Unsupported(_unknown_group(api_version, group))
     if not _VERSION.fullmatch(version):
         raise Unsupported(f"apiVersion: {api_version[:80]!r} has no version as v1 or v1beta1 at its end")
@@ -256,7 +288,8 @@ def _unknown_group(api_version: str, group: str) -> str:
     if group.endswith((".config.gardener.cloud", ".admission.gardener.cloud", ".config.k8s.io")):
         return f"apiVersion: {api_version[:120]} is the configuration file of a component, not an object to be stored"
     gardener = ", ".join(sorted(name.removesuffix(".gardener.cloud") for name in GROUPS if "gardener" in name))
+    fleet, kubernetes = f"{PLACEMENT}, {CLUSTER}", ", ".join((*CARRIED_GROUPS, COORDINATION))
     return (
         f"apiVersion: the group {group[:120]!r} is not known here: use one of Gardener's ({gardener} .gardener.cloud), "
-        f"{COORDINATION}/v1 or v1"
+        f"of KubeFleet's ({fleet}) or of Kubernetes' ({kubernetes}, or v1)"
     )

@@ -11,6 +11,7 @@ import msgspec
 
 from gardenbus.apiserver.decide import admission, merging, migration
 from gardenbus.apiserver.decide.metadata import key_of
+from gardenbus.apiserver.decide.service_objects import refuse_service_object
 from gardenbus.apiserver.decide.validation import validate
 from gardenbus.apiserver.reconcilers.attempts import Contingent, Missing, Written, insist
 from gardenbus.apiserver.reconcilers.leaving_seeds import mark_seed_of, take_mark_back
@@ -123,6 +124,7 @@ class Writer:
         merged.
         """
         key = key or key_of(given)
+        refuse_service_object(key)
         wanted = version_in(given)
         warnings = (STATUS_IGNORED,) if given.get("status") else ()
 
@@ -144,6 +146,7 @@ class Writer:
 
         Raises what `apply` raises.
         """
+        refuse_service_object(key)
         check_version(key, None, version_in(given))
         sent = merging.without_system_fields(given)
         last_applied = encode(sent)
@@ -167,6 +170,7 @@ class Writer:
         condition: Condition | None = None,
     ) -> Written:
         """Change an object by a JSON merge patch. Raises NotFound and what `apply` raises."""
+        refuse_service_object(key)
         wanted = version_in(patch)
         warnings = (STATUS_IGNORED,) if patch.get("status") else ()
         accepted = {name: value for name, value in patch.items() if name != "status"}
@@ -190,7 +194,8 @@ class Writer:
         origin: RequestOrigin | None = None,
         condition: Condition | None = None,
     ) -> Written:
-        """Delete an object, or mark it for deletion. Raises Missing, Contingent, Conflict, Unavailable."""
+        """Delete an object, or mark it for deletion. Raises Missing, Forbidden, Contingent, Conflict, Unavailable."""
+        refuse_service_object(key)
         turn = _Turn(origin)
 
         async def attempt() -> Written:
