@@ -22,6 +22,7 @@ SCHEDULER_CONFIGURATION = "SchedulerConfiguration"
 CONTROLLER_MANAGER_CONFIGURATION = "ControllerManagerConfiguration"
 AUTOSCALER_CONFIGURATION = "SeedAutoscalerConfiguration"
 GARDENLET_CONFIGURATION = "GardenletConfiguration"
+MEMBER_AGENT_CONFIGURATION = "MemberAgentConfiguration"
 
 _ORDER = {
     kind: rank
@@ -38,7 +39,14 @@ _ORDER = {
         )
     )
 }
-_LAST = {"Shoot": 1, "ManagedSeed": 2, "ManagedSeedSet": 3, "SeedAutoscaler": 4}
+_OF_PLACEMENTS = {
+    "MemberCluster": 5,
+    "ClusterResourcePlacementDisruptionBudget": 5,
+    "ClusterResourcePlacement": 6,
+    "ResourcePlacement": 6,
+    "ClusterResourcePlacementEviction": 7,
+}
+_LAST = {"Shoot": 1, "ManagedSeed": 2, "ManagedSeedSet": 3, "SeedAutoscaler": 4, **_OF_PLACEMENTS}
 
 
 _BETWEEN_DOCUMENTS = re.compile(rb"^---[ \t]*$\n?", re.MULTILINE)
@@ -56,6 +64,7 @@ class Sorted(NamedTuple):
     gardenlets: Sequence[Document]
     manifests: Sequence[Document]
     autoscaler: Document | None = None
+    member_agents: Sequence[Document] = ()
 
 
 def read_files(paths: Iterable[Path], *, recursive: bool = True) -> list[Document]:
@@ -135,6 +144,7 @@ def sort_out(documents: Iterable[Document]) -> Sorted:
         CONTROLLER_MANAGER_CONFIGURATION: [],
         AUTOSCALER_CONFIGURATION: [],
         GARDENLET_CONFIGURATION: [],
+        MEMBER_AGENT_CONFIGURATION: [],
     }
     manifests: list[Document] = []
     for document in documents:
@@ -145,12 +155,16 @@ def sort_out(documents: Iterable[Document]) -> Sorted:
     names = [gardenlet_name(each) for each in configurations[GARDENLET_CONFIGURATION]]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise BadRequest(f"{GARDENLET_CONFIGURATION}: given twice for the seed {', '.join(twice)}")
+    names = [member_agent_name(each) for each in configurations[MEMBER_AGENT_CONFIGURATION]]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise BadRequest(f"{MEMBER_AGENT_CONFIGURATION}: given twice under the name {', '.join(twice)}")
     return Sorted(
         scheduler=next(iter(configurations[SCHEDULER_CONFIGURATION]), None),
         controller_manager=next(iter(configurations[CONTROLLER_MANAGER_CONFIGURATION]), None),
         gardenlets=configurations[GARDENLET_CONFIGURATION],
         manifests=sorted(manifests, key=_rank),
         autoscaler=next(iter(configurations[AUTOSCALER_CONFIGURATION]), None),
+        member_agents=configurations[MEMBER_AGENT_CONFIGURATION],
     )
 
 
@@ -163,6 +177,11 @@ def gardenlet_name(configuration: Document) -> str:
     """The seed of a GardenletConfiguration, or "" where it names none."""
     seed_config = as_mapping(configuration.get("seedConfig"))
     return str(as_mapping(seed_config.get("metadata")).get("name") or "")
+
+
+def member_agent_name(configuration: Document) -> str:
+    """What a MemberAgentConfiguration is called: those of different names run side by side."""
+    return str(as_mapping(configuration.get("metadata")).get("name") or "default")
 
 
 def as_mapping(value: object) -> Document:

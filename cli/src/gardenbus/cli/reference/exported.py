@@ -23,6 +23,7 @@ SERVICES = (
     "managedseedset",
     "autoscaler",
     "placement",
+    "memberagent",
     "relay",
     "dashboard",
 )

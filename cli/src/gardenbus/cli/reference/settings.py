@@ -16,6 +16,7 @@ from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.gardenlet.settings import GardenletSettings
 from gardenbus.lifecycle.settings import LifecycleSettings
 from gardenbus.managedseedset.settings import SetSettings
+from gardenbus.memberagent.settings import MemberAgentSettings
 from gardenbus.placement.settings import PlacementSettings
 from gardenbus.relay.settings import RelayServiceSettings
 from gardenbus.scheduler.settings import SchedulerSettings
@@ -28,6 +29,7 @@ SERVICES: Mapping[str, type[CommonSettings]] = {
     "managedseedset": SetSettings,
     "autoscaler": AutoscalerSettings,
     "placement": PlacementSettings,
+    "memberagent": MemberAgentSettings,
     "relay": RelayServiceSettings,
     "dashboard": DashboardSettings,
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from gardenbus.autoscaler.decide.configuration import parse_configuration as parse_autoscaler
-from gardenbus.cli.documents import Sorted, gardenlet_name, read_files
+from gardenbus.cli.documents import Sorted, gardenlet_name, member_agent_name, read_files
 from gardenbus.cli.supervisor.directory import LandscapeDirectory, write_whole
 from gardenbus.cli.supervisor.plan import Configurations, in_groups
 from gardenbus.common.errors import SettingsInvalid
@@ -14,6 +14,8 @@ from gardenbus.common.resources.document import Document, encode
 from gardenbus.gardenlet.decide.configuration import parse_configurations as parse_gardenlets
 from gardenbus.lifecycle.decide.configuration import parse_configuration as parse_lifecycle
 from gardenbus.managedseedset.decide.configuration import parse_configuration as parse_managedseedset
+from gardenbus.memberagent.decide.configuration import check_together
+from gardenbus.memberagent.decide.configuration import parse_configurations as parse_member_agents
 from gardenbus.scheduler.decide.configuration import parse_configuration as parse_scheduler
 
 DEFAULT_SCHEDULER_CONFIGURATION: Document = {
@@ -36,6 +38,7 @@ def check_configurations(given: Sorted) -> None:
         ),
         *((parse_autoscaler, each) for each in [given.autoscaler] if each is not None),
         *((parse_gardenlets, each) for each in given.gardenlets),
+        *((parse_member_agents, each) for each in given.member_agents),
     ]
     for read, document in readers:
         try:
@@ -44,6 +47,9 @@ def check_configurations(given: Sorted) -> None:
             name = gardenlet_name(document)
             about = f"{document.get('kind')}{f' of the seed {name}' if name else ''}"
             problems += [f"{about}: {problem.removeprefix('configuration: ')}" for problem in error.problems]
+    if not problems:
+        together = [one for each in given.member_agents for one in parse_member_agents(encode(each))]
+        problems += [f"MemberAgentConfiguration: {problem}" for problem in check_together(together)]
     if problems:
         raise SettingsInvalid(tuple(problems))
 
@@ -76,7 +82,24 @@ def write_configurations(directory: LandscapeDirectory, given: Sorted) -> tuple[
         autoscaler=autoscaler if autoscaler.exists() else None,
         strategy=parse_scheduler(scheduler.read_bytes()).strategy,
         gardenlets=_write_groups(directory.config, ordered),
+        member_agents=_write_member_agents(directory.config, given.member_agents),
     ), sorted(gardenlets)
+
+
+def _write_member_agents(folder: Path, given: Sequence[Document]) -> list[Path]:
+    """A file for each configuration; those of last time go on unless there is a new one of their name."""
+    known = folder / "memberagents.yaml"
+    agents = {member_agent_name(each): each for each in (read_files([known]) if known.exists() else [])}
+    agents |= {member_agent_name(each): each for each in given}
+    ordered = [agents[name] for name in sorted(agents)]
+    if given:
+        _write(known, ordered)
+    for old in folder.glob("memberagent-*.yaml"):
+        old.unlink()
+    files = [folder / f"memberagent-{number}.yaml" for number in range(1, len(ordered) + 1)]
+    for file, document in zip(files, ordered, strict=True):
+        _write(file, [document])
+    return files
 
 
 def _write_groups(folder: Path, gardenlets: Sequence[Document]) -> list[Path]:

@@ -69,13 +69,22 @@ class LandscapeDirectory:
         self.config = self.path / "config"
         self.health = self.path / "health"
         self.gardenlets = self.path / "gardenlets"
+        self.members = self.path / "members"
         self.nats = self.path / "nats"
         self.redis = self.path / "redis"
 
     def prepare(self) -> None:
         """Create what is missing. Raises DirectoryUnwritable."""
         with writing(self.path):
-            for directory in (self.logs, self.config, self.health, self.gardenlets, self.nats, self.redis):
+            for directory in (
+                self.logs,
+                self.config,
+                self.health,
+                self.gardenlets,
+                self.members,
+                self.nats,
+                self.redis,
+            ):
                 directory.mkdir(parents=True, exist_ok=True)
 
     def read(self) -> LandscapeFile | None:

@@ -18,12 +18,14 @@ SCALABLE = (
     "autoscaler",
     "placement",
     "gardenlet",
+    "memberagent",
 )
 """What `--replicas` knows: the dashboard is one process on one port."""
 STOP_ORDER: Sequence[frozenset[str]] = (
     frozenset(
         {
             "gardenlet",
+            "memberagent",
             "lifecycle",
             "managedseedset",
             "autoscaler",
@@ -76,6 +78,7 @@ class Configurations(NamedTuple):
     controller_manager: Path | None
     gardenlets: Sequence[Path]
     autoscaler: Path | None = None
+    member_agents: Sequence[Path] = ()
     strategy: str = "SameRegion"
     """The scheduler's: by it a drained seed's shoots find others, and an autoscaler knows who would fit a new seed."""
 
@@ -88,7 +91,7 @@ def service_specs(
     replicas: Mapping[str, int],
     log_level: str | None = None,
 ) -> list[ChildSpec]:
-    """All services, in the order of their start. Without gardenlet configurations there is no gardenlet."""
+    """All services, in the order of their start. Agents without configurations are not started."""
     arguments: dict[str, Sequence[Sequence[str]]] = {
         "relay": [[]],
         "apiserver": [[]],
@@ -99,6 +102,9 @@ def service_specs(
         "placement": [[]],
         "gardenlet": [
             ["--config", str(file), "--state-dir", str(directory.gardenlets)] for file in configurations.gardenlets
+        ],
+        "memberagent": [
+            ["--config", str(file), "--state-dir", str(directory.members)] for file in configurations.member_agents
         ],
     }
     strategy = {"GARDENBUS_CANDIDATE_DETERMINATION_STRATEGY": configurations.strategy}

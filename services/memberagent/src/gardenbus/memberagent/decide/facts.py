@@ -102,8 +102,8 @@ def _membership(
 
 def _agent_conditions(told: Document) -> list[Document]:
     agents = mappings(section(told, "status"), "agentStatus")
-    own: Document = next((each for each in agents if each.get("type") == MEMBER_AGENT), {})
-    return mappings(own, "conditions")
+    own = next((each for each in agents if each.get("type") == MEMBER_AGENT), None)
+    return mappings(own, "conditions") if own is not None else []
 
 
 def _condition(  # noqa: PLR0913 - the parts of one condition
