@@ -1,0 +1,119 @@
+"""Random fleets, policies and bindings, small enough that everything meets everything."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.member_clusters import MemberCluster
+from gardenbus.common.resources.placement_parts import ResourceBinding
+from tests.support.fleets import CURRENT, OBSOLETE, a_binding, a_member, an_agent, at, leaving
+
+NAMES = [f"c{place}" for place in range(8)]
+REGIONS = ["eu", "us", "ap"]
+
+_labels = st.fixed_dictionaries(
+    {},
+    optional={
+        "env": st.sampled_from(["prod", "dev"]),
+        "region": st.sampled_from(REGIONS),
+        "zone": st.sampled_from(["1", "2"]),
+    },
+)
+_agents = st.sampled_from([an_agent()] * 5 + [an_agent(heartbeat=-1000), an_agent(joined="False")])
+
+
+@st.composite
+def members(draw: st.DrawFn, name: str) -> MemberCluster:
+    """A cluster that is likely well."""
+    cluster = a_member(
+        name,
+        draw(_labels),
+        taints=draw(st.sampled_from([[], [], [], [{"key": "k", "effect": "NoSchedule"}]])),
+        properties=draw(st.fixed_dictionaries({}, optional={"p": st.integers(0, 5).map(str)})),
+        agent=draw(_agents),
+    )
+    return leaving(cluster) if draw(st.integers(0, 9)) == 0 else cluster
+
+
+@st.composite
+def fleets(draw: st.DrawFn) -> list[MemberCluster]:
+    """Some clusters."""
+    names = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=len(NAMES)))
+    return [draw(members(name)) for name in names]
+
+
+@st.composite
+def standing_bindings(draw: st.DrawFn) -> list[ResourceBinding]:
+    """At most one binding a cluster, and sometimes one more that is on its way out."""
+    bindings: list[ResourceBinding] = []
+    for name in draw(st.lists(st.sampled_from([*NAMES, "gone"]), unique=True, max_size=6)):
+        state = draw(st.sampled_from(["Scheduled", "Bound", "Bound", "Unscheduled"]))
+        previous = draw(st.sampled_from(["Scheduled", "Bound"])) if state == "Unscheduled" else None
+        score = draw(st.one_of(st.none(), st.tuples(st.integers(-1, 1), st.integers(0, 2))))
+        snapshot = draw(st.sampled_from([CURRENT, OBSOLETE]))
+        bindings.append(a_binding(name, state, snapshot, previous=previous, score=score))
+        if draw(st.integers(0, 5)) == 0:
+            bindings.append(a_binding(name, "Bound", snapshot, name=f"web-{name}-old", deletionTimestamp=at()))
+    return bindings
+
+
+def _label_term(labels: dict[str, str]) -> Document:
+    return {"labelSelector": {"matchLabels": labels}}
+
+
+def _property_term(operator: str, bound: int) -> Document:
+    return {"propertySelector": {"matchExpressions": [{"name": "p", "operator": operator, "values": [str(bound)]}]}}
+
+
+def _sorter(order: str) -> Document:
+    return {"propertySorter": {"name": "p", "sortOrder": order}}
+
+
+def _weight(weight: int) -> Document:
+    return {"weight": weight}
+
+
+def _preference(liked: Document) -> Document:
+    return {"preference": liked}
+
+
+def _both(one: Document, other: Document) -> Document:
+    return {**one, **other}
+
+
+_label_terms = st.builds(_label_term, _labels)
+_property_terms = st.builds(_property_term, st.sampled_from(["Gt", "Le", "Ne"]), st.integers(0, 5))
+_sorters = st.builds(_sorter, st.sampled_from(["Descending", "Ascending"]))
+_terms = st.one_of(_label_terms, _property_terms, st.builds(_both, _label_terms, _property_terms))
+_liked = st.one_of(_label_terms, _sorters, st.builds(_both, _label_terms, _sorters))
+_preferences = st.builds(_both, st.builds(_weight, st.integers(-100, 100)), st.builds(_preference, _liked))
+_constraints = st.fixed_dictionaries(
+    {
+        "topologyKey": st.sampled_from(["region", "zone"]),
+        "maxSkew": st.integers(1, 2),
+        "whenUnsatisfiable": st.sampled_from(["DoNotSchedule", "ScheduleAnyway"]),
+    }
+)
+
+
+@st.composite
+def policies(draw: st.DrawFn, kinds: tuple[str, ...] = ("PickAll", "PickN", "PickFixed")) -> Document:
+    """A policy of one of some types."""
+    kind = draw(st.sampled_from(kinds))
+    if kind == "PickFixed":
+        names = draw(st.lists(st.sampled_from([*NAMES, "gone"]), unique=True, min_size=1, max_size=5))
+        return {"placementType": kind, "clusterNames": names}
+    affinity: dict[str, Any] = {}
+    if terms := draw(st.lists(_terms, max_size=2)):
+        affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"clusterSelectorTerms": terms}
+    policy: Document = {"placementType": kind, "tolerations": draw(st.sampled_from([[], _TOLERATES]))}
+    if kind == "PickN":
+        policy["numberOfClusters"] = draw(st.integers(0, 6))
+        policy["topologySpreadConstraints"] = draw(st.lists(_constraints, max_size=2, unique_by=str))
+        affinity["preferredDuringSchedulingIgnoredDuringExecution"] = draw(st.lists(_preferences, max_size=3))
+    policy["affinity"] = {"clusterAffinity": affinity}
+    return policy
+
+
+_TOLERATES: list[Document] = [{"key": "k", "operator": "Exists"}]
