@@ -218,13 +218,13 @@ class Host:
             return
         cluster = key.name if key.kind == "membercluster" else key.namespace.removeprefix(CLUSTER_NAMESPACE_PREFIX)
         told = self._told_of(cluster)
-        was_there = told.cluster is not None
+        was_there, before = told.cluster is not None, _aim(told.works.get(key.name))
         told.take(key, document)
         agent = self.agents.get(cluster)
         if agent is None:
             return
         if key.kind == "work":
-            agent.work_changed(key.name)
+            agent.work_changed(key.name, is_urgent=_aim(document) != before)
         elif was_there and told.cluster is not None and not told.is_leaving:
             agent.cluster_changed()
         else:
@@ -253,6 +253,12 @@ class Host:
             if name in self.agents:
                 self.agents[name].look_at_all()
         self._replayed.add(number)
+
+
+def _aim(work: Document | None) -> object:
+    """What of a Work says what is to be done; its status does not."""
+    metadata = section(work or {}, "metadata")
+    return metadata.get("uid"), metadata.get("generation"), metadata.get("deletionTimestamp")
 
 
 def _restarted(event: FollowRestarted) -> None:

@@ -73,9 +73,12 @@ class Agent:
         """Look at the cluster, and at all Works: whether they are to be here may depend on it."""
         self._cluster_news.set()
 
-    def work_changed(self, name: str) -> None:
-        """Look at a Work."""
-        self._due[name] = 0.0
+    def work_changed(self, name: str, *, is_urgent: bool = True) -> None:
+        """Look at a Work: at once, or soon where nothing but its status has changed (most likely by our report)."""
+        if is_urgent:
+            self._due[name] = 0.0
+        else:
+            self._due.setdefault(name, self._clock.monotonic() + RETRY_SECONDS)
         self._news.set()
 
     def look_at_all(self) -> None:

@@ -1,0 +1,185 @@
+"""Member agents on real NATS, with the real apiserver and relay."""
+
+from gardenbus.common.resources.document import section
+from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.resources.member_clusters import AGENT_CLEANUP, MemberCluster
+from tests.support.builders import a_seed
+from tests.support.eventually import eventually
+from tests.support.gardenlets import Garden
+from tests.support.member_agents import (
+    a_manifest,
+    a_member_cluster,
+    a_work,
+    an_agent_configuration,
+    cluster_key,
+    member_agents,
+    until_condition,
+    work_key,
+)
+
+LISBON = an_agent_configuration(a_member_cluster())
+
+
+def held(garden: Garden, cluster: str = "lisbon") -> set[str]:
+    """The files of the manifests in a cluster."""
+    return {file.name.split(",")[0] for file in (garden.directory / cluster / "manifests").glob("*.json")}
+
+
+async def until_joined(garden: Garden, name: str = "lisbon") -> MemberCluster:
+    """Wait until a cluster is in the fleet."""
+    return MemberCluster.from_document(
+        await until_condition(garden, cluster_key(name), "Joined", "True", "MemberAgentJoined")
+    )
+
+
+async def test_a_cluster_registers_joins_and_tells_its_properties_with_each_heartbeat(garden: Garden) -> None:
+    async with member_agents(garden, LISBON):
+        cluster = await until_joined(garden)
+        assert cluster.agent is not None
+        assert {each.type: each.status for each in cluster.agent.conditions} == {"Joined": "True", "Healthy": "True"}
+        assert cluster.status.properties["kubernetes-fleet.io/node-count"].value == "4"
+        assert cluster.status.resource_usage.available == {"cpu": "9"}
+        assert AGENT_CLEANUP in cluster.metadata.finalizers
+        first = cluster.agent.last_received_heartbeat
+
+        async def beats() -> None:
+            agent = (await until_joined(garden)).agent
+            assert agent is not None
+            assert agent.last_received_heartbeat > first
+
+        await eventually(beats, within=10, every=0.1)
+
+
+async def test_a_work_is_applied_changed_and_taken_off(garden: Garden) -> None:
+    async with member_agents(garden, LISBON):
+        await until_joined(garden)
+        await garden.store.create(a_work(a_manifest("Namespace", "shop"), a_manifest()))
+        await until_condition(garden, work_key(), "Applied", "True", "AllManifestsApplied")
+        await until_condition(garden, work_key(), "Available", "True", "AllManifestsAvailable")
+        assert held(garden) == {"Namespace", "ConfigMap"}
+
+        async def namespace_is_told() -> None:
+            assert (await until_joined(garden)).status.namespaces == {"shop": "shop-work"}
+
+        await eventually(namespace_is_told, within=10, every=0.1)
+        await garden.change(work_key(), bump_generation=True, spec={"workload": {"manifests": [a_manifest("Secret")]}})
+
+        async def changed() -> None:
+            assert held(garden) == {"Secret"}
+            conditions = section(await garden.get(work_key()), "status")["conditions"]
+            assert {each["observedGeneration"] for each in conditions} == {2}
+
+        await eventually(changed, within=10, every=0.1)
+        await garden.delete(work_key())
+        await until_condition(garden, work_key(), "Applied", "False", "ManifestsDeleted")
+        assert held(garden) == set()
+
+
+async def test_a_failure_that_was_asked_for_is_reported_and_tried_again(garden: Garden) -> None:
+    failing = a_manifest(metadata={"annotations": {"local.backend.gardenbus.io/fail": "apply=lisbon,times=1"}})
+    async with member_agents(garden, LISBON):
+        await until_joined(garden)
+        await garden.store.create(a_work(failing))
+        work = await until_condition(garden, work_key(), "Applied", "False", "SomeManifestsAreNotApplied")
+        (condition,) = section(work, "status")["manifestConditions"]
+        assert condition["identifier"]["kind"] == "ConfigMap"
+        await until_condition(garden, work_key(), "Applied", "True", "AllManifestsApplied")
+
+
+async def test_what_has_to_start_is_available_after_a_while(garden: Garden) -> None:
+    async with member_agents(garden, an_agent_configuration(a_member_cluster(), backend={"availableSeconds": 1})):
+        await until_joined(garden)
+        await garden.store.create(a_work(a_manifest("Deployment", "web")))
+        await until_condition(garden, work_key(), "Available", "False", "SomeManifestsAreNotAvailable")
+        await until_condition(garden, work_key(), "Available", "True", "AllManifestsAvailable")
+
+
+async def test_what_went_while_nobody_looked_is_taken_off_at_the_start(garden: Garden) -> None:
+    async with member_agents(garden, LISBON):
+        await until_joined(garden)
+        await garden.store.create(a_work(a_manifest()))
+        await until_condition(garden, work_key(), "Applied", "True", "AllManifestsApplied")
+    await garden.change(work_key(), metadata={"finalizers": []})
+    await garden.delete(work_key())
+    await garden.until_gone(work_key())
+    subject = garden.subjects.changed(work_key())
+    await garden.bus.purge(garden.subjects.stream("OBJECTS"), subject)
+    assert held(garden) == {"ConfigMap"}
+    async with member_agents(garden, LISBON):
+
+        async def taken_off() -> None:
+            assert held(garden) == set()
+
+        await eventually(taken_off, within=10, every=0.1)
+
+
+async def test_a_work_that_the_stream_has_lost_is_kept(garden: Garden) -> None:
+    async with member_agents(garden, LISBON):
+        await until_joined(garden)
+        await garden.store.create(a_work(a_manifest()))
+        await until_condition(garden, work_key(), "Applied", "True", "AllManifestsApplied")
+    await garden.bus.purge(garden.subjects.stream("OBJECTS"), garden.subjects.changed(work_key()))
+    async with member_agents(garden, LISBON) as host:
+
+        async def asked() -> None:
+            assert "shop-work" in host.agents["lisbon"].told.works
+
+        await eventually(asked, within=10, every=0.1)
+        assert held(garden) == {"ConfigMap"}
+
+
+async def test_a_cluster_that_is_deleted_is_cleaned_and_leaves_for_good(garden: Garden) -> None:
+    async with member_agents(garden, LISBON):
+        await until_joined(garden)
+        await garden.store.create(a_work(a_manifest()))
+        await until_condition(garden, work_key(), "Applied", "True", "AllManifestsApplied")
+        await garden.delete(cluster_key())
+        await garden.until_gone(cluster_key())
+        assert held(garden) == set()
+    async with member_agents(garden, LISBON) as host:
+
+        async def told() -> None:
+            assert host.agents["lisbon"].told.cluster_is_gone
+
+        await eventually(told, within=10, every=0.1)
+        assert await garden.store.get(cluster_key()) is None
+
+
+async def test_changes_that_people_make_outlive_the_agent(garden: Garden) -> None:
+    async with member_agents(garden, LISBON):
+        await until_joined(garden)
+    await garden.change(cluster_key(), metadata={"labels": {"region": "north"}})
+    async with member_agents(garden, LISBON):
+        before = await until_joined(garden)
+
+        async def beats() -> None:
+            assert (await until_joined(garden)).agent != before.agent
+
+        await eventually(beats, within=10, every=0.1)
+        assert (await garden.get(cluster_key()))["metadata"]["labels"]["region"] == "north"
+
+
+async def test_a_second_process_stands_by(garden: Garden) -> None:
+    async with member_agents(garden, LISBON) as first:
+        await until_joined(garden)
+        async with member_agents(garden, LISBON) as second:
+
+            async def told() -> None:
+                assert second.is_told
+
+            await eventually(told, within=10, every=0.1)
+            assert first.agents["lisbon"].is_active
+            assert not second.agents["lisbon"].is_active
+
+
+async def test_seeds_are_enrolled_with_one_setting_and_leave_with_their_seed(garden: Garden) -> None:
+    ready = {"conditions": [{"type": "GardenletReady", "status": "True"}], "allocatable": {"shoots": "20"}}
+    seed = a_seed("aws-eu1", spec={"taints": [{"key": "dedicated"}]}, status=ready)
+    await garden.store.create(seed)
+    async with member_agents(garden, an_agent_configuration(enrolSeeds=True)):
+        cluster = await until_joined(garden, "aws-eu1")
+        assert cluster.metadata.labels["topology.kubernetes.io/region"] == seed["spec"]["provider"]["region"]
+        assert [str(taint) for taint in cluster.spec.taints] == ["dedicated:NoSchedule"]
+        assert cluster.status.resource_usage.allocatable == {"shoots": "20"}
+        await garden.delete(ObjectKey("seed", "", "aws-eu1"))
+        await garden.until_gone(cluster_key("aws-eu1"))
