@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
+from gardenbus.apiserver.reconcilers.selection import selection
 from gardenbus.cli.client import ApiClient
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Bus
@@ -82,11 +83,11 @@ class AnsweringBus:
 
     def _list(self, tail: str, query: Any) -> Mapping[str, Any]:
         kind, _, namespace = tail.partition(".")
-        name = section({"query": query}, "query").get("fieldSelector", "").removeprefix("metadata.name=")
+        chooses = selection(query or {})
         found = [
             document
             for key, document in sorted(self.objects.items())
-            if key[0] == kind and namespace in ("", key[1]) and name in ("", key[2])
+            if key[0] == kind and namespace in ("", key[1]) and (chooses is None or chooses(document))
         ]
         return {"ok": True, "result": {"items": found, "resourceVersion": "1"}}
 

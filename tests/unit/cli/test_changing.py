@@ -20,7 +20,8 @@ Call = Callable[..., Result]
 @pytest.fixture
 def bus() -> AnsweringBus:
     shoot = a_shoot("apollo", metadata={"labels": {"tier": "gold", "old": "1"}}, spec={"purpose": "evaluation"})
-    return AnsweringBus(a_seed("aws"), merged(shoot, {"status": {"seedName": shoot["spec"].get("seedName")}}))
+    seed = a_seed("aws", metadata={"labels": {"env": "dev"}})
+    return AnsweringBus(seed, merged(shoot, {"status": {"seedName": shoot["spec"].get("seedName")}}))
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_a_label_with_another_value_stays_unless_it_is_to_be_overwritten(bus: An
 
 
 def test_labels_go_to_all_that_a_selector_chooses(bus: AnsweringBus, call: Call):
-    assert call("label", "seeds", "-l", "env=dev", "env=test").exit_code == 0
+    assert call("label", "seeds", "-l", "env=dev", "env=test", "--overwrite").exit_code == 0
 
     assert ("list.seed", {"limit": 500, "labelSelector": "env=dev"}) in bus.asked
     assert bus.objects["seed", "_", "aws"]["metadata"]["labels"]["env"] == "test"

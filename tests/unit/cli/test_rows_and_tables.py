@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 from rich.console import Console
 
+from gardenbus.cli.cells import Context, age_of
 from gardenbus.cli.output import LEAST_LAST_WIDTH, rows_text
 from gardenbus.cli.rows import seed_row, shoot_row, usage_of
 from gardenbus.cli.supervisor.picture import (
@@ -17,7 +18,7 @@ from gardenbus.cli.supervisor.picture import (
     unplaced_table,
     used_of,
 )
-from gardenbus.cli.tables import Context, age_of, objects_table
+from gardenbus.cli.tables import objects_table
 from gardenbus.common.resources.document import Document
 from tests.support.builders import a_seed, a_shoot
 

@@ -9,9 +9,12 @@ from typing import NamedTuple
 from gardenbus.cli.client import ApiClient
 from gardenbus.cli.commands.naming import Meant
 from gardenbus.cli.documents import as_mapping
+from gardenbus.cli.placements.columns import fleet_standing
+from gardenbus.cli.placements.relating import fleet_parties, fleet_roles
 from gardenbus.cli.rows import condition, shoot_row
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import GARDEN_NAMESPACE, LEASE_NAMESPACE, ObjectKey
+from gardenbus.common.resources.kinds import KINDS
 
 MOST_LISTED = 10
 """Of the objects that refer to one, so many are named, and the rest counted."""
@@ -30,7 +33,7 @@ def roles_of(document: Document) -> Sequence[Role]:
     kind = str(document.get("kind")).lower()
     namespace, name = str(metadata.get("namespace") or ""), str(metadata.get("name"))
     roles = [
-        Role("owner", ObjectKey(str(owner.get("kind")).lower(), namespace, str(owner.get("name"))))
+        Role("owner", _owner_key(str(owner.get("kind")).lower(), namespace, str(owner.get("name"))))
         for owner in map(as_mapping, metadata.get("ownerReferences") or ())
     ]
     match kind:
@@ -48,8 +51,13 @@ def roles_of(document: Document) -> Sequence[Role]:
             target = str(as_mapping(spec.get("scaleTargetRef")).get("name") or "")
             roles.append(Role("scales", ObjectKey("managedseedset", namespace, target)))
         case _:
-            pass
+            roles += [Role(word, key) for word, key in fleet_roles(document)]
     return list(dict.fromkeys(role for role in roles if role.key.name))
+
+
+def _owner_key(kind: str, namespace: str, name: str) -> ObjectKey:
+    spec = KINDS.get(kind)
+    return ObjectKey(kind, "" if spec is not None and spec.namespaced is False else namespace, name)
 
 
 def _of_a_shoot(document: Document, namespace: str, name: str) -> Sequence[Role]:
@@ -91,7 +99,7 @@ async def related(api: ApiClient, document: Document) -> list[str]:
         answer = await api.answer(f"get.{role.key.tail}")
         if answer.ok:
             lines.append(f"{role.word:<16} {role.key}{standing(as_mapping(answer.result))}")
-        elif role.word in ("owner", "profile", "exposure", "to be on", "is on", "scales"):
+        elif role.word in ("owner", "profile", "exposure", "to be on", "is on", "scales", "cluster"):
             lines.append(f"{role.word:<16} {role.key}  (is not there)")
     if question := question_for(document):
         wanted, namespace, fields = question
@@ -100,6 +108,8 @@ async def related(api: ApiClient, document: Document) -> list[str]:
         if wanted.kind == "managedseed":
             found = [each for each in found if is_owned_by(each, document)]
         lines += listed(f"{wanted.kind}s", found)
+    for word, others in await fleet_parties(api, document):
+        lines += listed(word, others)
     return lines
 
 
@@ -138,5 +148,5 @@ def standing(document: Document) -> str:
         case "Lease":
             words = f"renewed {as_mapping(document.get('spec')).get('renewTime')}"
         case _:
-            words = ""
+            words = fleet_standing(document)
     return f"  ({words})" if words else ""

@@ -1,22 +1,18 @@
-"""Columns of each kind for `get`, and how ages are written. Pure."""
+"""Columns of each kind for `get`. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import NamedTuple, cast
+from collections.abc import Mapping, Sequence
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from gardenbus.cli.cells import Column, Context, age_of, condition_reason, condition_status, field, labels_of, names_in
 from gardenbus.cli.documents import as_mapping
-from gardenbus.cli.rows import condition, seed_row, set_row, shoot_row
+from gardenbus.cli.placements.columns import FLEET_COLUMNS
+from gardenbus.cli.rows import seed_row, set_row, shoot_row
 from gardenbus.cli.supervisor.picture import readiness, used_of
 from gardenbus.common.resources.document import Document
-
-_MINUTE = timedelta(minutes=1)
-_HOUR = timedelta(hours=1)
-_DAY = timedelta(days=1)
-
+from gardenbus.common.resources.kinds import KINDS
 
 STYLES: Mapping[str, str] = {
     "ready": "green",
@@ -29,23 +25,12 @@ STYLES: Mapping[str, str] = {
     "Error": "red",
     "Failed": "red",
     "Warning": "yellow",
+    "Bound": "green",
+    "Scheduled": "cyan",
+    "Unscheduled": "yellow",
+    "Deleting": "yellow",
 }
 """How cells look on a terminal, by their last word."""
-
-
-class Context(NamedTuple):
-    """What cells need beside the manifest."""
-
-    now: datetime
-    usage: Mapping[str, int]
-
-
-class Column(NamedTuple):
-    """One column; a `wide` one is shown on `-o wide` alone."""
-
-    title: str
-    cell: Callable[[Document, Context], str]
-    wide: bool = False
 
 
 def objects_table(  # noqa: PLR0913 - one parameter an option of `get`
@@ -72,8 +57,8 @@ def objects_table(  # noqa: PLR0913 - one parameter an option of `get`
 def shown_columns(kind: str, *, wide: bool, labels: bool = False) -> Sequence[Column]:
     """The columns that are shown; `labels` adds one for them at the end."""
     columns = [column for column in columns_of(kind) if wide or not column.wide]
-    has_labels = any(column.cell is _labels for column in columns)
-    return [*columns, Column("LABELS", _labels)] if labels and not has_labels else columns
+    has_labels = any(column.cell is labels_of for column in columns)
+    return [*columns, Column("LABELS", labels_of)] if labels and not has_labels else columns
 
 
 def row_of(columns: Sequence[Column], document: Document, context: Context, prefix: str = "") -> list[str]:
@@ -86,24 +71,12 @@ def columns_of(kind: str) -> Sequence[Column]:
     """The columns of a kind (lower-case singular)."""
     name = Column("NAME", _name)
     age = Column("AGE", _age)
-    specific = _COLUMNS.get(kind, ())
+    specific = _COLUMNS.get(kind) or FLEET_COLUMNS.get(kind, ())
     if kind == "event":
         return specific
     scope = () if kind in _CLUSTER_SCOPED else (Column("NAMESPACE", _namespace),)
     narrow = [column for column in specific if not column.wide]
     return (*scope, name, *narrow, age, *(column for column in specific if column.wide))
-
-
-def age_of(instant: object, now: datetime) -> str:
-    """`12s`, `3m`, `5h`, `2d` since a Kubernetes time; "" when it is none."""
-    try:
-        elapsed = now - datetime.fromisoformat(str(instant)).astimezone(UTC)
-    except ValueError:
-        return ""
-    for unit, letter in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")):
-        if elapsed >= 2 * unit:
-            return f"{elapsed // unit}{letter}"
-    return f"{max(0, int(elapsed.total_seconds()))}s"
 
 
 def _metadata(document: Document) -> Document:
@@ -120,37 +93,6 @@ def _namespace(document: Document, _context: Context) -> str:
 
 def _age(document: Document, context: Context) -> str:
     return age_of(_metadata(document).get("creationTimestamp"), context.now)
-
-
-def field(*path: str) -> Callable[[Document, Context], str]:
-    """A cell that shows one field; lists are joined by commas."""
-
-    def cell(document: Document, _context: Context) -> str:
-        value: object = document
-        for part in path:
-            value = as_mapping(value).get(part)
-        if isinstance(value, list):
-            return ",".join(map(str, cast("list[object]", value)))
-        return "" if value is None else str(value)
-
-    return cell
-
-
-def names_in(*path: str, key: str = "name") -> Callable[[Document, Context], str]:
-    """A cell that shows one key of each entry of a list."""
-
-    def cell(document: Document, _context: Context) -> str:
-        value: object = document
-        for part in path:
-            value = as_mapping(value).get(part)
-        entries = cast("list[object]", value) if isinstance(value, list) else []
-        return ",".join(str(as_mapping(entry).get(key) or "") for entry in entries)
-
-    return cell
-
-
-def _labels(document: Document, _context: Context) -> str:
-    return ",".join(f"{key}={value}" for key, value in as_mapping(_metadata(document).get("labels")).items())
 
 
 def _operation(document: Document, _context: Context) -> str:
@@ -175,20 +117,6 @@ def _generation(document: Document, _context: Context) -> str:
 def _seed_shoots(document: Document, context: Context) -> str:
     row = seed_row(document)
     return used_of(context.usage.get(row.name, 0), row.allocatable)
-
-
-def _condition_status(name: str) -> Callable[[Document, Context], str]:
-    def cell(document: Document, _context: Context) -> str:
-        return str(condition(document, name).get("status") or "")
-
-    return cell
-
-
-def _condition_reason(name: str) -> Callable[[Document, Context], str]:
-    def cell(document: Document, _context: Context) -> str:
-        return str(condition(document, name).get("reason") or "")
-
-    return cell
 
 
 def _pending_replica(document: Document, _context: Context) -> str:
@@ -253,8 +181,8 @@ _COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("ZONES", field("spec", "provider", "zones"), wide=True),
         Column("TAINTS", names_in("spec", "taints", key="key"), wide=True),
         Column("RESTRICTIONS", names_in("spec", "accessRestrictions"), wide=True),
-        Column("BACKUP", _condition_status("BackupBucketsReady"), wide=True),
-        Column("LABELS", _labels, wide=True),
+        Column("BACKUP", condition_status("BackupBucketsReady"), wide=True),
+        Column("LABELS", labels_of, wide=True),
     ),
     "project": (
         Column("NAMESPACE", field("spec", "namespace")),
@@ -269,7 +197,7 @@ _COLUMNS: Mapping[str, Sequence[Column]] = {
     "configmap": (Column("KEYS", _distances, wide=True),),
     "managedseed": (
         Column("SHOOT", field("spec", "shoot", "name")),
-        Column("REGISTERED", _condition_reason("SeedRegistered")),
+        Column("REGISTERED", condition_reason("SeedRegistered")),
     ),
     "managedseedset": (
         Column("REPLICAS", field("spec", "replicas")),
@@ -284,7 +212,7 @@ _COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("REPLICAS", field("status", "currentReplicas")),
         Column("DESIRED", field("status", "desiredReplicas")),
         Column("WAITING", field("status", "pendingShoots")),
-        Column("LIMITED", _condition_reason("ScalingLimited"), wide=True),
+        Column("LIMITED", condition_reason("ScalingLimited"), wide=True),
     ),
     "lease": (
         Column("HOLDER", field("spec", "holderIdentity")),
@@ -300,4 +228,13 @@ _COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("MESSAGE", field("message")),
     ),
 }
-_CLUSTER_SCOPED = frozenset({"seed", "project", "cloudprofile", "exposureclass", "namespace"})
+_CLUSTER_SCOPED = frozenset(
+    {
+        "seed",
+        "project",
+        "cloudprofile",
+        "exposureclass",
+        "namespace",
+        *(kind for kind in FLEET_COLUMNS if KINDS[kind].namespaced is False),
+    }
+)

@@ -9,6 +9,7 @@ import yaml
 from rich.text import Text
 
 from gardenbus.cli import completions
+from gardenbus.cli.cells import Context, age_of
 from gardenbus.cli.client import ApiClient
 from gardenbus.cli.commands.naming import found, meant_all
 from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Prefix, asked
@@ -18,7 +19,7 @@ from gardenbus.cli.output import console, exit_codes, show_lines, show_rows
 from gardenbus.cli.printing import table_text
 from gardenbus.cli.related import related
 from gardenbus.cli.rows import shoot_row
-from gardenbus.cli.tables import Context, age_of, objects_table
+from gardenbus.cli.tables import objects_table
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.resources.document import Document
 

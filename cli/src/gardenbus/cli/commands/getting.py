@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from gardenbus.cli import completions
+from gardenbus.cli.cells import Column, Context
 from gardenbus.cli.client import ApiClient
 from gardenbus.cli.commands.naming import Meant, found, meant_all
 from gardenbus.cli.commands.options import (
@@ -32,7 +33,7 @@ from gardenbus.cli.printing import (
     table_text,
 )
 from gardenbus.cli.rows import shoot_row, usage_of
-from gardenbus.cli.tables import Column, Context, objects_table, row_of, shown_columns
+from gardenbus.cli.tables import objects_table, row_of, shown_columns
 from gardenbus.cli.watching import Change, Known, changes
 from gardenbus.common.errors import BadRequest, NotFound
 from gardenbus.common.resources.document import Document

@@ -8,6 +8,7 @@ import msgspec
 import typer
 
 from gardenbus.cli import completions
+from gardenbus.cli.cells import Context
 from gardenbus.cli.client import ApiClient
 from gardenbus.cli.commands.naming import Meant, meant
 from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, asked
@@ -15,7 +16,7 @@ from gardenbus.cli.documents import as_mapping
 from gardenbus.cli.output import Format, errors, exit_codes, show_document, show_lines, show_rows
 from gardenbus.cli.printing import Printing, printed_change, table_text
 from gardenbus.cli.rows import condition, shoot_row
-from gardenbus.cli.tables import Context, objects_table, row_of, shown_columns
+from gardenbus.cli.tables import objects_table, row_of, shown_columns
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.bus import Delivered, ReplayDone
 from gardenbus.common.resources.document import Document

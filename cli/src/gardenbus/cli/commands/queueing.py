@@ -12,13 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from gardenbus.cli import streams
+from gardenbus.cli.cells import age_of
 from gardenbus.cli.client import ApiClient
 from gardenbus.cli.commands.naming import found, meant
 from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, asked
 from gardenbus.cli.documents import as_mapping
 from gardenbus.cli.output import Exit, Format, errors, exit_codes, say_error, show_document, show_lines, show_rows
 from gardenbus.cli.refreshing import keep_showing
-from gardenbus.cli.tables import age_of
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.resources.document import Document, section
 

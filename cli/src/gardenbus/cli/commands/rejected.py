@@ -16,12 +16,12 @@ from rich.table import Table
 from rich.text import Text
 
 from gardenbus.cli import streams
+from gardenbus.cli.cells import age_of
 from gardenbus.cli.client import ApiClient
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, asked
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of
 from gardenbus.cli.output import Exit, Format, errors, say_error, show_document, show_lines, show_rows
 from gardenbus.cli.refused_messages import RefusedMessage, as_text, body_of, refused_message, replay_id
-from gardenbus.cli.tables import age_of
 from gardenbus.common.errors import BadRequest, NotFound, Unavailable
 from gardenbus.common.ports.bus import Delivered, ReplayDone
 

@@ -9,13 +9,13 @@ import yaml
 from rich import box
 from rich.table import Table
 
+from gardenbus.cli.cells import age_of
 from gardenbus.cli.client import ApiClient
 from gardenbus.cli.commands.naming import Meant, found, meant
 from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, asked
 from gardenbus.cli.documents import as_mapping
 from gardenbus.cli.output import Exit, Format, errors, exit_codes, say_error, show_document, show_lines, show_rows
 from gardenbus.cli.revisions import Revision, Rollout, chosen, previous, revisions_of, rollout_of, undo_patch
-from gardenbus.cli.tables import age_of
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.durations import parse_duration

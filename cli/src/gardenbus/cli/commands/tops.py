@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gardenbus.cli import streams
+from gardenbus.cli.cells import age_of
 from gardenbus.cli.client import ApiClient, find_landscape
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, asked
 from gardenbus.cli.commands.queueing import work_rows
@@ -27,7 +28,6 @@ from gardenbus.cli.refreshing import keep_showing
 from gardenbus.cli.rows import SeedRow, ShootRow, usage_of
 from gardenbus.cli.supervisor.directory import DEFAULT_DIRECTORY, LandscapeDirectory
 from gardenbus.cli.supervisor.picture import BAR_WIDTH, STATE_STYLES, bar, readiness, seeds_table, shoots_line, used_of
-from gardenbus.cli.tables import age_of
 from gardenbus.common.resources.keys import LEASE_NAMESPACE
 
 MIRROR_SECONDS = 10.0

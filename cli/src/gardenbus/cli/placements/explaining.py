@@ -21,13 +21,20 @@ from gardenbus.common.resources.placement_parts import (
 )
 from gardenbus.common.resources.placements import PICK_ALL, PICK_FIXED, PICK_N, Placement, RollingUpdate
 from gardenbus.common.resources.works import APPLIED, AVAILABLE, DIFF_REPORTED
-from gardenbus.fleet.availability import STEPS, condition_of, is_true, readiness
+from gardenbus.fleet.availability import STEPS, WORK_SYNCHRONIZED, condition_of, is_true, readiness
 from gardenbus.fleet.binding_states import state_of
 from gardenbus.fleet.outcome import UnexpectedState
 from gardenbus.fleet.rollout import Rollout, plan
 
 FAILED = "SchedulingFailed"
 """Reason of the condition Scheduled where a policy could not be evaluated."""
+
+_UNTOLD = {
+    WORK_SYNCHRONIZED: "its Works to be made",
+    APPLIED: "its agent to apply them",
+    AVAILABLE: "its agent to say that they work",
+}
+"""What is waited for while a condition has not been told."""
 
 
 def explanation(standing: Standing, now: float) -> Document:
@@ -205,8 +212,8 @@ def _bound(binding: ResourceBinding, rolling: _Rolling) -> str:
         is_told = condition is not None and condition.observed_generation == binding.metadata.generation
         if condition is not None and is_told and condition.status != "True":
             return f"{kind}: {condition.message or condition.reason}"
-        if not is_told and kind in (APPLIED, AVAILABLE):
-            return f"{kind}: its agent has not said yet"
+        if not is_told and kind in _UNTOLD:
+            return _UNTOLD[kind]
     period = float(rolling.update.unavailable_period_seconds)
     left = readiness(binding, unavailable_period_seconds=period, now=rolling.now).wait_seconds
     return "" if left is None else f"{left:.0f}s to pass: nobody can tell whether it works"
