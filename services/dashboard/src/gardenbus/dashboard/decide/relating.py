@@ -35,6 +35,8 @@ def related_to(document: Document) -> list[Related]:
         case "seedautoscaler":
             target = str(section(spec, "scaleTargetRef").get("name") or "")
             found.append(Related("scales", "managedseedset", namespace, target))
+        case "clusterresourcebinding" | "resourcebinding":
+            found.append(Related("on", "membercluster", "", str(spec.get("targetCluster") or "")))
         case _:
             pass
     return list(dict.fromkeys(each for each in found if each.name and each.kind))

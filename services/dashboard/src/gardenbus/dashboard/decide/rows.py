@@ -126,23 +126,23 @@ def shoot_row(document: Document) -> ShootRow:
     """The row of a Shoot."""
     spec, status = section(document, "spec"), section(document, "status")
     operation = section(status, "lastOperation")
-    seed, actual = _text(spec.get("seedName")), _text(status.get("seedName"))
-    common = _common(document)
-    state = "deleting" if common["deleting"] else STATES.get(_text(operation.get("state")), "new")
+    seed, actual = text(spec.get("seedName")), text(status.get("seedName"))
+    common = common_of(document)
+    state = "deleting" if common["deleting"] else STATES.get(text(operation.get("state")), "new")
     is_refused = not seed and (operation.get("type"), operation.get("state")) == ("Create", "Pending")
     return ShootRow(
         **common,
-        provider=_text(section(spec, "provider").get("type")),
-        region=_text(spec.get("region")),
-        purpose=_text(spec.get("purpose")),
+        provider=text(section(spec, "provider").get("type")),
+        region=text(spec.get("region")),
+        purpose=text(spec.get("purpose")),
         seed=seed,
         actual_seed=actual,
-        operation=_text(operation.get("type")),
+        operation=text(operation.get("type")),
         state=state,
-        progress=_number(operation.get("progress")),
-        description=_text(operation.get("description"))[:LONGEST_TEXT],
-        conditions="".join(_text(each.get("status"))[:1].lower() or "u" for each in mappings(status.get("conditions"))),
-        scheduler=_text(spec.get("schedulerName")),
+        progress=number(operation.get("progress")),
+        description=text(operation.get("description"))[:LONGEST_TEXT],
+        conditions="".join(text(each.get("status"))[:1].lower() or "u" for each in mappings(status.get("conditions"))),
+        scheduler=text(spec.get("schedulerName")),
         refused=is_refused and not common["deleting"],
         moving=bool(actual and seed and actual != seed),
     )
@@ -155,18 +155,18 @@ def seed_row(document: Document) -> SeedRow:
     ready = condition(document, "GardenletReady")
     annotations = section(document, "metadata", "annotations")
     return SeedRow(
-        **_common(document),
-        provider=_text(provider.get("type")),
-        region=_text(provider.get("region")),
+        **common_of(document),
+        provider=text(provider.get("type")),
+        region=text(provider.get("region")),
         zones=tuple(str(zone) for zone in listed(provider.get("zones"))),
-        ready=_text(ready.get("status")),
-        reason=_text(ready.get("reason")),
-        message=_text(ready.get("message"))[:LONGEST_TEXT],
+        ready=text(ready.get("status")),
+        reason=text(ready.get("reason")),
+        message=text(ready.get("message"))[:LONGEST_TEXT],
         capacity=_quantity(section(status, "allocatable").get("shoots")),
         visible=section(spec, "settings", "scheduling").get("visible") is not False,
         cordoned=any(name.endswith("/cordoned-by") for name in annotations),
         managed=bool(section(document, "metadata", "labels").get("set")),
-        taints=tuple(_text(taint.get("key")) for taint in mappings(spec.get("taints"))),
+        taints=tuple(text(taint.get("key")) for taint in mappings(spec.get("taints"))),
     )
 
 
@@ -176,14 +176,14 @@ def set_row(document: Document) -> SetRow:
     pending = section(status, "pendingReplica")
     wanted = spec.get("replicas")
     return SetRow(
-        **_common(document),
-        wanted=1 if wanted is None else _number(wanted),
-        replicas=_number(status.get("replicas")),
-        ready=_number(status.get("readyReplicas")),
-        updated=_number(status.get("updatedReplicas")),
-        pending=_text(pending.get("name")),
-        reason=_text(pending.get("reason")),
-        since=_text(pending.get("since")),
+        **common_of(document),
+        wanted=1 if wanted is None else number(wanted),
+        replicas=number(status.get("replicas")),
+        ready=number(status.get("readyReplicas")),
+        updated=number(status.get("updatedReplicas")),
+        pending=text(pending.get("name")),
+        reason=text(pending.get("reason")),
+        since=text(pending.get("since")),
     )
 
 
@@ -193,15 +193,15 @@ def autoscaler_row(document: Document) -> AutoscalerRow:
     limited = condition(document, "ScalingLimited")
     said = limited if limited.get("status") == "True" else condition(document, "ScalingActive")
     return AutoscalerRow(
-        **_common(document),
-        target=_text(section(spec, "scaleTargetRef").get("name")),
-        least=_number(spec.get("minReplicas", 1)),
-        most=_number(spec.get("maxReplicas", 1)),
+        **common_of(document),
+        target=text(section(spec, "scaleTargetRef").get("name")),
+        least=number(spec.get("minReplicas", 1)),
+        most=number(spec.get("maxReplicas", 1)),
         desired=_number_or_none(status.get("desiredReplicas")),
         current=_number_or_none(status.get("currentReplicas")),
         pending_shoots=_number_or_none(status.get("pendingShoots")),
-        last_scale=_text(status.get("lastScaleTime")),
-        reason=_text(said.get("message"))[:LONGEST_TEXT],
+        last_scale=text(status.get("lastScaleTime")),
+        reason=text(said.get("message"))[:LONGEST_TEXT],
     )
 
 
@@ -223,23 +223,26 @@ def listed(value: object) -> list[Any]:
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
-def _common(document: Document) -> dict[str, Any]:
+def common_of(document: Document) -> dict[str, Any]:
+    """What all rows have, as arguments."""
     metadata = section(document, "metadata")
-    version = _text(metadata.get("resourceVersion"))
+    version = text(metadata.get("resourceVersion"))
     return {
-        "name": _text(metadata.get("name")),
-        "namespace": _text(metadata.get("namespace")),
+        "name": text(metadata.get("name")),
+        "namespace": text(metadata.get("namespace")),
         "version": int(version) if version.isdecimal() else 0,
-        "created": _text(metadata.get("creationTimestamp")),
+        "created": text(metadata.get("creationTimestamp")),
         "deleting": bool(metadata.get("deletionTimestamp")),
     }
 
 
-def _text(value: object) -> str:
+def text(value: object) -> str:
+    """A text; "" of nothing."""
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
-def _number(value: object) -> int:
+def number(value: object) -> int:
+    """A whole number; 0 of what is none."""
     return int(value) if isinstance(value, int | float) else 0
 
 

@@ -15,6 +15,7 @@ from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.dashboard.decide.rows import Row, SeedRow
+from gardenbus.dashboard.reconcilers.fleet_view import ROW_OF as FLEET_ROW_OF
 from gardenbus.dashboard.reconcilers.view import View, milliseconds
 
 BATCH_SECONDS = 0.25
@@ -149,7 +150,7 @@ class Changes:
         gone: list[tuple[str, str, str]] = []
         shoots = sum(key.kind == "shoot" for key in self._dirty)
         for key in self._dirty:
-            if key.kind == "shoot" and shoots > MANY_SHOOTS:
+            if (key.kind == "shoot" and shoots > MANY_SHOOTS) or key.kind in FLEET_ROW_OF:
                 continue
             row = self._view.row(key)
             if row is None:
@@ -162,6 +163,7 @@ class Changes:
             **{kind: changed[kind] for kind in shown_kinds if kind in changed},
             "gone": gone,
             "manyShoots": shoots > MANY_SHOOTS,
+            "fleet": any(key.kind in FLEET_ROW_OF for key in self._dirty),
             "events": list(self._events),
             "summary": self._view.summary(),
         }

@@ -26,6 +26,8 @@ from gardenbus.dashboard.decide.rows import (
     set_row,
     shoot_row,
 )
+from gardenbus.dashboard.reconcilers.fleet_view import ROW_OF as FLEET_ROW_OF
+from gardenbus.dashboard.reconcilers.fleet_view import FleetView
 
 LARGEST_EVENTS = 2_000
 """Events that are remembered; those of one object are read anew when its page is opened."""
@@ -39,6 +41,7 @@ _ROW_OF: Mapping[str, Callable[[Document], Row]] = {
     "seed": seed_row,
     "managedseedset": set_row,
     "seedautoscaler": autoscaler_row,
+    **FLEET_ROW_OF,
 }
 
 
@@ -50,6 +53,7 @@ class View:
         self.seeds: dict[ObjectKey, SeedRow] = {}
         self.sets: dict[ObjectKey, SetRow] = {}
         self.autoscalers: dict[ObjectKey, AutoscalerRow] = {}
+        self.fleet = FleetView()
         self.others: dict[ObjectKey, OtherRow] = {}
         self.heartbeats: dict[str, datetime] = {}
         self.events: OrderedDict[str, Document] = OrderedDict()
@@ -62,6 +66,7 @@ class View:
             "seed": self.seeds,
             "managedseedset": self.sets,
             "seedautoscaler": self.autoscalers,
+            **self.fleet.tables,
         }
         self._states: Counter[str] = Counter()
         self._placed: defaultdict[str, set[ObjectKey]] = defaultdict(set)
@@ -128,6 +133,7 @@ class View:
             self._count(key, old if isinstance(old, ShootRow) else None, row)
         if isinstance(row, AutoscalerRow):
             self.histories[key] = with_row(self.histories.get(key, ()), row, timestamp(at))
+        self.fleet.changed(key, old, row)
         self._tell(key)
 
     def remove(self, key: ObjectKey) -> None:
@@ -137,6 +143,7 @@ class View:
             return
         if isinstance(old, ShootRow):
             self._count(key, old, None)
+        self.fleet.changed(key, old, None)
         self.histories.pop(key, None)
         self._tell(key)
 

@@ -35,10 +35,17 @@ export const TONES = { succeeded: "good", processing: "busy", pending: "warn", e
 export const KINDS = {
   shoot: "Shoot", seed: "Seed", managedseedset: "ManagedSeedSet", seedautoscaler: "SeedAutoscaler", managedseed: "ManagedSeed",
   cloudprofile: "CloudProfile", namespacedcloudprofile: "NamespacedCloudProfile", project: "Project", configmap: "ConfigMap",
+  membercluster: "MemberCluster", clusterresourceplacement: "ClusterResourcePlacement", resourceplacement: "ResourcePlacement",
+  clusterresourcebinding: "ClusterResourceBinding", resourcebinding: "ResourceBinding", clusterschedulingpolicysnapshot: "ClusterSchedulingPolicySnapshot",
+  schedulingpolicysnapshot: "SchedulingPolicySnapshot", clusterresourcesnapshot: "ClusterResourceSnapshot", resourcesnapshot: "ResourceSnapshot",
   shootstate: "ShootState", secret: "Secret", controllerrevision: "ControllerRevision",
 };
 export const kindName = (kind) => KINDS[kind] ?? kind.charAt(0).toUpperCase() + kind.slice(1);
-export const pathOf = (kind, namespace, name) => `#/object/${kind}/${encodeURIComponent(namespace || "_")}/${encodeURIComponent(name)}`;
+const PAGE_OF = { clusterresourceplacement: "placement", resourceplacement: "placement" };
+const path = (page, kind, namespace, name) => `#/${page}/${kind}/${encodeURIComponent(namespace || "_")}/${encodeURIComponent(name)}`;
+// The page that says most of an object; and the one that all objects have.
+export const pathOf = (kind, namespace, name) => path(PAGE_OF[kind] ?? "object", kind, namespace, name);
+export const objectPathOf = (kind, namespace, name) => path("object", kind, namespace, name);
 
 // What a seed's health comes to: a tone, and the word for it.
 export function health(seed) {

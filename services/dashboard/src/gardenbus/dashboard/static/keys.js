@@ -19,7 +19,7 @@ export function installKeys({ pages, switchTheme, openKeys, openSearch }) {
     else if (event.key === "?") openKeys();
     else if (event.key === "t") switchTheme();
     else if (event.key === "f") document.querySelector("main .filters input")?.focus();
-    else if (event.key === "Escape" || event.key === "u") history.length > 1 && location.hash.startsWith("#/object") && history.back();
+    else if (event.key === "Escape" || event.key === "u") history.length > 1 && /^#\/(object|placement)\//.test(location.hash) && history.back();
     else if ("jk".includes(event.key) || event.key === "ArrowDown" || event.key === "ArrowUp") return move(event);
     else return;
     event.preventDefault();

@@ -8,9 +8,11 @@ import { openKeys, openSearch } from "./overlays.js";
 import { installKeys } from "./keys.js";
 import { switchTheme, themeButton } from "./theme.js";
 import { eventsPage } from "./views/events.js";
+import { clustersPage, placementsPage } from "./views/fleet.js";
 import { growthPage } from "./views/growth.js";
 import { landscapePage } from "./views/landscape.js";
 import { objectPage } from "./views/object.js";
+import { placementPage } from "./views/placement.js";
 import { shootsPage } from "./views/shoots.js";
 import { waitingPage } from "./views/waiting.js";
 
@@ -19,8 +21,17 @@ const PAGES = [
   { path: "shoots", name: "Shoots", icon: "shoots", page: shootsPage, key: "s" },
   { path: "waiting", name: "Waiting", icon: "waiting", page: waitingPage, key: "w" },
   { path: "growth", name: "Growth", icon: "growth", page: growthPage, key: "g" },
+  { path: "placements", name: "Placements", icon: "fleet", page: placementsPage, key: "p" },
   { path: "events", name: "Events", icon: "events", page: eventsPage, key: "e" },
 ];
+
+// Pages that are reached from others, each with where it belongs.
+const INNER = {
+  object: { page: objectPage },
+  placement: { page: placementPage, within: "placements" },
+  clusters: { name: "Member clusters", page: clustersPage, within: "placements" },
+};
+const HOMES = { shoot: "shoots", seed: "", managedseedset: "growth", seedautoscaler: "growth", membercluster: "placements", clusterresourceplacement: "placements", resourceplacement: "placements", clusterresourcebinding: "placements", resourcebinding: "placements" };
 
 const main = document.getElementById("main");
 const status = document.getElementById("status");
@@ -45,12 +56,13 @@ document.getElementById("rail").append(...links, foot);
 function show() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [first, ...rest] = path.split("/").map(decodeURIComponent);
-  const chosen = first === "object" ? { name: rest.at(-1), page: objectPage } : PAGES.find((each) => each.path === first) ?? PAGES[0];
+  const inner = INNER[first];
+  const chosen = inner ? { name: rest.at(-1), ...inner } : PAGES.find((each) => each.path === first) ?? PAGES[0];
   shown?.end?.();
   main.replaceChildren(lost);
   shown = chosen.page(main, { path: rest, query: new URLSearchParams(query) }) ?? {};
   document.title = `${chosen.name} · Gardenbus`;
-  const current = first === "object" ? { shoot: "shoots", seed: "", managedseedset: "growth", seedautoscaler: "growth" }[rest[0]] : first;
+  const current = inner ? inner.within ?? HOMES[rest[0]] : first;
   links.forEach((link, index) => (PAGES[index].path === current ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current")));
   scrollTo(0, 0);
   say(status, `${chosen.name} page`);

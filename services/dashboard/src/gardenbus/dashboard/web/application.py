@@ -13,6 +13,7 @@ from gardenbus.dashboard.reconcilers.view import View
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.answers import refused
 from gardenbus.dashboard.web.files import Files
+from gardenbus.dashboard.web.fleet import FleetReading
 from gardenbus.dashboard.web.reading import Reading
 from gardenbus.dashboard.web.security import Guard
 from gardenbus.dashboard.web.streaming import ChangeStream
@@ -25,7 +26,9 @@ def application(
     """The ASGI application; `token` is what a browser has to send to change anything (if that is allowed at all)."""
     allowed_token = token if settings.dashboard_allow_writes else None
     reading = Reading(view=view, api=api, clock=clock, prefix=settings.prefix, token=allowed_token)
-    routes = [*_reading_routes(reading), Route("/api/changes", ChangeStream(changes), methods=["GET"])]
+    fleet = FleetReading(view=view, api=api, clock=clock)
+    routes = [*_reading_routes(reading), *_fleet_routes(fleet)]
+    routes += [Route("/api/changes", ChangeStream(changes), methods=["GET"])]
     if settings.dashboard_allow_writes:
         routes += _writing_routes(Writing(view=view, api=api))
     files = Files()
@@ -55,6 +58,14 @@ def _reading_routes(reading: Reading) -> list[Route]:
         Route("/api/object/{kind}/{namespace}/{name:path}", reading.one),
         Route("/api/explain/{namespace}/{name}", reading.explain),
         Route("/api/explain-seed/{name}", reading.explain_seed),
+    ]
+
+
+def _fleet_routes(fleet: FleetReading) -> list[Route]:
+    return [
+        Route("/api/placements", fleet.placements),
+        Route("/api/clusters", fleet.clusters),
+        Route("/api/placement/{kind}/{namespace}/{name:path}", fleet.placement),
     ]
 
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from gardenbus.common.errors import BadRequest, GardenbusError, NotFound
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.resources.document import Document, section
-from gardenbus.common.resources.keys import CLUSTER_SCOPE, ObjectKey
+from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.dashboard.decide.choosing import ShootQuery, chosen, page_of, query_from
 from gardenbus.dashboard.decide.redacting import redacted
 from gardenbus.dashboard.decide.relating import Related, related_to
@@ -18,6 +18,7 @@ from gardenbus.dashboard.decide.rows import ShootRow
 from gardenbus.dashboard.reconcilers.asking import Api
 from gardenbus.dashboard.reconcilers.view import View, milliseconds
 from gardenbus.dashboard.web.answers import answer
+from gardenbus.dashboard.web.paths import key_in
 
 MOST_EVENTS = 500
 MOST_FOUND = 40
@@ -164,6 +165,8 @@ class Reading:
             case "shoot":
                 hosts = ObjectKey("managedseed", key.namespace, key.name)
                 return [Related("is made a seed by", *hosts)] if hosts in view.others else []
+            case "membercluster":
+                return [Related("carries", *each) for each in view.fleet.placements_on(key.name)]
             case _:
                 namesake = ObjectKey("managedseed", "garden", key.name)
                 return [Related("made by", *namesake)] if key.kind == "seed" and namesake in view.others else []
@@ -177,13 +180,6 @@ class Reading:
 
 
 _SORTED_BY = ("search", "namespace", "seed", "provider", "region", "state", "sort")
-
-
-def key_in(request: Request) -> ObjectKey:
-    """The object that a path names; `_` is the namespace of what has none."""
-    path = request.path_params
-    namespace = "" if path["namespace"] == CLUSTER_SCOPE else path["namespace"]
-    return ObjectKey(str(path["kind"]).lower(), namespace, path["name"])
 
 
 def _rank(key: ObjectKey, word: str) -> int:

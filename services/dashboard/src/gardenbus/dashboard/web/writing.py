@@ -12,7 +12,7 @@ from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.dashboard.reconcilers.asking import Api
 from gardenbus.dashboard.reconcilers.view import View
 from gardenbus.dashboard.web.answers import answer
-from gardenbus.dashboard.web.reading import key_in
+from gardenbus.dashboard.web.paths import key_in
 
 _log = structlog.stdlib.get_logger()
 

@@ -11,6 +11,7 @@ import { ShootTable, tally } from "../table.js";
 import { yamlView } from "../yaml.js";
 
 const REFRESH_MS = 1200;
+const OF_FLEETS = new Set(["membercluster", "clusterresourceplacement", "resourceplacement", "clusterresourcebinding", "resourcebinding", "clusterschedulingpolicysnapshot", "schedulingpolicysnapshot"]);
 const card = (title, hint, ...body) => h("section", { class: "card" }, h("header", null, h("h2", null, title), hint && h("span", { class: "hint" }, hint)), body);
 const fact = (name, value) => (value === undefined || value === null || value === "" ? null : [h("dt", null, name), h("dd", null, value)]);
 
@@ -74,7 +75,7 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
   return {
     update(batches) {
       table?.update(batches);
-      const mine = batches.some((batch) => batch.reload || batch.manyShoots || (batch[kind] ?? []).some((row) => row.name === name && (row.namespace ?? "") === namespace) || batch.gone?.some((each) => each[0] === kind && each[1] === namespace && each[2] === name) || batch.events?.some((event) => event.kind === kind && event.name === name && event.namespace === namespace));
+      const mine = batches.some((batch) => batch.reload || batch.manyShoots || (batch.fleet && OF_FLEETS.has(kind)) || (batch[kind] ?? []).some((row) => row.name === name && (row.namespace ?? "") === namespace) || batch.gone?.some((each) => each[0] === kind && each[1] === namespace && each[2] === name) || batch.events?.some((event) => event.kind === kind && event.name === name && event.namespace === namespace));
       if (mine && !timer) timer = setTimeout(read, REFRESH_MS);
     },
     tick: () => table?.tick(),
