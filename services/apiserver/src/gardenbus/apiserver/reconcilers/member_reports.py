@@ -24,8 +24,8 @@ from gardenbus.common.resources.works import WORK_KIND
 _log = structlog.stdlib.get_logger()
 
 CLUSTER_KIND: Final = "membercluster"
-VERBS = ("status", "apply", "event")
-"""What an agent's report may be; nothing is asked or deleted by one."""
+VERBS = ("status", "apply", "delete", "event")
+"""What an agent's report may be; nothing is asked by one."""
 
 USER = "kubernetes-fleet.io:system:member:"
 _ATTEMPTS = 25
@@ -42,8 +42,8 @@ def check_member(report: Report, cluster: str) -> None:
         raise Forbidden(f"the agent of cluster {cluster} reports {', '.join(VERBS)}, and no {report.verb}")
     if report.key == ObjectKey(CLUSTER_KIND, "", cluster):
         return
-    if report.verb == "apply":
-        raise Forbidden(f"the agent of cluster {cluster} may apply its own MemberCluster, and not {report.key}")
+    if report.verb in ("apply", "delete"):
+        raise Forbidden(f"the agent of cluster {cluster} may {report.verb} its own MemberCluster, and not {report.key}")
     if (report.key.kind, report.key.namespace) != (WORK_KIND, namespace_of(cluster)):
         raise Forbidden(
             f"{report.key} is not of cluster {cluster}: its agent reports on its MemberCluster and on the Works in "
@@ -76,6 +76,18 @@ async def register(report: Report, cluster: str, reads: Reads, writer: Writer) -
         else:
             return
     raise Unavailable(f"{report.key} is changed by others all the time")
+
+
+async def withdraw(report: Report, reads: Reads, writer: Writer) -> None:
+    """Delete the MemberCluster that an agent has leave; of one that is gone or was made anew nothing is said.
+
+    Raises Forbidden without the uid: such a report may be of another cluster's life.
+    """
+    if not report.uid:
+        raise Forbidden(f"{report.key} is deleted by a report with its uid only")
+    stored = await reads.get(report.key)
+    if stored is not None and stored.uid == report.uid and not stored.is_deleting:
+        await writer.delete(report.key, reads)
 
 
 def with_taints_kept(current: Document | None, merged: Document) -> Document:

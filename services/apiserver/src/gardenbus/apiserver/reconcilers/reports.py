@@ -20,6 +20,7 @@ from gardenbus.apiserver.reconcilers.member_reports import (
     held_or_left,
     register,
     reporter_name,
+    withdraw,
 )
 from gardenbus.apiserver.reconcilers.preconditions import version_in
 from gardenbus.apiserver.reconcilers.reads import Library, Reads
@@ -248,6 +249,9 @@ class Reports:
             check_member(report, cluster)
             if report.verb == "apply":
                 await register(report, cluster, reads, self._writer)
+                return
+            if report.verb == "delete":
+                await withdraw(report, reads, self._writer)
                 return
         match report.verb:
             case "exists":

@@ -134,7 +134,7 @@ class Agent:
         elif manifest is None:
             if now - self._applied_at >= RETRY_SECONDS:
                 self._applied_at = now
-                await self._reporter.delete(self._key)
+                await self._reporter.delete(self._key, _uid(self.told.cluster))
         else:
             if _fingerprint(self.told.cluster) != _fingerprint(manifest):
                 await self._register(manifest, now)

@@ -23,9 +23,9 @@ class Reporter:
         """Register the cluster, or change what it is registered as. Raises Unavailable."""
         await self._publish(key, encode(manifest), {Header.VERB: "apply"})
 
-    async def delete(self, key: ObjectKey) -> None:
+    async def delete(self, key: ObjectKey, uid: str) -> None:
         """Have the cluster leave the fleet. Raises Unavailable."""
-        await self._publish(key, b"{}", {Header.VERB: "delete"})
+        await self._publish(key, b"{}", {Header.VERB: "delete", Header.UID: uid})
 
     async def _publish(self, key: ObjectKey, body: bytes, headers: dict[str, str]) -> None:
         await self._bus.publish(Message(self._subjects.report(self._token, key), body, headers))
