@@ -3,15 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import msgspec
 import structlog
 
 from gardenbus.common.errors import InvalidResource
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.resources.document import Document, StoredObject, section
+from gardenbus.common.resources.document import Document, StoredObject
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.member_clusters import MemberCluster
 from gardenbus.common.resources.placement_parts import PolicySnapshot, of, placement_key
 from gardenbus.common.resources.placements import CLUSTER_KIND, KINDS, NAMESPACED_KIND, PARENT_LABEL, Placement
+from gardenbus.common.resources.views import View
 from gardenbus.fleet.fleet import Fleet
 from gardenbus.placement.decide.policies import is_active
 from gardenbus.placement.reconcilers import counters
@@ -93,7 +95,7 @@ class Knowledge:
             self.parents.pop(key, None)
         else:
             self.parents[key] = parent_of(key, new)
-        before, after = (_target(each) for each in (old, new))
+        before, after = (None if each is None else head_of(each).target_cluster for each in (old, new))
         if before != after and before is not None:
             self._on_cluster[before].discard(key)
             if not self._on_cluster[before]:
@@ -116,10 +118,33 @@ class Knowledge:
             del parts[parent]
 
 
+class BindingHead(View, frozen=True):
+    """What is needed of each announcement of a binding."""
+
+    state: str = ""
+    """`Scheduled`, `Bound` or `Unscheduled`."""
+
+    target_cluster: str = ""
+    """Where it is."""
+
+
+_decode_labels = msgspec.json.Decoder(dict[str, str]).decode
+_decode_head = msgspec.json.Decoder(BindingHead).decode
+
+
 def parent_of(key: ObjectKey, stored: StoredObject) -> ObjectKey:
     """The placement that a part belongs to."""
-    labels = section(stored.document(), "metadata", "labels")
-    return placement_key(key.kind, key.namespace, str(labels.get(PARENT_LABEL) or ""))
+    return placement_key(key.kind, key.namespace, labels_of(stored).get(PARENT_LABEL, ""))
+
+
+def labels_of(stored: StoredObject) -> dict[str, str]:
+    """An object's labels, read without the rest of it."""
+    return _decode_labels(b"{%b}" % stored.parts.labels)
+
+
+def head_of(stored: StoredObject) -> BindingHead:
+    """A binding's state and cluster, read without the rest of it."""
+    return _decode_head(b"{%b}" % stored.parts.spec)
 
 
 def _read(key: ObjectKey, stored: StoredObject | None, read: Callable[[Document | bytes], Read]) -> Read | None:
@@ -137,9 +162,3 @@ def _replace(values: dict[Any, Any], key: object, value: object) -> None:
         values.pop(key, None)
     else:
         values[key] = value
-
-
-def _target(binding: StoredObject | None) -> str | None:
-    if binding is None:
-        return None
-    return str(section(binding.document(), "spec").get("targetCluster") or "")

@@ -2,13 +2,13 @@
 
 1. Placement, its policy snapshots and bindings are read from the store; clusters are what was announced.
 2. `fleet.cycle` decides.
-3. A cycle that writes bindings counts up a number in the snapshot first, on the snapshot and the placement as they
-   were read: of all who decided on the same, one gets through. Each of its writes holds only while the snapshot has the
-   version of that one; whoever comes next counts it up again, and ends what is still under way.
+3. The outcome goes into the snapshot's status. A cycle that writes bindings counts up a number in the snapshot with the
+   same write, on the snapshot and the placement as they were read: of all who decided on the same, one gets through.
+   Each further write holds only while the snapshot has the version of that one; whoever comes next counts it up again,
+   and ends what is still under way.
 4. Bindings are created, then changed, then given up, so that a cluster's place is not left before there is another.
-5. The outcome goes into the snapshot's status, on that same version.
 
-Whoever dies in between leaves bindings that the next cycle takes as they are.
+Whoever dies in between leaves bindings that the next cycle takes as they are, to write what is left.
 """
 
 import structlog
@@ -76,10 +76,12 @@ class SchedulingReconciler:
             return Again("a cluster has not been announced here yet")
         if cycle.finalized:
             await self._finalize(cycle, family)
+        told = with_outcome(snapshot.document(), cycle, timestamp(self._clock.now()))
         if cycle.creations or cycle.changes or cycle.unscheduled:
-            snapshot = await written(self._store, snapshot, claimed(snapshot.document()), guards=[unchanged(stored)])
+            snapshot = await written(self._store, snapshot, claimed(told), guards=[unchanged(stored)])
             await self._carry_out(placement, snapshot, cycle, family)
-        await self._tell(snapshot, cycle)
+        else:
+            await written(self._store, snapshot, told)
         counters.CYCLES.labels("fulfilled" if cycle.fulfilled else "unfulfilled").inc()
         log.info(
             "placement.scheduled",
@@ -143,12 +145,6 @@ class SchedulingReconciler:
         counters.BINDINGS.labels("created").inc(len(cycle.creations))
         counters.BINDINGS.labels("changed").inc(len(cycle.changes))
         counters.BINDINGS.labels("given-up").inc(len(cycle.unscheduled))
-
-    async def _tell(self, snapshot: StoredObject, cycle: Cycle) -> None:
-        present = snapshot.document()
-        told = with_outcome(present, cycle, timestamp(self._clock.now()))
-        if told is not present:
-            await written(self._store, snapshot, told)
 
     async def _tell_failure(self, stored: StoredObject, snapshot: StoredObject, message: str) -> None:
         present = snapshot.document()

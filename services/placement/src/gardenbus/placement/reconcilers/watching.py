@@ -20,12 +20,20 @@ from gardenbus.common.resources.placement_parts import (
     NUMBER_OF_CLUSTERS,
     PARENT_BINDING_LABEL,
     PLACEMENT_GENERATION,
+    SCHEDULED,
     ResourceBinding,
 )
 from gardenbus.common.resources.placements import KINDS
 from gardenbus.fleet.eligibility import objection
 from gardenbus.fleet.triggers import ClusterChange, binding_may_change
-from gardenbus.placement.reconcilers.knowledge import BINDING_KINDS, CLUSTER, SNAPSHOT_KINDS, Knowledge, parent_of
+from gardenbus.placement.reconcilers.knowledge import (
+    BINDING_KINDS,
+    CLUSTER,
+    SNAPSHOT_KINDS,
+    Knowledge,
+    head_of,
+    parent_of,
+)
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -107,7 +115,6 @@ class Watch:
                 # A cluster that came while that was decided, and is known here by now, has touched nothing yet.
                 self._queues.scheduling(placement)
             self._queues.status(placement)
-            self._queues.rollout(placement)
 
     def _binding_changed(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
         about = new or old
@@ -118,7 +125,7 @@ class Watch:
             self._queues.scheduling(placement)
         self._queues.rollout(placement)
         self._queues.status(placement)
-        if new is not None and (old is None or _beyond_status(old) != _beyond_status(new)):
+        if new is not None and _concerns_works(new) and (old is None or _beyond_status(old) != _beyond_status(new)):
             self._queues.work(key)
 
     def _calls_for_a_cycle(self, placement: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> bool:
@@ -127,6 +134,9 @@ class Watch:
         known, snapshot = self._known.placements().get(placement), self._known.snapshot_of(placement)
         if known is None or known.metadata.deletion_timestamp is not None or snapshot is None or not self.is_settled:
             return known is not None and known.metadata.deletion_timestamp is not None
+        policy = snapshot.spec.policy
+        if policy is None or policy.cluster_affinity.required_always is None:
+            return False
         try:
             before, after = (
                 None if each is None else ResourceBinding.from_document(each.encoded()) for each in (old, new)
@@ -198,6 +208,11 @@ def _beyond_status(stored: StoredObject) -> object:
 
 def _status(stored: StoredObject | None) -> bytes:
     return b"" if stored is None else stored.parts.status
+
+
+def _concerns_works(binding: StoredObject) -> bool:
+    """Whether there are Works of a binding, or shall be: not of one that was scheduled only."""
+    return binding.is_deleting or head_of(binding).state != SCHEDULED
 
 
 def _lacks_clusters(stored: StoredObject) -> bool:
