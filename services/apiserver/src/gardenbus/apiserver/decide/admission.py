@@ -47,11 +47,14 @@ from gardenbus.apiserver.decide.use_as_seed_admission import (
     use_as_seed_warnings,
 )
 from gardenbus.apiserver.decide.used_seeds import guests_needed, losses_of_guests
+from gardenbus.apiserver.decide.validators.placement_parts import admit_disruption_budget
+from gardenbus.apiserver.decide.validators.placement_policy import policy_warnings
 from gardenbus.common.errors import FieldProblem, Forbidden, InvalidResource
 from gardenbus.common.ports.store import Guard
 from gardenbus.common.resources.derived import FINALIZER
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.resources.placements import CLUSTER_KIND
 from gardenbus.common.resources.projects import Project
 from gardenbus.common.resources.seeds import Seed
 from gardenbus.common.resources.shoots import Shoot
@@ -84,6 +87,8 @@ def facts_needed(document: Document, old: Document | None) -> Sequence[FactQuery
         case "NamespacedCloudProfile":
             parent = parent_key(document)
             return (ObjectQuery(parent),) if parent else ()
+        case "ClusterResourcePlacementDisruptionBudget":
+            return (ObjectQuery(_placement_of_budget(document)),)
         case _:
             return ()
 
@@ -115,6 +120,8 @@ def mutate(document: Document, old: Document | None, facts: Facts, *, user: str)
             document = with_its_shoot(document, old, facts)
         case "NamespacedCloudProfile":
             document = _with_parent(document, facts)
+        case "ClusterResourcePlacement" | "ResourcePlacement":
+            warnings += policy_warnings(document)
         case _:
             pass
     return Mutated(document, tuple(warnings))
@@ -137,6 +144,8 @@ def admit(document: Document, old: Document | None, facts: Facts) -> None:
             parent = parent_key(document)
             if parent is not None and parent not in facts.objects:
                 _refuse_reference("spec.parent.name", parent)
+        case "ClusterResourcePlacementDisruptionBudget":
+            admit_disruption_budget(document, facts.objects.get(_placement_of_budget(document)))
         case _:
             pass
 
@@ -182,6 +191,11 @@ def confirm_deletion(document: Document) -> None:
         f"metadata.annotations[{CONFIRMATION}]: a {document['kind']} is deleted only after this annotation was set to "
         '"true"'
     )
+
+
+def _placement_of_budget(budget: Document) -> ObjectKey:
+    """The placement that a budget is for: the one of its name."""
+    return ObjectKey(CLUSTER_KIND, "", str(section(budget, "metadata").get("name")))
 
 
 def _way_out(shoot: Document) -> str:

@@ -7,13 +7,22 @@ from gardenbus.common.resources.derived import DEFAULT_SCHEDULER_NAME
 from gardenbus.common.resources.document import SEED_LABEL_PREFIX, Document, section
 from gardenbus.common.resources.keys import GARDEN_NAMESPACE
 from gardenbus.common.resources.managed_seeds import GARDENLET_API_VERSION, GARDENLET_KIND
+from gardenbus.common.resources.placements import PICK_ALL
 
 SHOOTS_OF_A_MANAGED_SEED = 250
 """Capacity for shoots of a ManagedSeed that states none. Source: Gardener's `defaults_managedseed.go`."""
 REVISIONS_KEPT = 10
-"""Source: Gardener's `defaults_managedseedset.go`."""
+"""Source: Gardener's `defaults_managedseedset.go`; KubeFleet keeps as many of a placement."""
+HEARTBEAT_SECONDS = 60
+"""Between heartbeats of a member cluster. Source: KubeFleet's `apis/cluster/v1beta1`."""
 
 _OF_SHOOTS: Mapping[str, Any] = {"schedulerName": DEFAULT_SCHEDULER_NAME, "purpose": "evaluation"}
+
+_OF_TAINTS: Mapping[str, Any] = {"effect": "NoSchedule"}
+_OF_CONSTRAINTS: Mapping[str, Any] = {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+_OF_TOLERATIONS: Mapping[str, Any] = {"operator": "Equal"}
+_OF_ROLLING_UPDATES: Mapping[str, Any] = {"maxUnavailable": "25%", "maxSurge": "25%", "unavailablePeriodSeconds": 60}
+"""Source: KubeFleet's `pkg/utils/defaulter`."""
 
 
 def with_defaults(document: Document) -> Document:
@@ -106,6 +115,51 @@ def _seed_autoscaler(autoscaler: Document) -> Document:
     return with_default(autoscaler, ("spec", "minReplicas"), 1)
 
 
+def _member_cluster(cluster: Document) -> Document:
+    cluster = with_default(cluster, ("spec", "heartbeatPeriodSeconds"), HEARTBEAT_SECONDS)
+    return _with_entries(cluster, ("spec", "taints"), _OF_TAINTS)
+
+
+def _placement(placement: Document) -> Document:
+    """What is stated of a policy is completed; a placement without one stays without, which is PickAll."""
+    spec = section(placement, "spec")
+    if not spec:
+        return placement
+    if isinstance(spec.get("policy"), dict):
+        placement = with_default(placement, ("spec", "policy", "placementType"), PICK_ALL)
+        placement = _with_entries(placement, ("spec", "policy", "topologySpreadConstraints"), _OF_CONSTRAINTS)
+        placement = _with_entries(placement, ("spec", "policy", "tolerations"), _OF_TOLERATIONS)
+    placement = with_default(placement, ("spec", "strategy", "type"), "RollingUpdate")
+    if section(placement, "spec", "strategy").get("type") == "RollingUpdate":
+        for name, value in _OF_ROLLING_UPDATES.items():
+            placement = with_default(placement, ("spec", "strategy", "rollingUpdate", name), value)
+    return with_default(placement, ("spec", "revisionHistoryLimit"), REVISIONS_KEPT)
+
+
+def _with_entries(document: Document, path: tuple[str, ...], values: Mapping[str, Any]) -> Document:
+    """The manifest with values in each mapping of the list at a path, where these say nothing."""
+    listed: Any = section(document, *path[:-1]).get(path[-1])
+    if not isinstance(listed, list):
+        return document
+    entries = cast("list[Any]", listed)
+    filled: list[Any] = [
+        _completed(cast("Document", entry), values) if isinstance(entry, dict) else entry for entry in entries
+    ]
+    if all(new is old for new, old in zip(filled, entries, strict=True)):
+        return document
+    return _with_value(document, path, filled)
+
+
+def _completed(entry: Document, values: Mapping[str, Any]) -> Document:
+    missing = {name: value for name, value in values.items() if entry.get(name) in (None, "")}
+    return {**entry, **missing} if missing else entry
+
+
+def _with_value(document: Document, path: tuple[str, ...], value: Any) -> Document:
+    field, below = path[0], path[1:]
+    return {**document, field: _with_value(section(document, field), below, value) if below else value}
+
+
 _DEFAULTS: Mapping[str, Callable[[Document], Document]] = {
     "Shoot": _shoot,
     "Seed": _seed,
@@ -113,4 +167,7 @@ _DEFAULTS: Mapping[str, Callable[[Document], Document]] = {
     "ManagedSeed": _managed_seed,
     "ManagedSeedSet": _managed_seed_set,
     "SeedAutoscaler": _seed_autoscaler,
+    "MemberCluster": _member_cluster,
+    "ClusterResourcePlacement": _placement,
+    "ResourcePlacement": _placement,
 }

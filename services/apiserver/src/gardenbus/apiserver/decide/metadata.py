@@ -1,7 +1,8 @@
 """The rules of metadata, which hold for every kind, also for those that nobody here understands.
 
-Seeds, Shoots, Projects, ManagedSeeds (and sets), SeedAutoscalers and namespaces have names without dots (RFC 1123
-labels), as they stand inside of subjects; other names may have them. Source: apimachinery's `validation/objectmeta.go`.
+Seeds, Shoots, Projects, ManagedSeeds (and sets), SeedAutoscalers, MemberClusters and namespaces have names without dots
+(RFC 1123 labels), as they stand inside of subjects; other names may have them. Source: apimachinery's
+`validation/objectmeta.go`.
 """
 
 import re
@@ -15,7 +16,9 @@ from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.kinds import KindSpec, by_word, resolve
 
-LABEL_NAMES = frozenset({"seed", "shoot", "project", "managedseed", "managedseedset", "seedautoscaler", "namespace"})
+LABEL_NAMES = frozenset(
+    {"seed", "shoot", "project", "managedseed", "managedseedset", "seedautoscaler", "membercluster", "namespace"}
+)
 """Kinds whose names are labels (without dots)."""
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")

@@ -11,7 +11,10 @@ from gardenbus.apiserver.decide.validators import (
     lease,
     managed_seed,
     managed_seed_set,
+    member_cluster,
     namespaced_cloudprofile,
+    placement,
+    placement_parts,
     project,
     secret,
     seed,
@@ -19,6 +22,7 @@ from gardenbus.apiserver.decide.validators import (
     shoot,
 )
 from gardenbus.apiserver.decide.validators.status import check_seed_status, check_shoot_status, check_status
+from gardenbus.apiserver.decide.validators.work import check_work_status
 from gardenbus.common.errors import Unsupported
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.keys import ObjectKey
@@ -38,11 +42,18 @@ _CHECKS: Mapping[str, Check] = {
     "ManagedSeed": managed_seed.check,
     "ManagedSeedSet": managed_seed_set.check,
     "SeedAutoscaler": seed_autoscaler.check,
+    "MemberCluster": member_cluster.check,
+    "ClusterResourcePlacement": placement.check,
+    "ResourcePlacement": placement.check,
+    "ClusterResourcePlacementEviction": placement_parts.check_eviction,
+    "ClusterResourcePlacementDisruptionBudget": placement_parts.check_disruption_budget,
 }
 
 _STATUS_CHECKS: Mapping[str, Callable[[Place], object]] = {
     "Shoot": check_shoot_status,
     "Seed": check_seed_status,
+    "MemberCluster": member_cluster.check_member_cluster_status,
+    "Work": check_work_status,
 }
 
 

@@ -14,7 +14,7 @@ def check_status(manifest: Place) -> Place | None:
     if status is None:
         return None
     for field in ("conditions", "constraints"):
-        _check_conditions(status, field)
+        check_conditions(status, field)
     status.integer("observedGeneration", least=0)
     _check_operation(status)
     return status
@@ -44,7 +44,8 @@ def check_shoot_status(manifest: Place) -> None:
             networking.texts(field)
 
 
-def _check_conditions(status: Place, field: str) -> None:
+def check_conditions(status: Place, field: str) -> None:
+    """Note conditions without type, of an unknown status, and repeated ones."""
     conditions = status.entries(field)
     for condition in conditions:
         condition.text("type", required=True)
@@ -52,6 +53,7 @@ def _check_conditions(status: Place, field: str) -> None:
         for text in _CONDITION_TEXTS:
             condition.text(text)
         condition.texts("codes")
+        condition.integer("observedGeneration", least=0)
     unique(conditions, "type")
 
 
