@@ -111,3 +111,35 @@ def test_what_cannot_be_decided_is_said(simulated: Simulate):
 
     assert answer.exit_code == 0
     assert "web: cannot be decided: " in answer.stdout
+
+
+AGENT = {
+    "apiVersion": "memberagent.config.gardenbus.io/v1alpha1",
+    "kind": "MemberAgentConfiguration",
+    "clusters": [
+        {"metadata": {"name": "lisbon", "labels": {"disk": "ssd"}}, "properties": {"cost": "3"}},
+        {"metadata": {"name": "porto"}, "spec": {"taints": [{"key": "gpu"}]}},
+    ],
+}
+
+
+def test_the_clusters_of_an_agents_configuration_count_as_ready(simulated: Simulate):
+    answer = simulated(a_member_document("c1"), AGENT, a_placement_document(preferring_ssd(2)), output="name")
+
+    assert answer.stdout.splitlines() == ["web lisbon", "web c1"]
+    assert simulated(AGENT, a_placement_document(), output="name").stdout.splitlines() == ["web lisbon"]
+
+
+def test_seeds_are_enrolled_where_an_agents_configuration_says_so(simulated: Simulate):
+    agent = {**AGENT, "clusters": [], "enrolSeeds": True}
+
+    answer = simulated(a_seed("aws"), a_seed("silent", ready=False), agent, a_placement_document(), output="name")
+
+    assert answer.stdout.splitlines() == ["web aws"]
+
+
+def test_a_configuration_that_cannot_be_read_ends_with_2(simulated: Simulate):
+    answer = simulated({**AGENT, "clusters": []}, a_placement_document())
+
+    assert answer.exit_code == 2
+    assert "clusters" in answer.stderr

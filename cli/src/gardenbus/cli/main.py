@@ -45,9 +45,11 @@ COMMANDS: Mapping[str, Entry] = {
     "events": Entry("news:events", "News", "Show the Events of the last 24 hours, the newest last."),
     "watch": Entry("news:watch", "News", "Show changes of objects as they are announced."),
     "explain": Entry(
-        "explaining:explain", "Decisions", "Say why a shoot is where it is or waits, or what a seed takes."
+        "explaining:explain", "Decisions", "Say why a shoot or a placement is where it is, or what a seed takes."
     ),
-    "simulate": Entry("groups:simulate", "Decisions", "Say where shoots would go, or how an autoscaler would fare."),
+    "simulate": Entry(
+        "groups:simulate", "Decisions", "Say where shoots and placements would go, or how an autoscaler would fare."
+    ),
     "queue": Entry("queueing:queue", "Operating", "Show which shoots wait for a seed, why, and when they are tried."),
     "retry": Entry("queueing:retry", "Operating", "Try a shoot now: find it a seed, or repeat what went wrong."),
     "rejected": Entry("rejected:rejected", "Operating", "Show what could not be taken, and send it again."),

@@ -55,7 +55,8 @@ def simulate_command(
     GardenletConfigurations count as Seeds whose gardenlets are ready.
 
     A file with MemberClusters and placements is answered with which clusters each placement would be on, with scores,
-    and why it would not be on the others; bindings in the file are what stands already. What has both gets both.
+    and why it would not be on the others; bindings in the file are what stands already. The clusters of
+    MemberAgentConfigurations count as joined and healthy. What has both gets both.
 
     Example: gardenbus simulate examples/landscape --strategy MinimalDistance
     """
@@ -83,9 +84,10 @@ def _simulate_shoots(file: Path, documents: Sequence[Document], strategy: Strate
 
 
 def _simulate_placements(file: Path, documents: Sequence[Document], output: Format) -> None:
-    from gardenbus.fleet.simulate import simulate  # noqa: PLC0415  files of shoots need none of it
+    from gardenbus.cli.ready_members import with_ready_members  # noqa: PLC0415  files of shoots need none of it
+    from gardenbus.fleet.simulate import simulate  # noqa: PLC0415  as above
 
-    entries = simulate(documents)
+    entries = simulate(with_ready_members(documents))
     if output is Format.YAML:
         show_lines(["---"])
         show_document(entries, output)

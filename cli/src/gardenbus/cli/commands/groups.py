@@ -14,7 +14,8 @@ rollout = typer.Typer(
 simulate = typer.Typer(
     cls=simulations.DefaultGroup,
     add_completion=False,
-    help="Say what a change would do, where the pending shoots of each FILE would go, or how an autoscaler would fare.",
+    help="Say what a change would do, where the pending shoots and the placements of each FILE would go, or how an "
+    "autoscaler would fare.",
     context_settings=HELP_OPTIONS,
     subcommand_metavar="[OPTIONS of what-if] | FILE… | COMMAND [ARGS]…",
 )

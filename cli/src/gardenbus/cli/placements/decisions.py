@@ -14,6 +14,7 @@ FLEET_KINDS = frozenset(
         "ResourceBinding",
         "ClusterSchedulingPolicySnapshot",
         "SchedulingPolicySnapshot",
+        "MemberAgentConfiguration",
     }
 )
 """What placements are decided on."""
