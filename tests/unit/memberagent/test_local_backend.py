@@ -1,0 +1,110 @@
+"""The local backend: a directory of manifests, and failures that are asked for."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.memberagent.backend.local import LocalBackend
+from gardenbus.memberagent.decide.configuration import BackendSettings
+from gardenbus.memberagent.decide.failures import FailureRequest, parse_failure_requests
+from tests.support.member_agents import a_manifest
+
+
+def a_backend(directory: Path, **changes: Any) -> LocalBackend:
+    backend = LocalBackend(
+        directory / "lisbon", changes.pop("settings", BackendSettings()), SystemClock(), cluster="lisbon", **changes
+    )
+    assert backend.acquire()
+    return backend
+
+
+def failing(text: str) -> dict[str, Any]:
+    return a_manifest(metadata={"annotations": {"local.backend.gardenbus.io/fail": text}})
+
+
+async def test_what_is_applied_is_there_after_a_restart(tmp_path: Path) -> None:
+    first = a_backend(tmp_path)
+    await first.apply("shop-work", [a_manifest("Namespace", "shop"), a_manifest()])
+    first.release()
+    second = a_backend(tmp_path, namespaces=["default"])
+    assert second.works() == {"shop-work"}
+    assert second.namespaces() == {"default": "", "shop": "shop-work"}
+    assert second.compare([a_manifest()]).outcomes[0].differs is False
+
+
+async def test_what_a_work_holds_no_more_goes(tmp_path: Path) -> None:
+    backend = a_backend(tmp_path)
+    await backend.apply("shop-work", [a_manifest(), a_manifest("Secret", "key")])
+    await backend.apply("shop-work", [a_manifest()])
+    assert backend.compare([a_manifest("Secret", "key")]).outcomes[0].differs
+    assert backend.remove("shop-work") is None
+    assert backend.works() == set()
+
+
+async def test_an_object_belongs_to_one_work(tmp_path: Path) -> None:
+    backend = a_backend(tmp_path)
+    await backend.apply("first", [a_manifest()])
+    (outcome,) = (await backend.apply("second", [a_manifest()])).outcomes
+    assert not outcome.applied
+    assert outcome.message == "it belongs to the Work first already"
+    assert backend.works() == {"first"}
+
+
+async def test_a_failing_apply_leaves_what_was_there(tmp_path: Path) -> None:
+    backend = a_backend(tmp_path)
+    await backend.apply("shop-work", [a_manifest()])
+    (outcome,) = (await backend.apply("shop-work", [failing("apply=lis*")])).outcomes
+    assert not outcome.applied
+    assert backend.compare([a_manifest()]).outcomes[0].differs is False
+    (outcome,) = (await backend.apply("shop-work", [failing("apply=porto")])).outcomes
+    assert outcome.applied
+
+
+async def test_failures_that_are_counted_end_even_over_a_restart(tmp_path: Path) -> None:
+    requests = [FailureRequest("apply", "ConfigMap/*", 2)]
+    first = a_backend(tmp_path, failures=requests)
+    assert not (await first.apply("w", [a_manifest()])).outcomes[0].applied
+    first.release()
+    second = a_backend(tmp_path, failures=requests)
+    assert not (await second.apply("w", [a_manifest()])).outcomes[0].applied
+    assert (await second.apply("w", [a_manifest()])).outcomes[0].applied
+
+
+async def test_a_manifest_may_refuse_to_go(tmp_path: Path) -> None:
+    backend = a_backend(tmp_path, failures=parse_failure_requests("delete,times=1"))
+    await backend.apply("w", [a_manifest()])
+    assert backend.remove("w") == "ConfigMap shop/motd: Failed, as asked for."
+    assert backend.remove("w") is None
+
+
+async def test_what_starts_is_available_later_and_of_some_nobody_can_tell(tmp_path: Path) -> None:
+    backend = a_backend(tmp_path, settings=BackendSettings(available_seconds=60))
+    applied = await backend.apply("w", [a_manifest("Deployment", "web"), a_manifest("Job", "once"), a_manifest()])
+    assert [outcome.available for outcome in applied.outcomes] == [False, None, True]
+    assert applied.look_again_seconds is not None
+    assert 50 < applied.look_again_seconds <= 60
+
+
+async def test_switches_are_files(tmp_path: Path) -> None:
+    backend = a_backend(tmp_path)
+    assert (backend.problem(), backend.is_silent()) == (None, False)
+    for name in ("unhealthy", "silent", "apply-fails"):
+        (tmp_path / "lisbon" / name).touch()
+    assert (backend.problem(), backend.is_silent()) == ("Unhealthy, as asked for.", True)
+    assert not (await backend.apply("w", [a_manifest()])).outcomes[0].applied
+
+
+def test_one_process_holds_a_directory(tmp_path: Path) -> None:
+    first = a_backend(tmp_path)
+    second = LocalBackend(tmp_path / "lisbon", BackendSettings(), SystemClock(), cluster="lisbon")
+    assert not second.acquire()
+    first.release()
+    assert second.acquire()
+
+
+@pytest.mark.parametrize("text", ["explode", "apply=a=b", "apply,times=x", "available=;apply,"])
+def test_failures_that_cannot_be_read_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not"):
+        parse_failure_requests(text)
