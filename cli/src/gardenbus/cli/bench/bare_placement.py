@@ -2,7 +2,7 @@
 
 `python -m gardenbus.cli.bench.bare_placement`, as a process in the placement service's place. Snapshots and placements
 are read before anything is measured, and the clusters of each placement come from a file. For each piece of work it
-writes what a cycle writes: the snapshot, bindings, 50 a call, and the snapshot's status. No write has a condition.
+writes what a cycle writes: the snapshot with decisions, then bindings, 50 a call. No write has a condition.
 """
 
 import asyncio
@@ -96,16 +96,14 @@ class _Pipe:
 
     async def _carry_out(self, work: Work) -> None:
         name = work.message.subject.rsplit(".", 1)[1]
-        snapshot = self._snapshots[name]
-        snapshot = await written(self._store, snapshot, claimed(snapshot.document()))
+        snapshot, placement = self._snapshots[name], self._placements[name]
         picks = [Pick(cluster, _decision(cluster, selected=True)) for cluster in self._clusters[name]]
-        placement = self._placements[name]
-        await created_all(
-            self._store, [new_binding(placement, snapshot.key.name, pick, ()) for pick in picks], strict=True
-        )
         others = (_decision(f"member-{number:05}", selected=False) for number in range(TOLD_BESIDES))
         cycle = Cycle(decisions=(*(pick.decision for pick in picks[:1000]), *others), message="as many as there are")
-        await written(self._store, snapshot, with_outcome(snapshot.document(), cycle, timestamp(self._clock.now())))
+        told = with_outcome(snapshot.document(), cycle, timestamp(self._clock.now()))
+        snapshot = await written(self._store, snapshot, claimed(told))
+        bindings = [new_binding(placement, snapshot.key.name, pick, ()) for pick in picks]
+        await created_all(self._store, bindings, strict=True)
         await work.ack()
 
 

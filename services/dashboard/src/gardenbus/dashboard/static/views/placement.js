@@ -59,7 +59,7 @@ function body({ placement, policy, strategy, selectors, conditions, snapshot, de
     card("Decisions", snapshot && `by ${snapshot}`, taken.length ? table("Decisions", [["Cluster"], ["Affinity", "num"], ["Spread", "num"], ["Why"]], taken.slice(0, SHOWN).map(decision)) : nothing(snapshot ? "No cluster was taken." : "Nothing was decided yet."), more(taken)),
     others.length > 0 && card("Not taken", `${count(others.length)}, the best first`, table("Not taken", [["Cluster"], ["Affinity", "num"], ["Spread", "num"], ["Why not"]], others.map(decision))));
   const rolling = strategy.rollingUpdate ?? {};
-  const fact = (key, value) => (value === undefined || value === null || value === "" ? null : [h("dt", null, key), h("dd", null, value)]);
+  const fact = (key, value) => (value === undefined || value === null || value.length === 0 ? null : [h("dt", null, key), h("dd", null, value)]);
   const right = h("div", { class: "column" },
     card("Facts", null, h("div", { class: "body" }, h("dl", { class: "facts" },
       placement && [fact("Type", placement.type), fact("Wanted", wantedWords(placement)), fact("Selected", count(placement.selected)), fact("Bound", count(placement.bound)), fact("Available", count(placement.available)), placement.fulfilled === "False" && fact("Lacks", placement.reason)],
