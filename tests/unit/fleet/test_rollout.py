@@ -117,6 +117,18 @@ def test_failed_ones_leave_room_for_others() -> None:
     assert rollout.bind == ("web-b",)
 
 
+def test_failed_ones_that_get_another_try_are_part_of_the_surge() -> None:
+    bindings = [
+        unscheduled("x"),
+        unscheduled("y"),
+        on_its_way("a", available=FAILED, resources=EARLIER),
+        scheduled("b"),
+    ]
+    rollout = step(*bindings, policy=pick_n(2), unavailable=0, surge=1)
+    assert rollout.update == ("web-a",)
+    assert rollout.bind == ()
+
+
 def test_what_cannot_be_observed_is_ready_after_its_period() -> None:
     young = on_its_way("a", available=UNTRACKABLE, since=-20)
     bindings = [young, on_its_way("b", resources=EARLIER)]
@@ -194,7 +206,9 @@ def test_who_was_never_placed_goes_when_the_budgets_allow_nothing() -> None:
 
 
 def test_who_failed_goes_when_the_budgets_allow_nothing() -> None:
-    rollout = step(unscheduled("x", FAILED), on_its_way("a", available=PENDING), policy=pick_n(1), unavailable=0, surge=0)
+    rollout = step(
+        unscheduled("x", FAILED), on_its_way("a", available=PENDING), policy=pick_n(1), unavailable=0, surge=0
+    )
     assert rollout.delete == ("web-x",)
 
 

@@ -3,7 +3,8 @@
 A step is decided on the bindings as they are, within the budgets that they leave, and can be carried out in any order
 and in part: each of its writes alone keeps the budgets, and what is left is decided again.
 
-- Bound bindings that failed and are outdated are brought up to date whatever the budget: nothing is lost by it.
+- Bound bindings that failed and are outdated are brought up to date whatever the budget: nothing is lost by it. They
+  may come to serve by it, so they are taken from the additions first (KubeFleet goes beyond maxSurge there).
 - The budget of removals goes to Unscheduled bindings first, then to outdated Bound ones.
 - The budget of additions turns Scheduled bindings Bound.
 - Where none of this is possible, Unscheduled bindings go that take nothing away: they were never placed, they failed,
@@ -200,7 +201,7 @@ def _step(placement: Placement, found: _Sorted, held: Collection[str]) -> Rollou
     rolling = placement.spec.strategy.rolling_update
     counts = Counts(target_of(placement, found.chosen), found.ready, found.leaving, found.can_be_ready)
     budget = budget_of(counts, max_unavailable=rolling.max_unavailable, max_surge=rolling.max_surge)
-    removals, additions = max(0, budget.removals), max(0, budget.additions)
+    removals, additions = max(0, budget.removals), max(0, budget.additions - len(found.failed))
     removed = found.removable[:removals]
     updated = found.outdated[: removals - len(removed)]
     bound = [name for name in found.bindable if name not in held][:additions]
