@@ -57,6 +57,19 @@ async def test_many_nudges_of_one_object_are_one_look(nudges: Nudges, queue: Wor
     assert await queue.fetch(1, 0.05) == []
 
 
+async def test_what_is_asked_for_while_gathering_is_one_look(bus: MemoryBus, queue: WorkQueue):
+    gathering = Nudges(bus, SUBJECTS, "sets", gather_seconds=0.2)
+    running = asyncio.create_task(gathering.run())
+    for _ in range(5):
+        gathering.nudge(a_set("one"))
+        await asyncio.sleep(0.01)
+    assert gathering.owed == 1
+    assert names(await fetch_until(queue, 1)) == ["one"]
+    assert await queue.fetch(1, 0.05) == []
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
 async def test_a_nudge_takes_the_timer_of_its_object_with_it(bus: MemoryBus, nudges: Nudges, queue: WorkQueue):
     timers = Timers(bus, SUBJECTS)
     await timers.park(SUBJECTS.queue("sets", "garden", "one"), 1.0)

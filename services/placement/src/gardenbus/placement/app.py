@@ -39,6 +39,9 @@ WORKS = "placementwork"
 CONTROLLERS = (SNAPSHOTS, SCHEDULING, STATUS, ROLLOUT, EVICTIONS, WORKS)
 """The queues' words, the durable consumers' names and the metrics' labels."""
 
+GATHERED = {STATUS: 0.2, ROLLOUT: 0.05}
+"""So long (in seconds) looks are gathered that each binding of a placement asks for."""
+
 
 async def build(context: ServiceContext[PlacementSettings]) -> None:
     """Connect to the servers, as soon as they are there, and start."""
@@ -53,7 +56,7 @@ async def start_placement(
     settings, clock = context.settings, context.clock
     informer = Informer(store, bus, subjects, (*WATCHED, WORK, EVICTION))
     knowledge = Knowledge(clock)
-    nudges = {name: Nudges(bus, subjects, name) for name in CONTROLLERS}
+    nudges = {name: Nudges(bus, subjects, name, gather_seconds=GATHERED.get(name, 0.0)) for name in CONTROLLERS}
     watch = Watch(knowledge, _queues(nudges), clock)
     selection = Selection(bus, subjects, knowledge.placements(), nudges[SNAPSHOTS].nudge)
     for callback in (knowledge.changed, watch.changed, selection.changed):

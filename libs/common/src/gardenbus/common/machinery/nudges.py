@@ -24,13 +24,25 @@ RETRY_SECONDS = 0.5
 
 
 class Nudges:
-    """Looks that a controller (its queue's word) owes some objects."""
+    """Looks that a controller (its queue's word) owes some objects.
 
-    def __init__(self, bus: Bus, subjects: Subjects, controller: str, *, retry_seconds: float = RETRY_SECONDS) -> None:
+    What is asked for within `gather_seconds` goes out together: for looks that many changes ask for, and that may wait.
+    """
+
+    def __init__(
+        self,
+        bus: Bus,
+        subjects: Subjects,
+        controller: str,
+        *,
+        retry_seconds: float = RETRY_SECONDS,
+        gather_seconds: float = 0.0,
+    ) -> None:
         self._bus = bus
         self._subjects = subjects
         self._controller = controller
         self._retry_seconds = retry_seconds
+        self._gather_seconds = gather_seconds
         self._timers = Timers(bus, subjects)
         self._owed: dict[ObjectKey, None] = {}
         self._news = asyncio.Event()
@@ -49,6 +61,8 @@ class Nudges:
         """Publish for as long as the process lives; what the bus does not take is tried again."""
         while True:
             await self._news.wait()
+            if self._gather_seconds:
+                await asyncio.sleep(self._gather_seconds)
             self._news.clear()
             while self._owed:
                 await self._publish()
