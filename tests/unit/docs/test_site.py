@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from mkdocs.utils.yaml import yaml_load  # pyright: ignore[reportUnknownVariableType]
 
 from gardenbus.cli.reference.pages import pages
 
@@ -25,7 +25,7 @@ def named(nav: Any) -> Iterator[str]:
         yield from named(child)
 
 
-NAVIGATION = list(named(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
+NAVIGATION = list(named(yaml_load((ROOT / "mkdocs.yml").read_text())["nav"]))
 
 
 def test_every_page_is_in_the_navigation_once():
@@ -49,6 +49,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path):
     )
     assert built.returncode == 0, built.stderr
     assert (tmp_path / "site" / "reference" / "commands.html").is_file()
+    assert '<pre class="mermaid"><code>stateDiagram-v2' in (tmp_path / "site" / "placement.html").read_text()
     assert "The way of a shoot" in (tmp_path / "site" / "architecture.html").read_text()
 
 
