@@ -36,6 +36,7 @@ OWN_SERVICES = (
     "gardenlet-earth",
     "gardenlet-aws",
     "gardenlet-gcp",
+    "memberagent",
 )
 SEEDS = {"local": ("earth", "earth"), "aws": ("eu-west-1", "aws-eu1"), "gcp": ("europe-west1", "gcp-eu1")}
 

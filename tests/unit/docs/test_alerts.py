@@ -19,7 +19,17 @@ PAGE = ROOT / "docs" / "observability.md"
 
 needs_promtool = pytest.mark.skipif(promtool() is None, reason="there is no promtool here: .ci/prometheus brings it")
 
-SERVICES = ("relay", "apiserver", "scheduler", "lifecycle", "managedseedset", "autoscaler", "placement", "gardenlet")
+SERVICES = (
+    "relay",
+    "apiserver",
+    "scheduler",
+    "lifecycle",
+    "managedseedset",
+    "autoscaler",
+    "placement",
+    "gardenlet",
+    "memberagent",
+)
 MINUTES = 60
 
 
