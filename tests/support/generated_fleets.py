@@ -20,6 +20,10 @@ _labels = st.fixed_dictionaries(
         "zone": st.sampled_from(["1", "2"]),
     },
 )
+_own_labels = st.fixed_dictionaries(
+    {"env": st.sampled_from(["prod", "prod", "dev"]), "region": st.sampled_from(REGIONS)},
+    optional={"zone": st.sampled_from(["1", "2"])},
+)
 _agents = st.sampled_from([an_agent()] * 5 + [an_agent(heartbeat=-1000), an_agent(joined="False")])
 
 
@@ -28,32 +32,34 @@ def members(draw: st.DrawFn, name: str) -> MemberCluster:
     """A cluster that is likely well."""
     cluster = a_member(
         name,
-        draw(_labels),
+        draw(st.one_of(_own_labels, _own_labels, _labels)),
         taints=draw(st.sampled_from([[], [], [], [{"key": "k", "effect": "NoSchedule"}]])),
         properties=draw(st.fixed_dictionaries({}, optional={"p": st.integers(0, 5).map(str)})),
         agent=draw(_agents),
     )
-    return leaving(cluster) if draw(st.integers(0, 9)) == 0 else cluster
+    return leaving(cluster) if draw(st.integers(0, 15)) == 0 else cluster
 
 
 @st.composite
 def fleets(draw: st.DrawFn) -> list[MemberCluster]:
     """Some clusters."""
-    names = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=len(NAMES)))
-    return [draw(members(name)) for name in names]
+    away = draw(st.sets(st.sampled_from(NAMES), max_size=3))
+    return [draw(members(name)) for name in NAMES if name not in away]
 
 
 @st.composite
 def standing_bindings(draw: st.DrawFn) -> list[ResourceBinding]:
     """At most one binding a cluster, and sometimes one more that is on its way out."""
     bindings: list[ResourceBinding] = []
-    for name in draw(st.lists(st.sampled_from([*NAMES, "gone"]), unique=True, max_size=6)):
-        state = draw(st.sampled_from(["Scheduled", "Bound", "Bound", "Unscheduled"]))
+    for name in [*NAMES, "gone"]:
+        state = draw(st.sampled_from(["", "", "", "Scheduled", "Scheduled", "Bound", "Bound", "Unscheduled"]))
+        if not state:
+            continue
         previous = draw(st.sampled_from(["Scheduled", "Bound"])) if state == "Unscheduled" else None
         score = draw(st.one_of(st.none(), st.tuples(st.integers(-1, 1), st.integers(0, 2))))
-        snapshot = draw(st.sampled_from([CURRENT, OBSOLETE]))
+        snapshot = draw(st.sampled_from([CURRENT, CURRENT, CURRENT, OBSOLETE]))
         bindings.append(a_binding(name, state, snapshot, previous=previous, score=score))
-        if draw(st.integers(0, 5)) == 0:
+        if draw(st.integers(0, 9)) == 0:
             bindings.append(a_binding(name, "Bound", snapshot, name=f"web-{name}-old", deletionTimestamp=at()))
     return bindings
 
