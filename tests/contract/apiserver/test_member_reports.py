@@ -71,6 +71,15 @@ async def test_a_registration_leaves_what_people_said_of_the_cluster(apiserver: 
     assert document["metadata"]["labels"] == {"region": "eu", "tier": "gold"}
 
 
+async def test_a_taint_goes_with_the_registration_that_stated_it(apiserver: Apiserver) -> None:
+    gpu, drain = ({"key": name, "effect": "NoSchedule"} for name in ("gpu", "drain"))
+    await apiserver.report(AGENT, EAST, a_cluster(taints=[gpu]), verb="apply")
+    await apiserver.until_taken()
+    await apiserver.ask("patch.membercluster._.east", {"spec": {"taints": [gpu, drain]}})
+    await registered(apiserver)
+    assert (await apiserver.now(EAST)).document()["spec"]["taints"] == [drain]
+
+
 async def test_an_agent_reports_on_the_works_of_its_cluster(apiserver: Apiserver) -> None:
     await apiserver.kit.store.create(a_work())
     applied = {"type": "Applied", "status": "True", "reason": "AllWorkHaveBeenApplied", "observedGeneration": 1}
@@ -102,6 +111,18 @@ async def test_an_agent_says_nothing_of_others(apiserver: Apiserver) -> None:
     for key in (other, west, WORK):
         assert "status" not in (await apiserver.now(key)).document()
     assert await apiserver.kit.store.get(EAST) is None
+
+
+async def test_an_agent_has_its_own_cluster_leave_and_no_later_one_of_the_name(apiserver: Apiserver) -> None:
+    await registered(apiserver)
+    uid = (await apiserver.now(EAST)).uid
+    await apiserver.report(AGENT, EAST, b"", verb="delete", uid="another")
+    await apiserver.until_taken()
+    assert not (await apiserver.now(EAST)).is_deleting
+    await apiserver.report(AGENT, EAST, b"", verb="delete", uid=uid)
+    await apiserver.until_taken()
+    assert await apiserver.kit.store.get(EAST) is None
+    assert await apiserver.rejected() == []
 
 
 async def test_an_agent_records_events_in_its_own_name(apiserver: Apiserver) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gardenbus.apiserver.reconcilers.member_reports import cluster_of, held_or_left, reporter_name, with_taints_kept
-from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.document import Document, encode
 from gardenbus.common.resources.member_clusters import AGENT_CLEANUP, AGENT_LEFT, reporter_of
 from tests.support.builders import NOW
 
@@ -54,10 +54,18 @@ def test_a_cluster_that_stays_is_held_whatever_its_agent_says() -> None:
     assert held_or_left(a_cluster({}, LEFT))["metadata"]["finalizers"] == [AGENT_CLEANUP]
 
 
-def test_an_agent_adds_taints_and_takes_none_off() -> None:
-    mine, its = ({"key": name, "effect": "NoSchedule"} for name in ("drain", "gpu"))
-    tainted = a_cluster(taints=[mine])
-    assert with_taints_kept(tainted, a_cluster(taints=[its]))["spec"]["taints"] == [mine, its]
-    assert with_taints_kept(tainted, a_cluster())["spec"]["taints"] == [mine]
-    assert with_taints_kept(tainted, tainted)["spec"]["taints"] == [mine]
-    assert with_taints_kept(None, a_cluster(taints=[its]))["spec"]["taints"] == [its]
+def test_an_agent_takes_off_the_taints_alone_that_it_has_stated() -> None:
+    mine, its, new = ({"key": name, "effect": "NoSchedule"} for name in ("drain", "gpu", "arm"))
+    before = a_cluster(taints=[mine, its])
+    last_applied = encode(a_cluster(taints=[{"key": "gpu"}]))
+
+    def taints(*stated: Document) -> list[Document]:
+        return with_taints_kept(a_cluster(taints=list(stated)), before, last_applied)["spec"]["taints"]
+
+    assert taints(its, new) == [mine, its, new]
+    assert taints(its) == [mine, its]
+    assert taints({"key": "drain"}) == [{"key": "drain"}]
+    assert taints() == [mine]
+    assert with_taints_kept(a_cluster(), before, last_applied)["spec"]["taints"] == [mine]
+    assert with_taints_kept(a_cluster(), before, b"")["spec"]["taints"] == [mine, its]
+    assert with_taints_kept(a_cluster(), a_cluster(taints=[its]), last_applied) == a_cluster()

@@ -398,6 +398,7 @@ def _from_member_agents(subjects: Subjects, any_object: ObjectKey) -> Channel:
             MessageSpec("MemberStatusReport", "A part of its status, to be merged.", StatusReport, (), optional),
             MessageSpec("MemberEventReport", "An Event about it.", EventReport, verb, optional),
             MessageSpec("MemberApplyReport", "Its own MemberCluster.", "objects", verb, optional),
+            MessageSpec("MemberDeleteReport", "Its MemberCluster shall go.", "bytes", (*verb, Header.UID), optional),
         ],
         "memberagent",
         "apiserver",

@@ -6,9 +6,11 @@ order, and there is nothing that two agents of one cluster could take from each 
 
 from typing import Any, Final, cast
 
+import msgspec
 import structlog
 
 from gardenbus.apiserver.decide.metadata import key_of
+from gardenbus.apiserver.decide.validators.member_cluster import TAINT_EFFECTS
 from gardenbus.apiserver.reconcilers import report_rules
 from gardenbus.apiserver.reconcilers.attempts import StaleVersion
 from gardenbus.apiserver.reconcilers.preconditions import version_in
@@ -67,8 +69,13 @@ async def register(report: Report, cluster: str, reads: Reads, writer: Writer) -
             return
         has_version = bool(version_in(report.body))
         manifest = report.body if stored is None or has_version else report_rules.based_on(report.body, stored)
+        last_applied = stored.last_applied if stored is not None else b""
+
+        def settle(current: Document | None, merged: Document, last_applied: bytes = last_applied) -> Document:
+            return merged if current is None else with_taints_kept(merged, current, last_applied)
+
         try:
-            await writer.apply(manifest, reads, user=USER + cluster, settle=with_taints_kept)
+            await writer.apply(manifest, reads, user=USER + cluster, settle=settle)
         except StaleVersion:
             if has_version:
                 raise
@@ -90,15 +97,28 @@ async def withdraw(report: Report, reads: Reads, writer: Writer) -> None:
         await writer.delete(report.key, reads)
 
 
-def with_taints_kept(current: Document | None, merged: Document) -> Document:
-    """A merged MemberCluster with the taints that it had: an agent adds some, and takes none off that people put on."""
-    before: Any = section(current or {}, "spec").get("taints")
-    stated: Any = section(merged, "spec").get("taints")
-    if not isinstance(before, list) or not isinstance(stated, list | None):
+def with_taints_kept(merged: Document, before: Document, last_applied: bytes) -> Document:
+    """A merged MemberCluster with the taints that others put on it: an agent takes off those alone that it has stated.
+
+    `before` is the cluster as it was, `last_applied` the manifest that was applied to it last, as JSON ("" for none).
+    """
+    last: Document = msgspec.json.decode(last_applied) if last_applied else {}
+    stated, stored = _taints(merged), _taints(before)
+    its_own = [_compared(taint) for taint in (*_taints(last), *stated)]
+    others = [taint for taint in stored if _compared(taint) not in its_own]
+    if not others:
         return merged
-    kept = cast("list[Any]", before)
-    new = [taint for taint in cast("list[Any]", stated or []) if taint not in kept]
-    return {**merged, "spec": {**section(merged, "spec"), "taints": [*kept, *new]}}
+    return {**merged, "spec": {**section(merged, "spec"), "taints": [*others, *stated]}}
+
+
+def _taints(cluster: Document) -> list[Document]:
+    listed: Any = section(cluster, "spec").get("taints")
+    entries = cast("list[Any]", listed) if isinstance(listed, list) else []
+    return [cast("Document", entry) for entry in entries if isinstance(entry, dict)]
+
+
+def _compared(taint: Document) -> tuple[object, ...]:
+    return (taint.get("key"), taint.get("value") or "", taint.get("effect") or TAINT_EFFECTS[0])
 
 
 def held_or_left(cluster: Document) -> Document:
