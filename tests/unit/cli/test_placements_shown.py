@@ -1,5 +1,6 @@
 """`get` and `describe` of member clusters, placements and what lies between them."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from typer.testing import CliRunner, Result
 from gardenbus.cli.commands import options
 from gardenbus.cli.main import app
 from gardenbus.cli.placements.columns import FLEET_COLUMNS
+from gardenbus.cli.placements.sections import fleet_sections
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.kinds import CLUSTER, PLACEMENT, understood_kinds
 from tests.support.answering import AnsweringBus
@@ -123,12 +125,38 @@ def test_a_placement_is_described_with_its_bindings_and_works(run: Any):
     assert "fleet-member-c9" not in text
 
 
+def test_clusters_manifests_and_agents_are_told_in_a_row_each():
+    now = datetime(2026, 11, 21, 12, 1, tzinfo=UTC)
+    failed = {**said("Applied", "False"), "message": "no room\nfor it"}
+    status: Document = {
+        "placementStatuses": [
+            {"clusterName": "c1", "observedResourceIndex": "2", "conditions": [said("Scheduled"), said("Available")]},
+            {"clusterName": "c2", "conditions": [said("Scheduled"), failed]},
+            {"conditions": [{**said("Scheduled", "False"), "message": "gpu"}]},
+        ],
+        "manifestConditions": [{"identifier": {"kind": "ConfigMap", "namespace": "shop", "name": "a"}}],
+        "agentStatus": [{"type": "MemberAgent", "lastReceivedHeartbeat": "2026-11-21T12:00:00Z", "conditions": []}],
+    }
+
+    clusters, manifests, agents = (lines for _, lines in fleet_sections(status, now))
+
+    assert [line.split() for line in clusters[1:]] == [
+        ["c1", "2", "Available", "True"],
+        ["c2", "Applied", "False", "no", "room", "for", "it"],
+        ["<missing>", "Scheduled", "False", "gpu"],
+    ]
+    assert manifests[1].split() == ["ConfigMap", "shop/a", "nothing", "reported", "yet"]
+    assert agents[1].split() == ["MemberAgent", "60s", "nothing", "reported", "yet"]
+    assert list(fleet_sections({}, now)) == []
+
+
 def test_a_cluster_is_described_with_the_placements_on_it(run: Any):
     text = run("describe mcl c1").stdout
 
     assert "placements       1" in text
     assert "web-c1  (web on c1: Bound" in text
     assert "fleet-member-c1/web-work" in text
+    assert "MemberAgent" in text
     assert "of namespaces" not in text
 
 

@@ -16,6 +16,7 @@ from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Prefix
 from gardenbus.cli.documents import as_mapping, title
 from gardenbus.cli.goals import failure_of
 from gardenbus.cli.output import console, exit_codes, show_lines, show_rows
+from gardenbus.cli.placements.sections import TOLD, fleet_sections
 from gardenbus.cli.printing import table_text
 from gardenbus.cli.related import related
 from gardenbus.cli.rows import shoot_row
@@ -25,7 +26,7 @@ from gardenbus.common.resources.document import Document
 
 BAR_CELLS = 20
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_TOLD_APART = frozenset({"conditions", "constraints", "lastOperation", "lastErrors"})
+_TOLD_APART = frozenset({"conditions", "constraints", "lastOperation", "lastErrors"}) | TOLD
 Words = Annotated[
     list[str], typer.Argument(help="KIND NAME…, or KIND/NAME…", metavar="KIND NAME", autocompletion=completions.objects)
 ]
@@ -117,6 +118,7 @@ def sections_of(document: Document, now: datetime) -> list[tuple[str, list[str]]
         sections.append(("Failed", [failure, "`gardenbus retry` lets its gardenlet try again"]))
     tables = ((name.capitalize(), condition_lines(status.get(name), now)) for name in ("conditions", "constraints"))
     sections += [(name, lines) for name, lines in tables if lines]
+    sections += fleet_sections(status, now)
     if errors := status.get("lastErrors"):
         sections.append(("Last errors", _yaml_lines(errors)))
     if others := {key: value for key, value in status.items() if key not in _TOLD_APART}:
