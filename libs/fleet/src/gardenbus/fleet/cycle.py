@@ -88,6 +88,7 @@ class _Deciding:
         self.created: list[Record] = []
         self.patched: list[Record] = []
         self.batches = 0
+        self.kept: dict[str, object] = {}
 
     @property
     def present(self) -> list[Record]:
@@ -147,7 +148,7 @@ class _Deciding:
         return self._cycle(condition(len(names), len(valid)), decisions)
 
     def _state(self, desired: int) -> CycleState:
-        return CycleState(
+        state = CycleState(
             self.policy,
             self.fleet,
             namespace=self.placement.metadata.namespace if self.placement.is_namespaced else "",
@@ -155,6 +156,8 @@ class _Deciding:
             obsolete=self.fleet.mask(self.obsolete),
             desired=desired,
         )
+        state.kept = self.kept
+        return state
 
     def _by_score(self, picked: Iterable[Scored]) -> Callable[[str], ClusterDecision]:
         scores = {self.fleet.name(scored.place): scored.score for scored in picked}

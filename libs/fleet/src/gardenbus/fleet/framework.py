@@ -109,6 +109,8 @@ class CycleState:
         """How many more are wanted."""
         self.notes: dict[str, object] = {}
         """Of plug-ins, by name."""
+        self.kept: dict[str, object] = {}
+        """What plug-ins hand on from one batch to the next, by whatever they call it."""
         self.skipped_filters: set[str] = set()
         self.skipped_scores: set[str] = set()
 

@@ -22,6 +22,7 @@ class LabelIndex:
             key: {value: mask_of(held, len(labels)) for value, held in by_value.items()}
             for key, by_value in places.items()
         }
+        self._having: dict[str, Mask] = {}
         self._matching: dict[LabelSelector, Mask] = {}
 
     def matching(self, selector: LabelSelector) -> Mask:
@@ -36,6 +37,16 @@ class LabelIndex:
     def domains(self, key: str) -> Mapping[str, Mask]:
         """The clusters by their value of a label; those without it are in none."""
         return self._domains.get(key, {})
+
+    def having(self, key: str) -> Mask:
+        """The clusters that have a label."""
+        known = self._having.get(key)
+        if known is None:
+            known = 0
+            for clusters in self.domains(key).values():
+                known |= clusters
+            self._having[key] = known
+        return known
 
     def value(self, key: str, place: int) -> str | None:
         """One cluster's value of a label."""

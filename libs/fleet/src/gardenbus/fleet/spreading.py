@@ -88,47 +88,72 @@ def _addition(count: int, smallest: int, second: int, largest: int, max_skew: in
     return Addition(skew + change > max_skew, change)
 
 
+class Tally:
+    """How many of the chosen clusters are in each value of a label; values with as many are kept together."""
+
+    def __init__(self, labels: LabelIndex, key: str) -> None:
+        self._labels = labels
+        self._key = key
+        self._domains = labels.domains(key)
+        self._counts = dict.fromkeys(self._domains, 0)
+        self._selected: Mask = 0
+        self.by_count: dict[int, Mask] = {0: labels.having(key)} if self._domains else {}
+        """The clusters of all values that have so many."""
+        self._sizes = {0: len(self._domains)} if self._domains else {}
+
+    def follow(self, selected: Mask) -> None:
+        """Count these clusters from now on."""
+        for place in ascending(selected ^ self._selected):
+            value = self._labels.value(self._key, place)
+            if value is not None:
+                self._move(value, 1 if selected >> place & 1 else -1)
+        self._selected = selected
+
+    def additions(self, max_skew: int) -> dict[int, Addition]:
+        """What one more does to the skew, by how many there are already."""
+        counts = sorted(self._sizes)
+        smallest = counts[0]
+        second = smallest if self._sizes[smallest] > 1 or len(counts) == 1 else counts[1]
+        return {count: _addition(count, smallest, second, counts[-1], max_skew) for count in counts}
+
+    def _move(self, value: str, step: int) -> None:
+        count, clusters = self._counts[value], self._domains[value]
+        self._counts[value] = count + step
+        self._sizes[count] -= 1
+        self.by_count[count] ^= clusters
+        if not self._sizes[count]:
+            del self._sizes[count], self.by_count[count]
+        self._sizes[count + step] = self._sizes.get(count + step, 0) + 1
+        self.by_count[count + step] = self.by_count.get(count + step, 0) | clusters
+
+
 def _weighed(state: CycleState, constraint: TopologySpreadConstraint, groups: list[Group]) -> tuple[list[Group], Mask]:
     """The groups with what a constraint adds to their scores, and whom it excludes."""
+    key = constraint.topology_key
     labels = state.fleet.labels
-    domains = labels.domains(constraint.topology_key)
-    if not domains:
+    if not labels.domains(key):
         return groups, 0
-    counts = {value: (clusters & state.selected).bit_count() for value, clusters in domains.items()}
-    ordered = sorted(counts.values())
-    smallest, second, largest = ordered[0], ordered[min(1, len(ordered) - 1)], ordered[-1]
-    by_count = {
-        count: _addition(count, smallest, second, largest, constraint.max_skew) for count in set(counts.values())
-    }
+    tally = cast("Tally", state.kept.get(key) or state.kept.setdefault(key, Tally(labels, key)))
+    tally.follow(state.selected)
     violated: Mask = 0
     merged: dict[Score, Mask] = {}
+    additions = tally.additions(constraint.max_skew)
     for clusters, score in groups:
-        for value, hit in _split(labels, constraint.topology_key, clusters):
-            if value is None:
-                merged[score] = merged.get(score, 0) | hit
+        rest = clusters
+        for count, members in tally.by_count.items():
+            hit = rest & members
+            if not hit:
                 continue
-            violates, change = by_count[counts[value]]
+            rest ^= hit
+            violates, change = additions[count]
             if violates and constraint.is_hard:
                 violated |= hit
                 continue
             more = score.plus(Score(-SOFT_PENALTY if violates else -change))
             merged[more] = merged.get(more, 0) | hit
+        if rest:
+            merged[score] = merged.get(score, 0) | rest
     return [Group(clusters, score) for score, clusters in merged.items()], violated
-
-
-def _split(labels: LabelIndex, key: str, clusters: Mask) -> Iterable[tuple[str | None, Mask]]:
-    """Clusters by their value of a label, with None for those that have none."""
-    domains = labels.domains(key)
-    if clusters.bit_count() < len(domains):
-        for place in ascending(clusters):
-            yield labels.value(key, place), 1 << place
-        return
-    for value, members in domains.items():
-        if hit := clusters & members:
-            yield value, hit
-            clusters ^= hit
-    if clusters:
-        yield None, clusters
 
 
 def _uneven(constraint: TopologySpreadConstraint) -> Status:
