@@ -131,6 +131,16 @@ def test_an_outcome_that_lacks_clusters_is_looked_at_once_more() -> None:
     assert watched.announce(stored(a_snapshot())) == {"status": {WEB}}
 
 
+def test_an_outcome_with_a_cluster_that_has_left_meanwhile_is_looked_at_once_more() -> None:
+    watched = Watched(CRP, a_snapshot())
+    watched.announce(a_cluster("a", watched.clock))
+    chosen = {"status": {"targetClusters": [{"clusterName": "a", "selected": True, "reason": ""}]}}
+    assert watched.announce(stored(a_snapshot(chosen))) == {"status": {WEB}}
+    watched.announce(stored(a_snapshot()))
+    watched.announce(stored(a_live_cluster("a", watched.clock), deleting_at="2026-01-02T03:04:05Z"))
+    assert watched.announce(stored(a_snapshot(chosen))) == {"scheduling": {WEB}, "status": {WEB}}
+
+
 def test_a_snapshot_that_is_taken_away_is_made_again() -> None:
     assert Watched(CRP, a_snapshot()).announce_gone(SNAPSHOT)["snapshots"] == {WEB}
 

@@ -11,7 +11,6 @@ import structlog
 
 from gardenbus.common.errors import InvalidResource
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.resources.conditions import condition_status, conditions_of
 from gardenbus.common.resources.document import Document, StoredObject, section
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.member_clusters import MemberCluster
@@ -111,10 +110,25 @@ class Watch:
         elif before != after and after[0] == "true":
             self._queues.scheduling(placement)
         if _status(old) != _status(new) or before != after:
-            if new is not None and after[0] == "true" and _lacks_clusters(new):
-                # A cluster that came while that was decided, and is known here by now, has touched nothing yet.
+            if new is not None and after[0] == "true" and self._is_doubtful(placement):
                 self._queues.scheduling(placement)
             self._queues.status(placement)
+
+    def _is_doubtful(self, placement: ObjectKey) -> bool:
+        """Whether a cluster that changed while an outcome was decided could alter it.
+
+        Such a change is known here before the outcome is, and was judged by the outcome before.
+        """
+        snapshot, clusters = self._known.snapshot_of(placement), self._known.clusters()
+        if snapshot is None or not self.is_settled:
+            return False
+        stated = next((each for each in snapshot.status.conditions if each.type == "Scheduled"), None)
+        if stated is None or stated.status == "False":
+            return stated is not None
+        if snapshot.spec.policy is not None and snapshot.spec.policy.cluster_affinity.required_always is not None:
+            return True
+        chosen = (clusters.get(each.cluster_name) for each in snapshot.status.target_clusters if each.selected)
+        return any(cluster is None or cluster.is_deleting for cluster in chosen)
 
     def _binding_changed(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
         about = new or old
@@ -213,10 +227,6 @@ def _status(stored: StoredObject | None) -> bytes:
 def _concerns_works(binding: StoredObject) -> bool:
     """Whether there are Works of a binding, or shall be: not of one that was scheduled only."""
     return binding.is_deleting or head_of(binding).state != SCHEDULED
-
-
-def _lacks_clusters(stored: StoredObject) -> bool:
-    return condition_status(conditions_of(stored.document()), "Scheduled") == "False"
 
 
 def _meaning_of_snapshot(stored: StoredObject | None) -> tuple[str, str, str, str]:
