@@ -22,7 +22,7 @@ WANTED = 10
 """How many clusters a placement PickN asks for."""
 
 SMALLEST_RING, LARGEST_RING = 10, 20
-LEAST_CLUSTERS = TIERS * WANTED
+LEAST_CLUSTERS = TIERS * (WANTED + REGIONS - 1)
 """So that each tier has as many clusters as are asked for."""
 
 _CLUSTER = "cluster.kubernetes-fleet.io/v1beta1"
