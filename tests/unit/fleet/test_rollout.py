@@ -30,12 +30,13 @@ def step(
     latest: str = LATEST,
     gone: tuple[str, ...] = (),
     strategy: Document | None = None,
+    lacking: bool = False,
     **rolling: Any,
 ) -> Rollout:
     names = {"unavailable": "maxUnavailable", "surge": "maxSurge", "period": "unavailablePeriodSeconds"}
     update = {names[name]: value for name, value in rolling.items()}
     placement = a_placement(policy, spec={"strategy": {"rollingUpdate": update, **(strategy or {})}})
-    return plan(placement, latest, bindings, NOW, gone=gone)
+    return plan(placement, latest, bindings, NOW, gone=gone, lacks_clusters=lacking)
 
 
 def pick_n(number: int) -> Document:
@@ -220,6 +221,16 @@ def test_who_is_on_a_cluster_that_is_gone_goes_when_the_budgets_allow_nothing() 
 
 def test_a_placement_shrinks_to_zero_though_not_all_are_ready() -> None:
     assert step(unscheduled("x", PENDING), policy=pick_n(0)).delete == ("web-x",)
+
+
+def test_new_resources_reach_a_placement_that_lacks_clusters() -> None:
+    """Four of ten were found: a quarter of these at a time."""
+    bindings = [on_its_way(name, resources=EARLIER) for name in "abcd"]
+    assert step(*bindings, policy=pick_n(10)).update == ()
+    rollout = step(*bindings, policy=pick_n(10), lacking=True)
+    assert rollout.update == ("web-a",)
+    assert rollout.waiting == ("web-b", "web-c", "web-d")
+    assert step(*bindings, policy=pick_n(10), unavailable=0, lacking=True).update == ()
 
 
 def test_the_order_of_bindings_is_of_no_account() -> None:

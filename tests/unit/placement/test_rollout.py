@@ -137,6 +137,16 @@ async def test_a_failed_cluster_gets_newer_resources_at_once() -> None:
     assert (await bench.resources_of())["a"] == "web-2-snapshot"
 
 
+async def test_new_resources_reach_a_placement_that_lacks_clusters() -> None:
+    bench = await rolled_out(pick_n(9))
+    await bench.change({"data": {"colour": "blue"}}, ObjectKey("configmap", "web", "settings"))
+    await bench.look()
+    await bench.roll()
+    assert list((await bench.resources_of()).values()).count("web-1-snapshot") == 1
+    await bench.rest()
+    assert await bench.resources_of() == dict.fromkeys("abc", "web-1-snapshot")
+
+
 async def test_who_is_given_up_is_removed_with_its_work_once_others_are_ready() -> None:
     bench = await rolled_out(pick_n(3))
     await bench.clusters("d")

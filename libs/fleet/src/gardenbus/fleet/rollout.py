@@ -9,6 +9,8 @@ and in part: each of its writes alone keeps the budgets, and what is left is dec
 - The budget of additions turns Scheduled bindings Bound.
 - Where none of this is possible, Unscheduled bindings go that take nothing away: they were never placed, they failed,
   their cluster is gone, or nobody asks for any cluster to serve. KubeFleet waits for ever there.
+- Where that is not possible either, and there are fewer clusters than wanted, outdated Bound bindings are brought up
+  to date by a budget of those that were found. KubeFleet waits for more clusters there.
 
 Source: KubeFleet's `pkg/controllers/rollout/controller.go`.
 """
@@ -20,7 +22,7 @@ from math import inf
 import msgspec
 
 from gardenbus.common.resources.placement_parts import BOUND, SCHEDULED, UNSCHEDULED, ResourceBinding
-from gardenbus.common.resources.placements import Placement
+from gardenbus.common.resources.placements import Placement, RollingUpdate
 from gardenbus.fleet.availability import (
     ROLLOUT_STARTED,
     has_failed,
@@ -98,12 +100,14 @@ def plan(
     now: float,
     *,
     gone: Collection[str] = (),
+    lacks_clusters: bool = False,
 ) -> Rollout:
     """Decide the next step at `now` (unix seconds).
 
     The snapshot's name is that of the first part of the latest group; "" while there is none. `gone` are clusters that
-    are no longer in the fleet. Raises UnexpectedState when two living bindings are of one cluster, or one was handed
-    out while another was leaving; InvalidResource when a limit is no number.
+    are no longer in the fleet; `lacks_clusters`: the scheduler has said that there are not as many as are wanted.
+    Raises UnexpectedState when two living bindings are of one cluster, or one was handed out while another was leaving;
+    InvalidResource when a limit is no number.
     """
     if placement.spec.strategy.type != ROLLING_UPDATE:
         return Rollout(reason="others roll it out")
@@ -116,7 +120,7 @@ def plan(
     if not latest_resource_snapshot_name:
         return Rollout(reason="there are no resources yet")
     sorted_ = _sort(placement, latest_resource_snapshot_name, bindings, now, gone=gone)
-    return _step(placement, sorted_, held)
+    return _step(placement, sorted_, held, lacks_clusters=lacks_clusters)
 
 
 def _other_strategies(placement: Placement, bindings: Iterable[ResourceBinding]) -> tuple[str, ...]:
@@ -197,7 +201,7 @@ def _sort_bound(found: _Sorted, binding: ResourceBinding, latest: str) -> None:
         found.outdated.append(binding.name)
 
 
-def _step(placement: Placement, found: _Sorted, held: Collection[str]) -> Rollout:
+def _step(placement: Placement, found: _Sorted, held: Collection[str], *, lacks_clusters: bool) -> Rollout:
     rolling = placement.spec.strategy.rolling_update
     counts = Counts(target_of(placement, found.chosen), found.ready, found.leaving, found.can_be_ready)
     budget = budget_of(counts, max_unavailable=rolling.max_unavailable, max_surge=rolling.max_surge)
@@ -207,6 +211,7 @@ def _step(placement: Placement, found: _Sorted, held: Collection[str]) -> Rollou
     bound = [name for name in found.bindable if name not in held][:additions]
     if not (found.failed or removed or updated or bound):
         removed = _harmless(found, budget)
+        updated = _of_those_found(found, counts, rolling) if lacks_clusters and not removed else []
     done = {*updated, *bound}
     waiting = tuple(sorted(name for name in (*found.outdated, *found.bindable) if name not in done))
     is_under_way = bool(waiting or found.failed or found.removable or done)
@@ -224,6 +229,15 @@ def _step(placement: Placement, found: _Sorted, held: Collection[str]) -> Rollou
 def _harmless(found: _Sorted, budget: Budget) -> list[str]:
     """Whom to remove when the budgets allow nothing."""
     return found.removable if budget.least <= 0 else found.removable_freely
+
+
+def _of_those_found(found: _Sorted, counts: Counts, rolling: RollingUpdate) -> list[str]:
+    """Whom to bring up to date of a placement that lacks clusters, when the budgets allow nothing."""
+    if found.chosen >= counts.target:
+        return []
+    smaller = msgspec.structs.replace(counts, target=found.chosen)
+    budget = budget_of(smaller, max_unavailable=rolling.max_unavailable, max_surge=rolling.max_surge)
+    return found.outdated[: max(0, budget.removals)]
 
 
 def _recheck(found: _Sorted, period_seconds: float, held: Collection[str]) -> float:

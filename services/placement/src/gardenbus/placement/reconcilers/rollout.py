@@ -25,7 +25,7 @@ from gardenbus.fleet.binding_states import check
 from gardenbus.fleet.outcome import UnexpectedState
 from gardenbus.fleet.rollout import Rollout, plan
 from gardenbus.placement.decide.policies import is_active
-from gardenbus.placement.decide.rolled import handed_out, stepped, with_rollout, with_strategy
+from gardenbus.placement.decide.rolled import handed_out, lacks_clusters, stepped, with_rollout, with_strategy
 from gardenbus.placement.reconcilers import rolling_counters as counters
 from gardenbus.placement.reconcilers.family import placement_of
 from gardenbus.placement.reconcilers.known import Known
@@ -99,6 +99,7 @@ class RolloutReconciler:
             views,
             self._clock.now().timestamp(),
             gone=await self._gone(views),
+            lacks_clusters=lacks_clusters(stored.document()),
         )
         return _Look(placement, master, bindings, rollout)
 
