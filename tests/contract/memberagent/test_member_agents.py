@@ -1,8 +1,11 @@
 """Member agents on real NATS, with the real apiserver and relay."""
 
-from gardenbus.common.resources.document import section
-from gardenbus.common.resources.keys import ObjectKey
+import asyncio
+
+from gardenbus.common.resources.document import encode, section
+from gardenbus.common.resources.keys import Header, ObjectKey
 from gardenbus.common.resources.member_clusters import AGENT_CLEANUP, MemberCluster
+from gardenbus.memberagent.reconcilers.agent import RETRY_SECONDS
 from tests.support.builders import a_seed
 from tests.support.eventually import eventually
 from tests.support.gardenlets import Garden
@@ -145,6 +148,36 @@ async def test_a_cluster_that_is_deleted_is_cleaned_and_leaves_for_good(garden: 
         assert await garden.store.get(cluster_key()) is None
 
 
+async def test_a_silent_cluster_says_nothing_until_it_is_back(garden: Garden) -> None:
+    async with member_agents(garden, LISBON):
+        await until_joined(garden)
+        switch = garden.directory / "lisbon" / "silent"
+        switch.touch()
+        await garden.store.create(a_work(a_manifest()))
+        await asyncio.sleep(1.5)
+        before = (await garden.get(cluster_key()))["status"]["agentStatus"]
+        await asyncio.sleep(1.5)
+        assert (await garden.get(cluster_key()))["status"]["agentStatus"] == before
+        assert "status" not in await garden.get(work_key())
+        switch.unlink()
+        await until_condition(garden, work_key(), "Applied", "True", "AllManifestsApplied")
+
+
+async def test_a_work_that_was_too_large_to_be_told_is_fetched(garden: Garden) -> None:
+    async with member_agents(garden, LISBON):
+        await until_joined(garden)
+    await garden.store.create(a_work(a_manifest()))
+    subject, stream = garden.subjects.changed(work_key()), garden.subjects.stream("OBJECTS")
+
+    async def announced() -> None:
+        assert await garden.bus.last(stream, subject) is not None
+
+    await eventually(announced, within=10, every=0.05)
+    await garden.tell(subject, b"", {Header.VERB: "modified", Header.VERSION: "9", Header.TOO_LARGE: "9000000"})
+    async with member_agents(garden, LISBON):
+        await until_condition(garden, work_key(), "Applied", "True", "AllManifestsApplied")
+
+
 async def test_changes_that_people_make_outlive_the_agent(garden: Garden) -> None:
     async with member_agents(garden, LISBON):
         await until_joined(garden)
@@ -157,6 +190,24 @@ async def test_changes_that_people_make_outlive_the_agent(garden: Garden) -> Non
 
         await eventually(beats, within=10, every=0.1)
         assert (await garden.get(cluster_key()))["metadata"]["labels"]["region"] == "north"
+
+
+async def test_a_cluster_that_people_apply_as_a_whole_is_theirs(garden: Garden) -> None:
+    async with member_agents(garden, LISBON):
+        await until_joined(garden)
+        manifest = {
+            "apiVersion": "cluster.kubernetes-fleet.io/v1beta1",
+            "kind": "MemberCluster",
+            "metadata": {"name": "lisbon", "labels": {"region": "north"}},
+        }
+        await garden.tell(garden.subjects.apply, encode(manifest), {})
+
+        async def applied() -> None:
+            assert (await garden.get(cluster_key()))["metadata"]["labels"]["region"] == "north"
+
+        await eventually(applied, within=10, every=0.1)
+        await asyncio.sleep(RETRY_SECONDS + 1)
+        await applied()
 
 
 async def test_a_second_process_stands_by(garden: Garden) -> None:

@@ -96,6 +96,18 @@ async def test_switches_are_files(tmp_path: Path) -> None:
     assert not (await backend.apply("w", [a_manifest()])).outcomes[0].applied
 
 
+async def test_a_file_that_cannot_be_read_is_thrown_away(tmp_path: Path) -> None:
+    first = a_backend(tmp_path)
+    await first.apply("w", [a_manifest()])
+    first.release()
+    (file,) = (tmp_path / "lisbon" / "manifests").glob("*.json")
+    file.write_bytes(b"{")
+    (tmp_path / "lisbon" / "failed.json").write_bytes(b"")
+    second = a_backend(tmp_path)
+    assert second.works() == set()
+    assert (await second.apply("w", [a_manifest()])).outcomes[0].applied
+
+
 def test_one_process_holds_a_directory(tmp_path: Path) -> None:
     first = a_backend(tmp_path)
     second = LocalBackend(tmp_path / "lisbon", BackendSettings(), SystemClock(), cluster="lisbon")

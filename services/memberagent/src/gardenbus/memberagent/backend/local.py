@@ -13,7 +13,8 @@
     silent                                    nothing is heard of it
     apply-fails                               no manifest can be applied
 
-A file is replaced by renaming: a process that dies leaves old or new, nothing between.
+A file is replaced by renaming: a process that dies leaves old or new, nothing between. What a loss of power has left
+unreadable is thrown away; its Work brings it again.
 """
 
 import fcntl
@@ -24,6 +25,7 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
+import structlog
 
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.resources.document import Document, section
@@ -36,6 +38,8 @@ from gardenbus.memberagent.decide.failures import (
     parse_failure_requests,
 )
 from gardenbus.memberagent.decide.works import ManifestKey, Outcome, key_of, tracking_of
+
+_log = structlog.stdlib.get_logger()
 
 FAIL_ANNOTATION = "local.backend.gardenbus.io/fail"
 AVAILABLE_AFTER_ANNOTATION = "local.backend.gardenbus.io/available-after"
@@ -229,10 +233,18 @@ class LocalBackend:
     def _read(self) -> None:
         self._held = {}
         for file in self._manifests.glob("*.json"):
-            held = msgspec.json.decode(file.read_bytes(), type=Held)
-            self._held[key_of(held.manifest)] = held
-        failed = self._directory / "failed.json"
-        self._failed = msgspec.json.decode(failed.read_bytes(), type=dict[str, int]) if failed.exists() else {}
+            if file.name.startswith("."):
+                continue
+            try:
+                held = msgspec.json.decode(file.read_bytes(), type=Held)
+                self._held[key_of(held.manifest)] = held
+            except (msgspec.MsgspecError, ValueError) as error:
+                _log.warning("manifest.unreadable", cluster=self._cluster, file=file.name, reason=str(error))
+                file.unlink()
+        try:
+            self._failed = msgspec.json.decode((self._directory / "failed.json").read_bytes(), type=dict[str, int])
+        except (FileNotFoundError, msgspec.MsgspecError):
+            self._failed = {}
 
     def _write(self, key: ManifestKey, held: Held) -> None:
         _replace(self._manifests / _file_name(key), msgspec.json.encode(held))

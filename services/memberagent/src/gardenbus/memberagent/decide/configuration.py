@@ -29,7 +29,10 @@ KIND = "MemberAgentConfiguration"
 API_VERSION = "memberagent.config.gardenbus.io/v1alpha1"
 DEFAULT_NAME = "default"
 FINGERPRINT = "memberagent.gardenbus.io/configuration"
-"""Annotation of a MemberCluster: what its agent registered it as. People's changes stay until that changes."""
+"""Annotation of a MemberCluster: what its agent registered it as. People's changes stay until that changes.
+
+A MemberCluster without it was applied by people as a whole, and is theirs: the agent only reports on it.
+"""
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _LARGEST_PERIOD_SECONDS = 600

@@ -123,7 +123,7 @@ class Agent:
         """Register the cluster, report how it is, or see it off."""
         now = self._clock.monotonic()
         manifest = self.source.manifest()
-        if not self.told.is_complete:
+        if not self.told.is_complete or self._backend.is_silent():
             return
         if manifest is None and (self.told.cluster_is_gone or self.told.cluster is None):
             self._see_off()
@@ -136,7 +136,7 @@ class Agent:
                 self._applied_at = now
                 await self._reporter.delete(self._key, _uid(self.told.cluster))
         else:
-            if _fingerprint(self.told.cluster) != _fingerprint(manifest):
+            if _fingerprint(self.told.cluster) not in (None, _fingerprint(manifest)):
                 await self._register(manifest, now)
             await self._beat(self.told.cluster, now)
 
@@ -208,6 +208,8 @@ class Agent:
         """Have the cluster hold what a Work says, and report; answers the seconds until it is looked at again."""
         if not self.told.is_complete:
             return None
+        if self._backend.is_silent():
+            return RETRY_SECONDS
         work = self.told.works.get(name)
         if work is None:
             return await self._take_off(name)
