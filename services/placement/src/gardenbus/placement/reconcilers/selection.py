@@ -5,7 +5,7 @@ again: what changed before it began must not be missed.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import structlog
 
@@ -57,10 +57,10 @@ class Selection:
 
     async def run(self) -> None:
         """Follow for as long as the process lives."""
-        current: asyncio.Task[None] | None = None
+        following: list[asyncio.Task[None]] = []
         try:
             while True:
-                await self._news.wait()
+                await _until(self._news, following[-1:])
                 await asyncio.sleep(GATHER_SECONDS)
                 self._news.clear()
                 filters = _filters(self._subjects, self._selecting)
@@ -68,15 +68,15 @@ class Selection:
                     continue
                 before, self._followed = self._followed, filters
                 ready = asyncio.Event()
-                following = asyncio.create_task(self._follow(sorted(filters), ready))
-                await ready.wait()
-                if current is not None:
-                    current.cancel()
-                current = following
+                following.append(asyncio.create_task(self._follow(sorted(filters), ready)))
+                await _until(ready, following[-1:])
+                for predecessor in following[:-1]:
+                    predecessor.cancel()
+                del following[:-1]
                 self._look(key for key, places in self._places.items() if _filters(self._subjects, places) - before)
         finally:
-            if current is not None:
-                current.cancel()
+            for task in following:
+                task.cancel()
 
     async def _follow(self, filters: list[str], ready: asyncio.Event) -> None:
         stream, prefix = self._subjects.stream("OBJECTS"), f"{self._subjects.prefix}.changed."
@@ -105,6 +105,18 @@ class Selection:
     def _look(self, placements: Iterable[ObjectKey]) -> None:
         for key in placements:
             self._nudge(key)
+
+
+async def _until(event: asyncio.Event, tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Wait for an event; raises what tasks that must not end have ended with."""
+    waiting = asyncio.create_task(event.wait())
+    try:
+        await asyncio.wait((waiting, *tasks), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
+    for task in tasks:
+        if task.done():
+            task.result()
 
 
 def _filters(subjects: Subjects, places: Iterable[Place]) -> frozenset[str]:
