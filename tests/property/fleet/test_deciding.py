@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from gardenbus.common.resources.document import Document
@@ -20,11 +20,15 @@ from tests.support.fleets import CURRENT, NOW, a_placement, a_snapshot, applied
 from tests.support.generated_fleets import NAMES, fleets, members, policies, standing_bindings
 from tests.support.naive_fleet import Naive, schedule
 
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""A busy machine is no failure."""
+
 
 def _decide(policy: Document, clusters: Sequence[MemberCluster], bindings: Sequence[ResourceBinding]) -> Cycle:
     return decide(a_placement(policy), a_snapshot(policy), Fleet.of(clusters, NOW), bindings, NOW)
 
 
+@PATIENT
 @given(policies(), fleets(), standing_bindings(), st.randoms(use_true_random=False))
 def test_the_same_state_has_the_same_decisions(
     policy: Document, clusters: list[MemberCluster], bindings: list[ResourceBinding], chance: Any
@@ -36,6 +40,7 @@ def test_the_same_state_has_the_same_decisions(
     assert _decide(policy, clusters, bindings) == cycle
 
 
+@PATIENT
 @given(policies(), fleets(), standing_bindings())
 def test_it_comes_to_what_plain_cycles_one_after_the_other_come_to(
     policy: Document, clusters: list[MemberCluster], bindings: list[ResourceBinding]
@@ -44,6 +49,7 @@ def test_it_comes_to_what_plain_cycles_one_after_the_other_come_to(
     assert schedule(policy, clusters, bindings, lambda one: objection(one, NOW) is None) == _standing(after)
 
 
+@PATIENT
 @given(policies(), fleets(), standing_bindings())
 def test_deciding_again_after_the_writes_writes_nothing(
     policy: Document, clusters: list[MemberCluster], bindings: list[ResourceBinding]
@@ -52,6 +58,7 @@ def test_deciding_again_after_the_writes_writes_nothing(
     assert not _decide(policy, clusters, after).writes_bindings
 
 
+@PATIENT
 @given(policies(("PickN",)), fleets(), standing_bindings(), st.integers(1, 4))
 def test_nothing_moves_when_more_are_wanted(
     policy: Document, clusters: list[MemberCluster], bindings: list[ResourceBinding], more: int
@@ -66,6 +73,7 @@ def test_nothing_moves_when_more_are_wanted(
     assert all(one.spec.state == "Unscheduled" for one in settled if one.name in taken_over)
 
 
+@PATIENT
 @given(policies(("PickN",)), fleets(), standing_bindings())
 def test_no_binding_that_a_cycle_adds_breaks_a_hard_max_skew(
     policy: Document, clusters: list[MemberCluster], bindings: list[ResourceBinding]
@@ -81,6 +89,7 @@ def test_no_binding_that_a_cycle_adds_breaks_a_hard_max_skew(
             assert max(counts.values()) - min(counts.values()) <= constraint["maxSkew"]
 
 
+@PATIENT
 @given(policies(("PickN",)), fleets(), standing_bindings())
 def test_pick_n_never_has_more_than_it_wants_and_is_fulfilled_when_it_has_them(
     policy: Document, clusters: list[MemberCluster], bindings: list[ResourceBinding]
@@ -91,6 +100,7 @@ def test_pick_n_never_has_more_than_it_wants_and_is_fulfilled_when_it_has_them(
     assert cycle.fulfilled == (placed == policy["numberOfClusters"])
 
 
+@PATIENT
 @given(policies(), fleets(), standing_bindings())
 def test_nobody_is_added_who_is_not_eligible(
     policy: Document, clusters: list[MemberCluster], bindings: list[ResourceBinding]
@@ -102,6 +112,7 @@ def test_nobody_is_added_who_is_not_eligible(
     assert {by_name[change.binding] for change in cycle.changes} <= well
 
 
+@PATIENT
 @given(policies(("PickN", "PickAll")), fleets(), standing_bindings(), st.sets(st.sampled_from(NAMES)))
 def test_who_serves_goes_only_when_as_many_as_wanted_serve_without_it(
     policy: Document, clusters: list[MemberCluster], bindings: list[ResourceBinding], serving: set[str]
@@ -117,6 +128,7 @@ def test_who_serves_goes_only_when_as_many_as_wanted_serve_without_it(
         assert len(_serve(after) & serving) >= policy["numberOfClusters"]
 
 
+@PATIENT
 @given(policies(), fleets(), standing_bindings(), st.sampled_from(NAMES), st.data())
 def test_a_change_that_touches_nobody_changes_no_bindings(
     policy: Document, clusters: list[MemberCluster], bindings: list[ResourceBinding], name: str, data: st.DataObject
