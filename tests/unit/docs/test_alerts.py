@@ -65,6 +65,7 @@ DESIRED, CURRENT, MOST, PENDING = (
     f"gardenbus_autoscaler_{word}{SCALER}"
     for word in ("desired_replicas", "current_replicas", "max_replicas", "pending_shoots")
 )
+FAILED_CYCLES = 'gardenbus_placement_cycles_total{outcome="failed"}'
 LEADS, STANDS_BY = (f"gardenbus_relay_leading{{{at('relay', number)}}}" for number in (1, 2))
 OPERATIONS = 'gardenbus_gardenlet_operation_seconds_count{operation="Create", result="%s"}'
 REJECTED = 'gardenbus_rejected_messages_total{reason="Invalid"}'
@@ -110,6 +111,7 @@ HEALTHY: Mapping[str, str] = {
     MOST: constant(5),
     PENDING: constant(0),
     f"gardenbus_autoscaler_refused_total{SCALER}": constant(0),
+    FAILED_CYCLES: constant(2),
     AWAY: constant(2),
     "gardenbus_jetstream_storage_used_bytes": constant(1e9),
     "gardenbus_redis_memory_used_bytes": constant(5e8),
@@ -186,6 +188,7 @@ TROUBLES: Mapping[str, Trouble] = {
     "a shoot fails for good": Trouble({OPERATIONS % "failed": counting(1)}, ("GardenbusOperationsFailed",)),
     "an autoscaler may not": Trouble({PENDING: constant(50)}, ("GardenbusAutoscalerAtMax",)),
     "a set does not grow": Trouble({CURRENT: constant(3)}, ("GardenbusAutoscalerBehind",), 55),
+    "placements cannot be decided": Trouble({FAILED_CYCLES: counting(1)}, ("GardenbusPlacementsUndecided",)),
     "a set may not grow": Trouble(
         {f"gardenbus_autoscaler_refused_total{SCALER}": counting(1)}, ("GardenbusAutoscalerRefused",)
     ),
