@@ -35,6 +35,7 @@ SERVICES = {
     "autoscaler",
     "placement",
     "gardenlet",
+    "memberagent",
     "dashboard",
 }
 
@@ -75,8 +76,13 @@ def a_landscape_file(directory: Path) -> Path:
             "spec": {"provider": {"type": "aws", "region": "eu-west-1", "zones": ["eu-west-1a"]}},
         },
     }
+    agent = {
+        "apiVersion": "memberagent.config.gardenbus.io/v1alpha1",
+        "kind": "MemberAgentConfiguration",
+        "clusters": [{"metadata": {"name": "cluster-a"}}],
+    }
     file = directory / "landscape.yaml"
-    file.write_text("\n---\n".join(json.dumps(each) for each in [gardenlet, a_project(), a_cloudprofile()]))
+    file.write_text("\n---\n".join(json.dumps(each) for each in [gardenlet, agent, a_project(), a_cloudprofile()]))
     return file
 
 
