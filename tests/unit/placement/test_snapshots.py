@@ -119,8 +119,8 @@ RED, BLUE = a_configmap(color="red"), a_configmap(color="blue")
 
 
 def resources(*wanted: Document, snapshots: tuple[StoredObject, ...] = (), **options: Any) -> ResourcePlan:
-    settings: dict[str, Any] = {"now": NOW, "collection": timedelta(seconds=15), "interval": timedelta(seconds=30), **options}
-    return plan_resources(placement()[0], wanted, snapshots, **settings)
+    usual: dict[str, Any] = {"now": NOW, "collection": timedelta(seconds=15), "interval": timedelta(seconds=30)}
+    return plan_resources(placement()[0], wanted, snapshots, **(usual | options))
 
 
 def group(*wanted: Document, snapshots: tuple[StoredObject, ...] = ()) -> tuple[StoredObject, ...]:
