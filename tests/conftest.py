@@ -1,11 +1,24 @@
 """Fixtures that every tier may use: real servers, started once a session or anew for one test."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from tests.support.servers import Server, start_nats, start_redis
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what it runs in the background deaf to Ctrl-C, and whoever that starts is deaf as well.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_ever() -> Iterator[None]:
+    """What a command of the test does to logging ends with it."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture

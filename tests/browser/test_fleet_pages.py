@@ -21,23 +21,28 @@ from tests.support.servers import start_nats
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(200)]
 
 DONE = ("True",) * 5
-FLEET = [
-    a_member("east"),
-    a_member("north", taint="maintenance"),
-    a_member("west", healthy="False"),
-    a_placed("logs", 1),
-    a_placed("web", 3, fulfilled="False"),
-    a_snapshot(
-        "web",
-        ("east", True, 20, -1, "picked by the scheduling policy"),
-        ("north", True, 7, 0, "picked by the scheduling policy"),
-        ("west", False, 0, 0, "it is unhealthy for more than 5 minutes"),
-    ),
-    a_snapshot("logs", ("east", True, 0, 0, "picked by the scheduling policy")),
-    a_binding("logs", "east", "Bound", *DONE),
-    a_binding("web", "east", "Bound", "True", "True", "True", "False", message="quota exceeded"),
-    a_binding("web", "north", "Scheduled"),
-]
+
+
+def a_fleet() -> list[Document]:
+    """Three clusters heard just now, and two placements."""
+    return [
+        a_member("east"),
+        a_member("north", taint="maintenance"),
+        a_member("west", healthy="False"),
+        a_placed("logs", 1),
+        a_placed("web", 3, fulfilled="False"),
+        a_snapshot(
+            "web",
+            ("east", True, 20, -1, "picked by the scheduling policy"),
+            ("north", True, 7, 0, "picked by the scheduling policy"),
+            ("west", False, 0, 0, "it is unhealthy for more than 5 minutes"),
+        ),
+        a_snapshot("logs", ("east", True, 0, 0, "picked by the scheduling policy")),
+        a_binding("logs", "east", "Bound", *DONE),
+        a_binding("web", "east", "Bound", "True", "True", "True", "False", message="quota exceeded"),
+        a_binding("web", "north", "Scheduled"),
+    ]
+
 
 NAMELESS = """[...document.querySelectorAll('a[href], button, input, select')]
 .filter((each) => each.offsetParent && !each.textContent.trim())
@@ -103,7 +108,7 @@ class Fleet:
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Fleet]]:
     directory: Path = tmp_path_factory.mktemp("fleet")
     server = start_nats(directory / "nats", sync_interval="10s")
-    fleet = Fleet(server.url, FLEET)
+    fleet = Fleet(server.url, a_fleet())
     fleet.start()
     try:
         with running_dashboard(server.url, directory / "dashboard.log") as url:

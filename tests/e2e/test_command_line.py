@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +45,16 @@ def gardenbus(*words: str, given: str | None = None, environ: dict[str, str] | N
         env={**os.environ, "COLUMNS": "200", **(environ or {})},
     )
     return Said(ended.returncode, ended.stdout, ended.stderr)
+
+
+@contextmanager
+def going_on(command: Sequence[str]) -> Generator["subprocess.Popen[str]"]:
+    """A command that does not end by itself; it is gone afterwards, whatever the test came to."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def a_gardenlet(name: str, shoots: int) -> Document:
@@ -123,7 +134,7 @@ def test_get_goes_on_with_what_changes(call: Call, place: Path):
     shoots(call, "watched")
     command = [str(GARDENBUS), "get", "shoot", "watched", "-w", "--dir", str(place), "--no-headers", "-o"]
     command.append("custom-columns=NAME:.metadata.name,NOTE:.metadata.annotations.note")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+    with going_on(command) as watching:
         assert watching.stdout is not None
         first = watching.stdout.readline().split()
         shoots(call, "watched", metadata={"annotations": {"note": "hello"}})
@@ -300,7 +311,7 @@ def test_events_are_about_one_object_and_go_on(call: Call, place: Path):
     watch = [str(GARDENBUS), "events", "-w", "--for", "shoot/later", "-n", "garden-dev", "--dir", str(place)]
 
     about = call("events", "--for", "shoot/eventful")
-    with subprocess.Popen(watch, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+    with going_on(watch) as watching:
         assert watching.stdout is not None
         assert watching.stdout.readline().startswith("LAST SEEN")
         shoots(call, "later")

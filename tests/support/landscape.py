@@ -34,11 +34,6 @@ class Ended(NamedTuple):
     stderr: str
 
 
-def _hear_ctrl_c() -> None:
-    """A shell starts what it runs in the background deaf to Ctrl-C, and whoever that starts is deaf as well."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 class Landscape:
     """A running landscape. `client` is connected to its NATS."""
 
@@ -87,7 +82,6 @@ class Landscape:
             *arguments,
             *("--dir", str(self.directory)),
             stdin=asyncio.subprocess.DEVNULL,
-            preexec_fn=_hear_ctrl_c,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
