@@ -33,7 +33,7 @@ setup: $(INSTALLED) ## install only; leaves .venv/bin/gardenbus
 setup-dev: $(WITH_DEV) ## install what the tests need too
 
 test: $(WITH_DEV) ## all tests that need no Docker, on NATS and Redis of their own (TESTS=tests/unit)
-	@exec $(BIN)/pytest -m "not docker" -n 3 --dist worksteal $(TESTS) $(ARGS)
+	@exec $(BIN)/pytest -m "not docker" -n auto --dist worksteal $(TESTS) $(ARGS)
 
 test-contract: $(WITH_DEV) ## the adapters against real servers
 	@exec $(BIN)/pytest -m "not docker" tests/contract $(ARGS)
