@@ -236,8 +236,35 @@ DOCUMENTED = [
 ]
 
 
+def docker(*words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(["docker", *words], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+
+
+def foreign_images_missing() -> list[str]:
+    """Images of the profile that are not built here, and are neither on this machine nor in a registry it can reach."""
+    profile = docker(
+        "compose",
+        "-f",
+        str(COMPOSE_DIRECTORY / "compose.yaml"),
+        "--profile",
+        "observability",
+        "config",
+        "--format",
+        "json",
+    )
+    services = json.loads(profile.stdout)["services"]
+    foreign = [services[name]["image"] for name in ("prometheus", "grafana")]
+    return [
+        image
+        for image in foreign
+        if docker("image", "inspect", image).returncode != 0 and docker("pull", "--quiet", image).returncode != 0
+    ]
+
+
 @pytest.mark.parametrize("command", dict.fromkeys(DOCUMENTED))
 def test_a_documented_command_does_what_it_should(deployment: Deployment, command: str) -> None:
+    if "--profile observability" in command and (missing := foreign_images_missing()):
+        pytest.skip(f"{', '.join(missing)}: neither here nor to be pulled")
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
     assert all(state == "healthy" for states in deployment.health().values() for state in states)
