@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenbus.common.resources.document import NO_SPEC, Document, StoredObject, section, split
+from gardenbus.common.resources.document import NO_SPEC, Document, StoredObject, section, split, split_encoded
 from gardenbus.common.resources.keys import ObjectKey
 from tests.support.builders import a_seed, a_shoot, merged
 
@@ -89,6 +89,21 @@ def test_a_shoots_labels_name_its_seeds(spec: str, status: str, seeds: list[str]
     assert labels == {f"name.seed.gardener.cloud/{seed}": "true" for seed in seeds}
 
 
+@pytest.mark.parametrize(
+    "document",
+    [
+        a_shoot(spec={"seedName": "a"}, status={"seedName": "b"}, metadata={"labels": {"x": "y"}, "finalizers": ["f"]}),
+        a_seed(metadata={"labels": {"name.seed.gardener.cloud/x": "true"}, "finalizers": ["f", "g"]}),
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}},
+        {"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": {}, "data": {"a": [None, 1.5]}},
+    ],
+    ids=lambda document: document["kind"],
+)
+def test_cutting_a_manifest_gives_the_parts_that_it_was_put_together_of(document: Document) -> None:
+    whole = stored(document, deleting_at="now")
+    assert split_encoded(whole.encoded()) == whole.parts
+
+
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=5),
@@ -112,3 +127,4 @@ def test_every_manifest_comes_back_as_it_was_sent(
     assert whole.document() == expected
     assert json.loads(whole.encoded()) == expected
     assert split(whole.document()) == whole.parts, "taking apart what was put together changes nothing"
+    assert split_encoded(whole.encoded()) == whole.parts, "and so does cutting it"

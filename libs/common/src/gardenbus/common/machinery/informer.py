@@ -22,30 +22,42 @@ from gardenbus.common.machinery import informer_metrics as metrics
 from gardenbus.common.machinery.announcements import TOMBSTONE_TTL
 from gardenbus.common.ports.bus import Bus, Delivered, Follower, FollowRestarted
 from gardenbus.common.ports.store import Store
-from gardenbus.common.resources.document import Document, StoredObject, split
+from gardenbus.common.resources.document import StoredObject, split_encoded
 from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
 
 _log = structlog.stdlib.get_logger()
-_decode = msgspec.json.Decoder(Document).decode
 
 Callback = Callable[[ObjectKey, StoredObject | None, StoredObject | None], None]
 
 RETRY_SECONDS = 0.5
 
 
+class _Owned(msgspec.Struct, rename="camel"):
+    """What the store owns in metadata and no header tells."""
+
+    creation_timestamp: str
+    generation: int = 0
+    deletion_timestamp: str = ""
+
+
+class _Announced(msgspec.Struct):
+    metadata: _Owned
+
+
+_decode_owned = msgspec.json.Decoder(_Announced).decode
+
+
 def stored_from(key: ObjectKey, body: bytes, headers: Mapping[str, str]) -> StoredObject:
     """Build an object from its announcement."""
-    document = _decode(body)
-    metadata = document["metadata"]
-    version = int(headers[Header.VERSION])
+    owned = _decode_owned(body).metadata
     return StoredObject(
         key=key,
-        parts=split(document),
+        parts=split_encoded(body),
         uid=headers[Header.UID],
-        version=version,
-        generation=int(metadata.get("generation", 0)),
-        created_at=metadata["creationTimestamp"],
-        deleting_at=metadata.get("deletionTimestamp") or "",
+        version=int(headers[Header.VERSION]),
+        generation=owned.generation,
+        created_at=owned.creation_timestamp,
+        deleting_at=owned.deletion_timestamp,
         gate=int(headers.get(Header.GATE, "0")),
     )
 

@@ -36,6 +36,8 @@ _TOP_LEVEL = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 
 encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
+_decode_names = msgspec.json.Decoder(tuple[str, ...]).decode
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class Parts(NamedTuple):
@@ -95,6 +97,36 @@ def split(document: Document) -> Parts:
         seed_name=seed_name,
         status_seed_name=status_seed_name,
     )
+
+
+def split_encoded(encoded: bytes) -> Parts:
+    """Take a manifest apart that `StoredObject.encoded` put together: what `split` gives, cut out without decoding."""
+    members = _members(encoded)
+    metadata = _members(members["metadata"])
+    kind: str = _decode(members["kind"])
+    if kind == "Shoot":  # its seeds stand in spec, status and labels
+        return split(_decode(encoded))
+    finalizers = metadata.get("finalizers")
+    return Parts(
+        api_version=_decode(members["apiVersion"]),
+        kind=kind,
+        meta=_cut_out(metadata, _SYSTEM_METADATA),
+        labels=_inside_of(metadata, "labels"),
+        finalizers=_decode_names(finalizers) if finalizers else (),
+        spec=_inside_of(members, "spec") if "spec" in members else NO_SPEC,
+        status=_inside_of(members, "status"),
+        rest=_cut_out(members, _TOP_LEVEL),
+        seed_name="",
+        status_seed_name="",
+    )
+
+
+def _inside_of(members: Mapping[str, msgspec.Raw], name: str) -> bytes:
+    return bytes(members[name])[1:-1] if name in members else b""
+
+
+def _cut_out(members: Mapping[str, msgspec.Raw], but: frozenset[str]) -> bytes:
+    return b",".join(encode(name) + b":" + bytes(value) for name, value in members.items() if name not in but)
 
 
 class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
