@@ -233,6 +233,41 @@ def test_new_resources_reach_a_placement_that_lacks_clusters() -> None:
     assert step(*bindings, policy=pick_n(10), unavailable=0, lacking=True).update == ()
 
 
+def test_a_placement_that_has_found_all_its_clusters_goes_by_the_number_wanted() -> None:
+    """As KubeFleet does: what was said of clusters that were wanting is of no account once they are there."""
+    bindings = [on_its_way(name, resources=EARLIER) for name in "abcdefgh"]
+    assert step(*bindings, policy=pick_n(8), lacking=True) == step(*bindings, policy=pick_n(8))
+    assert step(*bindings, policy=pick_n(8)).update == ("web-a", "web-b")
+
+
+def test_few_clusters_are_wanting_and_the_budget_of_the_number_wanted_is_enough() -> None:
+    """Nine of ten: the number wanted lets two go (three may be missing), and so it stays with that."""
+    bindings = [on_its_way(name, resources=EARLIER) for name in "abcdefghi"]
+    assert step(*bindings, policy=pick_n(10), lacking=True) == step(*bindings, policy=pick_n(10))
+    assert len(step(*bindings, policy=pick_n(10)).update) == 2
+
+
+def test_new_resources_reach_fixed_clusters_of_which_some_are_wanting() -> None:
+    policy = {"placementType": "PickFixed", "clusterNames": list("abcdefgh")}
+    bindings = [on_its_way(name, resources=EARLIER) for name in "ab"]
+    assert step(*bindings, policy=policy).update == ()
+    assert step(*bindings, policy=policy, lacking=True).update == ("web-a",)
+
+
+def test_a_cluster_that_was_given_up_serves_on_while_clusters_are_wanting() -> None:
+    """What is lost with it comes back nowhere; fewer clusters wanted, or an eviction, let it go."""
+    bindings = [on_its_way("a"), unscheduled("x")]
+    assert step(*bindings, policy=pick_n(4), lacking=True).delete == ()
+    assert step(*bindings, policy=pick_n(2), unavailable=1, lacking=True).delete == ("web-x",)
+
+
+def test_new_resources_wait_for_a_cluster_that_does_not_serve_whether_clusters_are_wanting_or_not() -> None:
+    """The budget of those found is a budget: one of three is missing already."""
+    bindings = [*(on_its_way(name, resources=EARLIER) for name in "ab"), on_its_way("c", available=PENDING)]
+    assert step(*bindings, policy=pick_n(9), lacking=True).update == ()
+    assert step(*bindings, policy=pick_n(9), lacking=True, unavailable=2).update == ("web-a",)
+
+
 def test_the_order_of_bindings_is_of_no_account() -> None:
     bindings = [*(on_its_way(name, resources=EARLIER) for name in "abcd"), scheduled("e"), unscheduled("x")]
     assert step(*bindings, policy=pick_n(5)) == step(*reversed(bindings), policy=pick_n(5))

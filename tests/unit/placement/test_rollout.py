@@ -13,8 +13,9 @@ from gardenbus.common.resources.conditions import conditions_of, get_condition
 from gardenbus.common.resources.document import Document, StoredObject, encode, section
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.placement_parts import BINDING_CLEANUP, WORK_CLEANUP
+from gardenbus.fleet.outcome import UnexpectedState
 from tests.support.builders import merged
-from tests.support.placing import WEB, a_configmap, a_crp, a_namespace, pick_n
+from tests.support.placing import WEB, a_configmap, a_crp, a_live_cluster, a_namespace, pick_n
 from tests.support.rolling import RollingBench, a_request
 
 
@@ -144,6 +145,30 @@ async def test_new_resources_reach_a_placement_that_lacks_clusters() -> None:
     await bench.roll()
     assert list((await bench.resources_of()).values()).count("web-1-snapshot") == 1
     await bench.rest()
+    assert await bench.resources_of() == dict.fromkeys("abc", "web-1-snapshot")
+
+
+async def test_new_resources_reach_a_placement_whose_policy_cannot_be_evaluated() -> None:
+    """It lacks six clusters, and a property that is no number keeps the scheduler from a decision."""
+    many = {"matchExpressions": [{"name": "nodes", "operator": "Gt", "values": ["1"]}]}
+    terms = {"clusterSelectorTerms": [{"propertySelector": many}]}
+    affinity = {"clusterAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    bench = RollingBench()
+    for name in "abc":
+        await bench.add(a_live_cluster(name, bench.clock, status={"properties": {"nodes": {"value": "4"}}}))
+    await bench.add(a_namespace(), a_configmap(), a_crp(policy=pick_n(9, affinity=affinity), spec=rolling()))
+    await bench.rest()
+    await bench.add(a_live_cluster("d", bench.clock, status={"properties": {"nodes": {"value": "four"}}}))
+    await bench.change({"data": {"colour": "blue"}}, ObjectKey("configmap", "web", "settings"))
+    await bench.snapshots.reconcile(a_request(WEB, "placement"))
+    await bench.known.read(bench.kit.store)
+    with pytest.raises(UnexpectedState):
+        await bench.scheduling.reconcile(a_request(WEB, "placementscheduling"))
+    for _ in range(12):
+        await bench.status.reconcile(a_request(WEB, "placementstatus"))
+        await bench.roll()
+        await bench.work()
+        await bench.agents()
     assert await bench.resources_of() == dict.fromkeys("abc", "web-1-snapshot")
 
 

@@ -21,6 +21,7 @@ from gardenbus.fleet.eviction import (
 from gardenbus.fleet.outcome import UNFULFILLED
 from gardenbus.placement.decide.policies import annotated
 from gardenbus.placement.decide.scheduled import CONDITION as SCHEDULED
+from gardenbus.placement.decide.scheduled import FAILED
 
 STEP = "placement.gardenbus.io/step"
 """Annotation of the latest resource snapshot: how often the placement's budgets were about to be spent."""
@@ -33,11 +34,14 @@ WAITING_MESSAGE = "The latest resources wait for other clusters, as maxUnavailab
 
 
 def lacks_clusters(placement: Document) -> bool:
-    """Whether a placement tells that its present policy finds fewer clusters than it wants."""
+    """Whether a placement tells that its present policy finds fewer clusters than it wants, or cannot be evaluated.
+
+    A decision that is still to come may find more: until then it is not known.
+    """
     condition = get_condition(conditions_of(placement), f"{placement['kind']}{SCHEDULED}")
     if condition is None or condition.get("observedGeneration") != section(placement, "metadata").get("generation"):
         return False
-    return (condition.get("status"), condition.get("reason")) == (FALSE, UNFULFILLED)
+    return condition.get("status") == FALSE and condition.get("reason") in (UNFULFILLED, FAILED)
 
 
 def stepped(snapshot: Document) -> Document:
