@@ -5,11 +5,13 @@ A completion never says what went wrong: it offers nothing.
 
 import asyncio
 import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gardenbus.cli.documents import as_mapping
 from gardenbus.common.errors import GardenbusError, Unsupported
 from gardenbus.common.resources.kinds import by_word, understood_kinds
+from gardenbus.common.resources.placements import KINDS as PLACEMENT_KINDS
 
 WITHIN_SECONDS = 1.0
 PAGE = 500
@@ -54,6 +56,54 @@ def objects(ctx: Any, incomplete: str) -> list[str]:
     if not words:
         return kinds(incomplete)
     return [] if "/" in words[0] else [each for each in names(ctx, words[0], incomplete) if each not in words[1:]]
+
+
+def objects_of(kinds: Mapping[str, Sequence[str]], *, bare: str = "") -> Callable[[Any, str], list[str]]:
+    """As `objects`, for a command that takes only these words for a kind, each → the kinds whose names it stands for.
+
+    With `bare` the name of an object of that kind does without the word.
+    """
+
+    def names_of(ctx: Any, word: str, incomplete: str) -> list[str]:
+        meant = kinds.get(word) or kinds.get(_singular_of(word)) or ()
+        return sorted({name for kind in meant for name in names(ctx, kind, incomplete)})
+
+    def completed(ctx: Any, incomplete: str) -> list[str]:
+        words = [str(word).lower() for word in ctx.params.get("words") or ()]
+        if words:
+            return [name for name in names_of(ctx, words[0], incomplete) if name not in words[1:]]
+        kind, slash, name = incomplete.partition("/")
+        if slash:
+            return [f"{kind}/{each}" for each in names_of(ctx, kind.lower(), name)]
+        offered = [word for word in kinds if word.startswith(incomplete.lower())]
+        return [*offered, *(names(ctx, bare, incomplete) if bare and incomplete else ())]
+
+    return completed
+
+
+def _singular_of(word: str) -> str:
+    try:
+        return by_word(word).singular
+    except Unsupported:
+        return ""
+
+
+shoots = objects_of({"shoot": ("shoot",)})
+"""`shoot NAME…`"""
+
+seed_sets = objects_of({"managedseedset": ("managedseedset",)})
+"""`managedseedset NAME`"""
+
+explained = objects_of(
+    {
+        "shoot": ("shoot",),
+        "seed": ("seed",),
+        "placement": PLACEMENT_KINDS,
+        **{kind: (kind,) for kind in PLACEMENT_KINDS},
+    },
+    bare="shoot",
+)
+"""What `explain` takes."""
 
 
 def namespaces(ctx: Any, incomplete: str) -> list[str]:

@@ -63,6 +63,18 @@ async def take_in_bare(rig: Rig, batch: Batch, progress: Progress) -> Span:
     return span
 
 
+async def take_in_openly(rig: Rig, batch: Batch, progress: Progress) -> Span:
+    """Requests sent while a process stores them as they are: what `send_through` asks of the first half of the way."""
+    await rig.start("bare", "intake", module=BARE)
+    shoots, messages = requests(rig, batch)
+    mark = await Mark.ahead(rig, "QUEUES", batch.count)
+    span = await sent(rig, batch, messages, mark, progress)
+    await check_stored(rig, shoots, mark)
+    await asked(rig, f"STREAM.PURGE.{rig.subjects.stream('QUEUES')}")
+    await rig.stop("bare")
+    return span
+
+
 async def measure_intake(task: Task) -> Figures:
     """The apiserver against fetch → put → outbox → announce."""
     size = task.size
@@ -90,7 +102,10 @@ async def measure_intake(task: Task) -> Figures:
 
 
 async def measure_stream(task: Task) -> Figures:
-    """Requests in, bindings out, all services at work, against the slower of the two bare pipes."""
+    """Requests in, bindings out, all services at work, against the slower of the two bare pipes.
+
+    Who sends requests works besides the product, and so it does besides the bare intake.
+    """
     size = task.size
     intakes: list[Span] = []
     schedulings: list[Span] = []
@@ -104,7 +119,7 @@ async def measure_stream(task: Task) -> Figures:
         return span
 
     async def bare(run: int) -> Span:
-        intakes.append(await take_in_bare(rig, Batch(f"i{run}", size.shoots), task.progress))
+        intakes.append(await take_in_openly(rig, Batch(f"i{run}", size.shoots), task.progress))
         schedulings.append(await measure_bare(rig, Batch(f"b{run}", size.shoots), size.seeds, task.progress))
         return _slower(intakes[-1], schedulings[-1])
 
@@ -141,10 +156,16 @@ async def send_through(rig: Rig, batch: Batch, progress: Progress) -> Span:
     shoots, messages = requests(rig, batch)
     before = await usage(rig)
     mark = await Mark.ahead(rig, "BINDINGS", batch.count)
+    span = await sent(rig, batch, messages, mark, progress)
+    await check_bound(rig, shoots, before, mark)
+    return span
+
+
+async def sent(rig: Rig, batch: Batch, messages: list[Message], mark: Mark, progress: Progress) -> Span:
+    """From the first request sent until a stream has come as far as `mark`."""
     async with counting(rig, batch.count) as span:
         began = time.monotonic()
         await send(rig, messages, progress)
         span.seconds = await mark.reached() - began
     span.moments = [at - began for at in mark.moments]
-    await check_bound(rig, shoots, before, mark)
     return span

@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from gardenbus.cli import explanations
+from gardenbus.cli import completions, explanations
 from gardenbus.cli.client import ApiClient
 from gardenbus.cli.commands.naming import found, meant
 from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, asked
@@ -30,6 +30,7 @@ def explain(  # noqa: PLR0913  one parameter an option
             help="A shoot as NAME, shoot NAME or NAMESPACE/NAME; a seed as seed NAME; "
             "a placement as placement NAME, crp NAME or rp NAME.",
             metavar="SHOOT",
+            autocompletion=completions.explained,
         ),
     ],
     *,

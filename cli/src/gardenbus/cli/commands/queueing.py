@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gardenbus.cli import streams
+from gardenbus.cli import completions, streams
 from gardenbus.cli.cells import age_of
 from gardenbus.cli.client import ApiClient
 from gardenbus.cli.commands.naming import found, meant
@@ -19,6 +19,7 @@ from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output
 from gardenbus.cli.documents import as_mapping
 from gardenbus.cli.output import Exit, Format, errors, exit_codes, say_error, show_document, show_lines, show_rows
 from gardenbus.cli.refreshing import keep_showing
+from gardenbus.cli.refusals import essence, whole
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.resources.document import Document, section
 
@@ -55,6 +56,8 @@ def queue(  # noqa: PLR0913 - one parameter an option
     prefix: Prefix = None,
 ) -> None:
     """Show which shoots wait for a seed, why, since when, and when each is tried again.
+
+    Of each refusal the essence is shown; -o wide has the whole of it, and `gardenbus explain` what every rule says.
 
     Example: gardenbus queue -n garden-dev --work
     """
@@ -127,7 +130,7 @@ def _waiting_table(items: list[Document], *, is_wide: bool) -> Table:
             str(each["attempts"]),
             next_of(each, now),
             *((str(each["schedulerName"]),) if is_wide else ()),
-            Text(str(each["message"]).removeprefix("Failed to schedule Shoot: ")),
+            Text(whole(str(each["message"])) if is_wide else essence(str(each["message"]))),
         )
     return table
 
@@ -190,7 +193,12 @@ def _work_table(rows: list[WorkRow]) -> Table:
 
 
 def retry(
-    words: Annotated[list[str], typer.Argument(help="shoot NAME…, or NAMESPACE/NAME", metavar="shoot NAME")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            help="shoot NAME…, or NAMESPACE/NAME", metavar="shoot NAME", autocompletion=completions.shoots
+        ),
+    ],
     *,
     namespace: Namespace = None,
     timeout: Annotated[float, typer.Option(min=0.0, help="Seconds to wait for what comes of it.")] = 10.0,
@@ -254,8 +262,7 @@ async def _scheduled(api: ApiClient, place: str, name: str, patience_seconds: fl
             return Exit.DONE
         now = await _standing(api, place, name)
         if now is not None and (before is None or now["attempts"] != before["attempts"]):
-            message = str(now["message"]).removeprefix("Failed to schedule Shoot: ")
-            say_error(f"shoot {place}/{name} still fits nowhere: {message}")
+            say_error(f"shoot {place}/{name} still fits nowhere: {essence(str(now['message']))}")
             due = next_of(now, datetime.now(UTC))
             errors.print(f"  {now['attempts']} tries so far, next {due}; more: gardenbus explain shoot {place}/{name}")
             return Exit.REFUSED

@@ -9,6 +9,7 @@ import yaml
 from rich import box
 from rich.table import Table
 
+from gardenbus.cli import completions
 from gardenbus.cli.cells import age_of
 from gardenbus.cli.client import ApiClient
 from gardenbus.cli.commands.naming import Meant, found, meant
@@ -25,7 +26,12 @@ KIND = "managedseedset"
 LOOK_SECONDS = 0.5
 
 SetWords = Annotated[
-    list[str], typer.Argument(help="managedseedset NAME, mss NAME or mss/NAME", metavar="managedseedset NAME")
+    list[str],
+    typer.Argument(
+        help="managedseedset NAME, mss NAME or mss/NAME",
+        metavar="managedseedset NAME",
+        autocompletion=completions.seed_sets,
+    ),
 ]
 
 

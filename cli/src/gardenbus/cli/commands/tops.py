@@ -25,6 +25,7 @@ from gardenbus.cli.mirror import Mirror
 from gardenbus.cli.output import Exit, Format, console, say_error, show, show_document
 from gardenbus.cli.processes_seen import ProcessSeen, cpu_share, look_at
 from gardenbus.cli.refreshing import keep_showing
+from gardenbus.cli.refusals import essence
 from gardenbus.cli.rows import SeedRow, ShootRow, usage_of
 from gardenbus.cli.supervisor.directory import DEFAULT_DIRECTORY, LandscapeDirectory
 from gardenbus.cli.supervisor.picture import BAR_WIDTH, STATE_STYLES, bar, readiness, seeds_table, shoots_line, used_of
@@ -192,7 +193,7 @@ def shoots_view(shoots: Sequence[ShootRow], now: datetime) -> View:
         name, operation = f"{shoot.namespace}/{shoot.name}", f"{shoot.operation} {shoot.operation_state}".strip()
         style = STATE_STYLES.get(shoot.state, "")
         age = age_of(shoot.began_at, now)
-        told = Text(" ".join(shoot.description.split()), no_wrap=True, overflow="ellipsis", style="dim")
+        told = Text(" ".join(essence(shoot.description).split()), no_wrap=True, overflow="ellipsis", style="dim")
         table.add_row(name, shoot.seed or "-", Text(operation or "new", style=style), f"{shoot.progress}%", age, told)
         rows.append({"shoot": name, "seed": shoot.seed, "operation": operation, "beganAt": shoot.began_at})
     more = len(busy) - len(slowest)

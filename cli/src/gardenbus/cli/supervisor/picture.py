@@ -14,6 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from gardenbus.cli.refusals import essence
 from gardenbus.cli.rows import SeedRow, SetRow, ShootRow, ShootState, usage_of
 
 SHOOT_ROWS = 12
@@ -280,7 +281,7 @@ def unplaced_lines(shoots: Sequence[ShootRow]) -> list[str]:
 
 
 def _why(shoot: ShootRow) -> str:
-    return shoot.description.removeprefix("Failed to schedule Shoot: ") or "not decided yet"
+    return essence(shoot.description) or "not decided yet"
 
 
 def plain_line(scene: Scene) -> str:
