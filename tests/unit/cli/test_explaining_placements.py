@@ -165,6 +165,38 @@ def test_a_failed_decision_is_said_with_when_it_is_tried_again(explained: Any):
     assert "the last look failed" in answer.stdout
 
 
+def test_a_placement_that_cannot_be_read_is_explained_by_what_is_wrong_and_how_to_mend_it(explained: Any):
+    answer = explained(web(spec={"policy": {"numberOfClusters": "many"}}), a_binding("c0", "Bound", "web-0-snapshot"))
+
+    assert answer.exit_code == 0, answer.output
+    assert "NOT fulfilled: spec.policy.numberOfClusters: Expected `int" in answer.stdout
+    assert "correct spec.policy.numberOfClusters, and apply the placement again" in answer.stdout
+    assert "the placement to be mended" in answer.stdout
+
+
+def test_selectors_that_cannot_be_evaluated_are_said_beside_what_was_decided(explained: Any):
+    refused = said("ClusterResourcePlacementScheduled", "False", "InvalidResourceSelectors")
+    placement = a_placement_document(POLICY, status={"conditions": [refused]}, metadata={"generation": 1})
+
+    answer = explained(placement, a_snapshot(a_decision("c1")), a_binding("c1", "Scheduled"))
+
+    assert "NOT fulfilled: ClusterResourcePlacementScheduled False" in answer.stdout
+    assert "the last look failed" in answer.stdout
+    assert any(line.split()[:2] == ["c1", "Scheduled"] for line in answer.stdout.splitlines())
+
+
+def test_what_lacks_clusters_is_explained_by_the_budget_of_those_found(explained: Any):
+    lacking = said("ClusterResourcePlacementScheduled", "False", "SchedulingPolicyUnfulfilled")
+    many = {"placementType": "PickN", "numberOfClusters": 9}
+    placement = a_placement_document(many, status={"conditions": [lacking]}, metadata={"generation": 1})
+    bindings = [a_binding(name, "Bound", "web-0-snapshot", *SERVING) for name in ("c1", "c2")]
+
+    answer = explained(placement, a_snapshot(status="False"), RESOURCES, *bindings, words="crp web -o json")
+
+    assert waits(answer)["c1"] != waits(answer)["c2"]
+    assert waits(answer)["c2"] == "its turn to get web-1-snapshot (maxUnavailable 25%)"
+
+
 def test_a_placement_that_was_not_decided_yet_waits(explained: Any):
     answer = explained(web())
 

@@ -53,6 +53,8 @@ def headline(answer: Document) -> Iterable[str]:
     fulfilled = answer["fulfilled"]
     verdict = "waits" if fulfilled is None else "fulfilled" if fulfilled else "NOT fulfilled"
     yield f"  {verdict}: {answer['message']}"
+    if answer["rollout"] is None:
+        return
     if answer["snapshot"] is None:
         yield "  its policy has no snapshot yet"
     elif not answer["isCurrent"] and fulfilled is not None:
@@ -61,9 +63,11 @@ def headline(answer: Document) -> Iterable[str]:
 
 def rollout_lines(answer: Document) -> Iterable[str]:
     """How fast it goes, and when there is another look."""
-    rollout = as_mapping(answer["rollout"])
     if not answer["bindings"]:
         yield "none: it is on no cluster"
+    if answer["rollout"] is None:
+        return
+    rollout = as_mapping(answer["rollout"])
     message = f": {rollout['message']}" if rollout["message"] else ""
     limits = f"maxUnavailable {rollout['maxUnavailable']}, maxSurge {rollout['maxSurge']}"
     yield f"{rollout['strategy']}, {limits}{message}"

@@ -23,11 +23,11 @@ from gardenbus.common.resources.placements import PICK_ALL, PICK_FIXED, PICK_N, 
 from gardenbus.common.resources.works import APPLIED, AVAILABLE, DIFF_REPORTED
 from gardenbus.fleet.availability import STEPS, WORK_SYNCHRONIZED, condition_of, is_true, readiness
 from gardenbus.fleet.binding_states import state_of
-from gardenbus.fleet.outcome import UnexpectedState
-from gardenbus.fleet.rollout import Rollout, plan
+from gardenbus.fleet.outcome import FAILED, UnexpectedState
+from gardenbus.fleet.refusal import INVALID, INVALID_SELECTORS, Refusal, refusal_of, told_refusal
+from gardenbus.fleet.rollout import Rollout, lacks_clusters, plan
 
-FAILED = "SchedulingFailed"
-"""Reason of the condition Scheduled where a policy could not be evaluated."""
+_BACKOFF = "after a while, twice as long each time: the last look failed"
 
 _UNTOLD = {
     WORK_SYNCHRONIZED: "its Works to be made",
@@ -38,14 +38,18 @@ _UNTOLD = {
 
 
 def explanation(standing: Standing, now: float) -> Document:
-    """The answer as a document; `now` is unix seconds. Raises InvalidResource when the placement cannot be read."""
-    placement = Placement.from_document(standing.placement)
+    """The answer as a document; `now` is unix seconds. Raises InvalidResource when a part of it cannot be read."""
+    refusal = told_refusal(standing.placement)
+    try:
+        placement = Placement.from_document(standing.placement)
+    except InvalidResource as error:
+        return _unreadable(standing, refusal or refusal_of(error))
     snapshot = PolicySnapshot.from_document(standing.snapshot) if standing.snapshot else None
     bindings = [ResourceBinding.from_document(binding) for binding in standing.bindings]
     steps, trouble = _next_steps(placement, standing, bindings, now)
     update = placement.spec.strategy.rolling_update
     rolling = _Rolling(update, standing.resources, steps, trouble, now)
-    decided = _decided(snapshot)
+    decided = _decided(snapshot) if refusal is None else _refused(refusal)
     return {
         "placement": f"{placement.metadata.namespace}/{placement.metadata.name}".removeprefix("/"),
         "kind": placement.kind,
@@ -96,8 +100,8 @@ def policy_words(placement: Placement) -> Iterator[str]:
 def occasions(placement: Placement, *, fulfilled: bool | None, reason: str) -> Iterator[str]:
     """What makes the scheduler look at a placement again."""
     policy = placement.policy
-    if reason == FAILED:
-        yield "after a while, twice as long each time: the last look failed"
+    if reason in (FAILED, INVALID, INVALID_SELECTORS):
+        yield _BACKOFF
     yield "its policy or its number of clusters changes"
     yield "a cluster that it is on leaves the fleet, or an eviction takes it off one"
     if policy.cluster_affinity.required_always:
@@ -112,6 +116,41 @@ def occasions(placement: Placement, *, fulfilled: bool | None, reason: str) -> I
         yield "(clusters that come or change do not: it has as many as it wants, and nothing moves)"
 
 
+def _unreadable(standing: Standing, refusal: Refusal) -> Document:
+    """What can be said of a placement that cannot be read: what is wrong, and where it is."""
+    metadata = as_mapping(standing.placement.get("metadata"))
+    return {
+        "placement": f"{metadata.get('namespace') or ''}/{metadata.get('name')}".removeprefix("/"),
+        "kind": standing.placement.get("kind"),
+        "policy": "cannot be read",
+        "clusters": len(standing.clusters),
+        "snapshot": None,
+        "isCurrent": False,
+        **_refused(refusal),
+        "decisions": [],
+        "bindings": [
+            {
+                "name": as_mapping(binding.get("metadata")).get("name"),
+                "cluster": as_mapping(binding.get("spec")).get("targetCluster"),
+                "state": as_mapping(binding.get("spec")).get("state"),
+                "previousState": None,
+                "policySnapshot": as_mapping(binding.get("spec")).get("schedulingPolicySnapshotName"),
+                "resourceSnapshot": as_mapping(binding.get("spec")).get("resourceSnapshotName"),
+                "conditions": {},
+                "waitsFor": "the placement to be mended",
+            }
+            for binding in standing.bindings
+        ],
+        "rollout": None,
+        "conditions": as_mapping(standing.placement.get("status")).get("conditions") or [],
+        "looksAgainWhen": ["it is applied with what is wrong corrected", _BACKOFF],
+    }
+
+
+def _refused(refusal: Refusal) -> dict[str, Any]:
+    return {"fulfilled": False, "reason": refusal.reason, "message": refusal.message}
+
+
 def _next_steps(
     placement: Placement, standing: Standing, bindings: Sequence[ResourceBinding], now: float
 ) -> tuple[Rollout, str]:
@@ -119,7 +158,8 @@ def _next_steps(
     known = set(standing.clusters)
     gone = {each.spec.target_cluster for each in bindings} - known
     try:
-        return plan(placement, standing.resources, bindings, now, gone=gone), ""
+        lacking = lacks_clusters(standing.placement)
+        return plan(placement, standing.resources, bindings, now, gone=gone, lacks_clusters=lacking), ""
     except (UnexpectedState, InvalidResource) as error:
         return Rollout(), error.message
 

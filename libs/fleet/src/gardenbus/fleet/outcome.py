@@ -13,6 +13,9 @@ from gardenbus.common.resources.placement_parts import BindingState, ClusterDeci
 FULFILLED = "SchedulingPolicyFulfilled"
 UNFULFILLED = "SchedulingPolicyUnfulfilled"
 
+FAILED = "SchedulingFailed"
+"""Reason of a policy that could not be evaluated; it is tried again."""
+
 
 class UnexpectedState(Transient):
     """What is stored contradicts itself, or a policy cannot be evaluated: nothing of the cycle may be written.

@@ -21,6 +21,8 @@ from math import inf
 
 import msgspec
 
+from gardenbus.common.resources.conditions import FALSE, conditions_of, get_condition
+from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.placement_parts import BOUND, SCHEDULED, UNSCHEDULED, ResourceBinding
 from gardenbus.common.resources.placements import Placement, RollingUpdate
 from gardenbus.fleet.availability import (
@@ -32,7 +34,8 @@ from gardenbus.fleet.availability import (
     readiness,
 )
 from gardenbus.fleet.budgets import Budget, Counts, budget_of, target_of
-from gardenbus.fleet.outcome import UnexpectedState
+from gardenbus.fleet.outcome import FAILED, UNFULFILLED, UnexpectedState
+from gardenbus.fleet.refusal import condition_type
 
 ROLLING_UPDATE = "RollingUpdate"
 
@@ -121,6 +124,17 @@ def plan(
         return Rollout(reason="there are no resources yet")
     sorted_ = _sort(placement, latest_resource_snapshot_name, bindings, now, gone=gone)
     return _step(placement, sorted_, held, lacks_clusters=lacks_clusters)
+
+
+def lacks_clusters(placement: Document) -> bool:
+    """Whether a placement tells that its present policy finds fewer clusters than it wants, or cannot be evaluated.
+
+    A decision that is still to come may find more: until then it is not known.
+    """
+    condition = get_condition(conditions_of(placement), condition_type(placement))
+    if condition is None or condition.get("observedGeneration") != section(placement, "metadata").get("generation"):
+        return False
+    return condition.get("status") == FALSE and condition.get("reason") in (UNFULFILLED, FAILED)
 
 
 def _other_strategies(placement: Placement, bindings: Iterable[ResourceBinding]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ bindings: each of its writes holds only while the snapshot has the version of th
 only the last to count writes, and it has seen what the others wrote.
 """
 
-from gardenbus.common.resources.conditions import FALSE, TRUE, conditions_of, get_condition
+from gardenbus.common.resources.conditions import FALSE, TRUE, conditions_of
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.placement_parts import BOUND
 from gardenbus.fleet.availability import ROLLOUT_STARTED, with_condition
@@ -18,10 +18,7 @@ from gardenbus.fleet.eviction import (
     VALID_REASON,
     Verdict,
 )
-from gardenbus.fleet.outcome import UNFULFILLED
 from gardenbus.placement.decide.policies import annotated
-from gardenbus.placement.decide.scheduled import CONDITION as SCHEDULED
-from gardenbus.placement.decide.scheduled import FAILED
 
 STEP = "placement.gardenbus.io/step"
 """Annotation of the latest resource snapshot: how often the placement's budgets were about to be spent."""
@@ -31,17 +28,6 @@ EVICTS = "placement.gardenbus.io/evicts"
 
 STARTED_MESSAGE = "The latest resources are being rolled out."
 WAITING_MESSAGE = "The latest resources wait for other clusters, as maxUnavailable and maxSurge say."
-
-
-def lacks_clusters(placement: Document) -> bool:
-    """Whether a placement tells that its present policy finds fewer clusters than it wants, or cannot be evaluated.
-
-    A decision that is still to come may find more: until then it is not known.
-    """
-    condition = get_condition(conditions_of(placement), f"{placement['kind']}{SCHEDULED}")
-    if condition is None or condition.get("observedGeneration") != section(placement, "metadata").get("generation"):
-        return False
-    return condition.get("status") == FALSE and condition.get("reason") in (UNFULFILLED, FAILED)
 
 
 def stepped(snapshot: Document) -> Document:

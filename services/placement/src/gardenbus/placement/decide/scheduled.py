@@ -6,13 +6,10 @@ Source: KubeFleet's `pkg/scheduler/framework/framework.go`.
 from gardenbus.common.resources.conditions import FALSE, TRUE, conditions_of, get_condition
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.placement_parts import PLACEMENT_GENERATION
-from gardenbus.fleet.outcome import Cycle
+from gardenbus.fleet.outcome import FAILED, Cycle
 from gardenbus.placement.decide.bindings import decision_document
 
 CONDITION = "Scheduled"
-
-FAILED = "SchedulingFailed"
-"""Reason of a policy that could not be evaluated; it is tried again."""
 
 
 def generation_of(snapshot: Document) -> int:

@@ -23,9 +23,9 @@ from gardenbus.common.resources.placement_parts import UNSCHEDULED, ResourceBind
 from gardenbus.common.resources.placements import Placement
 from gardenbus.fleet.binding_states import check
 from gardenbus.fleet.outcome import UnexpectedState
-from gardenbus.fleet.rollout import Rollout, plan
+from gardenbus.fleet.rollout import Rollout, lacks_clusters, plan
 from gardenbus.placement.decide.policies import is_active
-from gardenbus.placement.decide.rolled import handed_out, lacks_clusters, stepped, with_rollout, with_strategy
+from gardenbus.placement.decide.rolled import handed_out, stepped, with_rollout, with_strategy
 from gardenbus.placement.reconcilers import rolling_counters as counters
 from gardenbus.placement.reconcilers.family import placement_of
 from gardenbus.placement.reconcilers.known import Known

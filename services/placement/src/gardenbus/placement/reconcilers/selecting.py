@@ -2,7 +2,7 @@
 
 import asyncio
 
-from gardenbus.common.errors import InvalidResource
+from gardenbus.common.errors import FieldProblem, InvalidResource
 from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.keys import ObjectKey
@@ -38,7 +38,8 @@ async def _matching(store: Store, placement: Placement, selector: ResourceSelect
     try:
         return [each for each in resources if matches(selector, each)]
     except ValueError as error:
-        raise InvalidResource(f"spec.resourceSelectors: {error}") from error
+        field = "spec.resourceSelectors"
+        raise InvalidResource(f"{field}: {error}", (FieldProblem(field, str(error)),)) from error
 
 
 async def _content(store: Store, namespace: str) -> list[Document]:

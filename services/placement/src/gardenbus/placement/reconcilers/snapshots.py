@@ -11,13 +11,15 @@ import structlog
 
 from gardenbus.common.errors import Terminal, Unavailable
 from gardenbus.common.machinery.controller import After, Done, Outcome, WorkRequest
-from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import EventRecord, Guard, Store
 from gardenbus.common.resources.document import Document, StoredObject, section
 from gardenbus.common.resources.placements import PLACEMENT_CLEANUP, SCHEDULER_CLEANUP, Placement
+from gardenbus.fleet.refusal import Refusal, refusal_of, told_refusal, with_refusal
 from gardenbus.placement.decide.bindings import with_finalizer, without_finalizer
-from gardenbus.placement.decide.policies import plan_policy, retired
+from gardenbus.placement.decide.policies import active_one, plan_policy, retired
 from gardenbus.placement.decide.resources import EXTERNAL, ResourcePlan, plan_resources, selected
+from gardenbus.placement.decide.statuses import status_of
 from gardenbus.placement.reconcilers import counters
 from gardenbus.placement.reconcilers.family import family_of, placement_of
 from gardenbus.placement.reconcilers.known import Known
@@ -49,7 +51,7 @@ class SnapshotReconciler:
         try:
             return await self._look(stored)
         except Terminal as error:
-            await self._tell(stored, error.message)
+            await self._refuse(stored, refusal_of(error))
             raise Unavailable(error.message) from error  # what refuses may change, and nobody would tell
 
     async def _look(self, stored: StoredObject) -> Outcome:
@@ -63,6 +65,8 @@ class SnapshotReconciler:
         await self._keep_policy(placement, stored, family.policy_snapshots)
         plan = await self._keep_resources(placement, stored, family.resource_snapshots)
         told = _with_resources(document, plan)
+        if told_refusal(document) is not None:
+            told = await self._accepted(placement, stored, told)
         if told != document:
             await written(self._store, stored, told)
         if plan.wait_seconds is not None:
@@ -126,14 +130,28 @@ class SnapshotReconciler:
         log.info("placement.released", placement=str(stored.key))
         return Done("all that belonged to it is gone")
 
-    async def _tell(self, stored: StoredObject, message: str) -> None:
+    async def _accepted(self, placement: Placement, stored: StoredObject, told: Document) -> Document:
+        """A placement that was refused, and is no more: nothing else would renew what it tells."""
+        family = await family_of(self._store, stored, "policy_snapshot", "binding")
+        snapshot = active_one(family.policy_snapshots)
+        bindings, now = [each.document() for each in family.bindings], timestamp(self._clock.now())
+        return {**told, "status": status_of(placement, told, snapshot.document() if snapshot else None, bindings, now)}
+
+    async def _refuse(self, stored: StoredObject, refusal: Refusal) -> None:
+        """Say in its status, once, why nothing can be made of it."""
+        document = stored.document()
+        told = with_refusal(document, refusal, timestamp(self._clock.now()))
+        if told is document:
+            return
+        await written(self._store, stored, told)
+        log.warning("placement.refused", placement=str(stored.key), reason=refusal.message)
         await self._store.record_event(
             EventRecord(
                 about=stored.key,
                 uid=stored.uid,
                 type="Warning",
-                reason="PlacementInvalid",
-                message=message,
+                reason=refusal.reason,
+                message=refusal.message,
                 reporter=REPORTER,
                 action="Snapshot",
             )

@@ -2,12 +2,13 @@
 
 import structlog
 
-from gardenbus.common.errors import Terminal, Unavailable
+from gardenbus.common.errors import InvalidResource
 from gardenbus.common.machinery.controller import After, Done, Outcome, WorkRequest
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.placements import Placement
+from gardenbus.fleet.refusal import with_refusal_kept
 from gardenbus.placement.decide.policies import active_one
 from gardenbus.placement.decide.statuses import status_of
 from gardenbus.placement.reconcilers import counters
@@ -47,15 +48,12 @@ class StatusReconciler:
         if len(bindings) > LARGE:
             self._rests_until[key] = now + max(1.0, len(bindings) / BINDINGS_PER_SECOND)
         try:
-            status = status_of(
-                Placement.from_document(document),
-                document,
-                snapshot.document() if snapshot else None,
-                bindings,
-                timestamp(self._clock.now()),
-            )
-        except Terminal as error:
-            raise Unavailable(error.message) from error
+            placement = Placement.from_document(document)
+        except InvalidResource:
+            return Done("it cannot be read, which its own look tells")
+        now_told = timestamp(self._clock.now())
+        status = status_of(placement, document, snapshot.document() if snapshot else None, bindings, now_told)
+        status = with_refusal_kept(status, document)
         if status != document.get("status"):
             await written(self._store, stored, {**document, "status": status})
             counters.STATUSES.inc()
