@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from gardenbus.cli.cells import Context, age_of
+from gardenbus.cli.commands.queueing import waiting_table
 from gardenbus.cli.output import LEAST_LAST_WIDTH, rows_text
 from gardenbus.cli.rows import seed_row, shoot_row, usage_of
 from gardenbus.cli.supervisor.picture import (
@@ -100,6 +101,26 @@ def test_unplaced_shoots_are_listed_with_the_reason():
     assert "none of the 3 seeds is ready" in drawn(unplaced_table(rows))
     assert unplaced_table(rows[1:]) is None
     assert unplaced_lines(rows[1:]) == []
+
+
+FULL = "Failed to schedule Shoot: 0/1 seeds are eligible: {aws-eu1 => seed has no capacity left for shoots}"
+
+
+def test_lists_of_shoots_that_wait_have_the_essence_of_their_refusals():
+    operation = {"type": "Create", "state": "Pending", "description": FULL}
+    rows = [shoot_row(a_shoot("far", status={"lastOperation": operation}))]
+    waiting: Document = {
+        "namespace": "garden-dev",
+        "name": "far",
+        "schedulerName": "default-scheduler",
+        "since": "2026-01-02T04:04:00Z",
+        "attempts": 2,
+        "message": FULL,
+    }
+
+    assert unplaced_lines(rows)[1] == "  garden-dev/far: 0/1 seeds: 1 full"
+    assert "0/1 seeds: 1 full" in rows_text(waiting_table([waiting], is_wide=False), None)
+    assert FULL.partition(": ")[2] in rows_text(waiting_table([waiting], is_wide=True), None)
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def _print(waiting: Document, rows: list[WorkRow], output: Format, *, with_work:
 def _picture(waiting: Document, rows: list[WorkRow], *, is_wide: bool, with_work: bool) -> list[Table | Text]:
     parts: list[Table | Text] = [Text(_headline(waiting))]
     if waiting["items"]:
-        parts.append(_waiting_table(waiting["items"], is_wide=is_wide))
+        parts.append(waiting_table(waiting["items"], is_wide=is_wide))
     if with_work:
         parts += [Text(""), _work_table(rows)]
     return parts
@@ -115,7 +115,8 @@ def _headline(waiting: Document) -> str:
     return f"{waits}{part}{f', {undecided} more are not decided yet' if undecided else ''}"
 
 
-def _waiting_table(items: list[Document], *, is_wide: bool) -> Table:
+def waiting_table(items: list[Document], *, is_wide: bool) -> Table:
+    """A row a shoot: since when it waits, when it is tried next, and why; wide, with all that its refusal says."""
     now = datetime.now(UTC)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     titles = ("NAMESPACE", "NAME", "WAITING", "TRIES", "NEXT", *(("SCHEDULER",) if is_wide else ()))
@@ -195,9 +196,7 @@ def _work_table(rows: list[WorkRow]) -> Table:
 def retry(
     words: Annotated[
         list[str],
-        typer.Argument(
-            help="shoot NAME…, or NAMESPACE/NAME", metavar="shoot NAME", autocompletion=completions.shoots
-        ),
+        typer.Argument(help="shoot NAME…, or NAMESPACE/NAME", metavar="shoot NAME", autocompletion=completions.shoots),
     ],
     *,
     namespace: Namespace = None,
