@@ -81,7 +81,7 @@ async def test_a_shoot_that_waits_is_explained_from_all_seeds_to_what_would_wake
     show_shoot(answer, NOW, show_all=False)
     lines = printed(capsys)
     assert lines[0] == "shoot garden-dev/apollo waits for a seed (scheduler: default-scheduler)"
-    assert lines[1].startswith("since 2026-01-02T03:04:05Z: Failed to schedule Shoot: 0/1 seeds are eligible: {full =>")
+    assert lines[1] == "since 2026-01-02T03:04:05Z: 0/1 seeds: 1 full"
     assert lines[3:9] == [
         "SEEDS LEFT (strategy SameRegion)",
         "LEFT AFTER RULE REMOVED WHY",
@@ -101,6 +101,14 @@ async def test_a_shoot_that_waits_is_explained_from_all_seeds_to_what_would_wake
         "- seed new becomes usable (it is not ready: no gardenlet has reported yet)",
     ]
     assert lines[-1].startswith("- a seed is added of provider 'aws', in or near region 'eu-west-1'")
+
+
+async def test_a_refusal_is_shown_in_full_where_no_scheduler_lists_the_seeds() -> None:
+    found = await explained(*BASE, a_seed("full", shoots="0"), a_shoot())
+    answer = await found.shoot()
+    reason = "full => seed has no capacity left for shoots"
+    assert reason not in list(explanations.headline(answer))[1]
+    assert reason in list(explanations.headline({**answer, "considered": None}))[1]
 
 
 async def test_all_seeds_are_named_when_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

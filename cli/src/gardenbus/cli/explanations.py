@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from gardenbus.cli.documents import as_mapping
+from gardenbus.cli.refusals import essence, whole
 
 NAMED = 3
 """Seeds and reasons that are named before the rest is counted."""
@@ -33,11 +34,12 @@ class RankRow(NamedTuple):
 
 
 def headline(answer: Mapping[str, Any]) -> Iterator[str]:
-    """Where the shoot stands, and since when it waits with what refusal."""
+    """Where the shoot stands, and since when it waits with what refusal: the essence where the funnel has the rest."""
     where = f"is on {answer['seed']}" if answer.get("seed") else "waits for a seed"
     yield f"shoot {answer.get('shoot')} {where} (scheduler: {answer.get('schedulerName')})"
     if answer.get("message"):
-        yield f"  since {answer.get('since')}: {answer['message']}"
+        shown = essence if answer.get("considered") else whole
+        yield f"  since {answer.get('since')}: {shown(str(answer['message']))}"
 
 
 def funnel(considered: Mapping[str, Any], *, show_all: bool = False) -> Iterator[FunnelRow]:
@@ -97,7 +99,7 @@ def decision(answer: Mapping[str, Any], considered: Mapping[str, Any], now: date
         yield f"now it would be placed on {chosen}: {_because(considered)}"
     elif considered.get("message"):
         is_said = str(considered["message"]) in str(answer.get("message"))
-        yield "no seed fits, as said above" if is_said else f"no seed fits: {considered['message']}"
+        yield "no seed fits, as said above" if is_said else f"no seed fits: {essence(str(considered['message']))}"
     if not skipped:
         due = answer.get("nextAttempt")
         yield f"tried next: {due} ({_until(str(due), now)})" if due else "tried next: no timer is set, so it is at hand"
@@ -165,7 +167,8 @@ def _now_as_then(seed: str, chosen: object, considered: Mapping[str, Any]) -> st
         return f"now it would be placed on {seed} again: {_because(considered)}"
     if chosen:
         return f"now it would be placed on {chosen} ({_because(considered)}); a placed shoot is never moved by itself"
-    return f"now no seed would take it: {considered.get('message')}; a placed shoot stays where it is"
+    refusal = essence(str(considered.get("message")))
+    return f"now no seed would take it: {refusal}; a placed shoot stays where it is"
 
 
 def _because(considered: Mapping[str, Any]) -> str:
