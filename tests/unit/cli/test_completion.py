@@ -79,6 +79,11 @@ def test_every_shell_is_told_commands_options_kinds_contexts_and_goals(environ: 
         ("gardenbus completion ", ["bash", "zsh", "fish"]),
         ("gardenbus down --cont", []),
         ("gardenbus get nothing ", []),
+        ("gardenbus explain ", ["shoot", "seed", "placement", "clusterresourceplacement", "resourceplacement"]),
+        ("gardenbus retry ", ["shoot"]),
+        ("gardenbus scale ", ["managedseedset"]),
+        ("gardenbus rollout status ma", ["managedseedset"]),
+        ("gardenbus retry seed ", []),
     ],
 )
 def test_what_may_come_next_is_offered(environ: dict[str, str], line: str, words: list[str]):
@@ -90,6 +95,9 @@ def test_what_may_come_next_is_offered(environ: dict[str, str], line: str, words
     [
         "gardenbus get shoots a",
         "gardenbus get -n ",
+        "gardenbus explain apo",
+        "gardenbus explain placement w",
+        "gardenbus scale mss g",
         "gardenbus --context moon get shoots ",
         "gardenbus get --context nope shoots ",
         "gardenbus get --nats-url http://x shoots ",

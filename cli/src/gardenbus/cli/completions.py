@@ -118,6 +118,11 @@ def seeds(ctx: Any, incomplete: str) -> list[str]:
     return names(ctx, "seed", incomplete)
 
 
+def shoot_names(ctx: Any, incomplete: str) -> list[str]:
+    """Names of shoots."""
+    return names(ctx, "shoot", incomplete)
+
+
 def names(ctx: Any, word: str, incomplete: str) -> list[str]:
     """Names of objects of a kind, in the namespace that stands in the line already."""
     try:

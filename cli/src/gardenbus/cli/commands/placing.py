@@ -18,7 +18,12 @@ SeedName = Annotated[str, typer.Argument(help="Name of the seed.", metavar="SEED
 
 
 def bind(  # noqa: PLR0913 - one parameter an option
-    shoot: Annotated[str, typer.Argument(help="The shoot: NAME, or NAMESPACE/NAME", metavar="SHOOT")],
+    shoot: Annotated[
+        str,
+        typer.Argument(
+            help="The shoot: NAME, or NAMESPACE/NAME", metavar="SHOOT", autocompletion=completions.shoot_names
+        ),
+    ],
     seed: Annotated[
         str, typer.Argument(help="The seed that it shall be on.", metavar="SEED", autocompletion=completions.seeds)
     ],

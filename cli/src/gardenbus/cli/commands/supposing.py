@@ -10,6 +10,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from gardenbus.cli import completions
 from gardenbus.cli.commands.decisions import Strategy
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, asked
 from gardenbus.cli.documents import read_files
@@ -34,13 +35,24 @@ def what_if(  # noqa: PLR0913  one parameter an option
         list[Path] | None, typer.Option(help="Suppose that there were the Seeds of FILE, ready.", metavar="FILE")
     ] = None,
     remove_seed: Annotated[
-        list[str] | None, typer.Option(help="Suppose that SEED were gone; its shoots need another.", metavar="SEED")
+        list[str] | None,
+        typer.Option(
+            help="Suppose that SEED were gone; its shoots need another.",
+            metavar="SEED",
+            autocompletion=completions.seeds,
+        ),
     ] = None,
     cordon: Annotated[
-        list[str] | None, typer.Option(help="Suppose that SEED took no more shoots.", metavar="SEED")
+        list[str] | None,
+        typer.Option(help="Suppose that SEED took no more shoots.", metavar="SEED", autocompletion=completions.seeds),
     ] = None,
     shoots: Annotated[int, typer.Option(min=0, help="Suppose so many more shoots, each as --like says.")] = 0,
-    like: Annotated[str, typer.Option(help="The shoot that they are like: NAME or NAMESPACE/NAME.")] = "",
+    like: Annotated[
+        str,
+        typer.Option(
+            help="The shoot that they are like: NAME or NAMESPACE/NAME.", autocompletion=completions.shoot_names
+        ),
+    ] = "",
     strategy: Annotated[Strategy | None, typer.Option(help="Suppose that candidates were chosen so.")] = None,
     show_all: Annotated[bool, typer.Option("--all", help="Show every shoot and seed, also unchanged seeds.")] = False,
     output: Output = Format.TABLE,
