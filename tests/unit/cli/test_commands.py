@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from gardenbus.cli.client import Answer, each_of, find_landscape
 from gardenbus.cli.commands.naming import meant, subject_tail
 from gardenbus.cli.main import app
-from gardenbus.cli.supervisor.directory import LandscapeDirectory, LandscapeFile
+from gardenbus.cli.supervisor.directory import LandscapeDirectory, LandscapeFile, ServiceEntry
 from gardenbus.common.errors import BadRequest, Unavailable
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 
@@ -75,6 +75,23 @@ def test_usage_errors_end_with_2(arguments: list[str]):
 )
 def test_ends_are_told_by_exit_codes(tmp_path: Path, code: int, arguments: list[str]):
     assert runner.invoke(app, [*arguments, "--dir", str(tmp_path / "nothing")]).exit_code == code
+
+
+def test_addresses_in_the_status_can_be_opened_and_have_no_passwords(tmp_path: Path):
+    services = (
+        ServiceEntry(name="scheduler", health_url="http://127.0.0.1:1"),
+        ServiceEntry(name="dashboard", health_url="http://127.0.0.1:2", url="http://127.0.0.1:3"),
+    )
+    nats, redis = "nats://a:s3cret@one:1,nats://b:s3cret@two:2", "redis://:s3cret@three:3/0"
+    LandscapeDirectory(tmp_path).write(LandscapeFile(nats_url=nats, redis_url=redis, services=services))
+    shown = [runner.invoke(app, ["status", "--dir", str(tmp_path), "-o", way]).stdout for way in ("table", "json")]
+
+    rows = [line.split() for line in shown[0].splitlines()]
+    assert ["scheduler", "down", "http://127.0.0.1:1/readyz"] in rows
+    assert ["dashboard", "down", "http://127.0.0.1:3"] in rows
+    for text in shown:
+        assert "nats://one:1,nats://two:2" in text
+        assert "s3cret" not in text
 
 
 def test_a_kind_is_meant_by_any_of_its_words():

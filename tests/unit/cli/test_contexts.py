@@ -8,8 +8,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+from gardenbus.cli.addresses import without_user
 from gardenbus.cli.client import connected, find_landscape
-from gardenbus.cli.contexts import Config, Landscape, config_file, read_config, url_of, without_user, write_config
+from gardenbus.cli.contexts import Config, Landscape, config_file, read_config, url_of, write_config
 from gardenbus.cli.main import app
 from gardenbus.cli.selecting import chosen
 from gardenbus.cli.supervisor.directory import LandscapeDirectory, LandscapeFile

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gardenbus.cli.contexts import Config, config_file, read_config, url_of, without_user
+from gardenbus.cli.addresses import without_user
+from gardenbus.cli.contexts import Config, config_file, read_config, url_of
 from gardenbus.cli.documents import as_list
 from gardenbus.cli.output import RefusedByApi
 from gardenbus.cli.selecting import chosen

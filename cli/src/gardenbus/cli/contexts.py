@@ -155,13 +155,3 @@ def url_of(landscape: Landscape) -> str:
 def _with_user(address: str, who: str) -> str:
     scheme, _, rest = address.rpartition("://")
     return f"{scheme or 'nats'}://{who}@{rest.rpartition('@')[2]}"
-
-
-def without_user(url: str) -> str:
-    """Addresses as they may be shown: without who one is."""
-    return ",".join(_without_user(address) for address in url.split(","))
-
-
-def _without_user(address: str) -> str:
-    scheme, separator, rest = address.rpartition("://")
-    return f"{scheme}{separator}{rest.rpartition('@')[2]}"

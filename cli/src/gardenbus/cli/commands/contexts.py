@@ -6,6 +6,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from gardenbus.cli.addresses import without_user
 from gardenbus.cli.client import check_nats_url
 from gardenbus.cli.commands.options import Output
 from gardenbus.cli.completions import contexts as context_names
@@ -15,7 +16,6 @@ from gardenbus.cli.contexts import (
     check_landscape,
     config_file,
     read_config,
-    without_user,
     write_config,
 )
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of

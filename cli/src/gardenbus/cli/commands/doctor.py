@@ -12,12 +12,12 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from gardenbus.cli.addresses import without_user
 from gardenbus.cli.checkup import queues, servers, services
 from gardenbus.cli.checkup.findings import Finding, State, worst
 from gardenbus.cli.checkup.patient import Patient
 from gardenbus.cli.client import CONNECT_SECONDS, Where, connected, find_landscape
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix
-from gardenbus.cli.contexts import without_user
 from gardenbus.cli.output import Exit, Format, counted, exit_codes, show_document, show_lines, show_rows
 from gardenbus.cli.supervisor.directory import DEFAULT_DIRECTORY, LandscapeDirectory, LandscapeFile, directory_option
 from gardenbus.cli.supervisor.external import check_redis_url

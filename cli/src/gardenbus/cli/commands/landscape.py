@@ -14,6 +14,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from gardenbus.cli.addresses import without_password, without_user
 from gardenbus.cli.client import check_nats_url
 from gardenbus.cli.commands.options import Directory, Output
 from gardenbus.cli.documents import read_files, sort_out
@@ -24,7 +25,9 @@ from gardenbus.cli.supervisor.directory import (
     LandscapeDirectory,
     LandscapeFile,
     LandscapeInUse,
+    ServiceEntry,
     directory_option,
+    ready_url,
 )
 from gardenbus.cli.supervisor.durability import Durability
 from gardenbus.cli.supervisor.external import check_redis_url
@@ -116,8 +119,14 @@ def _detached(options: "UpOptions", files: list[Path]) -> None:
         say_error(str(error))
         raise typer.Exit(Exit.REFUSED) from error
     stop = f"gardenbus down{directory_option(options.directory)}"
-    show_lines([f"{len(landscape.services)} processes are up; NATS {landscape.nats_url}, stop with: {stop}"])
+    nats = without_user(landscape.nats_url)
+    show_lines([f"{len(landscape.services)} processes are up; NATS {nats}, stop with: {stop}"])
     show_lines([f"dashboard: {page}" for page in _pages(landscape)])
+
+
+def _address(entry: ServiceEntry) -> str:
+    """What can be opened in a browser: the service's page if it has one, else what tells how it is."""
+    return entry.url or (ready_url(entry.name, entry.health_url) if entry.health_url else "")
 
 
 def _pages(landscape: LandscapeFile) -> list[str]:
@@ -160,7 +169,9 @@ def down(*, directory: Directory = None) -> None:
 
 
 def status(*, directory: Directory = None, output: Output = Format.TABLE) -> None:
-    """Show the processes of a landscape and their health; exit code 3 when it is not up.
+    """Show the processes of a landscape and how they are; exit code 3 when it is not up.
+
+    ADDRESS is the dashboard's page, and of the other services what they say of their health.
 
     Example: gardenbus status -o json
     """
@@ -182,8 +193,9 @@ def status(*, directory: Directory = None, output: Output = Format.TABLE) -> Non
 
 
 def _print_status(landscape: LandscapeFile, rows: list[ServiceRow], output: Format, *, is_supervised: bool) -> None:
+    nats, redis = without_user(landscape.nats_url), without_password(landscape.redis_url)
     if output in (Format.JSON, Format.YAML):
-        document = msgspec.to_builtins(landscape)
+        document = msgspec.to_builtins(landscape) | {"nats_url": nats, "redis_url": redis}
         document["state"] = landscape.state if is_supervised else "stopped"
         for entry, row in zip(document["services"], rows, strict=True):
             entry |= {"state": row.state, "trouble": row.trouble}
@@ -193,11 +205,11 @@ def _print_status(landscape: LandscapeFile, rows: list[ServiceRow], output: Form
         show_lines([row.name for row in rows])
         return
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
-    for column in ("SERVICE", "STATE", "PID", "HEALTH"):
+    for column in ("SERVICE", "STATE", "PID", "ADDRESS"):
         table.add_column(column, no_wrap=True)
     for entry, row in zip(landscape.services, rows, strict=True):
         state = Text(row.state, style=SERVICE_STYLES.get(row.state, "red"))
-        table.add_row(row.name, state, str(row.pid or ""), row.trouble or entry.health_url or "")
+        table.add_row(row.name, state, str(row.pid or ""), row.trouble or _address(entry))
     show(table)
-    show_lines([f"NATS {landscape.nats_url}   Redis {landscape.redis_url}   prefix {landscape.prefix}"])
+    show_lines([f"NATS {nats}   Redis {redis}   prefix {landscape.prefix}"])
     show_lines([f"Dashboard {page}" for page in _pages(landscape)])

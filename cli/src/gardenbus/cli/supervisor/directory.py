@@ -27,6 +27,11 @@ class ServiceEntry(msgspec.Struct, frozen=True, kw_only=True):
     """How often it ended without having been asked to, and was started again."""
 
 
+def ready_url(name: str, health_url: str) -> str:
+    """Where a process says over HTTP whether it can do its work."""
+    return health_url + ("/healthz" if name == "nats" else "/readyz")
+
+
 class LandscapeFile(msgspec.Struct, frozen=True, kw_only=True):
     """The content of landscape.json: where everything is, and who looks after it."""
 

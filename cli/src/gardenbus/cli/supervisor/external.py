@@ -4,6 +4,7 @@ import asyncio
 import os
 from urllib.parse import urlsplit
 
+from gardenbus.cli.addresses import without_password, without_user
 from gardenbus.common.errors import BadRequest, Unavailable
 
 PROBE_SECONDS = 4.0
@@ -28,17 +29,11 @@ async def probe_servers(nats_url: str | None, redis_url: str | None) -> None:
         addresses = [address if "://" in address else f"nats://{address}" for address in nats_url.split(",")]
         troubles = await asyncio.gather(*(_trouble(address, NATS_PORT, b"") for address in addresses))
         if all(troubles):
-            raise Unavailable(f"no NATS at {without_password(nats_url)}: {troubles[0]}")
+            raise Unavailable(f"no NATS at {without_user(nats_url)}: {troubles[0]}")
     if redis_url is not None and not redis_url.startswith("unix:"):
         trouble = await _trouble(redis_url, REDIS_PORT, b"PING\r\n")
         if trouble:
             raise Unavailable(f"no Redis at {without_password(redis_url)}: {trouble}")
-
-
-def without_password(url: str) -> str:
-    """The same address, fit to be shown."""
-    scheme, separator, rest = url.rpartition("://")
-    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
 
 async def _trouble(url: str, default_port: int, hello: bytes) -> str:

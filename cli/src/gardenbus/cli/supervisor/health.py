@@ -2,7 +2,7 @@
 
 import aiohttp
 
-from gardenbus.cli.supervisor.directory import LandscapeFile, ServiceEntry
+from gardenbus.cli.supervisor.directory import LandscapeFile, ServiceEntry, ready_url
 from gardenbus.cli.supervisor.picture import ServiceRow
 from gardenbus.cli.supervisor.processes import is_alive
 
@@ -29,7 +29,7 @@ def _state(landscape: LandscapeFile, entry: ServiceEntry) -> str:
 
 async def _health(session: aiohttp.ClientSession, name: str, url: str) -> tuple[str, str]:
     try:
-        async with session.get(url + ("/healthz" if name == "nats" else "/readyz")) as response:
+        async with session.get(ready_url(name, url)) as response:
             if response.ok:
                 return "ready", ""
             return "not ready", (await response.text())[:200]

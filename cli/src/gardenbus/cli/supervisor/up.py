@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from gardenbus.cli.addresses import without_password, without_user
 from gardenbus.cli.client import Answer, ApiClient, Where, connected
 from gardenbus.cli.documents import chunks, title
 from gardenbus.cli.mirror import Mirror
@@ -87,7 +88,8 @@ class Up:
         await self._landscape.start(os.getpid())
         addresses = self._landscape.addresses
         self._phase = "running"
-        self._screen.say(f"ready: NATS {addresses.nats_url}, Redis {addresses.redis_url}")
+        nats, redis = without_user(addresses.nats_url), without_password(addresses.redis_url)
+        self._screen.say(f"ready: NATS {nats}, Redis {redis}")
         self._screen.say(f"dashboard: {self._landscape.dashboard_url}")
         async with connected(Where(addresses.nats_url, addresses.prefix), patience_seconds=API_SECONDS) as api:
             mirror = self._mirror = Mirror(api.bus, api.subjects)
