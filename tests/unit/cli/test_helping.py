@@ -75,3 +75,13 @@ def test_every_command_that_asks_a_landscape_can_be_told_its_context(words: str)
     assert ("context" in names) == (
         {"directory", "nats_url", "prefix"} <= names and words not in ("up", "config set-context")
     )
+
+
+def test_simulate_shows_what_can_be_supposed_without_the_name_of_a_command():
+    asked = [CliRunner().invoke(app, ["simulate", *words], env={"COLUMNS": "200"}) for words in ([], ["--help"])]
+
+    supposing = {option for parameter in ALL["simulate what-if"].params for option in parameter.opts}
+    shown = {word.rstrip(",.") for word in asked[1].output.split()}
+    assert [result.exit_code for result in asked] == [2, 0]
+    assert asked[0].output.rstrip() == asked[1].output.rstrip()
+    assert {"--add-seed", "--remove-seed", "--cordon", "--shoots", "--like", "--strategy"} <= supposing & shown

@@ -66,7 +66,7 @@ def test_a_seed_is_added_as_if_its_gardenlet_kept_it(tmp_path: Path) -> None:
 def test_landscapes_of_files_are_simulated_as_ever(tmp_path: Path) -> None:
     file = written(tmp_path / "now.yaml", *BASE, a_seed("a"), a_shoot("waits"))
     assert said("--strategy", "MinimalDistance", file, "-o", "name") == "garden-dev/waits a\n"
-    assert "Missing argument" in said(code=2)
+    assert "Missing argument" in said("landscapes", code=2)
     assert "--like go together" in said("-f", file, "--shoots", "3", code=2)
     assert "there is no seed x" in said("-f", file, "--cordon=x", code=2)
 

@@ -48,7 +48,7 @@ COMMANDS: Mapping[str, Entry] = {
         "explaining:explain", "Decisions", "Say why a shoot or a placement is where it is, or what a seed takes."
     ),
     "simulate": Entry(
-        "groups:simulate", "Decisions", "Say where shoots and placements would go, or how an autoscaler would fare."
+        "groups:simulate", "Decisions", "Try what is not so yet: other seeds, more shoots, files, an autoscaler's days."
     ),
     "queue": Entry("queueing:queue", "Operating", "Show which shoots wait for a seed, why, and when they are tried."),
     "retry": Entry("queueing:retry", "Operating", "Try a shoot now: find it a seed, or repeat what went wrong."),

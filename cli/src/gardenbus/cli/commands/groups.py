@@ -14,15 +14,15 @@ rollout = typer.Typer(
 simulate = typer.Typer(
     cls=simulations.DefaultGroup,
     add_completion=False,
-    help="Say what a change would do, where the pending shoots and the placements of each FILE would go, or how an "
-    "autoscaler would fare.",
+    help=help_of(simulations.simulate),
+    no_args_is_help=True,
     context_settings=HELP_OPTIONS,
-    subcommand_metavar="[OPTIONS of what-if] | FILE… | COMMAND [ARGS]…",
+    subcommand_metavar="[COMMAND] [ARGS]…",
 )
 
 for command in (sets.rollout_status, sets.rollout_history, sets.rollout_undo):
     rollout.command(command.__name__.removeprefix("rollout_"), help=help_of(command))(command)
 
-simulate.command(simulations.LANDSCAPES)(decisions.simulate_command)
 simulate.command(simulations.WHAT_IF, help=help_of(supposing.what_if))(supposing.what_if)
+simulate.command(simulations.LANDSCAPES, help=help_of(decisions.simulate_command))(decisions.simulate_command)
 simulate.command("autoscaler", help=help_of(simulations.autoscaler))(simulations.autoscaler)

@@ -28,13 +28,28 @@ _SUPPOSING = ("-f", "--filename", "--add-seed", "--remove-seed", "--cordon", "--
 _WITH_VALUE = ("--strategy", "-o", "--output")
 
 
+def simulate() -> None:
+    """Try what is not so yet; nothing is written anywhere.
+
+    What if seeds came or went, took no more shoots, or more shoots came? Options alone suppose that of the live
+    landscape: --add-seed FILE, --remove-seed SEED, --cordon SEED, --shoots NUMBER --like SHOOT, --strategy. They belong
+    to what-if, FILEs to landscapes; both names may be left out.
+
+    Examples:
+    gardenbus simulate --cordon aws-eu1 --shoots 5 --like garden-dev/apollo
+    gardenbus simulate --add-seed new-seed.yaml --remove-seed aws-eu1
+    gardenbus simulate examples/landscape
+    gardenbus simulate autoscaler --days 7
+    """
+
+
 class DefaultGroup(TyperGroup):
     """A group whose arguments belong to `landscapes`, or to `what-if` where they suppose something or name no file."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the command's name in front where none is given."""
-        if not args or (args[0] not in self.commands and args[0] not in _HELP_OPTIONS):
-            args = [WHAT_IF if args and _supposes(args) else LANDSCAPES, *args]
+        """Put the command's name in front where none is given but something else is."""
+        if args and (args[0] not in self.commands and args[0] not in _HELP_OPTIONS):
+            args = [WHAT_IF if _supposes(args) else LANDSCAPES, *args]
         return super().parse_args(ctx, args)
 
 
