@@ -21,6 +21,7 @@ from gardenbus.common.resources.json_schemas import schemas
 from gardenbus.common.resources.keys import Header, Subjects
 from gardenbus.common.resources.wire_views import BindRequest, ListRequest, MergePatch, ScaleRequest
 from gardenbus.common.runtime.reference import outdated, write
+from tests.support.bus_document import BusDocument
 
 ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT / "docs" / "reference"
@@ -72,6 +73,14 @@ def test_a_schema_refuses_a_field_of_the_wrong_type_and_lets_unknown_ones_pass()
 
 def check(document: Document, schema: Document) -> None:
     Draft202012Validator(schema).validate(document)  # pyright: ignore[reportUnknownMemberType]
+
+
+@pytest.mark.parametrize(
+    ("tail", "name"),
+    [("explain.shoot.dev.apollo", "api.explain"), ("explain.dev.apollo", "api.explainShoot")],
+)
+def test_each_way_to_ask_for_an_explanation_is_described(tail: str, name: str):
+    assert BusDocument().channel_of(f"garden.api.{tail}") == name
 
 
 def references(value: Any) -> list[str]:

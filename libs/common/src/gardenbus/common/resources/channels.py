@@ -194,6 +194,7 @@ _API: Sequence[tuple[str, str, str, Payload, bool]] = (
     ("bind", "bind", "Place a shoot, or move it.", BindRequest, True),
     ("scale", "scale", "Ask for a set's replicas, or set them.", ScaleRequest, True),
     ("explain", f"explain.{_OBJECT}", "Why a shoot is placed, or is not.", "bytes", False),
+    ("explainShoot", "explain.{namespace}.{name}", "The same of a shoot, in short.", "bytes", False),
     ("explainSeed", "explain-seed.{name}", "Why a seed can be used, or cannot.", "bytes", False),
     ("kinds", "kinds", "The kinds that are known.", "bytes", False),
     ("census", "census", "How many there are of what.", "bytes", False),
