@@ -2,9 +2,12 @@
 
 import asyncio
 
+from structlog.testing import capture_logs
+
 from gardenbus.common.resources.document import encode, section
 from gardenbus.common.resources.keys import Header, ObjectKey
 from gardenbus.common.resources.member_clusters import AGENT_CLEANUP, MemberCluster
+from gardenbus.memberagent.backend.port import REGISTERED
 from gardenbus.memberagent.reconcilers.agent import RETRY_SECONDS
 from tests.support.builders import a_seed
 from tests.support.eventually import eventually
@@ -146,6 +149,113 @@ async def test_a_cluster_that_is_deleted_is_cleaned_and_leaves_for_good(garden: 
 
         await eventually(told, within=10, every=0.1)
         assert await garden.store.get(cluster_key()) is None
+
+
+async def taken_out(garden: Garden) -> None:
+    """Have a cluster join and be deleted; then its agent is away until nobody tells of that any more."""
+    async with member_agents(garden, LISBON):
+        await until_joined(garden)
+        await garden.store.create(a_work(a_manifest()))
+        await until_condition(garden, work_key(), "Applied", "True", "AllManifestsApplied")
+        await garden.delete(cluster_key())
+        await garden.until_gone(cluster_key())
+    await garden.bus.purge(garden.subjects.stream("OBJECTS"), garden.subjects.changed(cluster_key()))
+
+
+async def test_a_cluster_that_was_taken_out_long_ago_does_not_come_back_with_its_agent(garden: Garden) -> None:
+    await taken_out(garden)
+    with capture_logs() as logs:
+        async with member_agents(garden, LISBON) as host:
+
+            async def known() -> None:
+                assert host.agents["lisbon"].told.cluster_is_gone
+
+            await eventually(known, within=10, every=0.1)
+            await asyncio.sleep(RETRY_SECONDS + 1)
+            assert await garden.store.get(cluster_key()) is None
+    (line,) = [each for each in logs if each["event"] == "cluster.omitted"]
+    assert "apply a MemberCluster lisbon" in line["to_bring_it_in"]
+
+
+async def test_a_cluster_that_was_taken_out_comes_back_when_people_apply_it(garden: Garden) -> None:
+    await taken_out(garden)
+    async with member_agents(garden, LISBON) as host:
+
+        async def known() -> None:
+            assert host.agents["lisbon"].told.cluster_is_gone
+
+        await eventually(known, within=10, every=0.1)
+        manifest = {"apiVersion": "cluster.kubernetes-fleet.io/v1beta1", "kind": "MemberCluster"}
+        await garden.tell(garden.subjects.apply, encode({**manifest, "metadata": {"name": "lisbon"}}), {})
+        assert (await until_joined(garden)).metadata.labels == {}
+
+
+async def test_a_cluster_that_was_taken_out_registers_when_its_record_is_removed(garden: Garden) -> None:
+    await taken_out(garden)
+    (garden.directory / "lisbon" / REGISTERED).unlink()
+    async with member_agents(garden, LISBON):
+        await until_joined(garden)
+
+
+async def test_a_cluster_of_another_landscape_registers(garden: Garden) -> None:
+    file = garden.directory / "lisbon" / REGISTERED
+    file.parent.mkdir(parents=True)
+    file.write_bytes(encode({"landscape": "another", "origin": "", "uid": "u"}))
+    async with member_agents(garden, LISBON):
+        cluster = await until_joined(garden)
+        assert cluster.metadata.uid in file.read_text()
+
+
+async def test_a_cluster_that_the_stream_has_lost_is_asked_for_and_not_applied_anew(garden: Garden) -> None:
+    async with member_agents(garden, LISBON):
+        before = await until_joined(garden)
+    await garden.change(cluster_key(), metadata={"labels": {"region": "north"}})
+    subject, stream = garden.subjects.changed(cluster_key()), garden.subjects.stream("OBJECTS")
+
+    async def announced() -> None:
+        said = await garden.bus.last(stream, subject)
+        assert said is not None
+        assert b"north" in said.body
+
+    await eventually(announced, within=10, every=0.05)
+    await garden.bus.purge(stream, subject)
+    with capture_logs() as logs:
+        async with member_agents(garden, LISBON) as host:
+
+            async def taken_in() -> None:
+                assert host.agents["lisbon"].told.cluster is not None
+
+            await eventually(taken_in, within=10, every=0.1)
+            assert (await until_joined(garden)).metadata.uid == before.metadata.uid
+    assert not [each for each in logs if each["event"] == "cluster.registered"]
+
+
+async def test_an_agent_that_never_registers_waits_for_people(garden: Garden) -> None:
+    async with member_agents(garden, an_agent_configuration(a_member_cluster(), registration="Never")) as host:
+
+        async def told() -> None:
+            assert host.is_told
+
+        await eventually(told, within=10, every=0.1)
+        await asyncio.sleep(1)
+        assert await garden.store.get(cluster_key()) is None
+        manifest = {"apiVersion": "cluster.kubernetes-fleet.io/v1beta1", "kind": "MemberCluster"}
+        await garden.tell(garden.subjects.apply, encode({**manifest, "metadata": {"name": "lisbon"}}), {})
+        await until_joined(garden)
+
+
+async def test_a_seed_that_was_made_anew_is_enrolled_though_its_cluster_was_taken_out(garden: Garden) -> None:
+    ready = {"conditions": [{"type": "GardenletReady", "status": "True"}], "allocatable": {"shoots": "20"}}
+    key, enrolling = ObjectKey("seed", "", "aws-eu1"), an_agent_configuration(enrolSeeds=True)
+    await garden.store.create(a_seed("aws-eu1", status=ready))
+    async with member_agents(garden, enrolling):
+        first = await until_joined(garden, "aws-eu1")
+        await garden.delete(key)
+        await garden.until_gone(cluster_key("aws-eu1"))
+    await garden.bus.purge(garden.subjects.stream("OBJECTS"), garden.subjects.changed(cluster_key("aws-eu1")))
+    await garden.store.create(a_seed("aws-eu1", status=ready))
+    async with member_agents(garden, enrolling):
+        assert (await until_joined(garden, "aws-eu1")).metadata.uid != first.metadata.uid
 
 
 async def test_a_silent_cluster_says_nothing_until_it_is_back(garden: Garden) -> None:

@@ -71,3 +71,8 @@ def test_settings_come_from_files_and_the_command_line(tmp_path: Path) -> None:
     with pytest.raises(SettingsInvalid) as raised:
         load_settings(["--config", str(EXAMPLE), "--config", str(EXAMPLE)], {})
     assert "cluster brest is configured twice" in raised.value.problems
+
+
+def test_seeds_cannot_be_enrolled_by_agents_that_register_nothing() -> None:
+    with pytest.raises(SettingsInvalid, match="registration: cannot be Never"):
+        read(an_agent_configuration(enrolSeeds=True, registration="Never"))

@@ -61,11 +61,14 @@ class Host:
         self._has_told_all = False
         """Whether the follower of everything has told what the stream holds."""
         self._followers = 0
+        self._landscape = ""
+        """When OBJECTS was made: by this landscapes are told apart."""
         self.agents: dict[str, Agent] = {}
         for configuration in configurations:
             for cluster in configuration.clusters:
                 period = configuration.heartbeat_period_seconds
-                source = Configured(cluster, period_seconds=period)
+                registers = configuration.registration != "Never"
+                source = Configured(cluster, period_seconds=period, registers=registers)
                 self._admit(cluster.name, source, configuration.backend, cluster)
 
     @property
@@ -106,6 +109,7 @@ class Host:
             backend=backend,
             reporter=Reporter(bus=self._bus, subjects=self._subjects, cluster=name),
             read=self._read,
+            landscape=lambda: self._landscape,
             clock=self._clock,
         )
         return agent
@@ -193,6 +197,7 @@ class Host:
                         if isinstance(event, Delivered):
                             await self._deliver(event)
                         elif isinstance(event, ReplayDone):
+                            self._landscape = str((await self._bus.position(stream)).created)
                             await self._replay_ended(number, clusters)
                         else:
                             _restarted(event)

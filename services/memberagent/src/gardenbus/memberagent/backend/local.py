@@ -2,6 +2,7 @@
 
     <directory>/lock                          held by the process that speaks for the cluster
     <directory>/manifests/<object>.json       one manifest, with the Work that it belongs to
+    <directory>/registered.json               as what it was in the fleet last: it does not register a second time
     <directory>/failed.json                   how often failures that were asked for have happened
 
     annotation on a manifest                  what it does
@@ -29,7 +30,7 @@ import structlog
 
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.resources.document import Document, section
-from gardenbus.memberagent.backend.port import Applied, Manifest
+from gardenbus.memberagent.backend.port import REGISTERED, Applied, Manifest, Registration
 from gardenbus.memberagent.decide.configuration import BackendSettings
 from gardenbus.memberagent.decide.failures import (
     FailureRequest,
@@ -81,6 +82,7 @@ class LocalBackend:
         self._lock = -1
         self._held: dict[ManifestKey, Held] = {}
         self._failed: dict[str, int] = {}
+        self._registered: Registration | None = None
 
     def acquire(self) -> bool:
         """Lock the directory, and read it."""
@@ -102,6 +104,16 @@ class LocalBackend:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+    def registered(self) -> Registration | None:
+        """From its file."""
+        return self._registered
+
+    def register(self, registration: Registration) -> None:
+        """Write its file, if that is news."""
+        if registration != self._registered:
+            _replace(self._directory / REGISTERED, msgspec.json.encode(registration._asdict()))
+            self._registered = registration
 
     def works(self) -> set[str]:
         """The Works of what it holds."""
@@ -245,6 +257,11 @@ class LocalBackend:
             self._failed = msgspec.json.decode((self._directory / "failed.json").read_bytes(), type=dict[str, int])
         except (FileNotFoundError, msgspec.MsgspecError):
             self._failed = {}
+        try:
+            text = msgspec.json.decode((self._directory / REGISTERED).read_bytes(), type=dict[str, str])
+            self._registered = Registration(**text)
+        except (FileNotFoundError, msgspec.MsgspecError, TypeError):
+            self._registered = None
 
     def _write(self, key: ManifestKey, held: Held) -> None:
         _replace(self._manifests / _file_name(key), msgspec.json.encode(held))

@@ -5,6 +5,9 @@ from typing import Any, NamedTuple, Protocol
 
 from gardenbus.memberagent.decide.works import Outcome
 
+REGISTERED = "registered.json"
+"""The file of a cluster's directory that tells as what it was in the fleet."""
+
 Manifest = Mapping[str, Any]
 
 
@@ -18,6 +21,19 @@ class Applied(NamedTuple):
     """When something of it will be different by itself."""
 
 
+class Registration(NamedTuple):
+    """As what a cluster was in the fleet."""
+
+    landscape: str
+    """Which landscape it was: another one knows nothing of it."""
+
+    origin: str
+    """Whose cluster it was: a Seed's uid; "" for one out of a configuration."""
+
+    uid: str
+    """The MemberCluster's."""
+
+
 class Backend(Protocol):
     """One cluster, as far as Works are concerned. Everything may be repeated."""
 
@@ -27,6 +43,14 @@ class Backend(Protocol):
 
     def release(self) -> None:
         """Let another process speak for it."""
+        ...
+
+    def registered(self) -> Registration | None:
+        """As what it was in the fleet last; None where it never was."""
+        ...
+
+    def register(self, registration: Registration) -> None:
+        """Keep as what it is in the fleet."""
         ...
 
     def works(self) -> set[str]:

@@ -154,6 +154,10 @@ class MemberAgentConfiguration(_Part, frozen=True):
     heartbeat_period_seconds: int = 60
     """How often each is reported; 1 to 600."""
 
+    registration: Literal["Once", "Never"] = "Once"
+    """Whether the agent brings its clusters into the fleet: `Once`, and not again after they were taken out; or
+    `Never`: people apply the MemberClusters, and the agent reports on them."""
+
     enrol_seeds: bool = False
     """Whether the landscape's Seeds become member clusters, too."""
 
@@ -196,6 +200,8 @@ def _problems(configuration: MemberAgentConfiguration) -> list[str]:
     problems: list[str] = []
     if not configuration.clusters and not configuration.enrol_seeds:
         problems.append("clusters: there are none, and Seeds are not enrolled")
+    if configuration.enrol_seeds and configuration.registration == "Never":
+        problems.append("registration: cannot be Never where enrolSeeds is true: nobody else makes those clusters")
     periods = {"heartbeatPeriodSeconds": configuration.heartbeat_period_seconds}
     for number, cluster in enumerate(configuration.clusters):
         path = f"clusters[{number}]"

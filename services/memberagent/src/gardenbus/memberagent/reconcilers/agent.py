@@ -4,7 +4,7 @@ What is said is always a comparison with what was told: a report that was lost i
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 
@@ -13,7 +13,7 @@ from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.member_clusters import namespace_of
-from gardenbus.memberagent.backend.port import Backend
+from gardenbus.memberagent.backend.port import REGISTERED, Backend, Registration
 from gardenbus.memberagent.decide.configuration import FINGERPRINT
 from gardenbus.memberagent.decide.facts import Facts, joined_patch, left_patch
 from gardenbus.memberagent.decide.listed import mappings
@@ -46,7 +46,16 @@ class Agent:
     """See the module."""
 
     def __init__(  # noqa: PLR0913 - the ports of one agent
-        self, name: str, *, source: Source, told: Told, backend: Backend, reporter: Reporter, read: Read, clock: Clock
+        self,
+        name: str,
+        *,
+        source: Source,
+        told: Told,
+        backend: Backend,
+        reporter: Reporter,
+        read: Read,
+        landscape: Callable[[], str],
+        clock: Clock,
     ) -> None:
         self.name = name
         self.source = source
@@ -57,6 +66,7 @@ class Agent:
         self._backend = backend
         self._reporter = reporter
         self._read = read
+        self._landscape = landscape
         self._clock = clock
         self._key = ObjectKey("membercluster", "", name)
         self._due: dict[str, float] = {}
@@ -66,6 +76,8 @@ class Agent:
         self._applied_at = float("-inf")
         self._said: tuple[str, Facts] | None = None
         self._left_said_at = float("-inf")
+        self._is_out = False
+        """Whether it was said that the cluster is not in the fleet, and what would bring it there."""
 
     # ------------------------------------------------------------------------------------------ listening
 
@@ -136,17 +148,54 @@ class Agent:
                 self._applied_at = now
                 await self._reporter.delete(self._key, _uid(self.told.cluster))
         else:
-            if _fingerprint(self.told.cluster) not in (None, _fingerprint(manifest)):
-                await self._register(manifest, now)
+            self._is_out = False
+            if self.source.registers and _fingerprint(self.told.cluster) not in (None, _fingerprint(manifest)):
+                await self._apply(manifest, now)
             await self._beat(self.told.cluster, now)
 
     async def _register(self, manifest: Document | None, now: float) -> None:
-        """Apply the MemberCluster, unless it was removed: then whoever wants it back creates it."""
-        if manifest is None or self.told.cluster_is_gone or now - self._applied_at < RETRY_SECONDS:
+        """Bring the cluster into the fleet, unless it was there and was taken out: then people bring it back."""
+        if manifest is None:
+            return
+        if not self.told.cluster_is_gone and await self._was_registered():
+            return
+        if self.told.cluster_is_gone or not self.source.registers:
+            self._stay_out()
+            return
+        await self._apply(manifest, now)
+
+    async def _apply(self, manifest: Document, now: float) -> None:
+        if now - self._applied_at < RETRY_SECONDS:
             return
         self._applied_at = now
         await self._reporter.apply(self._key, manifest)
         _log.info("cluster.registered", cluster=self.name)
+
+    async def _was_registered(self) -> bool:
+        """Ask for a cluster that was in this fleet and of which nothing was told; whether it is in it still.
+
+        That it was removed is told for an hour only, to those who listen.
+        """
+        before = self._backend.registered()
+        if before is None or (before.landscape, before.origin) != (self._landscape(), self.source.origin):
+            return False
+        there = await self._read(self._key)
+        if self.told.cluster is None:
+            self.told.take(self._key, there)
+            self.look_at_all()
+        return self.told.cluster is not None
+
+    def _stay_out(self) -> None:
+        """Say once that the cluster is not in the fleet, and what would bring it there."""
+        if self._is_out:
+            return
+        self._is_out = True
+        if self.source.registers:
+            reason = "its MemberCluster was deleted"
+            way = f"apply a MemberCluster {self.name}, or remove {REGISTERED} in its directory and start its agent anew"
+        else:
+            reason, way = "registration is Never", f"apply a MemberCluster {self.name}"
+        _log.warning("cluster.omitted", cluster=self.name, reason=reason, to_bring_it_in=way)
 
     async def _beat(self, cluster: Document, now: float) -> None:
         """Report when a heartbeat is due, or something else is to be said."""
@@ -158,6 +207,7 @@ class Agent:
         period = section(cluster, "spec").get("heartbeatPeriodSeconds") or DEFAULT_PERIOD_SECONDS
         self._heartbeat_due, self._said = now + float(period), (_uid(cluster), facts)
         HEARTBEATS.inc()
+        self._backend.register(Registration(self._landscape(), self.source.origin, _uid(cluster)))
 
     async def _leave(self, now: float) -> None:
         """Take everything off, and say so once nothing is left."""

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from gardenbus.common.resources.document import Document
+from gardenbus.common.resources.document import Document, section
 from gardenbus.memberagent.backend.port import Backend
 from gardenbus.memberagent.decide.configuration import ClusterSettings, member_cluster_manifest
 from gardenbus.memberagent.decide.enrolling import enrolment, seed_facts
@@ -16,6 +16,16 @@ class Source(Protocol):
         """The MemberCluster to register; None when the cluster shall leave."""
         ...
 
+    @property
+    def origin(self) -> str:
+        """Whose cluster it is: a Seed's uid; "" for one out of a configuration."""
+        ...
+
+    @property
+    def registers(self) -> bool:
+        """Whether its agent brings it into the fleet, and people do not."""
+        ...
+
     def facts(self, backend: Backend) -> Facts:
         """How the cluster is."""
         ...
@@ -24,7 +34,10 @@ class Source(Protocol):
 class Configured:
     """A cluster out of a configuration. Implements `Source`."""
 
-    def __init__(self, cluster: ClusterSettings, *, period_seconds: int) -> None:
+    origin = ""
+
+    def __init__(self, cluster: ClusterSettings, *, period_seconds: int, registers: bool = True) -> None:
+        self.registers = registers
         self._cluster = cluster
         self._manifest = member_cluster_manifest(cluster, period_seconds=period_seconds)
 
@@ -48,9 +61,16 @@ class Configured:
 class Enrolled:
     """A cluster that is a Seed of the landscape. `seed` None: the Seed is gone. Implements `Source`."""
 
+    registers = True
+
     def __init__(self, seed: Document | None, *, period_seconds: int) -> None:
         self.seed = seed
         self._period_seconds = period_seconds
+
+    @property
+    def origin(self) -> str:
+        """The Seed."""
+        return str(section(self.seed or {}, "metadata").get("uid") or "")
 
     def manifest(self) -> Document | None:
         """From the Seed's labels, taints and provider."""
