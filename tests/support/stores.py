@@ -150,6 +150,7 @@ def a_parking(
     waiting_class: str = "small",
     descriptor: bytes = b'{"size":1}',
     scheduler_name: str = "default-scheduler",
+    trace: str = "",
 ) -> Parking:
     """The refusal of a shoot as it was read."""
     return Parking(
@@ -162,4 +163,5 @@ def a_parking(
         descriptor=descriptor,
         seen=seen,
         message=message,
+        trace=trace,
     )

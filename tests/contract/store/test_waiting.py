@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from gardenbus.common.ports.outbox import WorkNews
 from gardenbus.common.ports.store import Gains, Parked, Parking, WaitingClass
 from gardenbus.common.resources.document import Document, StoredObject
 from gardenbus.common.resources.keys import ObjectKey
@@ -329,6 +330,26 @@ async def test_a_wake_queues_those_refused_before_the_latest_gain_and_no_others(
     assert await kit.store.waiting(SCHEDULER) == [WaitingClass("small", b'{"size":1}', 1, 0)]
     assert await kit.store.wake(SCHEDULER, "small", 100) == 0
     assert (await kit.store.census())["shoots.pending"] == 3
+
+
+async def test_a_shoot_is_woken_with_the_trace_of_its_latest_refusal(kit: StoreUnderTest) -> None:
+    one, two, three, four = [await kit.created(a_shoot(f"shoot-{number}")) for number in range(4)]
+    first, second = (f"00-{digit * 32}-{digit * 16}-01" for digit in "12")
+    for shoot in (one, two, three):
+        await kit.parked(shoot, trace=first)
+    await kit.parked(two, trace=second, waiting_class="small")
+    await kit.parked(three)
+    await kit.parked(four)
+    await kit.created(a_seed())
+    await kit.fresh_news()
+    assert await kit.store.wake(SCHEDULER, "small", 100) == 4
+    work = {each.tail[-1]: each.trace for each in await kit.fresh_news() if isinstance(each, WorkNews)}
+    assert work == {"0": first, "1": second, "2": "", "3": ""}
+    await kit.parked(await kit.now(one.key))
+    await kit.created(a_seed("another"))
+    await kit.fresh_news()
+    await kit.store.wake(SCHEDULER, "small", 100)
+    assert [each.trace for each in await kit.fresh_news() if isinstance(each, WorkNews)] == [""]
 
 
 async def test_a_wake_takes_at_most_its_limit_over_several_batches(kit: StoreUnderTest) -> None:

@@ -6,12 +6,12 @@ from structlog.testing import capture_logs
 
 from gardenbus.common.adapters.memory_store import MemoryStore
 from gardenbus.common.errors import Unavailable
-from gardenbus.common.ports.outbox import ObjectNews
+from gardenbus.common.ports.outbox import ObjectNews, WorkNews
 from gardenbus.common.ports.store import Binding, BindReply
 from gardenbus.common.ports.tracing import TRACEPARENT
 from gardenbus.common.resources.document import Document
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
-from tests.support.scheduling import SchedulerInHand, shoot_in, stocked
+from tests.support.scheduling import SCHEDULER, SchedulerInHand, shoot_in, stocked
 from tests.support.spans import FROM_A_CLIENT, TRACE_ID, Recorder, recorded
 
 BASE = (a_cloudprofile(), a_project())
@@ -84,6 +84,10 @@ async def test_a_refused_shoot_ends_its_span_and_its_timer_carries_the_trace() -
     assert (scheduling.attributes["outcome"], scheduling.attributes["rule"]) == ("parked", "capacity")
     (timer,) = scheduler.ledger.timers
     assert timer.headers[TRACEPARENT] == scheduling.traceparent
+    await store.create(a_seed("more"))
+    await scheduler.wake()
+    work = [each for each in store.state.outbox if isinstance(each, WorkNews)]
+    assert (work[-1].tail, work[-1].trace) == (f"scheduling.{SCHEDULER}.garden-dev.apollo", scheduling.traceparent)
 
 
 async def test_what_is_none_of_its_business_ends_its_span() -> None:

@@ -30,6 +30,7 @@ class Row:
     derived: Derived
     origin: RequestOrigin | None = None  # the newest request that was taken
     waiting_class: str = ""
+    waiting_trace: str = ""  # the traceparent that it is woken with
     refusal: str = ""  # the text that it was parked with last
     attempts: int = 0  # refusals at `attempted_generation`
     attempted_generation: int = 0
@@ -240,7 +241,7 @@ class MemoryState:
             del classes[row.waiting_class]
         if not classes:
             del self.waiting[scheduler_name]
-        row.waiting_class = ""
+        row.waiting_class = row.waiting_trace = ""
 
     def reindex(self, key: ObjectKey, before: Derived, after: Derived) -> None:
         """Move an object between the indexes of references, owners and claims."""

@@ -456,7 +456,7 @@ class MemoryStore:
         same_generation = row.attempted_generation == parking.generation
         row.attempts, row.attempted_generation = row.attempts * same_generation + 1, parking.generation
         state.stop_waiting(row)
-        row.waiting_class = parking.waiting_class
+        row.waiting_class, row.waiting_trace = parking.waiting_class, parking.trace
         classes = state.waiting[parking.scheduler_name]
         waiting = classes.setdefault(parking.waiting_class, Waiting(parking.descriptor))
         waiting.descriptor = parking.descriptor
@@ -492,8 +492,10 @@ class MemoryStore:
         refused = waiting.shoots.items() if waiting else ()
         unseen = sorted((gain, member_of(key), key) for key, gain in refused if gain < state.total_gain)
         for _, _, key in unseen[:limit]:
-            state.stop_waiting(state.rows[key])
-            state.enqueue_shoot(scheduler_name, key)
+            row = state.rows[key]
+            with tracing.within(row.waiting_trace):
+                state.stop_waiting(row)
+                state.enqueue_shoot(scheduler_name, key)
         return len(unseen[:limit])
 
     async def record_event(self, event: EventRecord) -> None:

@@ -464,7 +464,7 @@ class RedisStore:
         return item
 
     def _parking_item(self, parking: Parking, now: str) -> dict[str, Any]:
-        return {
+        item = {
             "ns": parking.namespace,
             "name": parking.name,
             "uid": parking.uid,
@@ -479,6 +479,7 @@ class RedisStore:
             "by": self._reporter,
             "now": now,
         }
+        return item | {"trace": parking.trace} if parking.trace else item
 
     def _refused(self, key: ObjectKey, reply: Sequence[Any], guards: Sequence[Guard]) -> Superseded:
         match reply[0]:

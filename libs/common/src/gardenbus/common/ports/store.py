@@ -104,7 +104,8 @@ class BindReply(msgspec.Struct, frozen=True):
 class Parking(msgspec.Struct, frozen=True):
     """One shoot that fits nowhere on the snapshot that stood at `seen`.
 
-    `waiting_class` names the shoots that ask for the same things, `descriptor` says (as JSON) what those are.
+    `waiting_class` names the shoots that ask for the same things, `descriptor` says (as JSON) what those are. `trace`:
+    the traceparent that goes with the work when it is woken.
     """
 
     namespace: str
@@ -116,6 +117,7 @@ class Parking(msgspec.Struct, frozen=True):
     descriptor: bytes
     seen: Gains
     message: str
+    trace: str = ""
 
 
 class Parked(msgspec.Struct, frozen=True):

@@ -331,6 +331,7 @@ class ShootReconciler:
             descriptor=descriptor(pending.request),
             seen=seen,
             message=f"Failed to schedule Shoot: {refusal.message}",
+            trace=pending.span.traceparent,
         )
 
     async def _come_back(self, left: Sequence[PendingShoot], *, failures: int | None) -> None:

@@ -3,7 +3,8 @@
 queue.wait ──► scheduler.schedule ──┬─► scheduler.decide      (once a round)
                                     └─► scheduler.bind ──► (the announcement of the bind)
 
-A shoot that is parked ends its `scheduler.schedule`; its timer carries the trace on to the next attempt.
+A shoot that is parked ends its `scheduler.schedule`. The trace goes on with the next attempt: its timer carries it, and
+the store keeps it with the shoot that waits, for when a gain wakes it.
 """
 
 from gardenbus.common.ports import tracing

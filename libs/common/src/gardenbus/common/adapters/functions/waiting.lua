@@ -9,13 +9,15 @@ local function stop_waiting(P, object_key, scheduler, member)
     redis.call('HDEL', waiting, class)
     if redis.call('EXISTS', waiting) == 0 then redis.call('SREM', P .. ':waiting', scheduler) end
   end
-  redis.call('HDEL', object_key, 'class')
+  redis.call('HDEL', object_key, 'class', 'tp')
 end
+
+local PARKED = {'ver', 'uid', 'gen', 'del', 'seed', 'sched', 'class', 'pmsg', 'tries', 'tried', 'tp'}
 
 local function park_one(P, item, gain_objects, gain_usage)
   local key = 'shoot:' .. item.ns .. ':' .. item.name
   local object_key, member = P .. ':o:' .. key, item.ns .. '/' .. item.name
-  local object = read_fields(object_key, {'ver', 'uid', 'gen', 'del', 'seed', 'sched', 'class', 'pmsg', 'tries', 'tried'})
+  local object = read_fields(object_key, PARKED)
   if object.ver == '' or object.uid ~= item.uid or object.del ~= '' or object.seed ~= ''
      or tonumber(object.gen) ~= item.gen or object.sched ~= item.sched then return {'done', 0} end
   if gain_objects > item.seen_objects or gain_usage ~= item.seen_usage then return {'again', 0} end
@@ -27,6 +29,8 @@ local function park_one(P, item, gain_objects, gain_usage)
   redis.call('HSET', waiting, item.class, item.descriptor)
   redis.call('ZADD', waiting .. ':' .. item.class, gain_objects + gain_usage, member)
   redis.call('HSET', object_key, 'class', item.class, 'tries', attempts, 'tried', item.gen)
+  if item.trace then redis.call('HSET', object_key, 'tp', item.trace)
+  elseif object.tp ~= '' then redis.call('HDEL', object_key, 'tp') end
   if object.pmsg ~= item.message then
     local version = next_version(P, key)
     redis.call('HSET', object_key, 'ver', version, 'pend', item.pending, 'pmsg', item.message)
@@ -48,7 +52,7 @@ local function park(keys, args)
   return {'ok', outcomes, usage_reply(P, op.since)}
 end
 
--- Queues again up to op.limit shoots of a class that were refused before the latest gain.
+-- Queues again up to op.limit shoots of a class that were refused before the latest gain, each with its trace.
 local function wake(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local closed = refuse_when_closed(P, op.outbox_max)
@@ -58,7 +62,9 @@ local function wake(keys, args)
   for _, member in ipairs(members) do
     local slash = string.find(member, '/', 1, true)
     local ns, name = string.sub(member, 1, slash - 1), string.sub(member, slash + 1)
-    stop_waiting(P, P .. ':o:shoot:' .. ns .. ':' .. name, op.sched, member)
+    local object_key = P .. ':o:shoot:' .. ns .. ':' .. name
+    carried = redis.call('HGET', object_key, 'tp') or ''
+    stop_waiting(P, object_key, op.sched, member)
     enqueue(P, 'scheduling.' .. op.sched .. '.' .. ns .. '.' .. name)
   end
   return {'ok', #members}
