@@ -1,14 +1,15 @@
 """Puts a scheduler together: informer, queues, reconcilers."""
 
 import random
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypedDict
 
 import structlog
 
 from gardenbus.common.machinery.backoff import Backoff
 from gardenbus.common.machinery.informer import Informer
-from gardenbus.common.ports.bus import Bus
+from gardenbus.common.ports.bus import Bus, WorkQueue
+from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store
 from gardenbus.common.resources.keys import Subjects
 from gardenbus.common.runtime.connections import connect_all
@@ -32,6 +33,32 @@ REPORTER = "shoot-scheduler"
 WAKING_BATCH = 100
 
 
+class _Ports(NamedTuple):
+    """What a scheduler stands on."""
+
+    store: Store
+    bus: Bus
+    subjects: Subjects
+
+
+class _Shared(TypedDict):
+    """What both reconcilers are put together from."""
+
+    store: Store
+    current: CurrentLandscape
+    timers: Timers
+    clock: Clock
+    counters: Counters
+    scheduler_name: str
+
+
+class _Queues(NamedTuple):
+    """Where its work comes from."""
+
+    shoots: WorkQueue
+    waking: WorkQueue
+
+
 async def start_scheduler(  # noqa: PLR0913  the ports that a scheduler runs on
     context: ServiceContext[SchedulerSettings],
     *,
@@ -43,81 +70,97 @@ async def start_scheduler(  # noqa: PLR0913  the ports that a scheduler runs on
     counters: Counters | None = None,
 ) -> CurrentLandscape:
     """Start all loops on the context's tasks; returns once the landscape is known and work is taken."""
-    settings, clock, stopping = context.settings, context.clock, context.stopping
-    scheduler_name = settings.configuration.scheduler_name
-    if settings.configuration.ignored:
-        _log.info("configuration.ignored", fields=settings.configuration.ignored)
+    ports = _Ports(store, bus, subjects)
+    configuration = context.settings.configuration
+    if configuration.ignored:
+        _log.info("configuration.ignored", fields=configuration.ignored)
     counters = counters or Counters()
     informer = Informer(store, bus, subjects, KINDS)
-    current = CurrentLandscape(informer, settings.configuration.strategy, filters)
+    current = CurrentLandscape(informer, configuration.strategy, filters)
     informer.subscribe(current.changed)
     await informer.start()
     context.stack.push_async_callback(informer.stop)
-    upkeep = Upkeep(store=store, current=current, clock=clock, stopping=stopping)
+    upkeep = Upkeep(store=store, current=current, clock=context.clock, stopping=context.stopping)
     await context.wait_for("store", upkeep.ask_usage)
-    timers = Timers(bus, subjects, backoff)
-    stream = subjects.stream("QUEUES")
-    pending_filter = subjects.queue_of(f"scheduling.{scheduler_name}")
-    gains_filter = subjects.queue("waking", "", scheduler_name)
-    pending = await context.wait_for(
-        "nats", lambda: bus.work_queue(stream, f"scheduling-{scheduler_name}", pending_filter)
+    queues = await _opened(context, ports)
+    counters.depth.labels("shoots").set_function(lambda: queues.shoots.depth)
+    counters.depth.labels("waking").set_function(lambda: queues.waking.depth)
+    for name, worker in _workers(context, ports, queues, current, Timers(bus, subjects, backoff), counters).items():
+        task = context.spawn(name, worker.run())
+        context.on_stop(name, lambda task=task: _ended(task))
+    context.spawn("upkeep", upkeep.run(context.settings.usage_poll_seconds))
+    await _answer(context, ports, current)
+    context.health.add_readiness("informer", lambda: None if informer.synced else "the landscape is not known yet")
+    return current
+
+
+async def _opened(context: ServiceContext[SchedulerSettings], ports: _Ports) -> _Queues:
+    scheduler_name = context.settings.configuration.scheduler_name
+    stream = ports.subjects.stream("QUEUES")
+
+    async def opened(name: str, subject: str) -> WorkQueue:
+        return await context.wait_for("nats", lambda: ports.bus.work_queue(stream, f"{name}-{scheduler_name}", subject))
+
+    return _Queues(
+        shoots=await opened("scheduling", ports.subjects.queue_of(f"scheduling.{scheduler_name}")),
+        waking=await opened("waking", ports.subjects.queue("waking", "", scheduler_name)),
     )
-    gains = await context.wait_for("nats", lambda: bus.work_queue(stream, f"waking-{scheduler_name}", gains_filter))
-    counters.depth.labels("shoots").set_function(lambda: pending.depth)
-    counters.depth.labels("waking").set_function(lambda: gains.depth)
-    shoots = ShootReconciler(
+
+
+def _workers(
+    context: ServiceContext[SchedulerSettings],
+    ports: _Ports,
+    queues: _Queues,
+    current: CurrentLandscape,
+    timers: Timers,
+    counters: Counters,
+) -> Mapping[str, Worker]:
+    """Those who take work from the queues, by what it is about."""
+    settings, store = context.settings, ports.store
+    parts = _Shared(
         store=store,
-        queue=pending,
         current=current,
         timers=timers,
-        clock=clock,
+        clock=context.clock,
         counters=counters,
-        scheduler_name=scheduler_name,
+        scheduler_name=settings.configuration.scheduler_name,
     )
-    waking = WakingReconciler(
-        store=store,
-        queue=gains,
-        current=current,
-        timers=timers,
-        clock=clock,
-        counters=counters,
-        scheduler_name=scheduler_name,
-    )
-    rejection = Rejection(bus=bus, store=store, subjects=subjects, queue=pending)
-    workers = {
+    shoots = ShootReconciler(queue=queues.shoots, **parts)
+    waking = WakingReconciler(queue=queues.waking, **parts)
+    return {
         "shoots": Worker(
-            queue=pending,
+            queue=queues.shoots,
             settle=shoots.settle,
-            reject=rejection,
-            clock=clock,
-            stopping=stopping,
+            reject=Rejection(bus=ports.bus, store=store, subjects=ports.subjects, queue=queues.shoots),
+            clock=context.clock,
+            stopping=context.stopping,
             batch_size=settings.batch_size,
         ),
         "waking": Worker(
-            queue=gains,
+            queue=queues.waking,
             settle=waking.settle,
-            reject=lambda work: gains.ack_many([work]),
-            clock=clock,
-            stopping=stopping,
+            reject=lambda work: queues.waking.ack_many([work]),
+            clock=context.clock,
+            stopping=context.stopping,
             batch_size=WAKING_BATCH,
         ),
     }
-    for name, worker in workers.items():
-        task = context.spawn(name, worker.run())
-        context.on_stop(name, lambda task=task: _ended(task))
-    context.spawn("upkeep", upkeep.run(settings.usage_poll_seconds))
+
+
+async def _answer(context: ServiceContext[SchedulerSettings], ports: _Ports, current: CurrentLandscape) -> None:
+    """Serve what is asked of the schedulers of this name."""
+    scheduler_name, subjects = context.settings.configuration.scheduler_name, ports.subjects
     answers = {
         subjects.explain_of(scheduler_name): Explainer(
-            store=store, bus=bus, subjects=subjects, current=current, scheduler_name=scheduler_name
+            store=ports.store, bus=ports.bus, subjects=subjects, current=current, scheduler_name=scheduler_name
         ),
         subjects.explain_seed(scheduler_name, "*"): SeedExplainer(
-            store=store, current=current, scheduler_name=scheduler_name
+            store=ports.store, current=current, scheduler_name=scheduler_name
         ),
     }
+    name = f"scheduler-{scheduler_name}"
     about = {"schedulerName": scheduler_name, "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}
-    await context.wait_for("nats", lambda: bus.serve(f"scheduler-{scheduler_name}", "1.0.0", answers, metadata=about))
-    context.health.add_readiness("informer", lambda: None if informer.synced else "the landscape is not known yet")
-    return current
+    await context.wait_for("nats", lambda: ports.bus.serve(name, "1.0.0", answers, metadata=about))
 
 
 async def build(context: ServiceContext[SchedulerSettings]) -> None:

@@ -10,7 +10,7 @@ from gardenbus.common.ports.store import Recorded, Store
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import GARDEN_NAMESPACE, ObjectKey, Subjects
 from gardenbus.common.resources.shoots import Shoot
-from gardenbus.scheduler.reconcilers.shoots import CIRCULAR, hosted_rejections, naming
+from gardenbus.scheduler.reconcilers.hosting import CIRCULAR, hosted_rejections, naming
 from gardenbus.scheduling.current import CurrentLandscape
 from gardenbus.scheduling.landscape import Snapshot
 from gardenbus.scheduling.moving import hosted_seeds

@@ -11,7 +11,6 @@ A refusal may stand on placements of the same round. It is parked only in a roun
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import structlog
@@ -19,27 +18,30 @@ import structlog
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Work, WorkQueue
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.ports.store import Binding, BindOutcome, Gains, Parking, Store
-from gardenbus.common.resources.document import StoredObject
-from gardenbus.common.resources.keys import Header, ObjectKey
-from gardenbus.common.resources.settling import may_fill_in, spec_on_seed
-from gardenbus.common.resources.shoots import Shoot
+from gardenbus.common.ports.store import BindOutcome, Gains, Store
 from gardenbus.scheduler.reconcilers import spans
 from gardenbus.scheduler.reconcilers.counters import Counters
+from gardenbus.scheduler.reconcilers.hosting import naming
+from gardenbus.scheduler.reconcilers.pending import (
+    PendingShoot,
+    Placed,
+    Refused,
+    binding_of,
+    is_placed_or_leaving,
+    parking_of,
+    taken,
+)
 from gardenbus.scheduler.reconcilers.telling import Teller
 from gardenbus.scheduler.reconcilers.timers import Timers
 from gardenbus.scheduling.current import CurrentLandscape
-from gardenbus.scheduling.landscape import Landscape, Snapshot
-from gardenbus.scheduling.outcome import Outcome, Placement, Refusal, Rejection, listed
+from gardenbus.scheduling.landscape import Snapshot
+from gardenbus.scheduling.outcome import Placement, Refusal
 from gardenbus.scheduling.placement import decide
-from gardenbus.scheduling.recording import record_of
 from gardenbus.scheduling.request import (
     SchedulingRequest,
-    descriptor,
     pending_shoot,
     request_of,
     skipped_because,
-    waiting_class,
 )
 
 _log = structlog.stdlib.get_logger()
@@ -63,44 +65,14 @@ _RESULTS = {"parked": "unschedulable", "again": "again"}
 _SETTLED = ("bound", "gone", "scheduled", "deleting")
 """Answers to a bind after which there is nothing left to decide."""
 
-CIRCULAR = "circular"
-"""The rule of the store against seeds that the shoot hosts itself."""
 
+class _Decided(NamedTuple):
+    """What a round has decided: of each shoot, or that it is not this scheduler's, or ended in an exception."""
 
-@dataclass(slots=True, eq=False)
-class PendingShoot:
-    """One shoot in hand since `taken_at` (monotonic). `stored` is None until it has been read (again).
-
-    `hosted` are the seeds that the store found to be hosted by this very shoot: no others are chosen for it.
-    """
-
-    work: Work
-    key: ObjectKey
-    taken_at: float
-    stored: StoredObject | None = None
-    shoot: Shoot | None = None
-    request: SchedulingRequest | None = None
-    hosted: frozenset[str] = frozenset()
-    span: tracing.Span = tracing.NOT_TRACED
-    binding: tracing.Span = tracing.NOT_TRACED
-
-    @property
-    def failures(self) -> int:
-        """How often a decision on it has ended in an exception."""
-        text = self.work.message.headers.get(Header.ATTEMPT, "")
-        return int(text) if text.isdigit() else 0
-
-
-class _Placed(NamedTuple):
-    pending: PendingShoot
-    placement: Placement
-    binding: Binding
-
-
-class _Refused(NamedTuple):
-    pending: PendingShoot
-    refusal: Refusal
-    candidates: int
+    placed: Sequence[Placed]
+    refused: Sequence[Refused]
+    skipped: Sequence[PendingShoot]
+    failed: Sequence[PendingShoot]
 
 
 class ShootReconciler:
@@ -134,11 +106,11 @@ class ShootReconciler:
         began = self._clock.monotonic()
         self._counters.wait_seconds.observe(max((work.queued_ms for work in works), default=0.0) / 1000)
         self._counters.in_hand.set_function(lambda: self._clock.monotonic() - began)
-        taken = [_taken(work, began) for work in works]
+        in_hand = [taken(work, began) for work in works]
         try:
-            await self._rounds(taken, began)
+            await self._rounds(in_hand, began)
         finally:  # whatever it was that ended it: a span that is not ended is not told
-            for pending in taken:
+            for pending in in_hand:
                 if pending.span is not tracing.NOT_TRACED:
                     pending.binding.end(failed="interrupted")
                     pending.span.end(failed="interrupted")
@@ -161,9 +133,18 @@ class ShootReconciler:
         """Decide on all; answer those that must be decided again."""
         todo = await self._read(todo)
         seen = self._current.seen
-        snapshot = self._current.draft()
-        placed: list[_Placed] = []
-        refused: list[_Refused] = []
+        decided = self._decide_all(todo, self._current.draft())
+        await self._finish(decided.skipped, "obsolete")
+        await self._come_back(decided.failed, failures=None)
+        all_made, lost = await self._bind(decided.placed)
+        if not all_made:
+            return [*lost, *(each.pending for each in decided.refused)]
+        return await self._park(decided.refused, seen)
+
+    def _decide_all(self, todo: Sequence[PendingShoot], snapshot: Snapshot) -> _Decided:
+        """Decide on one after the other, each placement counting for the next."""
+        placed: list[Placed] = []
+        refused: list[Refused] = []
         refusals: dict[SchedulingRequest, Refusal] = {}
         skipped: list[PendingShoot] = []
         failed: list[PendingShoot] = []
@@ -186,20 +167,15 @@ class ShootReconciler:
                 self._counters.exceptions.inc()
                 failed.append(pending)
                 continue
-            if isinstance(decided, _Placed):
+            if isinstance(decided, Placed):
                 placed.append(decided)
-            elif isinstance(decided, _Refused):
+            elif isinstance(decided, Refused):
                 refused.append(decided)
             else:
                 skipped.append(pending)
         if todo:
             self._counters.decision_seconds.observe((self._clock.monotonic() - began) / len(todo))
-        await self._finish(skipped, "obsolete")
-        await self._come_back(failed, failures=None)
-        all_made, lost = await self._bind(placed)
-        if not all_made:
-            return [*lost, *(each.pending for each in refused)]
-        return await self._park(refused, seen)
+        return _Decided(placed, refused, skipped, failed)
 
     async def _read(self, todo: Sequence[PendingShoot]) -> list[PendingShoot]:
         """Read the shoots that have not been read; those that are nobody's business any more are acknowledged."""
@@ -209,13 +185,13 @@ class ShootReconciler:
         ):
             pending.stored = stored
             pending.shoot = pending.request = None
-        gone = {pending for pending in unread if pending.stored is None or _is_placed_or_leaving(pending.stored)}
+        gone = {pending for pending in unread if pending.stored is None or is_placed_or_leaving(pending.stored)}
         await self._finish(tuple(gone), "obsolete")
         return [pending for pending in todo if pending not in gone]
 
     def _decided(
         self, pending: PendingShoot, snapshot: Snapshot, refusals: dict[SchedulingRequest, Refusal]
-    ) -> "_Placed | _Refused | None":
+    ) -> Placed | Refused | None:
         """Decide on one shoot, counting its placement; None when it is not this scheduler's business.
 
         What was refused stays so for the rest of a round, as usage only grows in it: `refusals` remembers.
@@ -236,12 +212,12 @@ class ShootReconciler:
         if isinstance(outcome, Refusal):
             if not pending.hosted:
                 refusals[pending.request] = outcome
-            return _Refused(pending, outcome, len(snapshot.landscape.seeds))
-        binding = _binding(pending, outcome, snapshot.landscape)
+            return Refused(pending, outcome, len(snapshot.landscape.seeds))
+        binding = binding_of(pending, outcome, snapshot.landscape)
         snapshot.place(outcome.seed)
-        return _Placed(pending, outcome, binding)
+        return Placed(pending, outcome, binding)
 
-    async def _bind(self, placed: Sequence[_Placed]) -> tuple[bool, list[PendingShoot]]:
+    async def _bind(self, placed: Sequence[Placed]) -> tuple[bool, list[PendingShoot]]:
         """Bind; answer whether every placement was made, and which shoots must be decided on again.
 
         Returns after the news that they lost against has come.
@@ -278,13 +254,13 @@ class ShootReconciler:
         await asyncio.gather(*(self._current.wait_for_seed(seed, gate, CATCH_UP_SECONDS) for seed, gate in outrun))
         return all_made, lost
 
-    async def _park(self, refused: Sequence[_Refused], seen: Gains) -> list[PendingShoot]:
+    async def _park(self, refused: Sequence[Refused], seen: Gains) -> list[PendingShoot]:
         """Park; answer those for which something was gained meanwhile, after it has been seen."""
         chunks = [refused[start : start + CALL_SIZE] for start in range(0, len(refused), CALL_SIZE)]
         sinces = self._asked_last(len(chunks))
         replies = await asyncio.gather(
             *(
-                self._store.park([self._parking(each, seen) for each in chunk], since)
+                self._store.park([parking_of(each, self._scheduler_name, seen) for each in chunk], since)
                 for chunk, since in zip(chunks, sinces, strict=True)
             )
         )
@@ -316,23 +292,6 @@ class ShootReconciler:
     def _asked_last(self, calls: int) -> list[int | None]:
         """For each of some calls what usage to ask for: it is told once, by the last one."""
         return [*[None] * (calls - 1), self._current.usage_version][-calls:] if calls else []
-
-    def _parking(self, refused: _Refused, seen: Gains) -> Parking:
-        pending, refusal = refused.pending, refused.refusal
-        assert pending.stored is not None, "what is parked has been decided on"
-        assert pending.request is not None, "what is parked has been decided on"
-        return Parking(
-            namespace=pending.key.namespace,
-            name=pending.key.name,
-            uid=pending.stored.uid,
-            generation=pending.stored.generation,
-            scheduler_name=self._scheduler_name,
-            waiting_class=waiting_class(pending.request),
-            descriptor=descriptor(pending.request),
-            seen=seen,
-            message=f"Failed to schedule Shoot: {refusal.message}",
-            trace=pending.span.traceparent,
-        )
 
     async def _come_back(self, left: Sequence[PendingShoot], *, failures: int | None) -> None:
         """Leave shoots queued with backoff: after `failures`, or one more than each has had."""
@@ -369,7 +328,7 @@ class ShootReconciler:
             **self._work_of(pending),
         )
 
-    def _say_refused(self, refused: _Refused, outcome: str, attempts: int) -> None:
+    def _say_refused(self, refused: Refused, outcome: str, attempts: int) -> None:
         if outcome != "again" and refused.pending.span is not tracing.NOT_TRACED:
             refused.pending.span.end(outcome=outcome, rule=refused.refusal.rule)
         self._counters.attempts.labels(_RESULTS.get(outcome, "obsolete")).inc()
@@ -395,56 +354,5 @@ class ShootReconciler:
         }
 
 
-def naming(hosted: frozenset[str], outcome: Outcome) -> Outcome:
-    """The same, with a refusal that names the seeds which were left out."""
-    if not isinstance(outcome, Refusal):
-        return outcome
-    against = hosted_rejections(hosted)
-    return Refusal(outcome.rule, f"{outcome.message}; left out: {listed(against)}", (*outcome.rejections, *against))
-
-
-def hosted_rejections(hosted: frozenset[str]) -> tuple[Rejection, ...]:
-    """What is said of the seeds that a shoot hosts."""
-    return tuple(Rejection(seed, CIRCULAR, "it is hosted by this very shoot") for seed in sorted(hosted))
-
-
-def _binding(pending: PendingShoot, placement: Placement, landscape: Landscape) -> Binding:
-    assert pending.stored is not None, "what is bound has been decided on"
-    assert pending.shoot is not None, "what is bound has been decided on"
-    seed = landscape.seeds_by_name[placement.seed].seed
-    project = landscape.project_of(pending.key.namespace)
-    if pending.span is not tracing.NOT_TRACED:
-        pending.binding = spans.binding(pending.span, placement.seed)
-    return Binding(
-        namespace=pending.key.namespace,
-        name=pending.key.name,
-        uid=pending.stored.uid,
-        generation=pending.stored.generation,
-        seed=placement.seed,
-        gate=placement.gate,
-        spec=spec_on_seed(pending.stored.document(), seed, project.metadata.name if project is not None else None)
-        if may_fill_in(pending.shoot, seed)
-        else None,
-        grounds=record_of(placement),
-        trace=pending.binding.traceparent,
-    )
-
-
-def _taken(work: Work, began: float) -> PendingShoot:
-    key = _key_of(work)
-    return PendingShoot(work, key, began, span=spans.taken(work, key))
-
-
 def _nothing() -> float:
     return 0.0
-
-
-def _is_placed_or_leaving(stored: StoredObject) -> bool:
-    return bool(stored.parts.seed_name) or stored.is_deleting
-
-
-def _key_of(work: Work) -> ObjectKey:
-    """`<prefix>.queue.scheduling.<scheduler>.<ns>.<name>`; none of the parts before the name holds a dot."""
-    _before, _, tail = work.message.subject.partition(".queue.scheduling.")
-    _scheduler, namespace, name = tail.split(".", 2)
-    return ObjectKey("shoot", namespace, name)
