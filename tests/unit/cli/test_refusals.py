@@ -5,7 +5,8 @@ import pytest
 from gardenbus.cli.refusals import essence
 from gardenbus.common.resources.fitting import taint_problem
 from gardenbus.common.resources.seeds import Taint
-from gardenbus.scheduling.outcome import Rejection, listed
+from gardenbus.scheduler.reconcilers.hosting import naming
+from gardenbus.scheduling.outcome import Refusal, Rejection, listed
 from gardenbus.scheduling.rules import CAPACITY, NETWORKS, TAINTS, capacity
 
 OVERLAP = (
@@ -43,6 +44,15 @@ def test_what_a_filter_of_ones_own_says_is_kept_up_to_its_details():
         essence(refused(Rejection("s", "mine", "it is too dear (12 > 9): ask finance")))
         == "0/1 seeds: 1 it is too dear"
     )
+
+
+def test_seeds_that_the_shoot_hosts_itself_are_counted_apart():
+    rejections = (Rejection("a", CAPACITY, capacity.problem(3, 3)),)
+    refusal = Refusal(CAPACITY, f"0/1 seeds are eligible: {listed(rejections)}", rejections)
+    outcome = naming(frozenset({"b", "c"}), refusal)
+    assert isinstance(outcome, Refusal)
+
+    assert essence(outcome.message) == "0/1 seeds: 1 full; left out: 2 that it hosts"
 
 
 @pytest.mark.parametrize("text", ["", "none of the 3 seeds is ready", "0/3 seeds are eligible, said somebody else"])

@@ -26,17 +26,18 @@ def essence(message: str) -> str:
 
     What a filter of one's own says is kept up to the first colon or parenthesis.
     """
-    text = whole(message)
+    text, _, hosted = whole(message).partition("; left out: {")
+    left_out = f"; left out: {hosted.count(' => ')} that it hosts" if hosted else ""
     found = _LISTED.fullmatch(text)
     if found is None:
-        return text
+        return f"{text}{left_out}"
     counts: Counter[str] = Counter()
     for seeds, reason in _reasons(found["reasons"]):
         counts[_essence_of(reason)] += seeds
     if other := int(found["seeds"]) - counts.total():
         counts["for other reasons"] = other
     listed = ", ".join(f"{seeds} {reason}" for reason, seeds in counts.most_common())
-    return f"0/{found['seeds']} seeds: {listed}"
+    return f"0/{found['seeds']} seeds: {listed}{left_out}"
 
 
 def _reasons(text: str) -> Iterator[tuple[int, str]]:
