@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from gardenbus.common.runtime.http_client import http_client
 from tests.support.builders import a_cloudprofile, a_project, a_shoot
 from tests.support.eventually import eventually
 from tests.support.landscape import Landscape, a_landscape
@@ -60,12 +60,12 @@ async def scraped(landscape: Landscape) -> dict[str, str]:
     """What each of our services tells, by its name."""
     services = [each for each in landscape.describe()["services"] if each["name"] not in OF_SERVERS]
     assert all(each["health_url"] for each in services), "a service is not up yet, or just starts again"
-    async with http_client(timeout_seconds=10) as http:
+    async with aiohttp.ClientSession() as session:
 
         async def page(url: str) -> str:
-            answer = await http.ask(f"{url}/metrics")
-            assert answer.headers["content-type"].startswith("text/plain; version=")
-            return answer.text
+            async with session.get(f"{url}/metrics") as response:
+                assert response.headers["Content-Type"].startswith("text/plain; version=")
+                return await response.text()
 
         texts = await asyncio.gather(*(page(each["health_url"].rstrip("/")) for each in services))
     return {each["name"]: text for each, text in zip(services, texts, strict=True)}

@@ -7,12 +7,12 @@ import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
 import yaml
 
-from gardenbus.common.runtime.http_client import HttpClient, http_client
 from tests.support.builders import a_cloudprofile, a_project, a_shoot
 from tests.support.eventually import eventually
 from tests.support.landscape import Landscape, a_landscape
@@ -107,14 +107,14 @@ def configuration(landscape: Landscape) -> Document:
 class Observer:
     """A running Prometheus."""
 
-    def __init__(self, url: str, http: HttpClient) -> None:
+    def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
         self._url = url
-        self._http = http
+        self._session = session
 
     async def ask(self, path: str, **parameters: str) -> Any:
         """The `data` of an answer of its HTTP API."""
-        told = await self._http.ask(f"{self._url}/api/v1/{path}?{urlencode(parameters)}")
-        answer = json.loads(told.body)
+        async with self._session.get(f"{self._url}/api/v1/{path}", params=parameters) as response:
+            answer = await response.json()
         assert answer["status"] == "success", (parameters, answer)
         return answer["data"]
 
@@ -144,13 +144,13 @@ async def observer(landscape: Landscape, tmp_path: Path) -> AsyncIterator[Observ
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    async with http_client(timeout_seconds=30) as http:
-        observer = Observer(f"http://127.0.0.1:{port}", http)
+    async with aiohttp.ClientSession() as session:
+        observer = Observer(f"http://127.0.0.1:{port}", session)
 
         async def answering() -> None:
             try:
                 await observer.ask("query", query="1")
-            except (OSError, ValueError) as error:
+            except (aiohttp.ClientError, ValueError) as error:
                 raise AssertionError(str(error)) from error
 
         await eventually(answering, within=30)

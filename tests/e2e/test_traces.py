@@ -1,21 +1,15 @@
 """One request that came with a trace, followed through all services of a living landscape."""
 
-import asyncio
 import json
 import re
-import socket
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import uvicorn
+from aiohttp import web
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
 from tests.support.builders import a_cloudprofile, a_project, a_shoot
 from tests.support.eventually import eventually
@@ -47,9 +41,9 @@ class Collector:
         self.spans: list[Received] = []
         self.url = ""
 
-    async def take(self, request: Request) -> Response:
-        assert request.headers["content-type"] == "application/x-protobuf"
-        told: Any = ExportTraceServiceRequest.FromString(await request.body())
+    async def take(self, request: web.Request) -> web.Response:
+        assert request.content_type == "application/x-protobuf"
+        told: Any = ExportTraceServiceRequest.FromString(await request.read())
         for resource in told.resource_spans:
             names = {each.key: each.value.string_value for each in resource.resource.attributes}
             for scope in resource.scope_spans:
@@ -63,7 +57,7 @@ class Collector:
                     )
                     for span in scope.spans
                 ]
-        return Response(media_type="application/x-protobuf")
+        return web.Response(content_type="application/x-protobuf")
 
     def of(self, trace: str) -> Mapping[str, Received]:
         """A trace's spans by their numbers."""
@@ -83,16 +77,17 @@ class Collector:
 @asynccontextmanager
 async def a_collector() -> AsyncGenerator[Collector]:
     collector = Collector()
-    application = Starlette(routes=[Route("/v1/traces", collector.take, methods=["POST"])])
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        collector.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        server = uvicorn.Server(uvicorn.Config(application, log_config=None, lifespan="off"))
-        serving = asyncio.create_task(server.serve([listening]))
-        try:
-            yield collector
-        finally:
-            server.should_exit = True
-            await serving
+    application = web.Application()
+    application.router.add_post("/v1/traces", collector.take)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    collector.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        yield collector
+    finally:
+        await runner.cleanup()
 
 
 def a_landscape_file(directory: Path) -> Path:

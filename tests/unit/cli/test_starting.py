@@ -61,13 +61,6 @@ def test_who_connects_over_tcp_imports_no_http_client():
     assert names.isdisjoint(HEAVY)
 
 
-def test_who_wants_websockets_is_told_what_to_install():
-    result = CliRunner().invoke(app, ["get", "shoots", "--nats-url", "ws://127.0.0.1:1"])
-
-    assert result.exit_code != 0
-    assert "gardenbus-common[websockets]" in result.stderr
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_listed_command_is_there(name: str):
     command: Any = loaded(name, COMMANDS[name])

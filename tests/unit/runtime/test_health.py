@@ -1,10 +1,10 @@
 from collections.abc import AsyncIterator
 
+import aiohttp
 import prometheus_client
 import pytest
 
 from gardenbus.common.runtime.health import Health
-from gardenbus.common.runtime.http_client import http_client
 
 
 @pytest.fixture
@@ -15,9 +15,8 @@ async def health() -> AsyncIterator[Health]:
 
 
 async def fetch(url: str) -> tuple[int, str]:
-    async with http_client(timeout_seconds=5) as http:
-        answer = await http.ask(url)
-    return answer.status, answer.text
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        return response.status, await response.text()
 
 
 async def test_readyz_says_which_check_fails_and_why(health: Health):

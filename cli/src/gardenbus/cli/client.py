@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
@@ -186,7 +186,8 @@ def each_of(answer: Answer, count: int) -> list[Answer]:
 @contextlib.asynccontextmanager
 async def connected(where: Where, *, patience_seconds: float = CONNECT_SECONDS) -> AsyncGenerator[ApiClient]:
     """A connection. Raises Unavailable when the bus is not reached in time."""
-    from gardenbus.common.adapters import jetstream  # noqa: PLC0415  what works offline need not pay for it
+    with _without_web_sockets(where.nats_url):
+        from gardenbus.common.adapters import jetstream  # noqa: PLC0415  what works offline need not pay for it
 
     quiet_logs()
     async with contextlib.AsyncExitStack() as stack:
@@ -199,6 +200,22 @@ async def connected(where: Where, *, patience_seconds: float = CONNECT_SECONDS) 
                 f"no NATS at {without_user(where.nats_url)} within {patience_seconds:g} s: is it up?"
             ) from error
         yield ApiClient(bus, Subjects(where.prefix))
+
+
+_WEB_SOCKETS = "aiohttp"
+
+
+@contextlib.contextmanager
+def _without_web_sockets(nats_url: str) -> Generator[None]:
+    """Let the NATS client be imported without the library that it needs for ws:// addresses only: that is 0.2 s."""
+    if "ws://" in nats_url or "wss://" in nats_url or _WEB_SOCKETS in sys.modules:
+        yield
+        return
+    sys.modules[_WEB_SOCKETS] = cast("Any", None)  # an import of it fails, and the client does without
+    try:
+        yield
+    finally:
+        del sys.modules[_WEB_SOCKETS]
 
 
 def quiet_logs() -> None:

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
 from gardenbus.cli.supervisor.directory import LandscapeDirectory, write_whole
@@ -26,7 +27,6 @@ from gardenbus.common.adapters.redis_store import RedisStore
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.resources.keys import Subjects
 from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.common.runtime.http_client import http_client
 
 READY_SECONDS = 60.0
 
@@ -127,10 +127,10 @@ class Rig:
         """The sum of a counter over a service's replicas, from what they tell on /metrics."""
         names = [name for name, process in self.processes.items() if process.spec.role == role]
         total = 0.0
-        async with http_client(timeout_seconds=10.0) as http:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10.0)) as session:
             for name in names:
-                answer = await http.ask(f"{self.health_url(name)}/metrics")
-                total += counted(answer.text, metric, labels)
+                async with session.get(f"{self.health_url(name)}/metrics") as response:
+                    total += counted(await response.text(), metric, labels)
         return total
 
     async def _start(self, specs: Sequence[ChildSpec]) -> None:

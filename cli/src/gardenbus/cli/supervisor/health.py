@@ -1,19 +1,21 @@
 """How the processes of a landscape are, asked from outside: by process id and over HTTP."""
 
+import aiohttp
+
 from gardenbus.cli.supervisor.directory import LandscapeFile, ServiceEntry, ready_url
 from gardenbus.cli.supervisor.picture import ServiceRow
-from gardenbus.cli.supervisor.processes import ANSWER_SECONDS, is_alive
-from gardenbus.common.runtime.http_client import HttpClient, http_client
+from gardenbus.cli.supervisor.processes import is_alive
 
 
 async def service_rows(landscape: LandscapeFile) -> list[ServiceRow]:
     """One row a process of landscape.json."""
+    timeout = aiohttp.ClientTimeout(total=2.0)
     rows: list[ServiceRow] = []
-    async with http_client(timeout_seconds=ANSWER_SECONDS) as http:
+    async with aiohttp.ClientSession(timeout=timeout) as session:
         for entry in landscape.services:
             state, trouble = _state(landscape, entry), ""
             if state == "ready" and entry.health_url is not None:
-                state, trouble = await _health(http, entry.name, entry.health_url)
+                state, trouble = await _health(session, entry.name, entry.health_url)
             rows.append(ServiceRow(entry.name, state, entry.pid, entry.restarts, trouble))
     return rows
 
@@ -25,9 +27,11 @@ def _state(landscape: LandscapeFile, entry: ServiceEntry) -> str:
     return "ready" if is_alive(entry.pid) else "down"
 
 
-async def _health(http: HttpClient, name: str, url: str) -> tuple[str, str]:
+async def _health(session: aiohttp.ClientSession, name: str, url: str) -> tuple[str, str]:
     try:
-        answer = await http.ask(ready_url(name, url))
-    except OSError as error:
+        async with session.get(ready_url(name, url)) as response:
+            if response.ok:
+                return "ready", ""
+            return "not ready", (await response.text())[:200]
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
         return "down", type(error).__name__
-    return ("ready", "") if answer.is_good else ("not ready", answer.text[:200])

@@ -18,12 +18,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+import aiohttp
 import msgspec
 
 from gardenbus.cli.supervisor.directory import LandscapeDirectory, ServiceEntry
 from gardenbus.cli.supervisor.plan import ChildSpec
 from gardenbus.cli.supervisor.ports import LOOPBACK
-from gardenbus.common.runtime.http_client import HttpClient, http_client
 
 State = Literal["starting", "ready", "waiting", "stopping", "stopped"]
 Say = Callable[[str], None]
@@ -31,7 +31,6 @@ Say = Callable[[str], None]
 STOP_SECONDS = 5.0
 PROBE_SECONDS = 0.1
 WATCH_SECONDS = 1.0
-ANSWER_SECONDS = 2.0
 LONG_LIFE_SECONDS = 5.0
 BACKOFF_BASE_SECONDS = 0.2
 BACKOFF_CAP_SECONDS = 10.0
@@ -176,14 +175,15 @@ class ManagedProcess:
 
     async def _watch(self, process: asyncio.subprocess.Process) -> None:
         """Follow the health of one life."""
-        async with http_client(timeout_seconds=ANSWER_SECONDS) as http:
+        timeout = aiohttp.ClientTimeout(total=2.0)
+        async with aiohttp.ClientSession(timeout=timeout) as session:
             while process.returncode is None:
-                self.trouble = await self._probe(http)
+                self.trouble = await self._probe(session)
                 if self.state in ("starting", "ready"):
                     self._turn("starting" if self.trouble else "ready")
                 await asyncio.sleep(PROBE_SECONDS if self.trouble else WATCH_SECONDS)
 
-    async def _probe(self, http: HttpClient) -> str:
+    async def _probe(self, session: aiohttp.ClientSession) -> str:
         """Ask for its health; answers why it is not ready, or "" when it is."""
         if self.spec.kind == "redis":
             return await _redis_trouble(self.spec.port or 0)
@@ -192,10 +192,12 @@ class ManagedProcess:
             return "starting"
         path = "/healthz" if self.spec.kind == "nats" else "/readyz"
         try:
-            answer = await http.ask(url + path)
-        except OSError as error:
+            async with session.get(url + path) as response:
+                if response.status == 200:  # noqa: PLR2004
+                    return ""
+                return _reasons(await response.read()) or f"HTTP {response.status}"
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return type(error).__name__
-        return "" if answer.is_good else _reasons(answer.body) or f"HTTP {answer.status}"
 
     def _find_health_url(self) -> str | None:
         if self.spec.kind == "nats":

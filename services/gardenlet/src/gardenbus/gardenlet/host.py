@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import aiohttp
 import structlog
 
 from gardenbus.common.errors import GardenbusError, SettingsInvalid
@@ -17,7 +18,6 @@ from gardenbus.common.ports.bus import Bus, Delivered, FollowRestarted, ReplayDo
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.resources.document import section
 from gardenbus.common.resources.keys import ObjectKey, Subjects
-from gardenbus.common.runtime.http_client import HttpClient
 from gardenbus.gardenlet.backend.children import Certificate, Children
 from gardenbus.gardenlet.backend.holders import Identity
 from gardenbus.gardenlet.backend.local import LocalBackend
@@ -34,6 +34,7 @@ DEPLOYMENTS_SECONDS = 1.0
 """How long a deployment that another process made may go unseen."""
 
 _PAUSE_SECONDS = 1.0
+_OK = 200
 
 
 class Deployment:
@@ -76,7 +77,7 @@ class Host:
         self._subjects = subjects
         self._clock = clock
         self._directory = state_directory
-        self._http = HttpClient(timeout_seconds=PROBE_SECONDS)
+        self._session: aiohttp.ClientSession | None = None
         self._tasks: asyncio.TaskGroup | None = None
         self._lodgers: dict[str, Lodger] = {}
         self._readers: dict[str, Children] = {}
@@ -89,6 +90,7 @@ class Host:
 
     async def start(self) -> None:
         """Open the backends, of what is deployed too."""
+        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=PROBE_SECONDS))
         for lodger in self._lodgers.values():
             await lodger.backend.start()
         await self._keep_up()
@@ -109,7 +111,8 @@ class Host:
 
     async def close(self) -> None:
         """Close the backends."""
-        self._http.close()
+        if self._session is not None:
+            await self._session.close()
         for lodger in self._lodgers.values():
             await lodger.backend.stop()
             lodger.identity.release()
@@ -347,11 +350,12 @@ class Host:
                 return "it is not deployed any more"
             if deployment.certificate is not None and deployment.certificate.has_expired(self._clock.now()):
                 return f"the client certificate ended at {deployment.certificate.expires_at.isoformat()}"
+        assert self._session is not None
         try:
-            answer = await self._http.ask(url)
-        except OSError as error:
+            async with self._session.get(url) as response:
+                return None if response.status == _OK else f"{url} answers {response.status}"
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return f"{url} does not answer: {type(error).__name__}"
-        return None if answer.is_good else f"{url} answers {answer.status}"
 
 
 def _stage(gardenlet: Gardenlet) -> tuple[bool, bool]:

@@ -16,14 +16,13 @@ import asyncio
 import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from importlib.util import find_spec
 from typing import NamedTuple
 
 import structlog
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from gardenbus.common.errors import BadRequest, SettingsInvalid, Unavailable
+from gardenbus.common.errors import BadRequest, Unavailable
 
 RECONNECT_SECONDS = 0.25
 """Pause between two attempts to connect: a restarted server is found again within a heartbeat."""
@@ -154,12 +153,7 @@ class Connection(Client):
         """How often the connection was lost."""
 
     async def open(self, url: str, name: str, *, inbox_prefix: str, on_reconnect: Callable[[], None]) -> None:
-        """Connect, waiting for the server as long as it takes (and saying so).
-
-        Raises SettingsInvalid for a WebSocket where their library is not installed: all others start faster without.
-        """
-        if ("ws://" in url or "wss://" in url) and find_spec("aiohttp") is None:
-            raise SettingsInvalid(("nats_url: WebSockets need more: install gardenbus-common[websockets]",))
+        """Connect, waiting for the server as long as it takes (and saying so)."""
         self._where = url.rsplit("@", 1)[-1]
 
         async def reconnected() -> None:

@@ -8,14 +8,12 @@ whether the process should be replaced, `/readyz` whether it can do its work now
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from http import HTTPStatus
 from typing import NamedTuple
 
 import msgspec
 import prometheus_client
+from aiohttp import web
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
-
-from gardenbus.common.runtime.http_server import HttpServer, Request, Response
 
 Check = Callable[[], "str | Awaitable[str | None] | None"]
 """None when all is well, else why not."""
@@ -41,7 +39,7 @@ class Health:
         self._liveness: dict[str, Check] = {}
         self._readiness: dict[str, Check] = {}
         self._pages: dict[str, Page] = {}
-        self._server = HttpServer(self._serve)
+        self._runner: web.AppRunner | None = None
 
     def add_liveness(self, name: str, check: Check) -> None:
         """Register a check of `/livez` (replaces one of the same name)."""
@@ -69,34 +67,42 @@ class Health:
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
         """Listen (port 0: a free one) and answer the base URL. Raises OSError when the port is taken."""
-        bound_port = await self._server.start(host, port)
+        application = web.Application()
+        application.router.add_get("/livez", self._serve_livez)
+        application.router.add_get("/readyz", self._serve_readyz)
+        application.router.add_get("/", self._serve_readyz)
+        application.router.add_get("/metrics", self._serve_metrics)
+        application.router.add_get("/{path:.*}", self._serve_page)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.2)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, host, port).start()
+        bound_port: int = self._runner.addresses[0][1]
         shown_host = "127.0.0.1" if host in {"0.0.0.0", "::", ""} else host  # noqa: S104 - only compared
         return f"http://{f'[{shown_host}]' if ':' in shown_host else shown_host}:{bound_port}"
 
     async def stop(self) -> None:
         """Stop listening."""
-        await self._server.stop()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
 
-    async def _serve(self, request: Request) -> Response:
-        if request.method not in ("GET", "HEAD"):
-            return Response(b"only looking\n", HTTPStatus.METHOD_NOT_ALLOWED)
-        match request.path:
-            case "/livez":
-                return _response(await self.livez())
-            case "/readyz" | "/":
-                return _response(await self.readyz())
-            case "/metrics":
-                return Response(prometheus_client.generate_latest(self._registry), content_type=CONTENT_TYPE_LATEST)
-            case path:
-                return await self._serve_page(path)
+    async def _serve_livez(self, _request: web.Request) -> web.Response:
+        return _response(await self.livez())
 
-    async def _serve_page(self, path: str) -> Response:
-        page = self._pages.get(path)
+    async def _serve_readyz(self, _request: web.Request) -> web.Response:
+        return _response(await self.readyz())
+
+    async def _serve_metrics(self, _request: web.Request) -> web.Response:
+        body = prometheus_client.generate_latest(self._registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def _serve_page(self, request: web.Request) -> web.Response:
+        page = self._pages.get(request.path)
         if page is None:
-            return Response(b"not found\n", HTTPStatus.NOT_FOUND)
+            return web.Response(status=404, text="not found\n")
         answer = page()
         status, text = await answer if inspect.isawaitable(answer) else answer
-        return Response(text.encode(), status)
+        return web.Response(status=status, text=text)
 
 
 async def _ask(checks: Mapping[str, Check]) -> HealthReport:
@@ -119,7 +125,6 @@ async def _answer(check: Check) -> str | None:
         return f"{type(error).__name__}: {error}"
 
 
-def _response(report: HealthReport) -> Response:
+def _response(report: HealthReport) -> web.Response:
     body = msgspec.json.encode({"ok": report.ok, "checks": report.checks})
-    status = HTTPStatus.OK if report.ok else HTTPStatus.SERVICE_UNAVAILABLE
-    return Response(body, status, content_type="application/json")
+    return web.Response(status=200 if report.ok else 503, body=body, content_type="application/json")

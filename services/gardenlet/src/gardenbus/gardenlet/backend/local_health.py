@@ -4,10 +4,9 @@ It fails while the file `healthz-fails` is in the seed's directory. `POST /fail`
 removes it.
 """
 
-from http import HTTPStatus
 from pathlib import Path
 
-from gardenbus.common.runtime.http_server import HttpServer, Request, Response
+from aiohttp import web
 
 
 class HealthServer:
@@ -15,33 +14,35 @@ class HealthServer:
 
     def __init__(self, switch: Path) -> None:
         self._switch = switch
-        self._server = HttpServer(self._answer)
+        self._runner: web.AppRunner | None = None
         self.url = ""
 
     async def start(self) -> None:
         """Listen."""
-        self.url = f"http://127.0.0.1:{await self._server.start('127.0.0.1', 0)}"
+        application = web.Application()
+        application.router.add_get("/healthz", self._healthz)
+        application.router.add_post("/fail", self._fail)
+        application.router.add_delete("/fail", self._heal)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.2)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
 
     async def stop(self) -> None:
         """Stop listening."""
-        await self._server.stop()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
 
-    async def _answer(self, request: Request) -> Response:
-        match request:
-            case ("GET" | "HEAD", "/healthz"):
-                return self._healthz()
-            case ("POST", "/fail"):
-                self._switch.touch()
-                return Response(b"fails from now on\n")
-            case ("DELETE", "/fail"):
-                self._switch.unlink(missing_ok=True)
-                return Response(b"is well again\n")
-            case (_, "/healthz" | "/fail"):
-                return Response(b"not this way\n", HTTPStatus.METHOD_NOT_ALLOWED)
-            case _:
-                return Response(b"not found\n", HTTPStatus.NOT_FOUND)
-
-    def _healthz(self) -> Response:
+    async def _healthz(self, _request: web.Request) -> web.Response:
         if self._switch.exists():
-            return Response(b"failing, as asked for\n", HTTPStatus.INTERNAL_SERVER_ERROR)
-        return Response(b"ok\n")
+            return web.Response(status=500, text="failing, as asked for\n")
+        return web.Response(text="ok\n")
+
+    async def _fail(self, _request: web.Request) -> web.Response:
+        self._switch.touch()
+        return web.Response(text="fails from now on\n")
+
+    async def _heal(self, _request: web.Request) -> web.Response:
+        self._switch.unlink(missing_ok=True)
+        return web.Response(text="is well again\n")
