@@ -14,7 +14,7 @@
 import random
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Literal, NamedTuple, assert_never
+from typing import Literal, assert_never
 from uuid import uuid4
 
 import msgspec
@@ -26,7 +26,7 @@ from gardenbus.common.ports import tracing
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.gardenlet.backend.port import Backend, Fence, ShootName
+from gardenbus.gardenlet.backend.port import Backend, ShootName
 from gardenbus.gardenlet.decide.configuration import ShootSettings
 from gardenbus.gardenlet.decide.flows import SAVE_STATE
 from gardenbus.gardenlet.decide.operations import (
@@ -52,20 +52,21 @@ from gardenbus.gardenlet.decide.record import Run, ShootRecord, with_status
 from gardenbus.gardenlet.decide.status import (
     cared,
     failed,
-    handed_over,
     progressed,
     seed_unfit,
     started,
     succeeded,
     waiting,
-    without_times,
 )
 from gardenbus.gardenlet.reconcilers import spans
 from gardenbus.gardenlet.reconcilers.counters import operated
 from gardenbus.gardenlet.reconcilers.flow import FlowResult, run_flow
+from gardenbus.gardenlet.reconcilers.outcomes import Outcome
 from gardenbus.gardenlet.reconcilers.patience import Patience
 from gardenbus.gardenlet.reconcilers.reports import Reporter
+from gardenbus.gardenlet.reconcilers.results import Results, result_of
 from gardenbus.gardenlet.reconcilers.shoot_states import KEEP_AGAIN_SECONDS, SAVE_AGAIN_SECONDS, ShootStates
+from gardenbus.gardenlet.reconcilers.taking_down import take_down
 from gardenbus.gardenlet.reconcilers.told import Gone, Told
 
 _log = structlog.stdlib.get_logger()
@@ -76,23 +77,6 @@ UNSURE_SECONDS = 2.0
 
 _SYNC_JITTER = 0.05
 _BACKOFF = Backoff()
-
-
-class Outcome(NamedTuple):
-    """How a look at a shoot ended: `again_seconds` None means not before something is told."""
-
-    name: str
-    again_seconds: float | None = None
-    reason: str = ""
-
-
-class _Result(NamedTuple):
-    """What was said last of a shoot of which nothing is left here: about which uid, under which fence, and when."""
-
-    uid: str
-    fence: Fence | None
-    patch: Document
-    at: float
 
 
 class ShootReconciler:
@@ -121,7 +105,7 @@ class ShootReconciler:
         self._fitness = fitness
         self._is_active = is_active
         self._states = ShootStates(told, reporter)
-        self._results: dict[ShootName, _Result] = {}
+        self._results = Results(reporter, clock)
         self._patience = Patience(clock)
 
     async def look(self, shoot: ShootName) -> float | None:
@@ -164,12 +148,12 @@ class ShootReconciler:
             if self._backend.load(shoot) is None and self._is_active():
                 await self._reporter.gone(ObjectKey("shoot", *shoot), tombstone=told.sequence)
                 self._told.forget(shoot, told)
-                self._results.pop(shoot, None)
+                self._results.forget(shoot)
             return outcome
         if record is None and self._told.is_hearsay(shoot):
             return await self._doubt(told)
         if record is not None and record.uid != told.uid:
-            outcome = await self._take_down(shoot, record, "Delete", is_wanted=lambda: True)
+            outcome = await self._take_down(shoot, record, "Delete")
             return outcome._replace(again_seconds=0.0) if outcome.name == "torn-down" else outcome
         snapshot = Snapshot(
             seed_name=self._seed_name,
@@ -208,13 +192,13 @@ class ShootReconciler:
             case LetGo():
                 assert record is not None
                 shoot = (told.namespace, told.name)
-                outcome = await self._take_down(shoot, record, "Leave", is_wanted=lambda: True)
+                outcome = await self._take_down(shoot, record, "Leave")
                 return outcome._replace(again_seconds=0.0) if outcome.name == "torn-down" else outcome
             case NothingBuilt():
                 return self._repeat(told, succeeded("Delete", now=self._clock.now()), outcome="let-go")
             case RepeatReport():
                 assert record is not None
-                return self._repeat(told, self._result(told, record), outcome="repeated")
+                return self._repeat(told, result_of(told, record), outcome="repeated")
             case Later("settled", seconds) if record is not None and await self._states.keep(told, record):
                 return Outcome("saved", min(seconds or KEEP_AGAIN_SECONDS, KEEP_AGAIN_SECONDS))
             case Later(reason, seconds):
@@ -248,26 +232,9 @@ class ShootReconciler:
             self._keep(told, record, patch)
         return Outcome("postponed", UNFIT_SEED_RETRY.total_seconds(), why.problem)
 
-    def _result(self, told: ShootTold, record: ShootRecord) -> Document:
-        """What is said of a shoot of which nothing is left here: it is gone, or the next seed's."""
-        if not record.has_left or record.run is None:
-            return {"lastOperation": record.last_operation, "lastErrors": None}
-        return handed_over(record.last_operation, seed_name=told.spec_seed, generation=record.run.generation)
-
     def _repeat(self, told: ShootTold, result: Document, *, outcome: str) -> Outcome:
-        """Say a result again that has had no effect yet: when it is another one, or was said a while ago."""
-        said = self._results.get((told.namespace, told.name))
-        if said is not None and said[:3] == (told.uid, self._reporter.fence, without_times(result)):
-            left = said.at + REPEAT_AFTER.total_seconds() - self._clock.monotonic()
-            if left > 0:
-                return Outcome("waiting", left)
-        self._report(told, result)
-        self._note_result(told, result)
-        return Outcome(outcome, REPEAT_AFTER.total_seconds())
-
-    def _note_result(self, told: ShootTold, result: Document) -> None:
-        noted = _Result(told.uid, self._reporter.fence, without_times(result), self._clock.monotonic())
-        self._results[told.namespace, told.name] = noted
+        left = self._results.say_again(told, result)
+        return Outcome("waiting", left) if left > 0 else Outcome(outcome, REPEAT_AFTER.total_seconds())
 
     async def _run_traced(self, told: ShootTold, record: ShootRecord, run: Run, *, resumed: bool) -> Outcome:
         shoot = (told.namespace, told.name)
@@ -329,9 +296,8 @@ class ShootReconciler:
             record = with_status(record, patch)
             self._backend.save(record)
             told = self._told.shoot((told.namespace, told.name)) or told
-            result = self._result(told, record)
-            self._report(told, patch | result)
-            self._note_result(told, result)
+            result = result_of(told, record)
+            self._results.say(told, patch | result, result)
             return Outcome("migrated" if record.has_left else "deleted", REPEAT_AFTER.total_seconds())
         problems = await self._backend.problems(told)
         patch |= cared(record.status, problems, has_workers=told.has_workers, now=now)
@@ -366,32 +332,11 @@ class ShootReconciler:
         shoot: ShootName,
         record: ShootRecord,
         operation: Literal["Delete", "Leave"],
-        *,
-        is_wanted: Callable[[], bool],
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> Outcome:
-        """Take down what is kept of a shoot that is no more (or another seed's), and forget it. Nothing is reported."""
-        if not record.is_torn_down and not record.has_left:
-            if record.run is None or record.run.operation != operation:
-                number = record.run.number + 1 if record.run else 1
-                run = Run(operation=operation, generation=0, number=number)
-                record = msgspec.structs.replace(record, run=run)
-                self._backend.save(record)
-            result = await run_flow(
-                self._backend,
-                record,
-                None,
-                is_wanted=lambda: self._is_active() and is_wanted(),
-                on_progress=lambda _record, _tasks: None,
-            )
-            if result.failures:
-                attempts = result.record.attempts + 1
-                self._backend.save(msgspec.structs.replace(result.record, attempts=attempts))
-                reason = "; ".join(failure.message for failure in result.failures)
-                return Outcome("error", _BACKOFF.delay_seconds(attempts, random.random()), reason)
-            if not result.is_complete:
-                return Outcome("stopped", 0.0, "something else is wanted")
-        self._backend.forget(shoot)
-        return Outcome("torn-down")
+        return await take_down(
+            self._backend, shoot, record, operation, is_wanted=lambda: self._is_active() and is_wanted()
+        )
 
     async def care(self, told: ShootTold, *, everything: bool) -> None:
         """Check how a shoot is and report what changed; with `everything`, its whole status in any case."""
