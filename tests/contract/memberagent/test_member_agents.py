@@ -151,6 +151,15 @@ async def test_a_cluster_that_is_deleted_is_cleaned_and_leaves_for_good(garden: 
         assert await garden.store.get(cluster_key()) is None
 
 
+async def test_a_cluster_whose_directory_cannot_be_had_hinders_no_other_and_joins_when_it_can(garden: Garden) -> None:
+    garden.directory.mkdir(parents=True, exist_ok=True)
+    (garden.directory / "lisbon").write_text("not a directory")
+    async with member_agents(garden, an_agent_configuration(a_member_cluster(), a_member_cluster("porto"))):
+        await until_joined(garden, "porto")
+        (garden.directory / "lisbon").unlink()
+        await until_joined(garden)
+
+
 async def taken_out(garden: Garden) -> None:
     """Have a cluster join and be deleted; then its agent is away until nobody tells of that any more."""
     async with member_agents(garden, LISBON):

@@ -9,8 +9,12 @@ from gardenbus.common.resources.keys import Subjects
 from gardenbus.common.runtime.connections import connect_bus
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.memberagent.host import Host
+from gardenbus.memberagent.open_files import allow_open_files
 from gardenbus.memberagent.reconcilers import counters
 from gardenbus.memberagent.settings import MemberAgentSettings
+
+OTHER_FILES = 64
+"""Sockets, libraries, and files that are written at the moment."""
 
 
 async def build(context: ServiceContext[MemberAgentSettings]) -> None:
@@ -22,6 +26,7 @@ async def build(context: ServiceContext[MemberAgentSettings]) -> None:
 def start_agents(context: ServiceContext[MemberAgentSettings], *, bus: Bus, subjects: Subjects) -> Host:
     """Start all agents on the context's tasks."""
     settings = context.settings
+    allow_open_files(OTHER_FILES + sum(len(each.clusters) for each in settings.configurations))
     host = Host(
         settings.configurations,
         bus=bus,

@@ -95,8 +95,12 @@ class LocalBackend:
         except BlockingIOError:
             os.close(descriptor)
             return False
+        try:
+            self._read()
+        except OSError:
+            os.close(descriptor)
+            raise
         self._lock = descriptor
-        self._read()
         return True
 
     def release(self) -> None:

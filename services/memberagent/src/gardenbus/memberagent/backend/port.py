@@ -38,7 +38,7 @@ class Backend(Protocol):
     """One cluster, as far as Works are concerned. Everything may be repeated."""
 
     def acquire(self) -> bool:
-        """Become the one that speaks for the cluster; False while another process does."""
+        """Become the one that speaks for the cluster; False while another process does. Raises OSError."""
         ...
 
     def release(self) -> None:

@@ -14,6 +14,7 @@ from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.member_clusters import namespace_of
 from gardenbus.memberagent.backend.port import REGISTERED, Backend, Registration
+from gardenbus.memberagent.decide.beats import seconds_to_next
 from gardenbus.memberagent.decide.configuration import FINGERPRINT
 from gardenbus.memberagent.decide.facts import Facts, joined_patch, left_patch
 from gardenbus.memberagent.decide.listed import mappings
@@ -104,7 +105,7 @@ class Agent:
 
     async def run(self) -> None:
         """Live until cancelled. Nothing that fails once ends it."""
-        while not self._backend.acquire():
+        while not self._acquired():
             await self._clock.sleep(STANDBY_SECONDS)
         self.is_active = True
         self.look_at_all()
@@ -115,6 +116,13 @@ class Agent:
         finally:
             self.is_active = False
             self._backend.release()
+
+    def _acquired(self) -> bool:
+        try:
+            return self._backend.acquire()
+        except OSError as error:
+            _log.warning("cluster.delayed", cluster=self.name, reason=str(error))
+            return False
 
     async def _keep_cluster(self) -> None:
         while True:
@@ -202,10 +210,11 @@ class Agent:
         facts = self.source.facts(self._backend)
         if facts.is_silent or (now < self._heartbeat_due and self._said == (_uid(cluster), facts)):
             return
-        instant = timestamp(self._clock.now())
-        await self._reporter.status(self._key, _uid(cluster), joined_patch(cluster, facts, now=instant))
-        period = section(cluster, "spec").get("heartbeatPeriodSeconds") or DEFAULT_PERIOD_SECONDS
-        self._heartbeat_due, self._said = now + float(period), (_uid(cluster), facts)
+        instant = self._clock.now()
+        await self._reporter.status(self._key, _uid(cluster), joined_patch(cluster, facts, now=timestamp(instant)))
+        period = float(section(cluster, "spec").get("heartbeatPeriodSeconds") or DEFAULT_PERIOD_SECONDS)
+        self._heartbeat_due = now + seconds_to_next(self.name, instant.timestamp(), period)
+        self._said = (_uid(cluster), facts)
         HEARTBEATS.inc()
         self._backend.register(Registration(self._landscape(), self.source.origin, _uid(cluster)))
 
