@@ -15,7 +15,7 @@ from tests.support.promtool import FOREIGN, ROOT, metrics_in, promtool, run_prom
 
 GRAFANA = ROOT / "deploy" / "compose" / "observability" / "grafana"
 DASHBOARD = GRAFANA / "dashboards" / "gardenbus.json"
-ROWS = ["Overview", "Scheduling", "Queues", "Seeds", "Lifecycle of shoots", "Autoscaling", "Servers"]
+ROWS = ["Overview", "Scheduling", "Queues", "Seeds", "Lifecycle of shoots", "Autoscaling", "Placements", "Servers"]
 WIDTH = 24
 
 Document = dict[str, Any]
@@ -107,6 +107,14 @@ def test_every_query_reads_what_is_exported():
     for title, expression in queries():
         assert metrics_in(expression), title
         assert metrics_in(expression) <= names | FOREIGN, title
+
+
+def test_what_the_placement_service_and_member_agents_count_is_shown():
+    shown = {name.removesuffix("_bucket") for _title, expression in queries() for name in metrics_in(expression)}
+    for service in ("placement", "memberagent"):
+        own = {metric.name for metric in exported()[service] if metric.name.startswith(f"gardenbus_{service}_")}
+        assert own
+        assert own <= shown
 
 
 @pytest.mark.skipif(promtool() is None, reason="there is no promtool here: .ci/prometheus brings it")
