@@ -10,6 +10,7 @@ from gardenbus.cli.reference.attributes import field_docs
 from gardenbus.cli.reference.settings import type_text
 from gardenbus.cli.reference.tables import row, table
 from gardenbus.common.resources.cloudprofiles import CloudProfile, NamespacedCloudProfile, RegionConfigMap
+from gardenbus.common.resources.json_schemas import FLEET_VIEWS
 from gardenbus.common.resources.kinds import KINDS
 from gardenbus.common.resources.projects import Project
 from gardenbus.common.resources.seed_autoscalers import SeedAutoscaler
@@ -25,13 +26,16 @@ VIEWS: Mapping[str, type[View]] = {
     "Project": Project,
     "SeedAutoscaler": SeedAutoscaler,
     "ConfigMap": RegionConfigMap,
+    **{", ".join(kind for kind, each in FLEET_VIEWS.items() if each is view): view for view in FLEET_VIEWS.values()},
 }
+"""What is read, by the kinds that have it in common."""
 
 _HEAD = """# Kinds
 
 Manifests are Gardener's; every field is stored and given back as it came. Below are the kinds that are taken, and those
-fields that have an effect on where a shoot goes or on how many seeds there are. ManagedSeed and ManagedSeedSet hold
-templates of other kinds: see [seeds that grow](../seed-management.md).
+fields that have an effect on where a shoot goes, on how many seeds there are, or on which clusters a
+[bundle](../placement.md) goes to. ManagedSeed and ManagedSeedSet hold templates of other kinds: see
+[seeds that grow](../seed-management.md). Each of these kinds has a JSON Schema in `docs/reference/schemas`.
 """
 
 
@@ -59,7 +63,7 @@ def _fields(view: type[msgspec.Struct], prefix: str) -> Iterator[tuple[str, str,
     for field in msgspec.structs.fields(view):
         path, hint = prefix + field.encode_name, hints[field.name]
         inner, suffix = _inside(hint)
-        if inner is Metadata:
+        if inner is Metadata or path == "kind":
             continue
         if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
             if inner.__doc__ and suffix:
@@ -83,4 +87,6 @@ def _text(hint: Any) -> str:
     inner, suffix = _inside(hint)
     if get_origin(inner) is dict:
         return "mapping"
+    if {int, str} <= set(get_args(hint)):
+        return f"{type_text(int)} or {type_text(str)}"
     return f"list of {type_text(inner)}" if suffix else type_text(inner)

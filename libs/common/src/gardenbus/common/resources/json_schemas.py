@@ -12,10 +12,20 @@ import msgspec
 from gardenbus.common.resources.channels import NAMED, REPLIES, channels
 from gardenbus.common.resources.cloudprofiles import CloudProfile, NamespacedCloudProfile, RegionConfigMap
 from gardenbus.common.resources.kinds import KINDS
+from gardenbus.common.resources.member_clusters import MemberCluster
+from gardenbus.common.resources.placement_parts import (
+    DisruptionBudget,
+    Eviction,
+    PolicySnapshot,
+    ResourceBinding,
+    ResourceSnapshot,
+)
+from gardenbus.common.resources.placements import Placement
 from gardenbus.common.resources.projects import Project
 from gardenbus.common.resources.seed_autoscalers import SeedAutoscaler
 from gardenbus.common.resources.seeds import Seed
 from gardenbus.common.resources.shoots import Shoot
+from gardenbus.common.resources.views import View
 from gardenbus.common.resources.wire_views import (
     Event,
     Lease,
@@ -26,6 +36,7 @@ from gardenbus.common.resources.wire_views import (
     ShootState,
     WireMetadata,
 )
+from gardenbus.common.resources.works import Work
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 IDENTIFIER = "urn:gardenbus:schema:"
@@ -33,6 +44,22 @@ IDENTIFIER = "urn:gardenbus:schema:"
 Schema = dict[str, Any]
 
 _ANYTHING: Schema = {"title": "anything"}
+
+FLEET_VIEWS: Mapping[str, type[View]] = {
+    "MemberCluster": MemberCluster,
+    "ClusterResourcePlacement": Placement,
+    "ResourcePlacement": Placement,
+    "ClusterSchedulingPolicySnapshot": PolicySnapshot,
+    "SchedulingPolicySnapshot": PolicySnapshot,
+    "ClusterResourceSnapshot": ResourceSnapshot,
+    "ResourceSnapshot": ResourceSnapshot,
+    "ClusterResourceBinding": ResourceBinding,
+    "ResourceBinding": ResourceBinding,
+    "Work": Work,
+    "ClusterResourcePlacementEviction": Eviction,
+    "ClusterResourcePlacementDisruptionBudget": DisruptionBudget,
+}
+"""The kinds of batch placement; those of one content share a view."""
 
 KIND_VIEWS: Mapping[str, type] = {
     "Shoot": Shoot,
@@ -47,6 +74,7 @@ KIND_VIEWS: Mapping[str, type] = {
     "SeedAutoscaler": SeedAutoscaler,
     "Lease": Lease,
     "Event": Event,
+    **FLEET_VIEWS,
 }
 """The kinds with a schema, and what it is made of."""
 
@@ -82,7 +110,7 @@ def _of_others() -> Schema:
 
 
 def _as_object(schema: Schema, identity: Schema) -> Schema:
-    properties: Schema = {**identity, **schema["properties"]}
+    properties: Schema = {**identity, **{name: value for name, value in schema["properties"].items() if name != "kind"}}
     properties["metadata"] = {"$ref": "#/$defs/Metadata"}
     return {**schema, "properties": properties, "required": ["apiVersion", "kind", "metadata"]}
 

@@ -3,7 +3,7 @@
 A ResourcePlacement's are of the namespaced kinds (`of(placement kind)`), with the same content.
 """
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -111,6 +111,20 @@ class PolicySnapshot(View, frozen=True):
     def from_document(cls, document: Document | bytes) -> "PolicySnapshot":
         """Read one; raises InvalidResource with the path of the first field whose type is wrong."""
         return read_view(document, cls)
+
+
+class ResourceSnapshotSpec(View, frozen=True):
+    """Resources that do not change any more."""
+
+    selected_resources: tuple[dict[str, Any], ...] = ()
+    """The objects, whole, without what belongs to the place that they were taken from."""
+
+
+class ResourceSnapshot(View, frozen=True):
+    """What a placement selects as it stood, or one part of it: at most 800 KiB."""
+
+    metadata: Metadata
+    spec: ResourceSnapshotSpec = ResourceSnapshotSpec()
 
 
 class PartCondition(ConditionView, frozen=True):

@@ -100,14 +100,23 @@ class ClusterAffinity(View, frozen=True):
     """For the ranking."""
 
 
-class _Affinity(View, frozen=True):
-    cluster_affinity: "_ClusterAffinity | None" = None
+class StatedAffinity(View, frozen=True):
+    """What clusters must and should be like, as manifests write it."""
+
+    cluster_affinity: "StatedClusterAffinity | None" = None
 
 
-class _ClusterAffinity(View, frozen=True):
+class StatedClusterAffinity(View, frozen=True):
+    """What clusters must and should be like, under the names of manifests."""
+
     required_during_scheduling_ignored_during_execution: RequiredTerms | None = None
+    """When it is decided."""
+
     required_during_scheduling_required_during_execution: RequiredTerms | None = None
+    """When it is decided, and ever after: a cluster that stops matching is replaced."""
+
     preferred_during_scheduling_ignored_during_execution: tuple[PreferredTerm, ...] = ()
+    """For the ranking."""
 
 
 class TopologySpreadConstraint(View, frozen=True):
@@ -159,7 +168,7 @@ class PlacementPolicy(View, frozen=True):
     number_of_clusters: int | None = None
     """`PickN`: how many."""
 
-    affinity: _Affinity | None = None
+    affinity: StatedAffinity | None = None
     """What clusters must and should be like."""
 
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
