@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 import yaml
@@ -20,6 +21,8 @@ from gardenbus.memberagent.decide.configuration import parse_configurations
 from gardenbus.placement.decide.scheduled import FAILED
 
 PAGE = (Path(__file__).parents[3] / "docs" / "placement.md").read_text()
+PICTURE = (Path(__file__).parents[3] / "docs" / "assets" / "binding-life.svg").read_text()
+SVG = "{http://www.w3.org/2000/svg}"
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 DOCUMENTS = [document for block in BLOCKS for document in yaml.safe_load_all(block)]
 
@@ -46,17 +49,23 @@ def test_the_simulation_on_the_page_is_what_comes_of_its_manifests(tmp_path: Pat
 
 
 def test_the_picture_of_a_bindings_life_has_every_step_there_is_and_no_other():
-    picture = PAGE.split("stateDiagram-v2\n", 1)[1].split("```", 1)[0]
-    drawn = {
-        (ABSENT if old == "[*]" else old, ABSENT if new == "[*]" else new, by)
-        for old, new, all_of in re.findall(r"^ +(\S+) --> (\S+): (.+)$", picture, re.MULTILINE)
+    assert "](assets/binding-life.svg)" in PAGE
+    root = ET.fromstring(PICTURE)
+    lines = [line for line in root.iter(f"{SVG}path") if "marker-end" in line.attrib]
+    drawn = [
+        (ABSENT if old == "*" else old, ABSENT if new == "*" else new, by)
+        for line in lines
+        for old, new, all_of in re.findall(r"(\S+) (\S+): ([^;]+)", line.attrib["data-steps"])
         for by in all_of.split(", ")
-    }
-    assert drawn == {tuple(each) for each in TRANSITIONS}
+    ]
+    assert sorted(drawn) == sorted(tuple(each) for each in TRANSITIONS)
+    words = " ".join(text.text or "" for text in root.iter(f"{SVG}text"))
+    for step in TRANSITIONS:
+        assert all(each in words for each in step), step
 
 
 def test_the_short_names_on_the_page_are_known():
-    table = PAGE.split("## Who is who", 1)[1].split("```", 1)[0]
+    table = PAGE.split("## Who is who", 1)[1].split("![", 1)[0]
     words = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (.+?) \|", table, re.MULTILINE)))
     assert len(words) == 12
     for word in words:
