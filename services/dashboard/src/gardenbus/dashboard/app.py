@@ -13,7 +13,7 @@ from prometheus_client import Counter, Gauge
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.resources.keys import Subjects
-from gardenbus.common.runtime.connections import connect_bus
+from gardenbus.common.runtime.bus_connection import connect_bus
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.dashboard.reconcilers.asking import Api
 from gardenbus.dashboard.reconcilers.changes import Changes

@@ -8,7 +8,7 @@ import msgspec
 
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.resources.keys import Subjects
-from gardenbus.common.runtime.connections import connect_bus
+from gardenbus.common.runtime.bus_connection import connect_bus
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.gardenlet.host import Host
 from gardenbus.gardenlet.reconcilers import counters

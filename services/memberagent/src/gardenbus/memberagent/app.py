@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.resources.keys import Subjects
-from gardenbus.common.runtime.connections import connect_bus
+from gardenbus.common.runtime.bus_connection import connect_bus
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.memberagent.host import Host
 from gardenbus.memberagent.open_files import allow_open_files
