@@ -49,7 +49,12 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path):
     )
     assert built.returncode == 0, built.stderr
     assert (tmp_path / "site" / "reference" / "commands.html").is_file()
-    assert '<pre class="mermaid"><code>stateDiagram-v2' in (tmp_path / "site" / "placement.html").read_text()
+    page = (tmp_path / "site" / "placement.html").read_text()
+    assert 'src="assets/binding-life.svg"' in page
+    assert "mermaid" not in page
+    assert not re.findall(
+        r'<(?:script|link|img)[^>]+(?:src|href)="(?:https?:)?//[^"]+\.(?:js|css|woff2?|svg|png)"', page
+    )
     assert "The way of a shoot" in (tmp_path / "site" / "architecture.html").read_text()
 
 
