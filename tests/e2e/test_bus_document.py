@@ -12,7 +12,7 @@ from nats.aio.msg import Msg
 
 from tests.support.bus_document import BusDocument, Seen
 from tests.support.eventually import eventually
-from tests.support.landscape import Landscape, a_landscape
+from tests.support.landscape import Landscape
 
 SESSION = Path(__file__).parents[2] / "examples" / "session"
 LASTING = ("OBJECTS", "BINDINGS", "EVENTS", "LEASES", "REJECTED")
@@ -56,39 +56,38 @@ async def play(landscape: Landscape) -> None:
 
 
 @pytest.mark.slow
-async def test_every_message_and_every_answer_is_as_the_document_says(tmp_path: Path) -> None:
+async def test_every_message_and_every_answer_is_as_the_document_says(hosting: Landscape) -> None:
     document = BusDocument()
     seen: list[Seen] = []
 
     async def take(message: Msg) -> None:
         seen.append(Seen(message.subject, dict(message.headers or {}), message.data))
 
-    gardenlet = str(SESSION / "gardenlet.yaml")
-    async with a_landscape(tmp_path / "state", "-f", gardenlet) as landscape:
-        client = landscape.client
-        await client.subscribe("garden.>", cb=take)  # pyright: ignore[reportUnknownMemberType]
-        await play(landscape)
-        for stream in LASTING:
-            seen += await held(landscape, stream)
+    client = hosting.client
+    subscription = await client.subscribe("garden.>", cb=take)  # pyright: ignore[reportUnknownMemberType]
+    await play(hosting)
+    for stream in LASTING:
+        seen += await held(hosting, stream)
 
-        questions = {
-            "get.shoot.garden-session.nowhere": b"",
-            "get.shoot.garden-session.missing": b"",
-            "list.shoot": b'{"limit": 1}',
-            "list.seed": b"",
-            "list.event.garden-session": b"",
-            "list.lease.gardener-system-seed-lease": b"",
-            "explain.shoot.garden-session.nowhere": b"",
-            "bind": b'{"namespace": "garden-session", "name": "nowhere", "seed": "nothing"}',
-            "apply": b'{"kind": "Shoot"}',
-            "kinds": b"",
-            "census": b"",
-            "waiting": b"",
-            "no-such-thing": b"",
-        }
-        answers: dict[str, bytes] = {}
-        for tail, body in questions.items():
-            answers[tail] = (await client.request(f"garden.api.{tail}", body, timeout=10)).data
+    questions = {
+        "get.shoot.garden-session.nowhere": b"",
+        "get.shoot.garden-session.missing": b"",
+        "list.shoot": b'{"limit": 1}',
+        "list.seed": b"",
+        "list.event.garden-session": b"",
+        "list.lease.gardener-system-seed-lease": b"",
+        "explain.shoot.garden-session.nowhere": b"",
+        "bind": b'{"namespace": "garden-session", "name": "nowhere", "seed": "nothing"}',
+        "apply": b'{"kind": "Shoot"}',
+        "kinds": b"",
+        "census": b"",
+        "waiting": b"",
+        "no-such-thing": b"",
+    }
+    answers: dict[str, bytes] = {}
+    for tail, body in questions.items():
+        answers[tail] = (await client.request(f"garden.api.{tail}", body, timeout=10)).data
+    await subscription.unsubscribe()
 
     known = [message for message in seen if not message.subject.endswith("no-such-thing")]
     faults = [fault for message in known for fault in document.faults(message)]

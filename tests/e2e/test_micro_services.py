@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from nats.aio.msg import Msg
 
 from tests.support.eventually import eventually
-from tests.support.landscape import Landscape, a_landscape
+from tests.support.landscape import Landscape
 
 SERVICES = {"apiserver", "scheduler", "gardenlet", "lifecycle", "managedseedset", "autoscaler", "placement", "relay"}
 
@@ -29,31 +28,28 @@ async def who_is_there(landscape: Landscape) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-async def test_every_service_says_who_it_is_and_what_it_answers(tmp_path: Path) -> None:
-    gardenlet = str(Path(__file__).parents[2] / "examples" / "session" / "gardenlet.yaml")
-    async with a_landscape(tmp_path / "state", "-f", gardenlet) as landscape:
+async def test_every_service_says_who_it_is_and_what_it_answers(hosting: Landscape) -> None:
+    async def all_there() -> list[dict[str, Any]]:
+        found = await who_is_there(hosting)
+        assert {each["name"] for each in found} >= SERVICES
+        return found
 
-        async def all_there() -> list[dict[str, Any]]:
-            found = await who_is_there(landscape)
-            assert {each["name"] for each in found} >= SERVICES
-            return found
-
-        found = await eventually(all_there, within=30)
-        assert len({each["id"] for each in found}) == len(found)
-        for each in found:
-            assert each["description"], each["name"]
-            assert each["version"].count(".") == 2
-            assert each["metadata"]["prefix"] == "garden"
-        (api,) = next(each for each in found if each["name"] == "apiserver" and each["endpoints"])["endpoints"][:1]
-        assert (api["subject"], api["queue_group"]) == ("garden.api.>", "apiserver")
-        assert api["metadata"]
-        scheduler = next(each for each in found if each["name"] == "scheduler")
-        explain = scheduler["endpoints"][0]
-        assert explain["subject"] == "garden.scheduler.default-scheduler.explain.>"
-        assert explain["queue_group"] == "scheduler-default-scheduler"
-        assert explain["metadata"]
-        before = json.loads((await landscape.client.request("$SRV.STATS.apiserver", b"")).data)["endpoints"][0]
-        await landscape.ask("census")
-        after = json.loads((await landscape.client.request("$SRV.STATS.apiserver", b"")).data)["endpoints"][0]
-        assert after["num_requests"] >= before["num_requests"]
-        assert after["processing_time"] >= before["processing_time"]
+    found = await eventually(all_there, within=30)
+    assert len({each["id"] for each in found}) == len(found)
+    for each in found:
+        assert each["description"], each["name"]
+        assert each["version"].count(".") == 2
+        assert each["metadata"]["prefix"] == "garden"
+    (api,) = next(each for each in found if each["name"] == "apiserver" and each["endpoints"])["endpoints"][:1]
+    assert (api["subject"], api["queue_group"]) == ("garden.api.>", "apiserver")
+    assert api["metadata"]
+    scheduler = next(each for each in found if each["name"] == "scheduler")
+    explain = scheduler["endpoints"][0]
+    assert explain["subject"] == "garden.scheduler.default-scheduler.explain.>"
+    assert explain["queue_group"] == "scheduler-default-scheduler"
+    assert explain["metadata"]
+    before = json.loads((await hosting.client.request("$SRV.STATS.apiserver", b"")).data)["endpoints"][0]
+    await hosting.ask("census")
+    after = json.loads((await hosting.client.request("$SRV.STATS.apiserver", b"")).data)["endpoints"][0]
+    assert after["num_requests"] >= before["num_requests"]
+    assert after["processing_time"] >= before["processing_time"]

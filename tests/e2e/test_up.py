@@ -153,23 +153,18 @@ async def test_what_dies_is_started_again_and_landscape_json_says_so(place: Path
 
 
 async def test_one_directory_has_one_supervisor_and_two_landscapes_do_not_disturb_each_other(
-    place: Path, tmp_path: Path
+    host: Path, place: Path, tmp_path: Path
 ):
-    other = tmp_path / "other"
-    file = str(a_landscape_file(tmp_path, a_shoot("apollo")))
-    try:
-        assert (await gardenbus("up", "--dir", str(place), "--detach", "-f", file)).code == 0
-        assert (await gardenbus("up", "--dir", str(other), "--detach")).code == 0
+    file = str(a_landscape_file(tmp_path, a_shoot("neighbour")))
+    assert (await gardenbus("up", "--dir", str(place), "--detach", "-f", file)).code == 0
 
-        second = await gardenbus("up", "--dir", str(place))
-        assert second.code == 1
-        assert "in use by another" in second.stderr
+    second = await gardenbus("up", "--dir", str(place))
+    assert second.code == 1
+    assert "in use by another" in second.stderr
 
-        assert not set(described(place)["ports"].values()) & set(described(other)["ports"].values())
-        assert "no shoot found" in (await gardenbus("get", "shoots", "--dir", str(other))).stderr
-        assert "apollo" in (await gardenbus("get", "shoots", "--dir", str(place))).stdout
-    finally:
-        await gardenbus("down", "--dir", str(other))
+    assert not set(described(place)["ports"].values()) & set(described(host)["ports"].values())
+    assert "neighbour" in (await gardenbus("get", "shoots", "--dir", str(place))).stdout
+    assert "neighbour" not in (await gardenbus("get", "shoots", "--dir", str(host))).stdout
 
 
 async def test_what_a_killed_supervisor_leaves_behind_is_ended_by_the_next_up(place: Path):
@@ -185,26 +180,22 @@ async def test_what_a_killed_supervisor_leaves_behind_is_ended_by_the_next_up(pl
     assert described(place)["ports"] == before["ports"]
 
 
-async def test_running_servers_are_used_under_a_prefix_of_their_own(place: Path, tmp_path: Path):
-    guest = tmp_path / "guest"
-    assert (await gardenbus("up", "--dir", str(place), "--detach")).code == 0
-    host = described(place)
-    try:
-        up = await gardenbus(
-            "up", "--dir", str(guest), "--detach", "--nats-url", host["nats_url"], "--redis-url", host["redis_url"],
-            "--prefix", "guest", "-f", str(a_landscape_file(tmp_path)),
-        )  # fmt: skip
+async def test_running_servers_are_used_under_a_prefix_of_their_own(host: Path, place: Path, tmp_path: Path):
+    of_the_host, file = described(host), str(a_landscape_file(tmp_path, a_shoot("visitor")))
 
-        assert up.code == 0, up
-        assert [service["pid"] for service in described(guest)["services"][:2]] == [None, None]
-        assert described(guest)["prefix"] == "guest"
-        assert (
-            "project.core.gardener.cloud/dev"
-            in (await gardenbus("get", "projects", "--dir", str(guest), "-o", "name")).stdout
-        )
-        assert "no project found" in (await gardenbus("get", "projects", "--dir", str(place))).stderr
-    finally:
-        await gardenbus("down", "--dir", str(guest))
+    up = await gardenbus(
+        "up", "--dir", str(place), "--detach", "--prefix", "guest", "-f", file,
+        "--nats-url", of_the_host["nats_url"], "--redis-url", of_the_host["redis_url"],
+    )  # fmt: skip
+
+    assert up.code == 0, up
+    assert [service["pid"] for service in described(place)["services"][:2]] == [None, None]
+    assert described(place)["prefix"] == "guest"
+    assert (
+        "shoot.core.gardener.cloud/visitor"
+        in (await gardenbus("get", "shoots", "--dir", str(place), "-o", "name")).stdout
+    )
+    assert "visitor" not in (await gardenbus("get", "shoots", "--dir", str(host))).stdout
 
 
 async def test_ctrl_c_stops_everything(place: Path):
@@ -225,10 +216,8 @@ async def test_ctrl_c_stops_everything(place: Path):
     assert not any(map(is_alive, pids))
 
 
-async def test_the_commands_do_what_they_say(place: Path, tmp_path: Path):
-    at = ("--dir", str(place))
-    file = a_landscape_file(tmp_path)
-    assert (await gardenbus("up", *at, "--detach", "-f", str(file))).code == 0
+async def test_the_commands_do_what_they_say(host: Path, tmp_path: Path):
+    at = ("--dir", str(host))
     shoots = tmp_path / "shoots.json"
     shoots.write_text(json.dumps({"kind": "List", "items": [a_shoot("apollo"), a_shoot("far", spec={"region": "x"})]}))
 
@@ -250,7 +239,7 @@ async def test_the_commands_do_what_they_say(place: Path, tmp_path: Path):
     assert "SchedulingSuccessful" in (await gardenbus("describe", "shoot", "apollo", *at)).stdout
     assert "SchedulingFailed" in (await gardenbus("events", "shoot", "far", *at)).stdout
     explained = await gardenbus("explain", "garden-dev/far", *at, "-o", "json")
-    assert json.loads(explained.stdout)["considered"]["rejections"][0]["seed"] == "seed-a"
+    assert "seed-a" in {each["seed"] for each in json.loads(explained.stdout)["considered"]["rejections"]}
     assert "1/2" in (await gardenbus("top", *at)).stdout
 
     refused = await gardenbus("delete", "shoot", "apollo", "-n", "garden-dev", *at)

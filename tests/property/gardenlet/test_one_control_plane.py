@@ -1,6 +1,7 @@
 """Whoever dies when, however often a shoot is sent from seed to seed: one control plane, and always the same one."""
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Awaitable
 from pathlib import Path
@@ -20,6 +21,8 @@ from hypothesis.stateful import (
 from gardenbus.common.resources.document import Document, section
 from gardenbus.gardenlet.decide.operations import ShootTold
 from tests.support.moving import NAME, World
+
+EXAMPLES = int(os.environ.get("GARDENBUS_EXAMPLES", "80"))
 
 T = TypeVar("T")
 SEEDS = ("one", "two", "three")
@@ -190,5 +193,5 @@ class Moving(RuleBasedStateMachine):
 
 def test_one_control_plane_and_always_the_same() -> None:
     run_state_machine_as_test(  # pyright: ignore[reportUnknownMemberType]
-        Moving, settings=settings(stateful_step_count=60, max_examples=150, deadline=None)
+        Moving, settings=settings(stateful_step_count=60, max_examples=EXAMPLES, deadline=None)
     )

@@ -25,7 +25,7 @@ from gardenbus.scheduling.vacancies import Vacancies
 from tests.support import naive_scheduler
 from tests.support.generated import NAMES, landscapes, profiles, region_configmaps, seeds, shoots, strategy_names
 
-EXAMPLES = int(os.environ.get("GARDENBUS_EXAMPLES", "200"))
+EXAMPLES = int(os.environ.get("GARDENBUS_EXAMPLES", "100"))
 STEPS = 6
 
 

@@ -17,7 +17,7 @@ from tests.support import naive_scheduler
 from tests.support.generated import NAMES, landscapes, seeds, shoots, strategy_names
 from tests.support.golden import manifests, required_expectations
 
-EXAMPLES = int(os.environ.get("GARDENBUS_EXAMPLES", "300"))
+EXAMPLES = int(os.environ.get("GARDENBUS_EXAMPLES", "180"))
 
 
 @settings(max_examples=EXAMPLES, deadline=None)

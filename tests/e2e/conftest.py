@@ -1,0 +1,50 @@
+"""A landscape that tests share: its start is most of what a short one costs."""
+
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.builders import a_cloudprofile, a_project
+from tests.support.landscape import GARDENBUS, Document, Landscape, attached
+
+SESSION = Path(__file__).parents[2] / "examples" / "session"
+
+
+def a_gardenlet(name: str = "seed-a", shoots: int = 2) -> Document:
+    """The configuration of a gardenlet whose backend takes no time."""
+    return {
+        "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
+        "kind": "GardenletConfiguration",
+        "resources": {"capacity": {"shoots": shoots}},
+        "backend": {"type": "local", "stepSeconds": 0.02},
+        "seedConfig": {
+            "metadata": {"name": name},
+            "spec": {"provider": {"type": "aws", "region": "eu-west-1", "zones": ["eu-west-1a"]}},
+        },
+    }
+
+
+@pytest.fixture(scope="session")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The directory of a landscape for tests that stop nothing of it, and mind only what they made themselves.
+
+    It has the gardenlet of examples/session (seed `earth-1`) and one with room for two shoots (seed `seed-a`).
+    """
+    parent = tmp_path_factory.mktemp("host")
+    file = parent / "landscape.yaml"
+    file.write_text(yaml.safe_dump_all([a_gardenlet(), a_project(), a_cloudprofile()]))
+    at = ("--dir", str(parent / "state"))
+    up = [str(GARDENBUS), "up", *at, "--detach", "-f", str(file), "-f", str(SESSION / "gardenlet.yaml")]
+    subprocess.run(up, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=90)
+    yield parent / "state"
+    subprocess.run([str(GARDENBUS), "down", *at], check=True, stdout=subprocess.DEVNULL, timeout=60)
+
+
+@pytest.fixture
+async def hosting(host: Path) -> AsyncIterator[Landscape]:
+    """The same, with a connection."""
+    async with attached(host) as landscape:
+        yield landscape
