@@ -2,7 +2,7 @@
 
 from gardenbus.common.resources.conditions import conditions_of, get_condition
 from gardenbus.common.resources.document import Document, section
-from gardenbus.common.resources.views import ConditionView, Metadata, View, read_view
+from gardenbus.common.resources.views import ConditionView, ObjectView, View
 
 MEMBER_AGENT = "MemberAgent"
 """The type of the agent whose word decides whether a cluster is eligible."""
@@ -113,27 +113,11 @@ class MemberClusterStatus(View, frozen=True):
     """The namespaces in it, each with the Work that made it ("" for one made by others)."""
 
 
-class MemberCluster(View, frozen=True):
+class MemberCluster(ObjectView, frozen=True):
     """A cluster that placements can go to."""
 
-    metadata: Metadata
     spec: MemberClusterSpec = MemberClusterSpec()
     status: MemberClusterStatus = MemberClusterStatus()
-
-    @classmethod
-    def from_document(cls, document: Document | bytes) -> "MemberCluster":
-        """Read one; raises InvalidResource with the path of the first field whose type is wrong."""
-        return read_view(document, cls)
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.metadata.name
-
-    @property
-    def is_deleting(self) -> bool:
-        """Whether it leaves the fleet."""
-        return self.metadata.deletion_timestamp is not None
 
     @property
     def agent(self) -> AgentStatus | None:

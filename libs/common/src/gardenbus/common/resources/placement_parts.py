@@ -7,10 +7,9 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.placements import CLUSTER_KIND, PlacementPolicy
-from gardenbus.common.resources.views import ConditionView, Metadata, View, read_view
+from gardenbus.common.resources.views import ConditionView, ObjectView, View
 
 IS_LATEST_LABEL = "kubernetes-fleet.io/is-latest-snapshot"
 POLICY_INDEX_LABEL = "kubernetes-fleet.io/policy-index"
@@ -100,17 +99,11 @@ class PolicySnapshotStatus(View, frozen=True):
     """What was decided, cluster by cluster."""
 
 
-class PolicySnapshot(View, frozen=True):
+class PolicySnapshot(ObjectView, frozen=True):
     """A placement's policy as it stood."""
 
-    metadata: Metadata
     spec: PolicySnapshotSpec = PolicySnapshotSpec()
     status: PolicySnapshotStatus = PolicySnapshotStatus()
-
-    @classmethod
-    def from_document(cls, document: Document | bytes) -> "PolicySnapshot":
-        """Read one; raises InvalidResource with the path of the first field whose type is wrong."""
-        return read_view(document, cls)
 
 
 class ResourceSnapshotSpec(View, frozen=True):
@@ -120,10 +113,9 @@ class ResourceSnapshotSpec(View, frozen=True):
     """The objects, whole, without what belongs to the place that they were taken from."""
 
 
-class ResourceSnapshot(View, frozen=True):
+class ResourceSnapshot(ObjectView, frozen=True):
     """What a placement selects as it stood, or one part of it: at most 800 KiB."""
 
-    metadata: Metadata
     spec: ResourceSnapshotSpec = ResourceSnapshotSpec()
 
 
@@ -170,27 +162,11 @@ class BindingStatus(View, frozen=True):
     """`RolloutStarted`, `Overridden`, `WorkSynchronized`, `Applied`, `Available`."""
 
 
-class ResourceBinding(View, frozen=True):
+class ResourceBinding(ObjectView, frozen=True):
     """One placement on one cluster."""
 
-    metadata: Metadata
     spec: BindingSpec = BindingSpec()
     status: BindingStatus = BindingStatus()
-
-    @classmethod
-    def from_document(cls, document: Document | bytes) -> "ResourceBinding":
-        """Read one; raises InvalidResource with the path of the first field whose type is wrong."""
-        return read_view(document, cls)
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.metadata.name
-
-    @property
-    def is_deleting(self) -> bool:
-        """Whether it is on its way out."""
-        return self.metadata.deletion_timestamp is not None
 
 
 def placement_key(kind: str, namespace: str, parent: str) -> ObjectKey:
@@ -208,17 +184,11 @@ class EvictionSpec(View, frozen=True):
     """The cluster."""
 
 
-class Eviction(View, frozen=True):
+class Eviction(ObjectView, frozen=True):
     """A ClusterResourcePlacementEviction."""
 
-    metadata: Metadata
     spec: EvictionSpec = EvictionSpec()
     status: BindingStatus = BindingStatus()
-
-    @classmethod
-    def from_document(cls, document: Document | bytes) -> "Eviction":
-        """Read one; raises InvalidResource with the path of the first field whose type is wrong."""
-        return read_view(document, cls)
 
 
 class DisruptionBudgetSpec(View, frozen=True):
@@ -231,13 +201,7 @@ class DisruptionBudgetSpec(View, frozen=True):
     """A number, or percent (rounded up)."""
 
 
-class DisruptionBudget(View, frozen=True):
+class DisruptionBudget(ObjectView, frozen=True):
     """A ClusterResourcePlacementDisruptionBudget: of the placement that is called as it is."""
 
-    metadata: Metadata
     spec: DisruptionBudgetSpec = DisruptionBudgetSpec()
-
-    @classmethod
-    def from_document(cls, document: Document | bytes) -> "DisruptionBudget":
-        """Read one; raises InvalidResource with the path of the first field whose type is wrong."""
-        return read_view(document, cls)

@@ -5,9 +5,8 @@ Source of the rules: KubeFleet's `apis/placement/v1beta1`.
 
 from typing import Any, Literal
 
-from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.common.resources.views import Metadata, View, read_view
+from gardenbus.common.resources.views import ObjectView, View
 
 CLUSTER_KIND = "clusterresourceplacement"
 NAMESPACED_KIND = "resourceplacement"
@@ -254,17 +253,11 @@ class PlacementSpec(View, frozen=True):
     """How many snapshots of each sort are kept."""
 
 
-class Placement(View, frozen=True):
+class Placement(ObjectView, frozen=True):
     """A ClusterResourcePlacement, or a ResourcePlacement of one namespace."""
 
-    metadata: Metadata
     kind: str = "ClusterResourcePlacement"
     spec: PlacementSpec = PlacementSpec()
-
-    @classmethod
-    def from_document(cls, document: Document | bytes) -> "Placement":
-        """Read one; raises InvalidResource with the path of the first field whose type is wrong."""
-        return read_view(document, cls)
 
     @property
     def key(self) -> ObjectKey:

@@ -1,7 +1,7 @@
 """How typed views are read from documents: leniently (unknown fields pass, null counts as absent)."""
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import msgspec
 
@@ -26,6 +26,27 @@ class Metadata(View, frozen=True):
     annotations: dict[str, str] = {}
     deletion_timestamp: str | None = None
     finalizers: tuple[str, ...] = ()
+
+
+class ObjectView(View, frozen=True):
+    """A whole object, of whatever kind."""
+
+    metadata: Metadata
+
+    @classmethod
+    def from_document(cls, document: Document | bytes) -> Self:
+        """Read one; raises InvalidResource with the path of the first field whose type is wrong."""
+        return read_view(document, cls)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.metadata.name
+
+    @property
+    def is_deleting(self) -> bool:
+        """Whether its deletion was asked for; finalizers hold it."""
+        return self.metadata.deletion_timestamp is not None
 
 
 class ConditionView(View, frozen=True):

@@ -8,9 +8,8 @@ Source: KubeFleet's `apis/placement/v1beta1/work_types.go` and `pkg/controllers/
 
 from typing import Any
 
-from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.placement_parts import PartCondition
-from gardenbus.common.resources.views import Metadata, View, read_view
+from gardenbus.common.resources.views import ObjectView, View
 
 WORK_KIND = "work"
 """As in `ObjectKey.kind`."""
@@ -98,27 +97,11 @@ class WorkStatus(View, frozen=True):
     """The same, manifest by manifest."""
 
 
-class Work(View, frozen=True):
+class Work(ObjectView, frozen=True):
     """The manifests of one part of a resource snapshot, for one cluster: its namespace says which."""
 
-    metadata: Metadata
     spec: WorkSpec = WorkSpec()
     status: WorkStatus = WorkStatus()
-
-    @classmethod
-    def from_document(cls, document: Document | bytes) -> "Work":
-        """Read one; raises InvalidResource with the path of the first field whose type is wrong."""
-        return read_view(document, cls)
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.metadata.name
-
-    @property
-    def is_deleting(self) -> bool:
-        """Whether its manifests are to be taken off the cluster."""
-        return self.metadata.deletion_timestamp is not None
 
     @property
     def is_cleaned_up(self) -> bool:
