@@ -13,6 +13,11 @@ WITH_DEV  := .venv/.installed-dev
 
 export UV_PYTHON_DOWNLOADS := never
 
+# A landscape is a dozen processes, and most of what a process does at its start is to compile what it imports (0.8 of
+# 1.3 s): it is compiled once, when it is installed, and what we wrote at its first import, whatever the shell says.
+export UV_COMPILE_BYTECODE := 1
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run up down setup setup-dev test test-contract test-e2e test-browser test-docker chaos bench check format reference docs
 
