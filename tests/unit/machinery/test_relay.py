@@ -10,6 +10,7 @@ from gardenbus.common.adapters.memory_store import MemoryStore
 from gardenbus.common.errors import BadRequest, Unavailable
 from gardenbus.common.machinery.relay import Relay, RelaySettings
 from gardenbus.common.ports.bus import Message
+from gardenbus.common.ports.clock import Clock
 from gardenbus.common.resources.document import StoredObject
 from gardenbus.common.resources.keys import Header, Subjects
 from gardenbus.common.runtime.clock import SystemClock
@@ -25,10 +26,16 @@ class ChoosyBus(MemoryBus):
     refused = ""
     answers_to_lose = 0
 
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.batches: list[int] = []
+
     async def publish_batch(self, stream: str, messages: Sequence[Message], *, expected_last_sequence: int) -> int:
         if self.refused and any(self.refused in message.subject and message.body for message in messages):
             raise BadRequest("incomplete batch")
         last = await super().publish_batch(stream, messages, expected_last_sequence=expected_last_sequence)
+        if stream == SUBJECTS.stream("OBJECTS"):
+            self.batches.append(len(messages))
         if self.answers_to_lose:
             self.answers_to_lose -= 1
             raise Unavailable("no answer in time")
@@ -36,13 +43,15 @@ class ChoosyBus(MemoryBus):
 
 
 @contextlib.asynccontextmanager
-async def running(store: MemoryStore, bus: MemoryBus, name: str = "one") -> AsyncGenerator[Relay]:
+async def running(
+    store: MemoryStore, bus: MemoryBus, name: str = "one", gather_seconds: float = 0.01
+) -> AsyncGenerator[Relay]:
     relay = Relay(
         MemoryOutbox(store, leader=name),
         bus,
         SUBJECTS,
         SystemClock(),
-        RelaySettings(idle_seconds=0.02, lead_ttl_seconds=0.5),
+        RelaySettings(idle_seconds=0.02, lead_ttl_seconds=0.5, gather_seconds=gather_seconds),
     )
     task = asyncio.create_task(relay.run())
     try:
@@ -97,3 +106,30 @@ async def test_only_one_of_two_relays_leads_and_the_other_follows_when_it_ends()
             assert [first.leading, second.leading] == [False, True]
     async with running(store, bus, "one-tries"):
         await announced(bus, await store.create(a_seed("c")))
+
+
+async def test_after_many_changes_at_once_the_next_ones_go_out_together() -> None:
+    clock = SystemClock()
+    store, bus = MemoryStore(clock), ChoosyBus(clock)
+    for number in range(RelaySettings().gather_from):
+        await store.create(a_seed(f"early-{number}"))
+    async with running(store, bus, gather_seconds=0.5):
+        await eventually(lambda: _has_sent(bus, 1), within=5, every=0.01)
+        for number in range(4):
+            await store.create(a_seed(f"late-{number}"))
+            await asyncio.sleep(0.01)
+        await announced(bus, await store.create(a_seed("last")))
+    assert bus.batches == [RelaySettings().gather_from, 5]
+
+
+async def test_one_change_after_another_goes_out_at_once() -> None:
+    clock = SystemClock()
+    store, bus = MemoryStore(clock), ChoosyBus(clock)
+    async with running(store, bus, gather_seconds=60):
+        for number in range(5):
+            await announced(bus, await store.create(a_seed(f"s{number}")))
+    assert bus.batches == [1] * 5
+
+
+async def _has_sent(bus: ChoosyBus, batches: int) -> None:
+    assert len(bus.batches) >= batches

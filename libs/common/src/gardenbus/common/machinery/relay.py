@@ -45,6 +45,10 @@ class RelaySettings(msgspec.Struct, frozen=True):
 
     page: int = 400
     """Outbox entries a round: two announcements each stay below JetStream's 1,000 messages a batch."""
+    gather_from: int = 16
+    """After a page of so many entries the next one is given time to fill: a batch costs the server what 30 messages do."""
+    gather_seconds: float = 0.02
+    """How much time; who changes one thing after another never waits for it."""
     lead_ttl_seconds: float = 5.0
     """How long a dead relay keeps the lead."""
     idle_seconds: float = 0.5
@@ -156,6 +160,8 @@ class Relay:
         self._announced_gain = messages.gain
         await self._outbox.trim(last, self._places)
         self.on_announced(page.news)
+        if self._ahead is None and len(page.news) >= self._settings.gather_from:
+            await self._clock.sleep(self._settings.gather_seconds)
 
     async def _publish_loose(self, messages: Sequence[Message]) -> None:
         """Publish work and Events; what the bus can never take is left out, or nothing would ever follow it."""
