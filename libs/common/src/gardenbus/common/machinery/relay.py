@@ -46,7 +46,7 @@ class RelaySettings(msgspec.Struct, frozen=True):
     page: int = 400
     """Outbox entries a round: two announcements each stay below JetStream's 1,000 messages a batch."""
     gather_from: int = 16
-    """After a page of so many entries the next one is given time to fill: a batch costs the server what 30 messages do."""
+    """After a page of so many entries the next one is given time to fill: a batch costs as much as 30 messages do."""
     gather_seconds: float = 0.02
     """How much time; who changes one thing after another never waits for it."""
     lead_ttl_seconds: float = 5.0
