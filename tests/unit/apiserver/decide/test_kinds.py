@@ -110,6 +110,19 @@ def test_what_placements_take_along_is_kept_without_being_understood(
     assert (spec.api_version, spec.understood, spec.namespaced) == (api_version, False, namespaced)
 
 
+@pytest.mark.parametrize(("kind", "meant"), [("Shot", "Shoot"), ("Seeds", "Seed"), ("CloudProfil", "CloudProfile")])
+def test_a_slip_of_the_pen_is_no_kind_of_its_own(kind: str, meant: str) -> None:
+    with pytest.raises(Unsupported, match=rf"^kind: {kind} of .* is not known here; did you mean {meant}\?$"):
+        resolve("core.gardener.cloud/v1beta1", kind)
+
+
+@pytest.mark.parametrize(
+    "kind", ["Bastion", "BackupBucket", "SecretBinding", "InternalSecret", "ControllerRegistration"]
+)
+def test_other_kinds_of_gardener_are_no_slips(kind: str) -> None:
+    assert resolve("core.gardener.cloud/v1beta1", kind).kind == kind
+
+
 def test_an_unknown_group_is_answered_with_those_that_there_are() -> None:
     with pytest.raises(Unsupported, match=r"'apps\.example' is not .*core.*placement\.kubernetes.*apps, batch"):
         resolve("apps.example/v1", "Deployment")

@@ -234,7 +234,7 @@ def resolve(api_version: str, kind: str) -> KindSpec:
 
     A kind that nobody here knows, of a known group, comes back with `namespaced` None and `understood` False. Raises
     Unsupported, naming the field, for an unknown group, a word that is no kind, a version of an understood kind that is
-    not served, and for an understood word in another group.
+    not served, an understood word in another group, and a slip of the pen.
     """
     group, _, version = api_version.rpartition("/")
     if group not in GROUPS:
@@ -254,10 +254,18 @@ def resolve(api_version: str, kind: str) -> KindSpec:
         return known
     if known is not None and known.group == group and known.kind == kind:
         return msgspec.structs.replace(known, version=version)
+    if meant := _slip_of(kind, group):
+        raise Unsupported(f"kind: {kind} of {api_version} is not known here; did you mean {meant}?")
     singular = kind.lower()
     return KindSpec(
         kind=kind, singular=singular, plural=_plural(singular), group=group, version=version, namespaced=None
     )
+
+
+def _slip_of(kind: str, group: str) -> str:
+    """The understood kind of the same group that differs in a letter or so; "" when there is none."""
+    close = get_close_matches(kind, [spec.kind for spec in _UNDERSTOOD if spec.group == group], n=1, cutoff=0.85)
+    return close[0] if close and abs(len(close[0]) - len(kind)) <= 1 else ""
 
 
 def by_word(word: str, stored: Iterable[str] = ()) -> KindSpec:
