@@ -87,7 +87,7 @@ def test_an_annotation_is_set(bus: AnsweringBus, call: Call):
         (["label", "--dry-run=client", *AT, "a=b"], "server or none"),
         (["patch", *AT], "-p PATCH, or --patch-file FILE"),
         (["patch", *AT, "-p", "[1]"], "a merge patch is one mapping"),
-        (["patch", *AT, "-p", "{"], "the patch cannot be read"),
+        (["patch", *AT, "-p", "{"], "the patch is not YAML: line 2, column 1"),
         (["patch", *AT, "--patch-file", "/nowhere/patch.yaml"], "the patch cannot be read"),
         (["edit", "shoot", "a", "b"], "edit takes one object: KIND NAME"),
     ],

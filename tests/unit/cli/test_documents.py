@@ -85,3 +85,5 @@ def test_a_file_that_is_too_large_for_one_message_is_read_in_parts(kind: str):
 def test_a_title_names_kind_namespace_and_name():
     assert title(a_shoot("apollo")) == "Shoot garden-dev/apollo"
     assert title(a_seed("aws")) == "Seed aws"
+    assert title({"metadata": {"namespace": "dev", "name": "a"}}) == "an object without kind dev/a"
+    assert title({"kind": "Shoot"}) == "Shoot (without name)"

@@ -219,4 +219,5 @@ def title(document: Document) -> str:
     """`Shoot garden-dev/apollo`, for people."""
     metadata = as_mapping(document.get("metadata"))
     namespace, name = metadata.get("namespace"), metadata.get("name")
-    return f"{document.get('kind')} {f'{namespace}/' if namespace else ''}{name}"
+    kind = document.get("kind") or "an object without kind"
+    return f"{kind} {f'{namespace}/' if namespace else ''}{name or '(without name)'}"

@@ -130,14 +130,18 @@ def say_error(message: str) -> None:
 
 
 def say_refusal(error: dict[str, Any], about: str = "") -> None:
-    """Print a refusal, and the fields at fault that its message does not name."""
+    """Print a refusal, and the fields at fault that its message does not name; a line each where they are several."""
     prefix = f"{about}: " if about else ""
-    message = str(error.get("message"))
-    say_error(f"{prefix}{error.get('reason')}: {message}")
-    for detail in error.get("details") or ():
-        told = f"{detail.get('field')}: {detail.get('message')}"
-        if told not in message:
-            errors.print(f"  {told}", markup=False)
+    message, reason = str(error.get("message")), error.get("reason")
+    told = [f"{detail.get('field')}: {detail.get('message')}" for detail in error.get("details") or ()]
+    if about and told and message.endswith(f" is invalid: {'; '.join(told)}"):
+        say_error(f"{prefix}{reason}: {told[0]}" if len(told) == 1 else f"{prefix}{reason}")
+        named = told if len(told) > 1 else []
+    else:
+        say_error(f"{prefix}{reason}: {message}")
+        named = [each for each in told if each not in message]
+    for each in named:
+        errors.print(f"  {each}", markup=False)
 
 
 def counted(number: int, what: str) -> str:

@@ -118,10 +118,15 @@ def patch(  # noqa: PLR0913 - one parameter an option
 def _patch_value(text: str | None, file: Path | None) -> Any:
     if (text is None) == (file is None):
         raise BadRequest("the patch: -p PATCH, or --patch-file FILE")
+    from gardenbus.apiserver.decide.yaml_text import read_yaml  # noqa: PLC0415  other commands read no YAML
+
     try:
-        return yaml.safe_load(text if file is None else file.read_text(encoding="utf-8"))  # type: ignore[arg-type]
-    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+        values = read_yaml(text or "" if file is None else file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
         raise BadRequest(f"the patch cannot be read: {error}") from error
+    except BadRequest as error:
+        raise BadRequest(f"the patch is {error.message}") from error
+    return values[0] if len(values) == 1 else None
 
 
 def label(  # noqa: PLR0913 - one parameter an option

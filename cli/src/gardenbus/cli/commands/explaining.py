@@ -110,7 +110,9 @@ def _meant(words: list[str]) -> tuple[str, str]:
         return (meant([kind]).kind, name) if is_kind else ("shoot", words[0])
     wanted = meant(words[:1])
     if len(words) > 2 or wanted.kind not in _KINDS:  # noqa: PLR2004  a kind and a name
-        raise BadRequest("one shoot or seed is explained: [shoot] NAME, NAMESPACE/NAME, or seed NAME")
+        raise BadRequest(
+            "one shoot, seed or placement is explained: NAME or NAMESPACE/NAME of a shoot, seed NAME, placement NAME"
+        )
     return wanted.kind, words[1]
 
 
