@@ -78,6 +78,11 @@ def test_a_trace_or_a_shoot_is_followed_through_all_services(landscape: Path) ->
     assert [line.split()[3] for line in shown(landscape, "--shoot", "garden-dev/apollo")] == both
 
 
+def test_that_nobody_said_anything_is_said(landscape: Path) -> None:
+    result = CliRunner().invoke(app, ["logs", "--shoot", "garden-dev/nobody", "--dir", str(landscape)])
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "no line fits\n")
+
+
 def test_json_is_passed_on_as_it_was_written_and_made_of_what_was_none(landscape: Path) -> None:
     first, *_ = shown(landscape, "scheduler", "-o", "json")
     assert first == written("shoot.scheduled", shoot="shoot garden-dev/apollo", trace_id="abc123")

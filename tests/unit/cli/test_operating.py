@@ -286,6 +286,33 @@ def test_a_refusal_tells_each_field_once(capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().err == "gardenbus: Invalid: it is invalid: spec.a: no\n  spec.b: neither\n"
 
 
+def test_a_refusal_of_several_fields_has_a_line_each(capsys: pytest.CaptureFixture[str]):
+    one, two = {"field": "spec.a", "message": "no"}, {"field": "spec.b", "message": "neither"}
+
+    say_refusal({"reason": "Invalid", "message": "Shoot a is invalid: spec.a: no", "details": [one]}, "Shoot dev/a")
+    say_refusal(
+        {"reason": "Invalid", "message": "Shoot a is invalid: spec.a: no; spec.b: neither", "details": [one, two]},
+        "Shoot dev/a",
+    )
+
+    assert capsys.readouterr().err.splitlines() == [
+        "gardenbus: Shoot dev/a: Invalid: spec.a: no",
+        "gardenbus: Shoot dev/a: Invalid",
+        "  spec.a: no",
+        "  spec.b: neither",
+    ]
+
+
+def test_a_plan_that_leaves_seeds_uneven_does_not_boast_of_being_short(run: Any):
+    bus = a_landscape(seed("a"), seed("b"), *(placed(f"s{number}", "a") for number in range(9)))
+
+    said = run(bus, "rebalance", "--max-moves", "2").stdout
+
+    assert "2 moves planned\n" in said
+    assert "no plan needs fewer" not in said
+    assert "not every seed comes into the band, which takes 4 moves at the least" in said
+
+
 def test_scale_sets_replicas(run: Any):
     bus = a_landscape(a_set())
 

@@ -23,6 +23,7 @@ from gardenbus.cli.output import (
     show_rows,
 )
 from gardenbus.cli.placements.decisions import COLUMNS, decision_rows, is_fleet, is_landscape, summary
+from gardenbus.cli.refusals import essence, whole
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.resources.document import Document
 
@@ -138,8 +139,9 @@ def _print_placements(file: Path, placements: "list[SimulatedPlacement]", output
     for column in ("SHOOT", "SEED"):
         table.add_column(column, no_wrap=True)
     table.add_column("WHY NOT", overflow="fold")
+    says = whole if output is Format.WIDE else essence
     for placement in placements:
-        table.add_row(placement.shoot, placement.seed or "<none>", Text(placement.message or ""))
+        table.add_row(placement.shoot, placement.seed or "<none>", Text(says(placement.message or "")))
     if placements:
         show_rows(table)
     show_lines([""])

@@ -13,7 +13,7 @@ import typer
 from gardenbus.cli.commands.options import Directory
 from gardenbus.cli.log_files import LogTail, log_sources, merged_lines
 from gardenbus.cli.log_lines import Choice, LogLine, parse_duration, pretty, raw_json, read_line
-from gardenbus.cli.output import console, exit_codes
+from gardenbus.cli.output import console, errors, exit_codes
 from gardenbus.cli.supervisor.directory import DEFAULT_DIRECTORY, LandscapeDirectory
 from gardenbus.common.errors import BadRequest, Unavailable
 
@@ -73,7 +73,9 @@ def logs(  # noqa: PLR0913 - one parameter an option
             raise BadRequest(f"there are no logs in {files} yet")
         appended = LogTail(files, wanted, sources)
         width = max([LEAST_WIDTH, *(len(source.name) for source in sources)])
-        _show(_last(filter(choice.takes, merged_lines(sources)), tail), output, width)
+        shown = _show(_last(filter(choice.takes, merged_lines(sources)), tail), output, width)
+        if not shown and not follow:
+            errors.print("no line fits", markup=False)
         if follow:
             for batch in appended.news():
                 _show(filter(choice.takes, batch), output, width)
@@ -83,7 +85,9 @@ def _last(lines: Iterator[LogLine], count: int | None) -> Iterable[LogLine]:
     return lines if count is None else deque(lines, maxlen=count)
 
 
-def _show(lines: Iterable[LogLine], output: LogOutput, width: int = LEAST_WIDTH) -> None:
+def _show(lines: Iterable[LogLine], output: LogOutput, width: int = LEAST_WIDTH) -> int:
+    """Print lines; answers how many."""
+    count = 0
     is_coloured = console.is_terminal and not console.no_color
     zone = datetime.now().astimezone().tzinfo
     for line in lines:
@@ -92,4 +96,6 @@ def _show(lines: Iterable[LogLine], output: LogOutput, width: int = LEAST_WIDTH)
         else:
             text = pretty(line, width=width, is_coloured=is_coloured, zone=zone)
         sys.stdout.write(text + "\n")
+        count += 1
     sys.stdout.flush()
+    return count

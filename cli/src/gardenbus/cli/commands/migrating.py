@@ -254,13 +254,15 @@ def _print_rebalancing(plan: Rebalancing) -> None:
         show_lines([""])
     if plan.moves:
         _print_moves(plan.moves, ())
-    show_lines([f"{counted(len(plan.moves), 'move')} planned; no plan needs fewer than {plan.lower_bound}"])
+    least = f"; no plan needs fewer than {plan.lower_bound}" if plan.is_complete else ""
+    show_lines([f"{counted(len(plan.moves), 'move')} planned{least}"])
     for seed, reason in plan.left_out.items():
         errors.print(f"seed {seed} takes no part: {reason}", markup=False)
     if not plan.seeds:
         show_lines(["no two seeds could exchange shoots"])
     elif not plan.is_complete:
-        show_lines(["not every seed comes into the band: the rules allow no more, or --max-moves does not"])
+        least = f"{counted(plan.lower_bound, 'move')} at the least"
+        show_lines([f"not every seed comes into the band, which takes {least}: the rules or --max-moves allow no more"])
 
 
 def _print_moves(moves: Sequence[Move], stays: Sequence[tuple[str, str, str, str]]) -> None:

@@ -111,7 +111,7 @@ def _headline(waiting: Document) -> str:
     if not total and not undecided:
         return "no shoot waits for a seed"
     waits = f"{total} {'shoot waits' if total == 1 else 'shoots wait'} for a seed"
-    part = f" ({shown} shown)" if shown < total else ""
+    part = f", of which {shown} {'is' if shown == 1 else 'are'} shown" if shown < total else ""
     return f"{waits}{part}{f', {undecided} more are not decided yet' if undecided else ''}"
 
 
@@ -144,7 +144,7 @@ def next_of(waiting: Document, now: datetime) -> str:
     if due is None:
         return "on a gain"
     seconds = (due - now).total_seconds()
-    return "now" if seconds <= 0 else f"in {age_of((now - (due - now)).isoformat(), now)}"
+    return "now" if seconds < 1 else f"in {age_of((now - (due - now)).isoformat(), now)}"
 
 
 async def work_rows(api: ApiClient) -> list[WorkRow]:

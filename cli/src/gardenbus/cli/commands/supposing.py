@@ -1,6 +1,7 @@
 """`simulate` with a supposition: what would be if there were other seeds, other shoots, another strategy."""
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ from gardenbus.cli.commands.decisions import Strategy
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, asked
 from gardenbus.cli.documents import read_files
 from gardenbus.cli.output import Format, counted, exit_codes, show_document, show_lines, show_rows
+from gardenbus.cli.refusals import essence, whole
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.resources.document import section
 
@@ -96,20 +98,22 @@ def what_if(  # noqa: PLR0913  one parameter an option
     elif output is Format.NAME:
         show_lines([f"{change.shoot} {change.after or '-'}" for change in found.shoots])
     else:
-        show_difference(found, supposition, show_all=show_all)
+        show_difference(found, supposition, show_all=show_all, says=whole if output is Format.WIDE else essence)
 
 
-def show_difference(found: "Difference", supposition: "Supposition", *, show_all: bool) -> None:
-    """Print which shoots would be elsewhere, and how full the seeds would be."""
+def show_difference(
+    found: "Difference", supposition: "Supposition", *, show_all: bool, says: Callable[[str], str]
+) -> None:
+    """Print which shoots would be elsewhere and what `says` makes of refusals, and how full the seeds would be."""
     waits = f"{found.waiting_before} wait as it is, {found.waiting_after} would"
     show_lines([f"if {_in_words(supposition)}: {waits} (strategy {found.strategy})", ""])
     own, new = ([each for each in found.shoots if each.is_new is is_new] for is_new in (False, True))
     if own:
-        _show_shoots(own if show_all else own[:SHOWN])
+        _show_shoots(own if show_all else own[:SHOWN], says)
         if len(own) > SHOWN and not show_all:
             show_lines([f"and {len(own) - SHOWN} more (--all shows them)"])
     if new:
-        _show_new(new, supposition.like)
+        _show_new(new, supposition.like, says)
     if not found.shoots:
         show_lines(["no shoot would be elsewhere"])
     changed = [seed for seed in found.seeds if show_all or seed.change or seed.used_before != seed.used_after]
@@ -130,18 +134,18 @@ def show_difference(found: "Difference", supposition: "Supposition", *, show_all
     show_lines(["", "nothing was written: this was a supposition"])
 
 
-def _show_shoots(changes: "list[ShootChange]") -> None:
+def _show_shoots(changes: "list[ShootChange]", says: Callable[[str], str]) -> None:
     table = _table("SHOOT", "SEED", "WOULD BE ON", last="WHY NOT")
     for change in changes:
-        why = Text(change.message or "")
+        why = Text(says(change.message or ""))
         table.add_row(change.shoot, change.before or "<none>", change.after or "<none>", why)
     show_rows(table)
 
 
-def _show_new(changes: "list[ShootChange]", like: str) -> None:
+def _show_new(changes: "list[ShootChange]", like: str, says: Callable[[str], str]) -> None:
     """The supposed shoots by where they would go: they are all alike."""
     table = _table("NEW SHOOTS", "WOULD BE ON", last="WHY NOT")
-    places = Counter((change.after or "", change.message or "") for change in changes)
+    places = Counter((change.after or "", says(change.message or "")) for change in changes)
     for (seed, why), count in sorted(places.items(), key=lambda place: (not place[0][0], place[0])):
         table.add_row(f"{count} like {like}", seed or "<none>", Text(why))
     show_rows(table)
