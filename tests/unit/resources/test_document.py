@@ -104,6 +104,13 @@ def test_cutting_a_manifest_gives_the_parts_that_it_was_put_together_of(document
     assert split_encoded(whole.encoded()) == whole.parts
 
 
+def test_labels_and_annotations_can_be_read_alone() -> None:
+    seed = stored(a_seed(metadata={"labels": {"a": "b"}, "annotations": {"c": "d"}}))
+    shoot = stored(a_shoot(spec={"seedName": "x"}))
+    assert (seed.labels, seed.annotations) == ({"a": "b"}, {"c": "d"})
+    assert (shoot.labels, shoot.annotations) == ({"name.seed.gardener.cloud/x": "true"}, {})
+
+
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=5),

@@ -37,6 +37,7 @@ _TOP_LEVEL = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 _decode_names = msgspec.json.Decoder(tuple[str, ...]).decode
+_decode_labels = msgspec.json.Decoder(dict[str, str]).decode
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
@@ -129,6 +130,13 @@ def _cut_out(members: Mapping[str, msgspec.Raw], but: frozenset[str]) -> bytes:
     return b",".join(encode(name) + b":" + bytes(value) for name, value in members.items() if name not in but)
 
 
+class _Annotated(msgspec.Struct):
+    annotations: dict[str, str] | None = None
+
+
+_decode_annotated = msgspec.json.Decoder(_Annotated).decode
+
+
 class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
     """One object as the store holds it.
 
@@ -152,6 +160,16 @@ class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
     def is_deleting(self) -> bool:
         """Whether deletion was asked for and finalizers hold it up."""
         return bool(self.deleting_at)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels, read without the rest."""
+        return _decode_labels(b"{%b}" % self._labels())
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The annotations, read without the rest."""
+        return _decode_annotated(b"{%b}" % self.parts.meta).annotations or {}
 
     def encoded(self) -> bytes:
         """The whole manifest as JSON, put together without parsing."""

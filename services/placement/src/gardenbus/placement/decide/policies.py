@@ -67,7 +67,7 @@ def index_of(stored: StoredObject, label: str = POLICY_INDEX_LABEL) -> int:
 
 def is_active(stored: StoredObject) -> bool:
     """Whether a snapshot says that it is the latest."""
-    return section(stored.document(), "metadata", "labels").get(IS_LATEST_LABEL) == "true" and not stored.is_deleting
+    return stored.labels.get(IS_LATEST_LABEL) == "true" and not stored.is_deleting
 
 
 def active_one(snapshots: Sequence[StoredObject]) -> StoredObject | None:

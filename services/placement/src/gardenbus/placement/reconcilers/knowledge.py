@@ -128,18 +128,12 @@ class BindingHead(View, frozen=True):
     """Where it is."""
 
 
-_decode_labels = msgspec.json.Decoder(dict[str, str]).decode
 _decode_head = msgspec.json.Decoder(BindingHead).decode
 
 
 def parent_of(key: ObjectKey, stored: StoredObject) -> ObjectKey:
     """The placement that a part belongs to."""
-    return placement_key(key.kind, key.namespace, labels_of(stored).get(PARENT_LABEL, ""))
-
-
-def labels_of(stored: StoredObject) -> dict[str, str]:
-    """An object's labels, read without the rest of it."""
-    return _decode_labels(b"{%b}" % stored.parts.labels)
+    return placement_key(key.kind, key.namespace, stored.labels.get(PARENT_LABEL, ""))
 
 
 def head_of(stored: StoredObject) -> BindingHead:

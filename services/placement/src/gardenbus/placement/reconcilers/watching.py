@@ -134,7 +134,7 @@ class Watch:
         about = new or old
         if about is None:
             return
-        placement = parent_of(key, about)
+        placement = self._known.parents.get(key) or parent_of(key, about)
         if self._calls_for_a_cycle(placement, old, new):
             self._queues.scheduling(placement)
         self._queues.rollout(placement)
@@ -232,12 +232,11 @@ def _concerns_works(binding: StoredObject) -> bool:
 def _meaning_of_snapshot(stored: StoredObject | None) -> tuple[str, str, str, str]:
     if stored is None:
         return "", "", "", ""
-    metadata = section(stored.document(), "metadata")
-    annotations = section(metadata, "annotations")
+    annotations = stored.annotations
     return (
-        str(section(metadata, "labels").get(IS_LATEST_LABEL) or ""),
-        str(annotations.get(NUMBER_OF_CLUSTERS) or ""),
-        str(annotations.get(PLACEMENT_GENERATION) or ""),
+        stored.labels.get(IS_LATEST_LABEL, ""),
+        annotations.get(NUMBER_OF_CLUSTERS, ""),
+        annotations.get(PLACEMENT_GENERATION, ""),
         stored.uid,
     )
 
