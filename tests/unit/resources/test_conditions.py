@@ -1,4 +1,10 @@
-from gardenbus.common.resources.conditions import build_condition, conditions_of, get_or_init, merge_conditions
+from gardenbus.common.resources.conditions import (
+    build_condition,
+    conditions_of,
+    get_or_init,
+    merge_conditions,
+    observed_condition,
+)
 from tests.support.builders import NOW, a_condition, a_seed
 
 LATER = "2026-01-02T04:00:00Z"
@@ -59,3 +65,23 @@ def test_merging_keeps_the_order_and_deletes_nothing() -> None:
 def test_conditions_of_a_document_that_has_none_are_empty() -> None:
     assert conditions_of(a_seed(ready=False)) == []
     assert conditions_of({"status": {"conditions": "no list"}}) == []
+
+
+def test_an_observed_condition_keeps_the_time_of_its_status_whatever_else_is_said() -> None:
+    first = observed_condition([], "Applied", ("True", "Done", "All of it."), generation=1, now=NOW)
+    assert first == {
+        "type": "Applied",
+        "status": "True",
+        "reason": "Done",
+        "message": "All of it.",
+        "observedGeneration": 1,
+        "lastTransitionTime": NOW,
+    }
+    again = observed_condition([first], "Applied", ("True", "Done", "Again."), generation=2, now=LATER)
+    assert (again["observedGeneration"], again["lastTransitionTime"]) == (2, NOW)
+    other = observed_condition([again], "Applied", ("False", "Failed", ""), generation=2, now=LATER)
+    assert other["lastTransitionTime"] == LATER
+    bare = observed_condition(
+        [{"type": "Applied", "status": "True"}], "Applied", ("True", "", ""), generation=1, now=NOW
+    )
+    assert bare["lastTransitionTime"] == NOW

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import msgspec
 
-from gardenbus.common.resources.conditions import FALSE, TRUE, get_condition, merge_conditions
+from gardenbus.common.resources.conditions import FALSE, TRUE, merge_conditions, observed_condition
 from gardenbus.common.resources.document import Document
 from gardenbus.common.resources.placement_parts import (
     BOUND,
@@ -95,16 +95,7 @@ def with_condition(  # noqa: PLR0913  (the fields of a condition)
 
     One that says this already, of the same generation, stays as it is.
     """
-    old = get_condition(conditions, kind)
-    since = old.get("lastTransitionTime") if old and old.get("status") == status else None
-    said: Document = {
-        "type": kind,
-        "status": status,
-        "reason": reason,
-        "message": message,
-        "observedGeneration": generation,
-        "lastTransitionTime": since or now,
-    }
+    said = observed_condition(conditions, kind, (status, reason, message), generation=generation, now=now)
     return merge_conditions(conditions, said)
 
 

@@ -7,7 +7,7 @@ condition and with the same reason.
 from typing import NamedTuple
 
 from gardenbus.common.errors import InvalidResource, Terminal
-from gardenbus.common.resources.conditions import FALSE, conditions_of, get_condition
+from gardenbus.common.resources.conditions import FALSE, conditions_of, get_condition, observed_condition
 from gardenbus.common.resources.document import Document, section
 
 INVALID = "PlacementInvalid"
@@ -63,16 +63,9 @@ def with_refusal(placement: Document, refusal: Refusal, now: str) -> Document:
     if told_refusal(placement) == refusal:
         return placement
     kind, conditions = condition_type(placement), conditions_of(placement)
-    before = get_condition(conditions, kind) or {}
-    since = before.get("lastTransitionTime") if before.get("status") == FALSE else None
-    condition = {
-        "type": kind,
-        "status": FALSE,
-        "reason": refusal.reason,
-        "message": refusal.message,
-        "observedGeneration": section(placement, "metadata").get("generation", 0),
-        "lastTransitionTime": since or now,
-    }
+    generation = section(placement, "metadata").get("generation", 0)
+    said = (FALSE, refusal.reason, refusal.message)
+    condition = observed_condition(conditions, kind, said, generation=generation, now=now)
     others = [each for each in conditions if each.get("type") != kind]
     return {**placement, "status": {**section(placement, "status"), "conditions": [condition, *others]}}
 

@@ -85,6 +85,25 @@ def build_condition(
     return new, new != old
 
 
+def observed_condition(
+    old: Iterable[Document], kind: str, said: tuple[str, str, str], *, generation: int, now: str
+) -> Document:
+    """A condition of Kubernetes' own form: status, reason and message of what one generation was found to be.
+
+    It has the status since when the one of its type in `old` had it, or since `now` (RFC 3339).
+    """
+    before = get_condition(old, kind) or {}
+    since = before.get("lastTransitionTime") if before.get("status") == said[0] else None
+    return {
+        "type": kind,
+        "status": said[0],
+        "reason": said[1],
+        "message": said[2],
+        "observedGeneration": generation,
+        "lastTransitionTime": since or now,
+    }
+
+
 def merge_conditions(old: Iterable[Document], *new: Document) -> list[Document]:
     """`old` in its order with those of the same type replaced, and the unknown ones of `new` at the end."""
     by_type = {condition.get("type"): condition for condition in new}

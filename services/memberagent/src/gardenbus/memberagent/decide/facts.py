@@ -3,10 +3,10 @@
 Source: KubeFleet's `pkg/controllers/internalmembercluster/v1beta1` and `apis/cluster/v1beta1`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from gardenbus.common.resources.conditions import conditions_of, get_condition
+from gardenbus.common.resources.conditions import conditions_of, get_condition, observed_condition
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.member_clusters import (
     AGENT_LEFT,
@@ -42,23 +42,12 @@ class Facts(NamedTuple):
 def joined_patch(told: Document, facts: Facts, *, now: str) -> Document:
     """The status of a cluster that is in the fleet, to be merged into the one that was told last."""
     generation = section(told, "metadata").get("generation", 0)
-    healthy = _condition(
-        _agent_conditions(told),
-        HEALTHY,
-        status="True" if facts.problem is None else "False",
-        reason="AgentHealthy" if facts.problem is None else "AgentUnhealthy",
-        message=facts.problem or "The agent reaches its cluster.",
-        generation=generation,
-        now=now,
-    )
-    collected = _condition(
-        conditions_of(told),
-        NAMESPACE_COLLECTION_SUCCEEDED,
-        status="True",
-        reason="NamespacesCollected",
-        message=f"{len(facts.namespaces)} namespaces.",
-        generation=generation,
-        now=now,
+    reached = ("True", "AgentHealthy", "The agent reaches its cluster.")
+    health = reached if facts.problem is None else ("False", "AgentUnhealthy", facts.problem)
+    healthy = observed_condition(_agent_conditions(told), HEALTHY, health, generation=generation, now=now)
+    found = ("True", "NamespacesCollected", f"{len(facts.namespaces)} namespaces.")
+    collected = observed_condition(
+        conditions_of(told), NAMESPACE_COLLECTION_SUCCEEDED, found, generation=generation, now=now
     )
     return {
         **_membership(told, healthy, status="True", reason="MemberAgentJoined", message="It is in the fleet.", now=now),
@@ -84,17 +73,15 @@ def left_patch(told: Document, *, now: str) -> Document:
 
 
 def _joined(told: Document, status: str, reason: str, message: str, generation: int, now: str) -> Document:
-    return _condition(
-        conditions_of(told), JOINED, status=status, reason=reason, message=message, generation=generation, now=now
-    )
+    return observed_condition(conditions_of(told), JOINED, (status, reason, message), generation=generation, now=now)
 
 
 def _membership(
     told: Document, healthy: Document | None, *, status: str, reason: str, message: str, now: str
 ) -> Document:
     generation = section(told, "metadata").get("generation", 0)
-    joined = _condition(
-        _agent_conditions(told), JOINED, status=status, reason=reason, message=message, generation=generation, now=now
+    joined = observed_condition(
+        _agent_conditions(told), JOINED, (status, reason, message), generation=generation, now=now
     )
     conditions = [joined, healthy] if healthy is not None else [joined]
     return {"agentStatus": [{"type": MEMBER_AGENT, "conditions": conditions, "lastReceivedHeartbeat": now}]}
@@ -104,22 +91,6 @@ def _agent_conditions(told: Document) -> list[Document]:
     agents = mappings(section(told, "status"), "agentStatus")
     own = next((each for each in agents if each.get("type") == MEMBER_AGENT), None)
     return mappings(own, "conditions") if own is not None else []
-
-
-def _condition(  # noqa: PLR0913 - the parts of one condition
-    old: Iterable[Document], kind: str, *, status: str, reason: str, message: str, generation: int, now: str
-) -> Document:
-    """A condition whose transition time moves with its status alone."""
-    before = get_condition(old, kind) or {}
-    since = before.get("lastTransitionTime") if before.get("status") == status else None
-    return {
-        "type": kind,
-        "status": status,
-        "reason": reason,
-        "message": message,
-        "observedGeneration": generation,
-        "lastTransitionTime": since or now,
-    }
 
 
 def _without_lost(told: Document, wanted: Document) -> Document:

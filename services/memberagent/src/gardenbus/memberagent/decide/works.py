@@ -6,7 +6,7 @@ Source: KubeFleet's `pkg/controllers/workapplier` (conditions, availability by k
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from gardenbus.common.resources.conditions import conditions_of, get_condition
+from gardenbus.common.resources.conditions import conditions_of, get_condition, observed_condition
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.works import APPLIED, AVAILABLE, CLEANED_UP, DIFF_REPORTED
 from gardenbus.memberagent.decide.listed import mappings
@@ -226,7 +226,5 @@ def _condition(kind: str, status: str, reason: str, message: str) -> Document:
 
 
 def _dated(condition: Document, old: Iterable[Document], generation: int, now: str) -> Document:
-    """A condition with the generation that it speaks of; its transition time moves with its status alone."""
-    before = get_condition(old, condition["type"]) or {}
-    since = before.get("lastTransitionTime") if before.get("status") == condition["status"] else None
-    return {**condition, "observedGeneration": generation, "lastTransitionTime": since or now}
+    said = (condition["status"], condition["reason"], condition["message"])
+    return observed_condition(old, condition["type"], said, generation=generation, now=now)

@@ -3,7 +3,7 @@
 Source: KubeFleet's `pkg/scheduler/framework/framework.go`.
 """
 
-from gardenbus.common.resources.conditions import FALSE, TRUE, conditions_of, get_condition
+from gardenbus.common.resources.conditions import FALSE, TRUE, conditions_of, get_condition, observed_condition
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.placement_parts import PLACEMENT_GENERATION
 from gardenbus.fleet.outcome import FAILED, Cycle
@@ -40,15 +40,8 @@ def _told(snapshot: Document, decisions: list[Document], said: tuple[str, str, s
     same = _by_cluster(_decisions(snapshot)) == _by_cluster(decisions)
     if same and present == said and status.get("observedCRPGeneration") == generation:
         return snapshot
-    since = old.get("lastTransitionTime", now) if old and old.get("status") == said[0] else now
-    condition = {
-        "type": CONDITION,
-        "status": said[0],
-        "reason": said[1],
-        "message": said[2],
-        "observedGeneration": section(snapshot, "metadata").get("generation", 1),
-        "lastTransitionTime": since,
-    }
+    observed = section(snapshot, "metadata").get("generation", 1)
+    condition = observed_condition(conditions_of(snapshot), CONDITION, said, generation=observed, now=now)
     told = {"observedCRPGeneration": generation, "conditions": [condition], "targetClusters": decisions}
     return {**snapshot, "status": told}
 

@@ -7,7 +7,7 @@ Source: KubeFleet's `pkg/controllers/placement/placement_status.go`.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from gardenbus.common.resources.conditions import FALSE, TRUE, UNKNOWN, conditions_of, get_condition
+from gardenbus.common.resources.conditions import FALSE, TRUE, UNKNOWN, conditions_of, get_condition, observed_condition
 from gardenbus.common.resources.document import Document, section
 from gardenbus.common.resources.placement_parts import UNSCHEDULED
 from gardenbus.common.resources.placements import PICK_FIXED, PICK_N, Placement
@@ -58,7 +58,8 @@ def status_of(
     prefix = placement.kind
     old = conditions_of(document)
     scheduled = _scheduled(placement, snapshot)
-    said = [_condition(f"{prefix}{SCHEDULED}", scheduled, old, placement.metadata.generation, now)]
+    generation = placement.metadata.generation
+    said = [observed_condition(old, f"{prefix}{SCHEDULED}", scheduled, generation=generation, now=now)]
     clusters: list[Document] = []
     if snapshot is not None and scheduled[1] != PENDING:
         present = {str(each.get("clusterName") or ""): each for each in _list(status, "placementStatuses")}
@@ -69,11 +70,8 @@ def status_of(
         for decision in chosen:
             name = str(decision.get("clusterName"))
             clusters.append(_cluster(placement, decision, by_cluster.get(name), present.get(name), types, now))
-        for aggregated in _aggregated(clusters, types):
-            kind, *rest = aggregated
-            said.append(
-                _condition(f"{prefix}{kind}", (rest[0], rest[1], rest[2]), old, placement.metadata.generation, now)
-            )
+        for kind, words in _aggregated(clusters, types):
+            said.append(observed_condition(old, f"{prefix}{kind}", words, generation=generation, now=now))
         clusters += _refused(placement, decisions, len(chosen), now)
     return {**status, "conditions": said, "placementStatuses": _with_times(clusters, status)}
 
@@ -118,7 +116,8 @@ def _cluster(
 ) -> Document:
     generation = placement.metadata.generation
     old = _list(present or {}, "conditions")
-    said = [_condition(SCHEDULED, (TRUE, "Scheduled", str(decision.get("reason") or "")), old, generation, now)]
+    chosen = (TRUE, "Scheduled", str(decision.get("reason") or ""))
+    said = [observed_condition(old, SCHEDULED, chosen, generation=generation, now=now)]
     told = conditions_of(binding) if binding else []
     fresh = section(binding or {}, "metadata").get("generation")
     for kind in types:
@@ -126,10 +125,11 @@ def _cluster(
         status = str(condition.get("status")) if condition and condition.get("observedGeneration") == fresh else ""
         if condition is None or status not in (TRUE, FALSE):
             message = "It is on its way." if binding else "There is no binding yet."
-            said.append(_condition(kind, (UNKNOWN, _WORDS[kind].unknown, message), old, generation, now))
+            words = (UNKNOWN, _WORDS[kind].unknown, message)
+            said.append(observed_condition(old, kind, words, generation=generation, now=now))
             break
         words = (status, str(condition.get("reason") or ""), str(condition.get("message") or ""))
-        said.append(_condition(kind, words, old, generation, now))
+        said.append(observed_condition(old, kind, words, generation=generation, now=now))
     cluster: Document = {"clusterName": decision.get("clusterName"), "conditions": said}
     if binding is not None:
         carried = section(binding, "status")
@@ -139,20 +139,20 @@ def _cluster(
     return cluster
 
 
-def _aggregated(clusters: Sequence[Document], types: Sequence[str]) -> list[tuple[str, str, str, str]]:
-    """Type, status, reason and message of each condition of the whole, up to the first that is not True."""
-    found: list[tuple[str, str, str, str]] = []
+def _aggregated(clusters: Sequence[Document], types: Sequence[str]) -> list[tuple[str, tuple[str, str, str]]]:
+    """Each condition of the whole, and its status, reason and message; up to the first that is not True."""
+    found: list[tuple[str, tuple[str, str, str]]] = []
     for kind in types if clusters else ():
         statuses = [_status(cluster, kind) for cluster in clusters]
         words, total = _WORDS[kind], len(clusters)
         done = statuses.count(TRUE)
         message = f"{done} of {total} cluster(s) {words.about}."
         if UNKNOWN in statuses:
-            found.append((kind, UNKNOWN, words.unknown, message))
+            found.append((kind, (UNKNOWN, words.unknown, message)))
         elif FALSE in statuses:
-            found.append((kind, FALSE, words.false, message))
+            found.append((kind, (FALSE, words.false, message)))
         else:
-            found.append((kind, TRUE, words.true, message))
+            found.append((kind, (TRUE, words.true, message)))
             continue
         break
     return found
@@ -173,12 +173,9 @@ def _refused(placement: Placement, decisions: Sequence[Document], chosen: int, n
     others = [each for each in decisions if not each.get("selected")]
     generation = placement.metadata.generation
     return [
-        {
-            "conditions": [
-                _condition(SCHEDULED, (FALSE, "ScheduleFailed", str(each.get("reason") or "")), [], generation, now)
-            ]
-        }
+        {"conditions": [observed_condition([], SCHEDULED, words, generation=generation, now=now)]}
         for each in others[: max(0, wanted - chosen)]
+        for words in [(FALSE, "ScheduleFailed", str(each.get("reason") or ""))]
     ]
 
 
@@ -203,19 +200,6 @@ def _same_but_times(new: Document, old: Document | None) -> Document:
     if since is None:
         return new
     return {**new, "conditions": [{**_only(new), "lastTransitionTime": since}]}
-
-
-def _condition(kind: str, said: tuple[str, str, str], old: Sequence[Document], generation: int, now: str) -> Document:
-    before = get_condition(old, kind)
-    since = before.get("lastTransitionTime", now) if before and before.get("status") == said[0] else now
-    return {
-        "type": kind,
-        "status": said[0],
-        "reason": said[1],
-        "message": said[2],
-        "observedGeneration": generation,
-        "lastTransitionTime": since,
-    }
 
 
 def _index(placement: Placement, snapshot: str) -> str:
