@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import TypeVar
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -23,6 +24,7 @@ from gardenbus.gardenlet.decide.operations import ShootTold
 from tests.support.moving import NAME, World
 
 EXAMPLES = int(os.environ.get("GARDENBUS_EXAMPLES", "80"))
+pytestmark = pytest.mark.timeout(max(150, EXAMPLES))  # a second an example, when many are asked for
 
 T = TypeVar("T")
 SEEDS = ("one", "two", "three")

@@ -26,6 +26,7 @@ from tests.support import naive_scheduler
 from tests.support.generated import NAMES, landscapes, profiles, region_configmaps, seeds, shoots, strategy_names
 
 EXAMPLES = int(os.environ.get("GARDENBUS_EXAMPLES", "100"))
+pytestmark = pytest.mark.timeout(max(150, EXAMPLES))  # a second an example, when many are asked for
 STEPS = 6
 
 

@@ -27,6 +27,7 @@ from tests.support.generated import landscapes, strategy_names
 from tests.support.golden import expectations, manifests, required_expectations
 
 EXAMPLES = int(os.environ.get("GARDENBUS_EXAMPLES", "60"))
+pytestmark = pytest.mark.timeout(max(150, EXAMPLES))  # a second an example, when many are asked for
 
 
 def pending_in(documents: list[Document]) -> list[tuple[str, Shoot | None]]:

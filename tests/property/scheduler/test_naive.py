@@ -3,6 +3,7 @@
 import copy
 import os
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ from tests.support.generated import NAMES, landscapes, seeds, shoots, strategy_n
 from tests.support.golden import manifests, required_expectations
 
 EXAMPLES = int(os.environ.get("GARDENBUS_EXAMPLES", "180"))
+pytestmark = pytest.mark.timeout(max(150, EXAMPLES))  # a second an example, when many are asked for
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
