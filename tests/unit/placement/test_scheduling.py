@@ -185,6 +185,24 @@ async def test_a_cluster_that_is_not_announced_yet_keeps_its_binding() -> None:
     assert await bench.states() == {"a": "Scheduled", "b": "Scheduled"}
 
 
+async def test_no_binding_is_given_up_for_a_cluster_that_cannot_be_read_and_the_status_says_so() -> None:
+    bench = Bench()
+    await bench.clusters("a", "b")
+    await bench.add(a_namespace(), a_crp())
+    await bench.settle()
+    cluster = await bench.kit.now(ObjectKey("membercluster", "", "b"))
+    await bench.kit.store.update(cluster, {**cluster.document(), "spec": {"taints": "none"}})
+    del bench.known.members["b"]
+    with pytest.raises(Transient):
+        await bench.scheduling.reconcile(request_for(WEB))
+    await bench.status.reconcile(request_for(WEB))
+    status, reason, message = await scheduled(bench)
+    assert (status, reason) == ("False", "SchedulingFailed")
+    assert "MemberCluster b cannot be read" in message
+    assert "spec.taints" in message
+    assert await bench.states() == {"a": "Scheduled", "b": "Scheduled"}
+
+
 class Interrupted:
     """A store before which somebody else acts once, at the write of a number."""
 

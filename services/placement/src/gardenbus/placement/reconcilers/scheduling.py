@@ -13,12 +13,13 @@ Whoever dies in between leaves bindings that the next cycle takes as they are, t
 
 import structlog
 
-from gardenbus.common.errors import Terminal
+from gardenbus.common.errors import InvalidResource, Terminal
 from gardenbus.common.machinery.controller import After, Again, Done, Outcome, WorkRequest
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import EventRecord, Store
 from gardenbus.common.resources.document import StoredObject, section
 from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.resources.member_clusters import MemberCluster
 from gardenbus.common.resources.placement_parts import BINDING_CLEANUP, PolicySnapshot, ResourceBinding
 from gardenbus.common.resources.placements import SCHEDULER_CLEANUP, Placement
 from gardenbus.fleet.cycle import decide
@@ -67,11 +68,12 @@ class SchedulingReconciler:
         try:
             placement = Placement.from_document(stored.encoded())
             cycle = self._decided(placement, snapshot, family)
+            is_behind = bool(cycle.unscheduled) and await self._is_behind(cycle, family)
         except (UnexpectedState, Terminal) as error:
             counters.CYCLES.labels("failed").inc()
             await self._tell_failure(stored, snapshot, error.message)
             raise UnexpectedState(error.message) from error
-        if cycle.unscheduled and await self._is_behind(cycle, family):
+        if is_behind:
             await self._clock.sleep(BEHIND_SECONDS)
             return Again("a cluster has not been announced here yet")
         if cycle.finalized:
@@ -106,11 +108,20 @@ class SchedulingReconciler:
         )
 
     async def _is_behind(self, cycle: Cycle, family: Family) -> bool:
-        """Whether a binding would be given up for a cluster that is there, and only not known here yet."""
+        """Whether a binding would be given up for a cluster that is there, and only not known here yet.
+
+        Raises UnexpectedState for one that will never be known, as nobody can read it.
+        """
         given_up_names, known = set(cycle.unscheduled), self._known.fleet()
         targets = {_target(each) for each in family.bindings if each.key.name in given_up_names}
         unknown = [ObjectKey("membercluster", "", target) for target in sorted(targets) if target not in known]
-        return bool(unknown) and any(await self._store.get_many(unknown))
+        found = [each for each in await self._store.get_many(unknown) if each is not None] if unknown else []
+        for each in found:
+            try:
+                MemberCluster.from_document(each.encoded())
+            except InvalidResource as error:
+                raise UnexpectedState(f"the MemberCluster {each.key.name} cannot be read: {error.message}") from error
+        return bool(found)
 
     async def _finalize(self, cycle: Cycle, family: Family) -> None:
         """Let bindings go that are on their way out; they count for nothing whatever else is decided."""
