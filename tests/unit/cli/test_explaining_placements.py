@@ -226,3 +226,17 @@ def test_what_is_not_there_or_cannot_be_meant_is_said(explained: Any, words: str
 
     assert answer.exit_code == code
     assert problem in answer.stderr.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("status", "is_said"),
+    [
+        ({}, False),
+        ({"observedResourceIndex": "0"}, True),
+        ({"observedResourceIndex": "0", "selectedResources": [{"kind": "Namespace", "name": "web"}]}, False),
+    ],
+)
+def test_a_placement_that_selects_nothing_is_told_so(explained: Any, status: Document, *, is_said: bool) -> None:
+    result = explained(merged(web(), {"status": status}), a_snapshot())
+
+    assert ("it takes NOTHING along" in result.stdout) is is_said

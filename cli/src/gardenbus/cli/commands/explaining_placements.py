@@ -53,6 +53,8 @@ def headline(answer: Document) -> Iterable[str]:
     fulfilled = answer["fulfilled"]
     verdict = "waits" if fulfilled is None else "fulfilled" if fulfilled else "NOT fulfilled"
     yield f"  {verdict}: {answer['message']}"
+    if answer["selected"] == 0:
+        yield "  it takes NOTHING along: there is no object that its resourceSelectors name"
     if answer["rollout"] is None:
         return
     if answer["snapshot"] is None:

@@ -58,6 +58,7 @@ def explanation(standing: Standing, now: float) -> Document:
         "snapshot": snapshot.metadata.name if snapshot else None,
         "isCurrent": _is_current(placement, snapshot),
         **decided,
+        "selected": _selected(standing.placement),
         "decisions": _decisions(snapshot),
         "bindings": [_binding(binding, rolling) for binding in bindings],
         "rollout": {
@@ -127,6 +128,7 @@ def _unreadable(standing: Standing, refusal: Refusal) -> Document:
         "snapshot": None,
         "isCurrent": False,
         **_refused(refusal),
+        "selected": None,
         "decisions": [],
         "bindings": [
             {
@@ -149,6 +151,12 @@ def _unreadable(standing: Standing, refusal: Refusal) -> Document:
 
 def _refused(refusal: Refusal) -> dict[str, Any]:
     return {"fulfilled": False, "reason": refusal.reason, "message": refusal.message}
+
+
+def _selected(placement: Document) -> int | None:
+    """How many resources its status says that it takes along; None while it says nothing of them."""
+    status = as_mapping(placement.get("status"))
+    return len(status.get("selectedResources") or ()) if status.get("observedResourceIndex") else None
 
 
 def _next_steps(
