@@ -20,7 +20,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--quick", action="store_true", help="tiny counts: says that it works, nothing about speed")
     wishes = parser.parse_args(arguments)
     if unknown := sorted(set(wishes.names) - set(CONTESTS)):
-        parser.error(f"there is no {', '.join(unknown)}")
+        parser.error(f"there is no {', '.join(unknown)}, only {', '.join(CONTESTS)}")
     quiet_logs()
     try:
         uvloop.run(_measure(wishes.names or list(CONTESTS), QUICK if wishes.quick else Size()))

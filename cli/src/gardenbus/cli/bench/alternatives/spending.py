@@ -12,6 +12,7 @@ import msgspec
 from gardenbus.cli.bench.rig import Rig, cost_of
 
 NANOSECONDS = 1e9
+_THREE_DIGITS = 100
 
 
 class Size(NamedTuple):
@@ -51,7 +52,7 @@ class Figure(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         """As a cell of the table."""
-        cpu = f"{self.client_us:.3g}" + (f" + {self.server_us:.3g}" if self.server_us else "")
+        cpu = _short(self.client_us) + (f" + {_short(self.server_us)}" if self.server_us else "")
         return f"{self.name}: {self.per_s:,.0f}/s, {cpu} µs"
 
 
@@ -113,8 +114,13 @@ HEAD = (
 
 def as_line(row: Row) -> str:
     """A row in Markdown."""
-    ratios = f"{row.ratio:.2f} | {row.cpu_ratio:.2f}"
+    ratios = f"{_short(row.ratio)} | {_short(row.cpu_ratio)}"
     return f"| {row.what} | {row.ours} | {row.other} | {row.unit} | {ratios} | {row.kept} |\n"
+
+
+def _short(number: float) -> str:
+    """Three digits, and those before the point."""
+    return f"{number:,.0f}" if number >= _THREE_DIGITS else f"{number:.3g}"
 
 
 def _figure(name: str, taken: Sequence[Spent]) -> Figure:
