@@ -17,7 +17,9 @@ async def test_the_queue_shows_who_waits_why_and_when_it_is_tried_again(operator
     assert row.startswith("garden-session")
     assert "planet=pluto" in row
     assert "scheduling-default-scheduler" in shown.stdout
-    assert operator.call("queue", "-n", "elsewhere").stdout.startswith("1 shoot waits for a seed (0 shown)")
+    assert operator.call("queue", "-n", "elsewhere").stdout.startswith(
+        "1 shoot waits for a seed, none of them is shown"
+    )
     assert operator.call("queue", "-o", "name").stdout == "garden-session/lost\n"
     work = {row["queue"]: row for row in operator.call("queue", "--work", "-o", "json").told["work"]}
     assert work["scheduling-default-scheduler"]["listening"] == 1

@@ -111,7 +111,7 @@ def _headline(waiting: Document) -> str:
     if not total and not undecided:
         return "no shoot waits for a seed"
     waits = f"{total} {'shoot waits' if total == 1 else 'shoots wait'} for a seed"
-    part = f", of which {shown} {'is' if shown == 1 else 'are'} shown" if shown < total else ""
+    part = f", {shown or 'none'} of them {'is' if shown <= 1 else 'are'} shown" if shown < total else ""
     return f"{waits}{part}{f', {undecided} more are not decided yet' if undecided else ''}"
 
 
