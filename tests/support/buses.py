@@ -61,10 +61,13 @@ async def in_memory() -> BusUnderTest:
 
 
 async def on_jetstream(url: str, prefix: str | None = None) -> BusUnderTest:
-    """Two connections to a nats-server, below a prefix of their own. Close the stack at the end."""
+    """Two connections to a nats-server, below a prefix of their own; only the first groups what it publishes.
+
+    Close the stack at the end.
+    """
     prefix, stack = prefix or next(_prefixes), AsyncExitStack()
     settings = StreamSettings(lease_seconds=LEASE_SECONDS)
-    bus = await stack.enter_async_context(connect(url, "test", prefix, streams=settings))
+    bus = await stack.enter_async_context(connect(url, "test", prefix, streams=settings, syncs_always=True))
     another = await stack.enter_async_context(connect(url, "another", prefix, streams=settings))
     return BusUnderTest("jetstream", bus, another, Subjects(prefix), stack)
 

@@ -76,6 +76,12 @@ async def test_many_messages_are_all_stored(under_test: BusUnderTest):
     assert counts == [2500, 5, 20]
 
 
+async def test_many_messages_are_all_stored_one_by_one_too(under_test: BusUnderTest):
+    await under_test.another.publish_many([Message(under_test.work(f"shoot-{number}")) for number in range(2500)])
+
+    assert len(await under_test.bus.subjects(under_test.stream("QUEUES"), ">")) == 2500
+
+
 async def test_many_messages_may_name_one_subject_twice_and_the_last_stays(under_test: BusUnderTest):
     await under_test.bus.publish_many([Message(under_test.work("same"), str(number).encode()) for number in range(10)])
 
@@ -85,14 +91,18 @@ async def test_many_messages_may_name_one_subject_twice_and_the_last_stays(under
     assert await under_test.bus.subjects(under_test.stream("QUEUES"), ">") == {under_test.work("same"): 1}
 
 
-async def test_among_many_messages_one_that_is_refused_does_not_hold_back_the_others(under_test: BusUnderTest):
-    messages = [Message(under_test.work(f"shoot-{number}")) for number in range(10)]
+@pytest.mark.parametrize("groups", [True, False], ids=["in batches", "one by one"])
+async def test_among_many_messages_one_that_is_refused_does_not_hold_back_the_others(
+    under_test: BusUnderTest, groups: bool
+):
+    bus = under_test.bus if groups else under_test.another
+    messages = [Message(under_test.work(f"shoot-{number}")) for number in range(20)]
     poison = Message(under_test.work("poison"), ttl=timedelta(seconds=5))  # QUEUES takes no TTL
 
     with pytest.raises(BadRequest):
-        await under_test.bus.publish_many([*messages, poison])
+        await bus.publish_many([*messages, poison])
 
-    assert len(await under_test.bus.subjects(under_test.stream("QUEUES"), ">")) == 10
+    assert len(await under_test.bus.subjects(under_test.stream("QUEUES"), ">")) == 20
 
 
 async def test_a_batch_is_stored_in_order_and_answers_its_last_sequence(under_test: BusUnderTest):

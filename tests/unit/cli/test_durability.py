@@ -8,7 +8,9 @@ from gardenbus.cli.commands.landscape import up_arguments
 from gardenbus.cli.documents import sort_out
 from gardenbus.cli.supervisor.durability import Durability
 from gardenbus.cli.supervisor.landscape import UpOptions
+from gardenbus.cli.supervisor.plan import Addresses
 from gardenbus.cli.supervisor.servers import nats_configuration, redis_configuration
+from gardenbus.common.runtime.settings import CommonSettings, load
 
 ROOT = Path(__file__).parents[3]
 
@@ -26,6 +28,17 @@ def test_servers_sync_before_they_acknowledge_only_where_power_may_fail(durabili
 def test_the_compose_file_survives_loss_of_power():
     assert "sync_interval: always" in (ROOT / "deploy/compose/nats.conf").read_text()
     assert "\nappendfsync always\n" in (ROOT / "deploy/compose/redis.conf").read_text()
+
+
+def test_the_compose_file_tells_the_services_that_nats_syncs_each_write():
+    text = (ROOT / "deploy/compose/compose.yaml").read_text()
+    assert text.count("GARDENBUS_NATS_URL:") == text.count('GARDENBUS_NATS_SYNC_ALWAYS: "true"') == 4
+
+
+@pytest.mark.parametrize("syncs", [True, False])
+def test_services_are_told_whether_nats_syncs_each_write(syncs: bool):
+    environ = Addresses("nats://n", "redis://r", "garden", syncs).environ()
+    assert load(CommonSettings, environ=environ).nats_sync_always is syncs
 
 
 def test_a_detached_landscape_is_as_durable_as_was_asked_for():

@@ -77,7 +77,12 @@ class Rig:
         await self.redis.reach()
         self._stack.push_async_callback(self.redis.close)
         self._bus = await self._stack.enter_async_context(
-            jetstream.connect(self.addresses.nats_url, "bench", self.addresses.prefix)
+            jetstream.connect(
+                self.addresses.nats_url,
+                "bench",
+                self.addresses.prefix,
+                syncs_always=self.addresses.nats_syncs_always,
+            )
         )
 
     async def start(
@@ -167,7 +172,9 @@ async def a_rig(durability: Durability) -> AsyncGenerator[Rig]:
     directory.prepare()
     taken: set[int] = set()
     nats, monitor, redis = (choose_port(None, None, taken) for _ in range(3))
-    addresses = Addresses(f"nats://{LOOPBACK}:{nats}", f"redis://{LOOPBACK}:{redis}/0", "garden")
+    addresses = Addresses(
+        f"nats://{LOOPBACK}:{nats}", f"redis://{LOOPBACK}:{redis}/0", "garden", durability is Durability.POWER
+    )
     rig = Rig(directory, addresses)
     try:
         await rig.start_servers(_server_specs(directory, (nats, monitor, redis), durability))

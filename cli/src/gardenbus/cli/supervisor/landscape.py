@@ -123,7 +123,8 @@ class EmbeddedLandscape:
             self._ports["redis"] = port
             specs.append(self._redis_spec(port))
             redis_url = f"redis://{LOOPBACK}:{port}/0"
-        self._addresses = Addresses(nats_url, redis_url, self._options.prefix)
+        syncs_always = self._options.durability is Durability.POWER
+        self._addresses = Addresses(nats_url, redis_url, self._options.prefix, syncs_always)
         return specs
 
     def _nats_spec(self, port: int, monitor_port: int) -> ChildSpec:

@@ -61,10 +61,12 @@ class Addresses(NamedTuple):
     nats_url: str
     redis_url: str
     prefix: str
+    nats_syncs_always: bool = False
 
     def environ(self) -> dict[str, str]:
         """The same as environment variables."""
         return {
+            **({"GARDENBUS_NATS_SYNC_ALWAYS": "true"} if self.nats_syncs_always else {}),
             "GARDENBUS_NATS_URL": self.nats_url,
             "GARDENBUS_REDIS_URL": self.redis_url,
             "GARDENBUS_PREFIX": self.prefix,

@@ -67,13 +67,16 @@ async def connect(
     inbox_prefix: str = "_INBOX",
     streams: StreamSettings | None = None,
     manages_streams: bool = True,
+    syncs_always: bool = False,
 ) -> AsyncGenerator["JetStreamBus", None]:
     """Open the bus, waiting for the server and its JetStream as long as it takes; closed in the end.
 
     `url` may name several servers, separated by commas. A client that `manages_streams` not (a gardenlet) relies on
-    others to create them. Raises SettingsInvalid when JetStream refuses a stream's configuration.
+    others to create them. `syncs_always`: whether the server syncs each write, which batches then save. Raises SettingsInvalid when JetStream refuses a stream's configuration.
     """
-    bus = JetStreamBus(Subjects(prefix), streams or StreamSettings(), manages_streams=manages_streams)
+    bus = JetStreamBus(
+        Subjects(prefix), streams or StreamSettings(), manages_streams=manages_streams, syncs_always=syncs_always
+    )
     try:
         await bus.open(url, name, inbox_prefix)
         yield bus
@@ -84,12 +87,14 @@ async def connect(
 class JetStreamBus:
     """`ports.bus.Bus` on one connection; see `connect`."""
 
-    def __init__(self, subjects: Subjects, settings: StreamSettings, *, manages_streams: bool) -> None:
+    def __init__(
+        self, subjects: Subjects, settings: StreamSettings, *, manages_streams: bool, syncs_always: bool
+    ) -> None:
         self._subjects = subjects
         self._settings = settings
         self._manages_streams = manages_streams
         self._connection = Connection()
-        self._publisher = Publisher(self._connection, subjects.prefix)
+        self._publisher = Publisher(self._connection, subjects.prefix, syncs_always=syncs_always)
         self._queues: list[JetStreamQueue] = []
         self._services: list[MicroService] = []
         self._callbacks: list[Callable[[], Awaitable[None]]] = []

@@ -19,7 +19,10 @@ WINDOW = 1000
 """Messages of `publish_many` on their way at once."""
 
 SMALLEST_BATCH = 16
-"""Fewer messages are not worth a batch, for which the server makes, syncs and removes a store of its own."""
+"""Fewer messages are not worth a batch, for which the server makes, syncs and removes a store of its own.
+
+A server that does not sync each write takes single messages at less cost whatever their number.
+"""
 
 _MESSAGE_ID = "Nats-Msg-Id"
 
@@ -39,8 +42,9 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 class Publisher:
     """See the module; the methods are those of the port."""
 
-    def __init__(self, connection: Connection, prefix: str) -> None:
+    def __init__(self, connection: Connection, prefix: str, *, syncs_always: bool) -> None:
         self._connection = connection
+        self._syncs_always = syncs_always
         self._prefix = f"{prefix}."
 
     async def publish(self, message: Message, *, expected_subject_sequence: int | None = None) -> int:
@@ -53,7 +57,7 @@ class Publisher:
     async def publish_many(self, messages: Sequence[Message]) -> None:
         """Store many; see the port. A message that is refused for good raises BadRequest.
 
-        Goes in atomic batches where the stream takes them: the server syncs its disk once a batch, not once a message.
+        Goes in atomic batches where the stream takes them and the server syncs each write: then once a batch.
         """
         for in_batches, group in self._grouped(messages):
             for start in range(0, len(group), WINDOW):
@@ -78,7 +82,7 @@ class Publisher:
         for message in messages:
             kind = message.subject[len(self._prefix) :].partition(".")[0]
             groups.setdefault(_BATCHED.get(kind, ""), []).append(message)
-        return [(bool(stream), group) for stream, group in groups.items()]
+        return [(bool(stream) and self._syncs_always, group) for stream, group in groups.items()]
 
     async def _store_one(self, message: Message, extra: bytes) -> int:
         reply, future = self._connection.awaited_replies()

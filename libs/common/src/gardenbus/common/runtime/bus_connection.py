@@ -31,6 +31,7 @@ async def connect_bus(
             settings.prefix,
             streams=streams,
             manages_streams=manages_streams,
+            syncs_always=settings.nats_sync_always,
         )
     )
     await context.wait_for("nats", lambda: bus.register(identity_of(context.name, context.instance, settings.prefix)))
