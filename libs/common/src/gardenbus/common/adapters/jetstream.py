@@ -59,7 +59,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 @contextlib.asynccontextmanager
-async def connect(
+async def connect(  # noqa: PLR0913  (each says how to connect)
     url: str,
     name: str,
     prefix: str = "garden",
@@ -72,7 +72,8 @@ async def connect(
     """Open the bus, waiting for the server and its JetStream as long as it takes; closed in the end.
 
     `url` may name several servers, separated by commas. A client that `manages_streams` not (a gardenlet) relies on
-    others to create them. `syncs_always`: whether the server syncs each write, which batches then save. Raises SettingsInvalid when JetStream refuses a stream's configuration.
+    others to create them. `syncs_always` says that the server syncs each write: batches then cost it less.
+    Raises SettingsInvalid when JetStream refuses a stream's configuration.
     """
     bus = JetStreamBus(
         Subjects(prefix), streams or StreamSettings(), manages_streams=manages_streams, syncs_always=syncs_always

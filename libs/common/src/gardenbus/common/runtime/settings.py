@@ -35,10 +35,7 @@ class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Where NATS is. The default is the port that NATS documents."""
 
     nats_sync_always: bool = False
-    """Whether NATS syncs each write to its disk (`sync_interval: always`): many messages then go in batches, synced once.
-
-    Where it does not, single messages cost it less. Nothing but speed hangs on this.
-    """
+    """Whether NATS syncs each write (`sync_interval: always`): messages then go in batches. Only speed hangs on it."""
 
     redis_url: Annotated[str, msgspec.Meta(pattern=r"^(redis|rediss|unix)://")] = "redis://127.0.0.1:6379/0"
     """Where Redis is. The default is the port that Redis documents."""
