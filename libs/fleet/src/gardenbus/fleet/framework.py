@@ -247,20 +247,25 @@ class Framework:
 
 
 _MANY = 4096
+_NOTHING = Score()
 
 
 def combine(groups: Sequence[Group], parts: Sequence[Group]) -> list[Group]:
     """Groups of equal score after further scores are added; `parts` are disjoint."""
+    if not parts:
+        return list(groups)
     if len(groups) * len(parts) > _MANY:
         return _combine_one_by_one(groups, parts)
     merged: dict[Score, Mask] = {}
     for clusters, score in groups:
-        rest = clusters
+        rest, is_first = clusters, score == _NOTHING
         for part, more in parts:
             if hit := rest & part:
-                total = score.plus(more)
+                total = more if is_first else score.plus(more)
                 merged[total] = merged.get(total, 0) | hit
                 rest ^= hit
+                if not rest:
+                    break
         if rest:
             merged[score] = merged.get(score, 0) | rest
     return [Group(clusters, score) for score, clusters in merged.items()]

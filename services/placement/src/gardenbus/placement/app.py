@@ -39,7 +39,7 @@ WORKS = "placementwork"
 CONTROLLERS = (SNAPSHOTS, SCHEDULING, STATUS, ROLLOUT, EVICTIONS, WORKS)
 """The queues' words, the durable consumers' names and the metrics' labels."""
 
-GATHERED = {STATUS: 0.2, ROLLOUT: 0.05}
+GATHERED = {STATUS: 0.2, ROLLOUT: 0.1}
 """So long (in seconds) looks are gathered that each binding of a placement asks for."""
 
 

@@ -20,7 +20,7 @@ class PlacementSettings(CommonSettings, frozen=True, kw_only=True):
     resource_interval_seconds: Seconds = 30.0
     """The snapshots of one placement's resources are at least so far apart."""
 
-    scheduling_workers: Workers = 16
+    scheduling_workers: Workers = 48
     """Placements that are scheduled at once."""
 
     workers: Workers = 16

@@ -38,6 +38,7 @@ class Knowledge:
         self._snapshots: dict[ObjectKey, dict[ObjectKey, PolicySnapshot]] = {}
         self._bindings: dict[ObjectKey, dict[ObjectKey, StoredObject]] = {}
         self._on_cluster: dict[str, set[ObjectKey]] = {}
+        self._targets: dict[ObjectKey, str] = {}
         self.parents: dict[ObjectKey, ObjectKey] = {}
         """The placement of each binding."""
         self._fleet: Fleet | None = None
@@ -83,39 +84,27 @@ class Knowledge:
             counters.CLUSTERS.set(len(self._clusters))
         elif key.kind in KINDS:
             _replace(self._placements, key, _read(key, new, Placement.from_document))
+        elif (about := new or old) is None:
+            return
         elif key.kind in SNAPSHOT_KINDS:
             active = new if new is not None and is_active(new) else None
-            self._file(self._snapshots, key, new or old, _read(key, active, PolicySnapshot.from_document))
+            _file(self._snapshots, parent_of(key, about), key, _read(key, active, PolicySnapshot.from_document))
         elif key.kind in BINDING_KINDS:
-            self._file(self._bindings, key, new or old, new)
-            self._locate(key, old, new)
+            parent = parent_of(key, about)
+            _file(self._bindings, parent, key, new)
+            _replace(self.parents, key, parent if new is not None else None)
+            self._locate(key, new)
 
-    def _locate(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
-        if new is None:
-            self.parents.pop(key, None)
-        else:
-            self.parents[key] = parent_of(key, new)
-        before, after = (None if each is None else head_of(each).target_cluster for each in (old, new))
-        if before != after and before is not None:
-            self._on_cluster[before].discard(key)
-            if not self._on_cluster[before]:
-                del self._on_cluster[before]
+    def _locate(self, key: ObjectKey, new: StoredObject | None) -> None:
+        before = self._targets.get(key)
+        after = None if new is None else head_of(new).target_cluster
+        if before == after:
+            return
+        if before is not None:
+            _drop(self._on_cluster, before, key)
         if after is not None:
             self._on_cluster.setdefault(after, set()).add(key)
-
-    def _file(
-        self,
-        parts: dict[ObjectKey, dict[ObjectKey, Any]],
-        key: ObjectKey,
-        about: StoredObject | None,
-        value: object,
-    ) -> None:
-        if about is None:
-            return
-        parent = parent_of(key, about)
-        _replace(parts.setdefault(parent, {}), key, value)
-        if not parts[parent]:
-            del parts[parent]
+        _replace(self._targets, key, after)
 
 
 class BindingHead(View, frozen=True):
@@ -149,6 +138,19 @@ def _read(key: ObjectKey, stored: StoredObject | None, read: Callable[[Document 
     except InvalidResource as error:
         log.warning("object.unreadable", object=str(key), reason=error.message)
         return None
+
+
+def _file(parts: dict[ObjectKey, dict[ObjectKey, Any]], parent: ObjectKey, key: ObjectKey, value: object) -> None:
+    own = parts.setdefault(parent, {})
+    _replace(own, key, value)
+    if not own:
+        del parts[parent]
+
+
+def _drop(held: dict[str, set[ObjectKey]], name: str, key: ObjectKey) -> None:
+    held[name].discard(key)
+    if not held[name]:
+        del held[name]
 
 
 def _replace(values: dict[Any, Any], key: object, value: object) -> None:
