@@ -18,6 +18,9 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_COMPILE_BYTECODE := 1
 unexport PYTHONDONTWRITEBYTECODE
 
+# One more than there are cores: many tests wait for processes and periods.
+WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
+
 .DEFAULT_GOAL := help
 .PHONY: help run up down setup setup-dev test test-contract test-e2e test-browser test-docker chaos bench check format reference docs
 
@@ -38,7 +41,7 @@ setup: $(INSTALLED) ## install only; leaves .venv/bin/gardenbus
 setup-dev: $(WITH_DEV) ## install what the tests need too
 
 test: $(WITH_DEV) ## all tests that need no Docker, on NATS and Redis of their own (TESTS=tests/unit)
-	@exec $(BIN)/pytest -m "not docker" -n auto --dist worksteal $(TESTS) $(ARGS)
+	@exec $(BIN)/pytest -m "not docker" -n $(WORKERS) --dist worksteal $(TESTS) $(ARGS)
 
 test-contract: $(WITH_DEV) ## the adapters against real servers
 	@exec $(BIN)/pytest -m "not docker" tests/contract $(ARGS)

@@ -175,7 +175,15 @@ async def test_an_outage_of_the_bus_loses_nothing(nats_server: Server, tmp_path:
 
 async def test_a_process_survives_sigkill_and_stops_in_order(garden: Garden, tmp_path: Path) -> None:
     configuration = tmp_path / "gardenlet.yaml"
-    configuration.write_text(yaml.safe_dump(a_configuration(backend={"stepSeconds": 0.2})))
+    configuration.write_text(yaml.safe_dump(a_configuration(backend={"stepSeconds": 0.4})))
+
+    async def renewals() -> int:
+        lease = await garden.lease()
+        assert lease is not None
+        return lease.sequence
+
+    async def serves() -> None:
+        assert await renewals() > killed_at
 
     async def started() -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
@@ -190,7 +198,7 @@ async def test_a_process_survives_sigkill_and_stops_in_order(garden: Garden, tmp
             stdout=asyncio.subprocess.DEVNULL,
         )
 
-    process = await started()
+    process, killed_at = await started(), 0
     try:
         await garden.place()
         await garden.until_state("Processing")
@@ -198,10 +206,12 @@ async def test_a_process_survives_sigkill_and_stops_in_order(garden: Garden, tmp
             await asyncio.sleep(1.2)
             process.kill()
             await process.wait()
+            killed_at = await renewals()
             process = await started()
         await garden.until_state("Succeeded", within=30)
         file = garden.directory / "aws-eu1" / "shoots" / "garden-dev" / "apollo.json"
         assert set(msgspec.json.decode(file.read_bytes())["applied"].values()) == {1}
+        await eventually(serves, within=30)
         process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(5):
             assert await process.wait() == 0
