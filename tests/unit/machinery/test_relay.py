@@ -44,14 +44,14 @@ class ChoosyBus(MemoryBus):
 
 @contextlib.asynccontextmanager
 async def running(
-    store: MemoryStore, bus: MemoryBus, name: str = "one", gather_seconds: float = 0.01
+    store: MemoryStore, bus: MemoryBus, name: str = "one", gather_seconds: float = 0.01, gather_rate: float = 2000.0
 ) -> AsyncGenerator[Relay]:
     relay = Relay(
         MemoryOutbox(store, leader=name),
         bus,
         SUBJECTS,
         SystemClock(),
-        RelaySettings(idle_seconds=0.02, lead_ttl_seconds=0.5, gather_seconds=gather_seconds),
+        RelaySettings(idle_seconds=0.02, lead_ttl_seconds=0.5, gather_seconds=gather_seconds, gather_rate=gather_rate),
     )
     task = asyncio.create_task(relay.run())
     try:
@@ -108,18 +108,31 @@ async def test_only_one_of_two_relays_leads_and_the_other_follows_when_it_ends()
         await announced(bus, await store.create(a_seed("c")))
 
 
-async def test_after_many_changes_at_once_the_next_ones_go_out_together() -> None:
+async def test_while_many_changes_come_the_next_ones_go_out_together() -> None:
     clock = SystemClock()
     store, bus = MemoryStore(clock), ChoosyBus(clock)
-    for number in range(RelaySettings().gather_from):
-        await store.create(a_seed(f"early-{number}"))
-    async with running(store, bus, gather_seconds=0.5):
+    await store.create(a_seed("first"))
+    async with running(store, bus, gather_seconds=0.5, gather_rate=10.0):
         await eventually(lambda: _has_sent(bus, 1), within=5, every=0.01)
+        for number in range(RelaySettings().gather_from):
+            await store.create(a_seed(f"early-{number}"))
+        await eventually(lambda: _has_sent(bus, 2), within=5, every=0.01)
         for number in range(4):
             await store.create(a_seed(f"late-{number}"))
             await asyncio.sleep(0.01)
         await announced(bus, await store.create(a_seed("last")))
-    assert bus.batches == [RelaySettings().gather_from, 5]
+    assert bus.batches == [1, RelaySettings().gather_from, 5]
+
+
+async def test_many_changes_that_came_in_a_long_time_hold_nothing_up() -> None:
+    clock = SystemClock()
+    store, bus = MemoryStore(clock), ChoosyBus(clock)
+    async with running(store, bus, gather_seconds=60, gather_rate=1e9):
+        for turn in range(3):
+            names = [f"s{turn}-{number}" for number in range(RelaySettings().gather_from)]
+            created = [await store.create(a_seed(name)) for name in names]
+            await announced(bus, created[-1])
+    assert sum(bus.batches) == 3 * RelaySettings().gather_from
 
 
 async def test_one_change_after_another_goes_out_at_once() -> None:

@@ -47,6 +47,8 @@ class RelaySettings(msgspec.Struct, frozen=True):
     """Outbox entries a round: two announcements each stay below JetStream's 1,000 messages a batch."""
     gather_from: int = 16
     """After a page of so many entries the next one is given time to fill: a batch costs as much as 30 messages do."""
+    gather_rate: float = 2000.0
+    """It is given time only while so many come a second: below, waiting would bring few together."""
     gather_seconds: float = 0.02
     """How much time; who changes one thing after another never waits for it."""
     lead_ttl_seconds: float = 5.0
@@ -73,6 +75,7 @@ class Relay:
         self._places: dict[str, StreamPosition] = {}
         self._in_doubt = True
         self._announced_gain = 0
+        self._announced_at = 0.0
         self._ahead: OutboxPage | None = None
         self._renew_at = 0.0
         self._housekeeping_at = 0.0
@@ -160,7 +163,14 @@ class Relay:
         self._announced_gain = messages.gain
         await self._outbox.trim(last, self._places)
         self.on_announced(page.news)
-        if self._ahead is None and len(page.news) >= self._settings.gather_from:
+        await self._gather(len(page.news))
+
+    async def _gather(self, entries: int) -> None:
+        """Give the next page time to fill while much happens."""
+        now = self._clock.monotonic()
+        seconds, self._announced_at = now - self._announced_at, now
+        many = max(self._settings.gather_from, self._settings.gather_rate * seconds)
+        if self._ahead is None and entries >= many:
             await self._clock.sleep(self._settings.gather_seconds)
 
     async def _publish_loose(self, messages: Sequence[Message]) -> None:
