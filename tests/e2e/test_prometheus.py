@@ -143,8 +143,15 @@ async def landscape(tmp_path: Path) -> AsyncIterator[Landscape]:
 async def observer(landscape: Landscape, tmp_path: Path) -> AsyncIterator[Observer]:
     tool = prometheus()
     assert tool is not None
+
+    async def configured() -> Document:
+        services = [each for each in landscape.describe()["services"] if each["name"] not in SERVERS]
+        assert {str(each["name"]) for each in services} >= SERVICES - {"dashboard"}
+        assert all(each["health_url"] for each in services), "a service is not up yet"
+        return configuration(landscape)
+
     file, port = tmp_path / "prometheus.yml", free_port()
-    file.write_text(yaml.safe_dump(configuration(landscape)))
+    file.write_text(yaml.safe_dump(await eventually(configured, within=30)))
     process = await asyncio.create_subprocess_exec(
         tool,
         f"--config.file={file}",
