@@ -7,24 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.builders import a_cloudprofile, a_project
-from tests.support.landscape import GARDENBUS, Document, Landscape, attached
+from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project
+from tests.support.landscape import GARDENBUS, Landscape, attached
 
 SESSION = Path(__file__).parents[2] / "examples" / "session"
-
-
-def a_gardenlet(name: str = "seed-a", shoots: int = 2) -> Document:
-    """The configuration of a gardenlet whose backend takes no time."""
-    return {
-        "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
-        "kind": "GardenletConfiguration",
-        "resources": {"capacity": {"shoots": shoots}},
-        "backend": {"type": "local", "stepSeconds": 0.02},
-        "seedConfig": {
-            "metadata": {"name": name},
-            "spec": {"provider": {"type": "aws", "region": "eu-west-1", "zones": ["eu-west-1a"]}},
-        },
-    }
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +21,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """
     parent = tmp_path_factory.mktemp("host")
     file = parent / "landscape.yaml"
-    file.write_text(yaml.safe_dump_all([a_gardenlet(), a_project(), a_cloudprofile()]))
+    file.write_text(yaml.safe_dump_all([a_gardenlet_configuration(), a_project(), a_cloudprofile()]))
     at = ("--dir", str(parent / "state"))
     up = [str(GARDENBUS), "up", *at, "--detach", "-f", str(file), "-f", str(SESSION / "gardenlet.yaml")]
     subprocess.run(up, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=90)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from tests.support.builders import a_cloudprofile, a_project, a_shoot, merged
+from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot, merged
 from tests.support.landscape import GARDENBUS
 
 pytestmark = pytest.mark.slow
@@ -57,24 +57,11 @@ def going_on(command: Sequence[str]) -> Generator["subprocess.Popen[str]"]:
             process.kill()
 
 
-def a_gardenlet(name: str, shoots: int) -> Document:
-    return {
-        "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
-        "kind": "GardenletConfiguration",
-        "resources": {"capacity": {"shoots": shoots}},
-        "backend": {"type": "local", "stepSeconds": 0.02},
-        "seedConfig": {
-            "metadata": {"name": name},
-            "spec": {"provider": {"type": "aws", "region": "eu-west-1", "zones": ["eu-west-1a"]}},
-        },
-    }
-
-
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
     directory = tmp_path_factory.mktemp("operator") / "state"
     file = directory.parent / "landscape.yaml"
-    file.write_text(yaml.safe_dump_all([a_gardenlet("seed-a", 40), a_project(), a_cloudprofile()]))
+    file.write_text(yaml.safe_dump_all([a_gardenlet_configuration("seed-a", 40), a_project(), a_cloudprofile()]))
     started = gardenbus("up", "--dir", str(directory), "--detach", "-f", str(file))
     try:
         assert started.code == 0, started.stderr

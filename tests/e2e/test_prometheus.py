@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 import yaml
 
-from tests.support.builders import a_cloudprofile, a_project, a_shoot
+from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot
 from tests.support.eventually import eventually
 from tests.support.landscape import Landscape, a_landscape
 from tests.support.promtool import ROOT, prometheus
@@ -75,16 +75,7 @@ Document = dict[str, Any]
 
 
 def a_landscape_file(directory: Path) -> Path:
-    gardenlet = {
-        "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
-        "kind": "GardenletConfiguration",
-        "resources": {"capacity": {"shoots": 20}},
-        "backend": {"type": "local", "stepSeconds": 0.02},
-        "seedConfig": {
-            "metadata": {"name": "seed-a"},
-            "spec": {"provider": {"type": "aws", "region": "eu-west-1", "zones": ["eu-west-1a"]}},
-        },
-    }
+    gardenlet = a_gardenlet_configuration(shoots=20)
     agent = {
         "apiVersion": "memberagent.config.gardenbus.io/v1alpha1",
         "kind": "MemberAgentConfiguration",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.support.builders import a_cloudprofile, a_project, a_shoot
+from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot
 from tests.support.eventually import eventually
 from tests.support.landscape import GARDENBUS
 
@@ -52,22 +52,9 @@ def is_alive(pid: int) -> bool:
     return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def a_gardenlet(name: str = "seed-a", shoots: int = 2) -> dict[str, Any]:
-    return {
-        "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
-        "kind": "GardenletConfiguration",
-        "resources": {"capacity": {"shoots": shoots}},
-        "backend": {"type": "local", "stepSeconds": 0.02},
-        "seedConfig": {
-            "metadata": {"name": name},
-            "spec": {"provider": {"type": "aws", "region": "eu-west-1", "zones": ["eu-west-1a"]}},
-        },
-    }
-
-
 def a_landscape_file(directory: Path, *documents: dict[str, Any]) -> Path:
     file = directory / "landscape.yaml"
-    standard = [a_gardenlet(), a_project(), a_cloudprofile()]
+    standard = [a_gardenlet_configuration(), a_project(), a_cloudprofile()]
     file.write_text("\n---\n".join(json.dumps(document) for document in [*standard, *documents]))
     return file
 

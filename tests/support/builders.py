@@ -185,3 +185,17 @@ def a_shoot_state(name: str = "apollo", namespace: str = "garden-dev", **changes
         "spec": {"gardener": [{"name": "ca", "type": "secret", "data": {}}]},
     }
     return merged(state, changes)
+
+
+def a_gardenlet_configuration(seed: str = "seed-a", shoots: int = 2) -> Document:
+    """The configuration of a gardenlet with room for so many shoots, whose backend takes hardly any time."""
+    return {
+        "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
+        "kind": "GardenletConfiguration",
+        "resources": {"capacity": {"shoots": shoots}},
+        "backend": {"type": "local", "stepSeconds": 0.02},
+        "seedConfig": {
+            "metadata": {"name": seed},
+            "spec": {"provider": {"type": "aws", "region": "eu-west-1", "zones": ["eu-west-1a"]}},
+        },
+    }

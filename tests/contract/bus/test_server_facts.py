@@ -117,6 +117,21 @@ async def test_two_batches_that_expect_the_same_sequence_cannot_both_be_stored(j
     assert (await state(jetstream, "OBJECTS"))["messages"] == 200
 
 
+async def test_messages_that_each_expect_a_sequence_let_in_somebody_who_was_paused(jetstream: BusUnderTest):
+    """Why the relay publishes batches, though single messages cost the server less."""
+    await jetstream.announce("first", "second", "third")
+    chain = [Message(jetstream.change(f"late{number}")) for number in range(3)]
+
+    for expected, message in enumerate(chain[:2], 1):
+        with pytest.raises(Conflict):
+            await jetstream.another.publish_batch(
+                jetstream.stream("OBJECTS"), [message], expected_last_sequence=expected
+            )
+
+    stored = await jetstream.another.publish_batch(jetstream.stream("OBJECTS"), chain[2:], expected_last_sequence=3)
+    assert stored == 4, "the stream has come to where the third expects it"
+
+
 async def test_a_repeated_id_refuses_its_whole_batch(jetstream: BusUnderTest):
     """Why the relay's batches carry none."""
     message = Message(jetstream.change("a"), headers={"Nats-Msg-Id": "same"})
