@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from gardenbus.common.errors import BadRequest, Conflict, NotFound
@@ -120,24 +121,59 @@ async def test_a_batch_of_one_and_a_batch_of_none_are_batches_too(under_test: Bu
     assert await under_test.bus.publish_batch(under_test.stream("OBJECTS"), [], expected_last_sequence=1) == 1
 
 
-async def test_a_batch_after_somebody_elses_message_is_a_conflict_and_stores_nothing(under_test: BusUnderTest):
+@pytest.mark.parametrize("whole", [True, False])
+async def test_a_batch_after_somebody_elses_message_is_a_conflict_and_stores_nothing(
+    under_test: BusUnderTest, whole: bool
+):
     await under_test.announce("a", "b")
     batch = [Message(under_test.change("c")), Message(under_test.change("d"))]
 
     with pytest.raises(Conflict):
-        await under_test.another.publish_batch(under_test.stream("OBJECTS"), batch, expected_last_sequence=1)
+        await under_test.another.publish_batch(
+            under_test.stream("OBJECTS"), batch, expected_last_sequence=1, whole=whole
+        )
 
     assert (await under_test.bus.position(under_test.stream("OBJECTS"))).sequence == 2
     assert await under_test.bus.last(under_test.stream("OBJECTS"), under_test.change("c")) is None
 
 
-async def test_a_batch_with_one_message_that_is_refused_stores_nothing(under_test: BusUnderTest):
+async def test_a_whole_batch_with_one_message_that_is_refused_stores_nothing(under_test: BusUnderTest):
     batch = [Message(f"{under_test.subjects.prefix}.elsewhere"), Message(under_test.change("a"))]
 
     with pytest.raises(BadRequest):
-        await under_test.bus.publish_batch(under_test.stream("OBJECTS"), batch, expected_last_sequence=0)
+        await under_test.bus.publish_batch(under_test.stream("OBJECTS"), batch, expected_last_sequence=0, whole=True)
 
     assert (await under_test.bus.position(under_test.stream("OBJECTS"))).sequence == 0
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+async def test_another_batch_is_stored_up_to_the_message_that_is_refused(under_test: BusUnderTest, position: int):
+    stream, batch = under_test.stream("BINDINGS"), _bindings(under_test, "a", "b")
+    accepted = [message.subject for message in batch]
+    batch.insert(position, _refused(under_test))
+
+    with pytest.raises(Conflict):
+        await under_test.another.publish_batch(stream, batch, expected_last_sequence=0)
+
+    assert set(await under_test.bus.subjects(stream, ">")) == set(accepted[:position])
+
+
+async def test_a_batch_that_was_stored_in_part_is_stored_when_it_comes_again(under_test: BusUnderTest):
+    stream, batch = under_test.stream("BINDINGS"), _bindings(under_test, "a", "b")
+    with pytest.raises(Conflict):
+        await under_test.another.publish_batch(stream, [*batch, _refused(under_test)], expected_last_sequence=0)
+
+    last = (await under_test.bus.position(stream)).sequence
+    assert await under_test.another.publish_batch(stream, batch, expected_last_sequence=last) == last + len(batch)
+
+
+def _bindings(under_test: BusUnderTest, *names: str) -> list[Message]:
+    return [Message(under_test.subjects.binding("s1", "garden-dev", name)) for name in names]
+
+
+def _refused(under_test: BusUnderTest) -> Message:
+    """What BINDINGS does not take: it knows no TTL."""
+    return msgspec.structs.replace(*_bindings(under_test, "refused"), ttl=timedelta(seconds=5))
 
 
 async def test_a_batch_of_more_than_a_thousand_is_refused(under_test: BusUnderTest):

@@ -88,26 +88,28 @@ async def test_filters_of_a_work_queues_consumers_must_not_overlap(jetstream: Bu
         await jetstream.bus.work_queue(jetstream.stream("QUEUES"), "greedy", jetstream.subjects.queue_of("scheduling"))
 
 
-async def test_a_batch_of_somebody_who_was_paused_is_refused_whole(jetstream: BusUnderTest):
+@pytest.mark.parametrize("whole", [True, False])
+async def test_a_batch_of_somebody_who_was_paused_is_refused_whole(jetstream: BusUnderTest, whole: bool):
     """The zombie relay: it holds a sequence that was right before somebody else went on."""
     await jetstream.announce("a")
     zombie = [Message(jetstream.change("a"), b"stale"), Message(jetstream.change("b"), b"stale")]
     await jetstream.announce("a", body=b"fresh")
 
-    with pytest.raises(Conflict, match="10071"):
-        await jetstream.bus.publish_batch(jetstream.stream("OBJECTS"), zombie, expected_last_sequence=1)
+    with pytest.raises(Conflict, match="10071" if whole else "10070"):
+        await jetstream.bus.publish_batch(jetstream.stream("OBJECTS"), zombie, expected_last_sequence=1, whole=whole)
 
     last = await jetstream.bus.last(jetstream.stream("OBJECTS"), jetstream.change("a"))
     assert last is not None
     assert last.body == b"fresh"
 
 
-async def test_two_batches_that_expect_the_same_sequence_cannot_both_be_stored(jetstream: BusUnderTest):
+@pytest.mark.parametrize("whole", [True, False])
+async def test_two_batches_that_expect_the_same_sequence_cannot_both_be_stored(jetstream: BusUnderTest, whole: bool):
     batches = [[Message(jetstream.change(f"{who}{number}")) for number in range(200)] for who in "ab"]
 
     results = await asyncio.gather(
         *(
-            bus.publish_batch(jetstream.stream("OBJECTS"), batch, expected_last_sequence=0)
+            bus.publish_batch(jetstream.stream("OBJECTS"), batch, expected_last_sequence=0, whole=whole)
             for bus, batch in zip((jetstream.bus, jetstream.another), batches, strict=True)
         ),
         return_exceptions=True,
@@ -118,7 +120,7 @@ async def test_two_batches_that_expect_the_same_sequence_cannot_both_be_stored(j
 
 
 async def test_messages_that_each_expect_a_sequence_let_in_somebody_who_was_paused(jetstream: BusUnderTest):
-    """Why the relay publishes batches, though single messages cost the server less."""
+    """Why a batch's messages are chained by ids instead."""
     await jetstream.announce("first", "second", "third")
     chain = [Message(jetstream.change(f"late{number}")) for number in range(3)]
 
@@ -132,13 +134,41 @@ async def test_messages_that_each_expect_a_sequence_let_in_somebody_who_was_paus
     assert stored == 4, "the stream has come to where the third expects it"
 
 
+async def test_messages_that_each_expect_their_predecessors_id_let_in_nobody_who_was_paused(jetstream: BusUnderTest):
+    """Wherever the pause was: what is still on its way then comes to nothing, though its sequence would be right."""
+    await jetstream.announce("before")
+    chain = [_linked(jetstream, "late", number) for number in range(1, 5)]
+    for message in chain[:2]:
+        await jetstream.another.publish(message)
+    await jetstream.bus.publish(_linked(jetstream, "other", 1))
+
+    for message in chain[2:]:
+        with pytest.raises(BadRequest, match="10070"):
+            await jetstream.another.publish(message)
+    assert (await jetstream.bus.position(jetstream.stream("OBJECTS"))).sequence == 4
+
+
+async def test_an_id_is_the_last_one_no_more_once_a_message_without_any_follows(jetstream: BusUnderTest):
+    """A batch of one, or an atomic one, carries no ids and breaks a chain all the same."""
+    await jetstream.another.publish(_linked(jetstream, "late", 1))
+    await jetstream.announce("other")
+
+    with pytest.raises(BadRequest, match="10070"):
+        await jetstream.another.publish(_linked(jetstream, "late", 2))
+
+
+def _linked(under_test: BusUnderTest, chain: str, number: int) -> Message:
+    expected = {"Nats-Expected-Last-Msg-Id": f"{chain}.{number - 1}"} if number > 1 else {}
+    return Message(under_test.change(f"{chain}-{number}"), headers={"Nats-Msg-Id": f"{chain}.{number}", **expected})
+
+
 async def test_a_repeated_id_refuses_its_whole_batch(jetstream: BusUnderTest):
-    """Why the relay's batches carry none."""
-    message = Message(jetstream.change("a"), headers={"Nats-Msg-Id": "same"})
-    await jetstream.bus.publish_batch(jetstream.stream("OBJECTS"), [message], expected_last_sequence=0)
+    """Why atomic batches carry none, and a chain's are never sent twice."""
+    batch = [Message(jetstream.change(name), headers={"Nats-Msg-Id": name}) for name in "ab"]
+    await jetstream.bus.publish_batch(jetstream.stream("OBJECTS"), batch, expected_last_sequence=0, whole=True)
 
     with pytest.raises(BadRequest, match="10201"):
-        await jetstream.bus.publish_batch(jetstream.stream("OBJECTS"), [message], expected_last_sequence=1)
+        await jetstream.bus.publish_batch(jetstream.stream("OBJECTS"), batch, expected_last_sequence=2, whole=True)
 
 
 async def test_what_a_purged_message_had_replaced_is_back_after_a_kill(own: BusUnderTest, nats_server: Server):

@@ -11,7 +11,7 @@ from gardenbus.common.adapters.redis_functions import joined, texts
 from gardenbus.common.adapters.redis_outbox import VERSION_LEAP
 from gardenbus.common.errors import Conflict, NotFound, Transient, Unavailable
 from gardenbus.common.ports.bus import Message
-from gardenbus.common.ports.store import Binding
+from gardenbus.common.ports.store import Binding, Creation
 from gardenbus.common.resources.document import Document, StoredObject
 from gardenbus.common.resources.keys import Header, ObjectKey
 from tests.contract.machinery.conftest import SUBJECTS, Joint
@@ -67,6 +67,28 @@ async def test_a_relay_that_was_paused_cannot_announce_the_past_after_the_presen
             [Message(SUBJECTS.changed(seed.key), b"{}", {Header.VERSION: str(seed.version)})],
             expected_last_sequence=stale,
         )
+
+
+async def test_one_object_that_the_stream_refuses_goes_without_its_body_and_holds_nobody_up(joint: Joint) -> None:
+    joint.start_relay()
+    await joint.create(a_seed("first"))
+    await joint.quiet()
+    found = json.loads(await joint.bus.request("$JS.API.STREAM.INFO.OBJECTS", b""))
+    wanted = json.dumps(found["config"] | {"max_msg_size": 16_384}).encode()
+    assert "error" not in json.loads(await joint.bus.request("$JS.API.STREAM.UPDATE.OBJECTS", wanted))
+
+    documents = [a_seed(name) for name in ("a", "b", "large", "c", "d")]
+    documents[2]["metadata"]["annotations"] = {"example.com/notes": "x" * 20_000}
+    created = await joint.store.create_many([Creation(document) for document in documents])
+    for stored in created:
+        assert isinstance(stored, StoredObject)
+        await joint.announced(SUBJECTS.changed(stored.key), stored.version)
+
+    large = await joint.bus.last("OBJECTS", "garden.changed.seed._.large")
+    assert large is not None
+    assert large.body == b""
+    assert int(large.headers[Header.TOO_LARGE]) > 20_000
+    await joint.quiet()
 
 
 async def test_what_was_written_while_nats_was_away_is_announced_when_it_is_back(joint: Joint) -> None:

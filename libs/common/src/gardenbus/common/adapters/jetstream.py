@@ -126,10 +126,13 @@ class JetStreamBus:
             await self._heal_streams()
             raise
 
-    async def publish_batch(self, stream: str, messages: Sequence[Message], *, expected_last_sequence: int) -> int:
+    async def publish_batch(
+        self, stream: str, messages: Sequence[Message], *, expected_last_sequence: int, whole: bool = False
+    ) -> int:
         """See the port."""
+        publish = self._publisher.publish_batch
         try:
-            return await self._publisher.publish_batch(messages, expected_last_sequence=expected_last_sequence)
+            return await publish(messages, expected_last_sequence=expected_last_sequence, whole=whole)
         except Unavailable:
             log.warning("batch.unacknowledged", stream=stream, messages=len(messages))
             await self._heal_streams()

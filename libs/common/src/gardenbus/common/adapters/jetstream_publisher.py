@@ -1,4 +1,16 @@
-"""Publishing: one message, many pipelined, or a batch that is stored whole or not at all (ADR-50)."""
+"""Publishing: one message, many pipelined, or a batch in order that nobody else comes between.
+
+A batch goes in one of two forms:
+
+| form   | stored                                | costs the server                                    |
+|--------|---------------------------------------|-----------------------------------------------------|
+| atomic | whole or not at all (ADR-50)          | a store of its own, made and removed; one sync      |
+| chain  | up to the first that must not be      | what single messages cost; a sync each, if it syncs |
+
+In a chain the first message expects the stream's last sequence, each other one the id of the one before it; only the
+last is acknowledged. Ids are made for one attempt and never sent again: what a publisher that was paused has still on
+its way finds somebody else's id, or none, and is refused, all of it, and no repetition is dropped as a duplicate.
+"""
 
 import secrets
 from collections.abc import Sequence
@@ -23,8 +35,6 @@ SMALLEST_BATCH = 16
 
 A server that does not sync each write takes single messages at less cost whatever their number.
 """
-
-_MESSAGE_ID = "Nats-Msg-Id"
 
 _BATCHED = {
     "queue": "QUEUES",
@@ -65,16 +75,19 @@ class Publisher:
                 if not in_batches or len(window) < SMALLEST_BATCH or not await self._stored_together(window):
                     await self._store_each(window)
 
-    async def publish_batch(self, messages: Sequence[Message], *, expected_last_sequence: int) -> int:
-        """Store a batch whole or not at all; see the port."""
+    async def publish_batch(
+        self, messages: Sequence[Message], *, expected_last_sequence: int, whole: bool = False
+    ) -> int:
+        """Store a batch in order; see the port."""
         if not messages:
             return expected_last_sequence
         if len(messages) > BATCH_LIMIT:
             raise BadRequest(f"{len(messages)} messages are too many for one batch of at most {BATCH_LIMIT}")
-        if len(messages) == 1 and _MESSAGE_ID not in messages[0].headers:
-            # Whole or not at all by itself, at a fifteenth of what a batch costs. A repeated id would not be refused.
-            return await self._store_one(messages[0], b"Nats-Expected-Last-Sequence: %d\r\n" % expected_last_sequence)
-        return await self._store_batch(messages, expected_last_sequence)
+        if len(messages) == 1:
+            return await self._store_one(messages[0], _after_sequence(expected_last_sequence))
+        if whole or (self._syncs_always and len(messages) >= SMALLEST_BATCH):
+            return await self._store_batch(messages, expected_last_sequence)
+        return await self._store_chain(messages, expected_last_sequence)
 
     def _grouped(self, messages: Sequence[Message]) -> Sequence[tuple[bool, Sequence[Message]]]:
         """The messages by stream, as far as it matters: (whether in batches, messages)."""
@@ -122,7 +135,7 @@ class Publisher:
         for number, message in enumerate(messages, start=1):
             extra = b"%b%d\r\n" % (opening, number)
             if number == 1 and expected_last_sequence is not None:
-                extra += b"Nats-Expected-Last-Sequence: %d\r\n" % expected_last_sequence
+                extra += _after_sequence(expected_last_sequence)
             if number == last:
                 extra += b"Nats-Batch-Commit: 1\r\n"
             commands.append(self._command(message, extra, reply if number == last else ""))
@@ -133,6 +146,27 @@ class Publisher:
             timeout_seconds=BATCH_TIMEOUT_SECONDS,
         )
         return _stored(answers[0])
+
+    async def _store_chain(self, messages: Sequence[Message], expected_last_sequence: int) -> int:
+        attempt = secrets.token_hex(8).encode()
+        reply, future = self._connection.awaited_replies()
+        last = len(messages)
+        commands: list[bytes] = []
+        after = _after_sequence(expected_last_sequence)
+        for number, message in enumerate(messages, start=1):
+            extra = b"%bNats-Msg-Id: %b.%d\r\n" % (after, attempt, number)
+            commands.append(self._command(message, extra, reply if number == last else ""))
+            after = b"Nats-Expected-Last-Msg-Id: %b.%d\r\n" % (attempt, number)
+        answers = await self._connection.exchange(
+            commands,
+            future,
+            about=f"{messages[0].subject} and {last - 1} more in a row",
+            timeout_seconds=BATCH_TIMEOUT_SECONDS,
+        )
+        try:
+            return _stored(answers[0])
+        except BadRequest as error:  # of the last one, or because one before it is missing: which one is not said
+            raise Conflict(f"not all of {last} messages were stored: {error.message}") from error
 
     def _command(self, message: Message, extra: bytes, reply: str) -> bytes:
         """One message's command; `extra` are header lines of the publisher's own."""
@@ -148,6 +182,10 @@ class Publisher:
                 f"{len(body)} bytes on {subject[:200]!r} are more than the bus takes ({self._connection.max_payload})"
             )
         return publish_command(subject, body, block, reply)
+
+
+def _after_sequence(sequence: int) -> bytes:
+    return b"Nats-Expected-Last-Sequence: %d\r\n" % sequence
 
 
 def _stored(answer: RawMessage) -> int:

@@ -3,9 +3,9 @@
 | stream   | keeps            | what its settings are for                                              |
 |----------|------------------|------------------------------------------------------------------------|
 | REQUESTS | until acked      | durable apply and delete, in the order of the bus                      |
-| OBJECTS  | last per subject | the state of every object; only the relay publishes, in atomic         |
-|          |                  | batches; tombstones end by a TTL of their own; no markers of the       |
-|          |                  | server's, which would move the last sequence                           |
+| OBJECTS  | last per subject | the state of every object; only the relay publishes, in batches;       |
+|          |                  | tombstones end by a TTL of their own; no markers of the server's,      |
+|          |                  | which would move the last sequence                                     |
 | QUEUES   | until acked      | one message per object; timers below `later`; without any limit, for   |
 |          |                  | a limit would drop work                                                |
 | BINDINGS | last per subject | what gardenlets see; 20,000 consumers (the server's default is 1,000)  |
@@ -13,6 +13,9 @@
 | REPORTS  | until acked      | what gardenlets observed                                               |
 | EVENTS   | 24 hours         | at most 100 an object                                                  |
 | REJECTED | 7 days           | what could not be taken; at most 16,384                                |
+
+OBJECTS and BINDINGS remember message ids for a second only: ids chain a batch's messages to each other
+(jetstream_publisher.py), and none is ever sent twice.
 
 QUEUES, EVENTS and REQUESTS take atomic batches too, for `publish_many`: a sync of the disk for each batch instead of
 each message makes ten times the rate.
@@ -33,6 +36,7 @@ from gardenbus.common.resources.keys import Subjects
 
 _SECOND = 1_000_000_000
 _HOUR = 3600 * _SECOND
+_BRIEFLY = {"duplicate_window": _SECOND}
 _UNAVAILABLE = 503
 _SHORT_OF_STORAGE = frozenset({10023, 10028, 10047})
 
@@ -80,11 +84,12 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configurat
             [subjects.apply, subjects.delete, subjects.spoken_by("*", "apply"), subjects.spoken_by("*", "delete")]
         )
         | {"allow_atomic": True},
-        "OBJECTS": _last_per_subject([f"{prefix}.changed.>"]) | {"allow_atomic": True, "allow_msg_ttl": True},
+        "OBJECTS": _last_per_subject([f"{prefix}.changed.>"])
+        | {"allow_atomic": True, "allow_msg_ttl": True, **_BRIEFLY},
         "QUEUES": _work_queue([f"{prefix}.queue.>", f"{prefix}.later.>"])
         | {"max_msgs_per_subject": 1, "allow_msg_schedules": True, "allow_atomic": True},
         "BINDINGS": _last_per_subject([f"{prefix}.binding.>", f"{prefix}.view.>"])
-        | {"allow_atomic": True, "max_consumers": MAX_CONSUMERS},
+        | {"allow_atomic": True, "max_consumers": MAX_CONSUMERS, **_BRIEFLY},
         "LEASES": _last_per_subject([f"{prefix}.lease.>"])
         | {
             "max_age": lease,

@@ -295,20 +295,34 @@ class MemoryBus:
         for message in messages:
             await self.publish(message)
 
-    async def publish_batch(self, stream: str, messages: Sequence[Message], *, expected_last_sequence: int) -> int:
+    async def publish_batch(
+        self, stream: str, messages: Sequence[Message], *, expected_last_sequence: int, whole: bool = False
+    ) -> int:
         """See the port."""
         self.require()
         target = self.server.stream(stream)
         if len(messages) > BATCH_LIMIT or not target.kind.takes_batches:
             raise BadRequest(f"{stream} does not take a batch of {len(messages)} messages")
-        for message in messages:
-            _check_subject(message.subject)
-            if self.server.stream_of(message.subject) is not target:
-                raise BadRequest(f"{message.subject} is no subject of {stream}")
-            target.check(message)
         if messages and target.last_sequence != expected_last_sequence:
             raise Conflict(f"the last sequence of {stream} is {target.last_sequence}, not {expected_last_sequence}")
-        return [expected_last_sequence, *map(target.append, messages)][-1]
+        for message in messages:
+            _check_subject(message.subject)
+        if whole or len(messages) == 1:
+            for message in messages:
+                self._check_fits(message, target)
+        last = expected_last_sequence
+        for message in messages:
+            try:
+                self._check_fits(message, target)
+            except BadRequest as error:
+                raise Conflict(f"not all of {len(messages)} messages were stored: {error.message}") from error
+            last = target.append(message)
+        return last
+
+    def _check_fits(self, message: Message, target: MemoryStream) -> None:
+        if self.server.stream_of(message.subject) is not target:
+            raise BadRequest(f"{message.subject} is no subject of {target.kind.name}")
+        target.check(message)
 
     async def position(self, stream: str) -> StreamPosition:
         """See the port."""

@@ -9,8 +9,9 @@ that came back), it *settles*: it compares where the streams stand with where th
     | is open    | another incarnation, or shorter  | announces again what lies above the stream's last version  |
     | any        | QUEUES went back                 | queues every pending shoot again                           |
 
-A batch carries the sequence that the stream must stand at, so a relay that was paused while another took over cannot
-announce the past after the present.
+A batch carries the sequence that the stream must stand at, and lets nobody else in between, so a relay that was paused
+while another took over cannot announce the past after the present. The first page after a doubt goes in batches that
+are stored whole or not at all: should one of its messages be what the server refuses, it is found that way.
 """
 
 import asyncio
@@ -45,12 +46,6 @@ class RelaySettings(msgspec.Struct, frozen=True):
 
     page: int = 400
     """Outbox entries a round: two announcements each stay below JetStream's 1,000 messages a batch."""
-    gather_from: int = 16
-    """After a page of so many entries the next one is given time to fill: a batch costs as much as 30 messages do."""
-    gather_rate: float = 2000.0
-    """It is given time only while so many come a second: below, waiting would bring few together."""
-    gather_seconds: float = 0.02
-    """How much time; who changes one thing after another never waits for it."""
     lead_ttl_seconds: float = 5.0
     """How long a dead relay keeps the lead."""
     idle_seconds: float = 0.5
@@ -74,8 +69,8 @@ class Relay:
         self._settings = settings or RelaySettings()
         self._places: dict[str, StreamPosition] = {}
         self._in_doubt = True
+        self._is_wary = True
         self._announced_gain = 0
-        self._announced_at = 0.0
         self._ahead: OutboxPage | None = None
         self._renew_at = 0.0
         self._housekeeping_at = 0.0
@@ -162,16 +157,8 @@ class Relay:
         tell_followed(page)
         self._announced_gain = messages.gain
         await self._outbox.trim(last, self._places)
+        self._is_wary = False
         self.on_announced(page.news)
-        await self._gather(len(page.news))
-
-    async def _gather(self, entries: int) -> None:
-        """Give the next page time to fill while much happens."""
-        now = self._clock.monotonic()
-        seconds, self._announced_at = now - self._announced_at, now
-        many = max(self._settings.gather_from, self._settings.gather_rate * seconds)
-        if self._ahead is None and entries >= many:
-            await self._clock.sleep(self._settings.gather_seconds)
 
     async def _publish_loose(self, messages: Sequence[Message]) -> None:
         """Publish work and Events; what the bus can never take is left out, or nothing would ever follow it."""
@@ -197,7 +184,7 @@ class Relay:
         place = self._places[stream]
         try:
             last = await self._bus.publish_batch(
-                self._subjects.stream(stream), batch, expected_last_sequence=place.sequence
+                self._subjects.stream(stream), batch, expected_last_sequence=place.sequence, whole=self._is_wary
             )
         except BadRequest as error:
             await self._publish_around(stream, batch, error)
@@ -232,7 +219,7 @@ class Relay:
             await self._reopen(recorded.get(OBJECTS), now[OBJECTS])
         await self._repeat(recorded, now)
         self._places = dict(now)
-        self._in_doubt = False
+        self._in_doubt, self._is_wary = False, True
         await self._outbox.trim(None, self._places)
 
     async def _repeat(self, recorded: Mapping[str, StreamPosition], now: Mapping[str, StreamPosition]) -> None:

@@ -159,11 +159,15 @@ class Bus(Protocol):
         """Store many, pipelined; order and duplicates do not matter. Raises Unavailable unless all were stored."""
         ...
 
-    async def publish_batch(self, stream: str, messages: Sequence[Message], *, expected_last_sequence: int) -> int:
-        """Store at most 1,000 messages all or nothing, in order; answer the last sequence.
+    async def publish_batch(
+        self, stream: str, messages: Sequence[Message], *, expected_last_sequence: int, whole: bool = False
+    ) -> int:
+        """Store at most 1,000 messages in order, nobody else's before or among them; answer the last sequence.
 
-        Raises Conflict when the stream's last sequence is another (somebody else published), BadRequest when the
-        server refuses the batch for its content (too large), Unavailable when the outcome is unknown.
+        Raises Conflict when the stream's last sequence is another (somebody else published) or one of several was
+        refused; then those before it may have been stored, and nothing after it. Unavailable: the outcome is unknown.
+        With `whole` they are stored all or nothing, and what the server refuses for its content (too large) is a
+        BadRequest. That costs the server more, unless it syncs each write.
         """
         ...
 
