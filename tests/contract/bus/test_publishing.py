@@ -7,6 +7,7 @@ import pytest
 
 from gardenbus.common.errors import BadRequest, Conflict, NotFound
 from gardenbus.common.ports.bus import Delivered, Message
+from gardenbus.common.resources.keys import ObjectKey
 from tests.support.buses import BusUnderTest, next_event, replay, until_true
 
 
@@ -104,6 +105,24 @@ async def test_among_many_messages_one_that_is_refused_does_not_hold_back_the_ot
         await bus.publish_many([*messages, poison])
 
     assert len(await under_test.bus.subjects(under_test.stream("QUEUES"), ">")) == 20
+
+
+async def test_among_many_events_one_that_is_refused_does_not_hold_back_the_others(under_test: BusUnderTest):
+    about = [ObjectKey("shoot", "garden-dev", f"shoot-{number}") for number in range(20)]
+    events = [Message(under_test.subjects.event(key)) for key in about]
+    events.insert(10, Message(under_test.subjects.event(ObjectKey("seed", "", "poison")), ttl=timedelta(seconds=5)))
+
+    with pytest.raises(BadRequest):
+        await under_test.another.publish_many(events)
+
+    assert len(await under_test.bus.subjects(under_test.stream("EVENTS"), ">")) == 20
+
+
+async def test_many_events_are_all_stored_once(under_test: BusUnderTest):
+    about = [ObjectKey("shoot", "garden-dev", f"shoot-{number}") for number in range(1500)]
+    await under_test.another.publish_many([Message(under_test.subjects.event(key)) for key in about])
+
+    assert (await under_test.bus.position(under_test.stream("EVENTS"))).sequence == 1500
 
 
 async def test_a_batch_is_stored_in_order_and_answers_its_last_sequence(under_test: BusUnderTest):

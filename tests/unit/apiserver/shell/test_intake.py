@@ -129,3 +129,62 @@ async def test_a_stop_waits_for_what_is_in_hand() -> None:
     await taken.intake.stop()
 
     assert taken.batches == []
+
+
+class Preparing:
+    """An intake of a queue that holds some batches, and what was prepared of them, while which one was in hand."""
+
+    def __init__(self, *batches: list[InHand], failure: Exception | None = None) -> None:
+        self.queued = list(batches)
+        self.failure = failure
+        self.handled: list[list[int]] = []
+        self.prepared: list[tuple[int, list[int]]] = []
+        self.is_empty = asyncio.Event()
+        rejections = Rejections(Kept(), MemoryStore(FakeClock()), Subjects())  # pyright: ignore[reportArgumentType]
+        self.intake = Intake("test", self, self.handle, rejections, FakeClock(), batch=10, prepare=self.prepare)  # pyright: ignore[reportArgumentType]
+
+    async def fetch(self, _limit: int, _wait_seconds: float) -> Sequence[InHand]:
+        if self.queued:
+            return self.queued.pop(0)
+        self.is_empty.set()
+        await asyncio.sleep(0.01)
+        return ()
+
+    async def handle(self, works: Sequence[Work]) -> None:
+        self.handled.append([work.message.sequence for work in works])
+        await asyncio.sleep(0.01)  # the store is at work
+
+    async def prepare(self, works: Sequence[Work]) -> None:
+        self.prepared.append((len(self.handled), [work.message.sequence for work in works]))
+        if self.failure is not None:
+            raise self.failure
+
+    async def run(self) -> None:
+        running = asyncio.create_task(self.intake.run(deliveries_max=5, wait_seconds=0.01))
+        async with asyncio.timeout(5):
+            await self.is_empty.wait()
+            await self.intake.stop()
+            await running
+
+
+async def test_the_next_batch_is_prepared_while_one_is_in_hand() -> None:
+    taken = Preparing([InHand(1)], [InHand(2), InHand(3)], [InHand(4)])
+    await taken.run()
+
+    assert taken.handled == [[1], [2, 3], [4]]
+    assert taken.prepared == [(1, [2, 3]), (2, [4])]
+
+
+async def test_what_comes_back_is_not_prepared() -> None:
+    taken = Preparing([InHand(1)], [InHand(2, 2), InHand(3)])
+    await taken.run()
+
+    assert taken.handled == [[1], [3], [2]]
+    assert taken.prepared == []
+
+
+async def test_a_batch_that_could_not_be_prepared_is_taken_all_the_same() -> None:
+    taken = Preparing([InHand(1)], [InHand(2)], failure=Unavailable("away"))
+    await taken.run()
+
+    assert taken.handled == [[1], [2]]

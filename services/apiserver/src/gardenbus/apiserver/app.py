@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gardenbus.apiserver.reconcilers.api import Api
 from gardenbus.apiserver.reconcilers.garbage import CONTROLLER, Garbage
-from gardenbus.apiserver.reconcilers.intake import Handle, Intake, KilledItsHandler
+from gardenbus.apiserver.reconcilers.intake import Handle, Intake, KilledItsHandler, Prepare
 from gardenbus.apiserver.reconcilers.placing import Placer
 from gardenbus.apiserver.reconcilers.profiles import Profiles
 from gardenbus.apiserver.reconcilers.reads import Library
@@ -38,6 +38,7 @@ class _Source(NamedTuple):
     queue: WorkQueue
     handle: Handle
     batch: int
+    prepare: Prepare | None = None
 
 
 async def build(context: ServiceContext[ApiserverSettings]) -> None:
@@ -95,7 +96,7 @@ async def start_apiserver(
         context,
         rejections,
         [
-            _Source("requests", requests_queue, requests.handle, settings.request_batch),
+            _Source("requests", requests_queue, requests.handle, settings.request_batch, requests.prepare),
             _Source("reports", reports_queue, reports.handle, settings.report_batch),
         ],
     )
@@ -149,7 +150,15 @@ def _start_intakes(
 ) -> None:
     settings = context.settings
     for source in sources:
-        intake = Intake(source.name, source.queue, source.handle, rejections, context.clock, batch=source.batch)
+        intake = Intake(
+            source.name,
+            source.queue,
+            source.handle,
+            rejections,
+            context.clock,
+            batch=source.batch,
+            prepare=source.prepare,
+        )
         context.spawn(
             source.name,
             intake.run(deliveries_max=settings.deliveries_max, wait_seconds=settings.fetch_wait_seconds),

@@ -44,7 +44,10 @@ _BATCHED = {
     "delete": "REQUESTS",
     "as": "REQUESTS",
 }
-"""Streams with several publishers that take batches, by the word after the prefix."""
+"""Streams that `publish_many` sends batches to, by the word after the prefix."""
+
+_ONE_PUBLISHERS = "EVENTS"
+"""The one of these on which only the leading relay publishes: others would break its chains again and again."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -67,12 +70,13 @@ class Publisher:
     async def publish_many(self, messages: Sequence[Message]) -> None:
         """Store many; see the port. A message that is refused for good raises BadRequest.
 
-        Goes in atomic batches where the stream takes them and the server syncs each write: then once a batch.
+        Goes in atomic batches where the stream takes them and the server syncs each write: then once a batch. Where it
+        does not sync, what nobody else publishes is chained, which spares the acknowledgements but for the last.
         """
-        for in_batches, group in self._grouped(messages):
+        for stream, group in self._grouped(messages):
             for start in range(0, len(group), WINDOW):
                 window = group[start : start + WINDOW]
-                if not in_batches or len(window) < SMALLEST_BATCH or not await self._stored_together(window):
+                if not await self._stored_together(stream, window):
                     await self._store_each(window)
 
     async def publish_batch(
@@ -87,15 +91,15 @@ class Publisher:
             return await self._store_one(messages[0], _after_sequence(expected_last_sequence))
         if whole or (self._syncs_always and len(messages) >= SMALLEST_BATCH):
             return await self._store_batch(messages, expected_last_sequence)
-        return await self._store_chain(messages, expected_last_sequence)
+        return await self._store_chain(messages, _after_sequence(expected_last_sequence))
 
-    def _grouped(self, messages: Sequence[Message]) -> Sequence[tuple[bool, Sequence[Message]]]:
-        """The messages by stream, as far as it matters: (whether in batches, messages)."""
+    def _grouped(self, messages: Sequence[Message]) -> Sequence[tuple[str, Sequence[Message]]]:
+        """The messages by stream, as far as it matters which."""
         groups: dict[str, list[Message]] = {}
         for message in messages:
             kind = message.subject[len(self._prefix) :].partition(".")[0]
             groups.setdefault(_BATCHED.get(kind, ""), []).append(message)
-        return [(bool(stream) and self._syncs_always, group) for stream, group in groups.items()]
+        return list(groups.items())
 
     async def _store_one(self, message: Message, extra: bytes) -> int:
         reply, future = self._connection.awaited_replies()
@@ -107,10 +111,15 @@ class Publisher:
         )
         return _stored(answers[0])
 
-    async def _stored_together(self, messages: Sequence[Message]) -> bool:
-        """False when one of them was refused, and so all: they must be stored one by one to learn which."""
+    async def _stored_together(self, stream: str, messages: Sequence[Message]) -> bool:
+        """False when they are worth no batch and no chain, or when one was refused: they go one by one then."""
         try:
-            await self._store_batch(messages, None)
+            if self._syncs_always and stream and len(messages) >= SMALLEST_BATCH:
+                await self._store_batch(messages, None)
+            elif not self._syncs_always and stream == _ONE_PUBLISHERS and len(messages) > 1:
+                await self._store_chain(messages, b"")
+            else:
+                return False
         except (BadRequest, Conflict) as error:
             log.info("batch.divided", messages=len(messages), reason=error.message)
             return False
@@ -147,12 +156,12 @@ class Publisher:
         )
         return _stored(answers[0])
 
-    async def _store_chain(self, messages: Sequence[Message], expected_last_sequence: int) -> int:
+    async def _store_chain(self, messages: Sequence[Message], after: bytes) -> int:
+        """Store messages each after its predecessor. `after`: header lines of what the first one expects."""
         attempt = secrets.token_hex(8).encode()
         reply, future = self._connection.awaited_replies()
         last = len(messages)
         commands: list[bytes] = []
-        after = _after_sequence(expected_last_sequence)
         for number, message in enumerate(messages, start=1):
             extra = b"%bNats-Msg-Id: %b.%d\r\n" % (after, attempt, number)
             commands.append(self._command(message, extra, reply if number == last else ""))

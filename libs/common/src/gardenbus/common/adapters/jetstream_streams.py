@@ -14,7 +14,7 @@
 | EVENTS   | 24 hours         | at most 100 an object                                                  |
 | REJECTED | 7 days           | what could not be taken; at most 16,384                                |
 
-OBJECTS and BINDINGS remember message ids for a second only: ids chain a batch's messages to each other
+OBJECTS, BINDINGS and EVENTS remember message ids for a second only: ids chain the relay's messages to each other
 (jetstream_publisher.py), and none is ever sent twice.
 
 QUEUES, EVENTS and REQUESTS take atomic batches too, for `publish_many`: a sync of the disk for each batch instead of
@@ -103,6 +103,7 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configurat
             "max_age": 24 * _HOUR,
             "max_msgs_per_subject": EVENTS_PER_OBJECT,
             "allow_atomic": True,
+            **_BRIEFLY,
         },
         "REJECTED": {
             "subjects": [subjects.rejected],

@@ -292,8 +292,14 @@ class MemoryBus:
 
     async def publish_many(self, messages: Sequence[Message]) -> None:
         """See the port."""
+        problems: list[BadRequest] = []
         for message in messages:
-            await self.publish(message)
+            try:
+                await self.publish(message)
+            except BadRequest as error:
+                problems.append(error)
+        if problems:
+            raise problems[0]
 
     async def publish_batch(
         self, stream: str, messages: Sequence[Message], *, expected_last_sequence: int, whole: bool = False

@@ -156,7 +156,10 @@ class Bus(Protocol):
         ...
 
     async def publish_many(self, messages: Sequence[Message]) -> None:
-        """Store many, pipelined; order and duplicates do not matter. Raises Unavailable unless all were stored."""
+        """Store many, pipelined; order and duplicates do not matter.
+
+        Raises BadRequest when some were refused for good (the others are stored), Unavailable unless all were stored.
+        """
         ...
 
     async def publish_batch(

@@ -6,11 +6,13 @@
   taken alone, so that it harms nobody else, and the last time in the opposite order: where one message of a batch
   kills the process, what stands before it gets through at first, and what stands behind it at last.
 - What came back more than `deliveries_max` times is rejected.
-- While a batch of new messages is carried out the next one is fetched. Beside messages that came back nothing is: where
-  one of them kills the process, a delivery would count against messages that nobody has looked at.
+- While a batch of new messages is carried out the next one is fetched, and prepared while the store is waited for.
+  Beside messages that came back nothing is: where one of them kills the process, a delivery would count against
+  messages that nobody has looked at.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
@@ -43,6 +45,10 @@ Handle = Callable[[Sequence[Work]], Awaitable[None]]
 """Carries a batch out and acknowledges it. Raises Transient when it must be taken again as it is."""
 
 
+Prepare = Callable[[Sequence[Work]], Awaitable[None]]
+"""Does ahead what can be done of a batch while another one is carried out. What it raises, the handler will raise."""
+
+
 class KilledItsHandler(Terminal):
     """A message that was delivered too often without being ended."""
 
@@ -52,12 +58,21 @@ class KilledItsHandler(Terminal):
 class Intake:
     """One loop over one durable queue."""
 
-    def __init__(
-        self, name: str, queue: WorkQueue, handle: Handle, rejections: Rejections, clock: Clock, *, batch: int
+    def __init__(  # noqa: PLR0913
+        self,
+        name: str,
+        queue: WorkQueue,
+        handle: Handle,
+        rejections: Rejections,
+        clock: Clock,
+        *,
+        batch: int,
+        prepare: Prepare | None = None,
     ) -> None:
         self._name = name
         self._queue = queue
         self._handle = handle
+        self._prepare = prepare
         self._rejections = rejections
         self._clock = clock
         self._batch = batch
@@ -110,8 +125,11 @@ class Intake:
         return ()
 
     async def _fetch_ahead(self, wait_seconds: float) -> Sequence[Work]:
-        self._ahead = await self._fetch(wait_seconds)
-        return self._ahead
+        self._ahead = works = await self._fetch(wait_seconds)
+        if self._prepare is not None and works and all(work.deliveries < ALONE_FROM for work in works):
+            with contextlib.suppress(Transient):
+                await self._prepare(works)
+        return works
 
     async def take(self, works: Sequence[Work], *, deliveries_max: int) -> None:
         """Carry out what was fetched: new messages together, those that came back one by one."""

@@ -9,6 +9,7 @@ is tried once more when all earlier requests are through, wherever they are take
 import asyncio
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
 import msgspec
 import structlog
@@ -44,6 +45,9 @@ STARTED_TOGETHER = 50
 """Objects worked out before the store is told of them: as many as it takes in one call. It works on these while the
 next are worked out."""
 
+READ_TOGETHER = 10
+"""Messages read before others have a turn: most of the next batch's while the store has what is in hand."""
+
 
 class Wish(msgspec.Struct, frozen=True):
     """One document of one message: what is to happen to which object."""
@@ -65,6 +69,15 @@ class Refused(msgspec.Struct, frozen=True):
     wish: Wish | None = None
     contingent: bool = False
     document: Document | None = None
+
+
+class _Prepared(NamedTuple):
+    """A batch that was read while another one was carried out."""
+
+    works: Sequence[Work]
+    wishes: list[Wish]
+    refused: list[Refused]
+    reads: Reads
 
 
 class Requests:
@@ -96,17 +109,20 @@ class Requests:
         self._consumer = consumer
         self._slots = asyncio.Semaphore(concurrency)
         self._created = 0
+        self._prepared: _Prepared | None = None
+        self._in_hand: frozenset[ObjectKey] = frozenset()
 
     async def refresh(self) -> None:
         """Read which incarnation of REQUESTS this is: at the start and after every reconnect."""
         self._created = (await self._bus.position(self._subjects.stream("REQUESTS"))).created
+        self._prepared = None
 
     async def handle(self, works: Sequence[Work]) -> None:
         """Carry out a batch and acknowledge it. Raises Unavailable; taken again it ends the same."""
         if not self._created:
             await self.refresh()
-        wishes, refused = self._read(works)
-        reads = Reads(self._store, self._library)
+        wishes, refused, reads = await self._taken_up(works)
+        self._in_hand = frozenset(wish.key for wish in wishes)
         try:
             for _, run in groupby(wishes, key=lambda wish: wish.key.kind):
                 refused += await self._carry_out(list(run), reads)
@@ -120,10 +136,31 @@ class Requests:
 
     # ------------------------------------------------------------------------------------------ reading
 
-    def _read(self, works: Sequence[Work]) -> tuple[list[Wish], list[Refused]]:
+    async def prepare(self, works: Sequence[Work]) -> None:
+        """Read the messages of the next batch, and its objects but for those that the batch in hand may change.
+
+        Other objects, which admission asks for, are read when its turn comes.
+        """
+        if not self._created:
+            return
+        wishes, refused = await self._read(works)
+        reads = Reads(self._store, self._library)
+        await reads.fetch(wish.key for wish in wishes if wish.key not in self._in_hand)
+        self._prepared = _Prepared(works, wishes, refused, reads)
+
+    async def _taken_up(self, works: Sequence[Work]) -> tuple[list[Wish], list[Refused], Reads]:
+        """What was prepared of this batch, or would have been."""
+        prepared, self._prepared = self._prepared, None
+        if prepared is not None and list(prepared.works) == list(works):
+            return prepared.wishes, prepared.refused, prepared.reads
+        return *await self._read(works), Reads(self._store, self._library)
+
+    async def _read(self, works: Sequence[Work]) -> tuple[list[Wish], list[Refused]]:
         wishes: list[Wish] = []
         refused: list[Refused] = []
-        for work in works:
+        for number, work in enumerate(works, 1):
+            if number % READ_TOGETHER == 0:
+                await asyncio.sleep(0)
             message = work.message
             user, verb = spoken(message.subject, self._subjects)
             try:
