@@ -94,3 +94,47 @@ async def test_a_kind_limited_to_a_namespace_is_known_there_only(joint: Joint) -
             assert set(informer.objects("shoot")) == {followed.key}
 
         await eventually(caught_up, within=5)
+
+
+async def test_what_this_process_wrote_itself_is_taken_as_it_is_once_it_is_announced(joint: Joint) -> None:
+    joint.start_relay()
+    await joint.create(a_seed("first"))
+    async with joint.informer(["seed"]) as writing, joint.informer(["seed"]) as reading:
+        await joint.quiet()
+        await joint.stop_relays()
+        own = await joint.create(a_seed("own", metadata={"labels": {"tier": "gold"}}))
+        writing.foresee(own)
+        assert own.key not in writing.objects("seed"), "nobody else can know of it yet"
+        joint.start_relay()
+
+        async def announced() -> None:
+            assert writing.objects("seed")[own.key] is own
+            assert reading.objects("seed")[own.key] == own
+
+        await eventually(announced, within=5)
+
+
+async def test_what_somebody_else_has_changed_meanwhile_is_read_from_the_bus(joint: Joint) -> None:
+    joint.start_relay()
+    await joint.create(a_seed("first"))
+    async with joint.informer(["seed"]) as informer:
+        await joint.quiet()
+        await joint.stop_relays()
+        own = await joint.create(a_seed("own"))
+        changed = await joint.update(own.key, tier="gold")
+        joint.start_relay()
+        await joint.announced("garden.changed.seed._.own", changed.version)
+        informer.foresee(own)
+
+        async def current() -> None:
+            assert own.key in informer.objects("seed")
+            assert informer.objects("seed")[own.key].version == changed.version
+
+        await eventually(current, within=5)
+        later = await joint.update(own.key, tier="silver")
+
+        async def newest() -> None:
+            assert informer.objects("seed")[own.key].version == later.version
+            assert informer.objects("seed")[own.key].labels["tier"] == "silver"
+
+        await eventually(newest, within=5)

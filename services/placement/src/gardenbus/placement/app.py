@@ -72,7 +72,7 @@ async def start_placement(
             collection=timedelta(seconds=settings.resource_collection_seconds),
             interval=timedelta(seconds=settings.resource_interval_seconds),
         ).reconcile,
-        SCHEDULING: SchedulingReconciler(store, clock, knowledge).reconcile,
+        SCHEDULING: SchedulingReconciler(store, clock, knowledge, informer.foresee).reconcile,
         STATUS: StatusReconciler(store, clock).reconcile,
         ROLLOUT: RolloutReconciler(store, clock, knowledge).reconcile,
         EVICTIONS: EvictionReconciler(store, clock, knowledge).reconcile,

@@ -87,6 +87,7 @@ class Informer:
         self._namespaces = dict(namespaces or {})
         self._objects: dict[str, dict[ObjectKey, StoredObject]] = {kind: {} for kind in kinds}
         self._removed: dict[ObjectKey, int] = {}
+        self._foreseen: dict[ObjectKey, StoredObject] = {}
         self._listed_version = 0
         self._callbacks: list[Callback] = []
         self._synced = asyncio.Event()
@@ -104,6 +105,15 @@ class Informer:
     def objects(self, kind: str) -> Mapping[ObjectKey, StoredObject]:
         """The objects of a kind as they stand; a live view."""
         return self._objects[kind]
+
+    def foresee(self, stored: StoredObject) -> None:
+        """Take what this process has just written as it is, instead of reading it from its announcement.
+
+        It counts as announced only when that version is.
+        """
+        known = self._objects[stored.key.kind].get(stored.key)
+        if known is None or known.version < stored.version:
+            self._foreseen[stored.key] = stored
 
     @property
     def synced(self) -> bool:
@@ -188,6 +198,7 @@ class Informer:
             if known is None or stored.version > known.version or stored.uid != known.uid:
                 self._replace(key, stored)
         self._removed.clear()
+        self._foreseen.clear()
         metrics.LISTS.labels(self._label).inc()
         metrics.OBJECTS.labels(self._label).set_function(lambda: sum(map(len, self._objects.values())))
         self._synced.set()
@@ -200,6 +211,7 @@ class Informer:
         await self._raise_gain(int(event.headers.get(Header.GAIN, "0")))
 
     async def _apply(self, key: ObjectKey, event: Delivered, version: int) -> None:
+        foreseen = self._foreseen.pop(key, None)
         known = self._objects[key.kind].get(key)
         newest = max(self._listed_version, known.version if known else 0, self._removed.get(key, 0))
         if version <= newest:
@@ -211,6 +223,8 @@ class Informer:
             fetched = await self._store.get(key)
             if fetched is not None and fetched.version >= version:
                 self._replace(key, fetched)
+        elif foreseen is not None and (foreseen.version, foreseen.uid) == (version, event.headers[Header.UID]):
+            self._replace(key, foreseen)
         else:
             self._replace(key, stored_from(key, event.body, event.headers))
 

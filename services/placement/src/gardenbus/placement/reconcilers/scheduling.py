@@ -11,6 +11,8 @@
 Whoever dies in between leaves bindings that the next cycle takes as they are, to write what is left.
 """
 
+from collections.abc import Callable
+
 import structlog
 
 from gardenbus.common.errors import InvalidResource, Terminal
@@ -40,13 +42,22 @@ BEHIND_SECONDS = 0.1
 """Pause until what the store has was announced here too."""
 
 
+Foresee = Callable[[StoredObject], None]
+"""Told of each binding that was created, before it is announced."""
+
+
+def _nobody(_stored: StoredObject) -> None:
+    pass
+
+
 class SchedulingReconciler:
     """Looks at one placement at a time; any number of them, in any number of processes, may look at once."""
 
-    def __init__(self, store: Store, clock: Clock, known: Known) -> None:
+    def __init__(self, store: Store, clock: Clock, known: Known, foresee: Foresee = _nobody) -> None:
         self._store = store
         self._clock = clock
         self._known = known
+        self._foresee = foresee
 
     async def reconcile(self, request: WorkRequest) -> Outcome:
         """Look at a placement. Raises Conflict, Unavailable, UnexpectedState."""
@@ -142,7 +153,8 @@ class SchedulingReconciler:
             new_binding(placement, snapshot.key.name, pick, on_cluster.get(pick.cluster, ()))
             for pick in cycle.creations
         ]
-        await created_all(self._store, documents, guards)
+        for each in await created_all(self._store, documents, guards):
+            self._foresee(each)
         await all_of(
             rewritten(
                 self._store,

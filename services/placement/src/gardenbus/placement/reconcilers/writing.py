@@ -57,17 +57,20 @@ async def rewritten(
 
 async def created_all(
     store: Store, documents: Iterable[Document], guards: Sequence[Guard] = (), *, strict: bool = False
-) -> None:
-    """Create objects; those that are there already are what somebody else came to on the same grounds.
+) -> Sequence[StoredObject]:
+    """Create objects and answer them; those that are there already are what somebody else came to on the same grounds.
 
     Unless `strict`: then they are a Conflict. Raises the first refusal once all of a call were tried.
     """
     creations = [Creation(document, guards=tuple(guards)) for document in documents]
+    created: list[StoredObject] = []
     for start in range(0, len(creations), CREATIONS_PER_CALL):
         ended = await store.create_many(creations[start : start + CREATIONS_PER_CALL])
         for each in ended:
             if isinstance(each, GardenbusError) and (strict or not isinstance(each, AlreadyExists)):
                 raise each
+        created += [each for each in ended if isinstance(each, StoredObject)]
+    return created
 
 
 async def deleted(store: Store, stored: StoredObject, guards: Sequence[Guard] = ()) -> None:
