@@ -118,5 +118,8 @@ def with_finalizer(document: Document, finalizer: str) -> Document:
 
 def decision_document(decision: ClusterDecision) -> Document:
     """A decision as bindings and snapshots hold it; scores are left out where nothing was ranked."""
-    written: Document = msgspec.to_builtins(decision)
-    return {name: value for name, value in written.items() if value is not None}
+    written: Document = {"clusterName": decision.cluster_name, "selected": decision.selected}
+    if decision.cluster_score is not None:
+        written["clusterScore"] = msgspec.to_builtins(decision.cluster_score)
+    written["reason"] = decision.reason
+    return written
