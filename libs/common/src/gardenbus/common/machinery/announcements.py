@@ -1,8 +1,8 @@
 """PURE: what the relay publishes for a page of the outbox.
 
 Messages say what is so *now*: several entries of one object become one message with its current document. Three
-lists come out, because they go to different streams with different promises: `changed` and `concerning` in order and
-all or nothing, `loose` (work and Events) in any order.
+lists come out, because they go to different streams with different promises: `changed` and `concerning` in order, with
+nobody else's in between, `loose` (work and Events) in any order.
 """
 
 from collections.abc import Mapping, Sequence
