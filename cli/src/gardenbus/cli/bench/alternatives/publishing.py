@@ -2,12 +2,12 @@
 
 Each group is acknowledged before the next one leaves, as the relay has it. What each promises:
 
-| means   | stored            | nobody else wrote in between                     |
-|---------|-------------------|--------------------------------------------------|
-| batch   | whole or not      | asked of the first message                       |
-| singles | each for itself   | not asked                                        |
+| means   | stored            | nobody else wrote in between                                         |
+|---------|-------------------|----------------------------------------------------------------------|
+| batch   | whole or not      | asked of the first message                                           |
+| singles | each for itself   | not asked                                                            |
 | chain   | up to a refusal   | asked of each message, by its predecessor's id; the last answer says |
-| fast    | up to a refusal   | asked of each message; the batch ends there       |
+| fast    | up to a refusal   | asked of each message; the batch ends there                          |
 """
 
 import asyncio
