@@ -183,8 +183,9 @@ async def test_what_comes_back_is_not_prepared() -> None:
     assert taken.prepared == []
 
 
-async def test_a_batch_that_could_not_be_prepared_is_taken_all_the_same() -> None:
-    taken = Preparing([InHand(1)], [InHand(2)], failure=Unavailable("away"))
+@pytest.mark.parametrize("failure", [Unavailable("away"), KeyError("bug")])
+async def test_a_batch_that_could_not_be_prepared_is_taken_all_the_same(failure: Exception) -> None:
+    taken = Preparing([InHand(1)], [InHand(2)], failure=failure)
     await taken.run()
 
     assert taken.handled == [[1], [2]]

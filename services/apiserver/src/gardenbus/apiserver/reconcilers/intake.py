@@ -12,7 +12,6 @@
 """
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
@@ -46,7 +45,7 @@ Handle = Callable[[Sequence[Work]], Awaitable[None]]
 
 
 Prepare = Callable[[Sequence[Work]], Awaitable[None]]
-"""Does ahead what can be done of a batch while another one is carried out. What it raises, the handler will raise."""
+"""Does ahead what can be done of a batch while another one is carried out. Where it fails, the handler does it all."""
 
 
 class KilledItsHandler(Terminal):
@@ -127,8 +126,10 @@ class Intake:
     async def _fetch_ahead(self, wait_seconds: float) -> Sequence[Work]:
         self._ahead = works = await self._fetch(wait_seconds)
         if self._prepare is not None and works and all(work.deliveries < ALONE_FROM for work in works):
-            with contextlib.suppress(Transient):
+            try:
                 await self._prepare(works)
+            except Exception as error:  # noqa: BLE001 - the handler meets it again, where one batch is all that fails
+                _log.info("intake.unprepared", intake=self._name, reason=str(error), messages=len(works))
         return works
 
     async def take(self, works: Sequence[Work], *, deliveries_max: int) -> None:
