@@ -4,6 +4,7 @@ A server keeps its port and its directory over `kill()` and `restart()`, so that
 stored. Calls block (tens of milliseconds); use `asyncio.to_thread` where a test's event loop must go on meanwhile.
 """
 
+import os
 import shutil
 import signal
 import socket
@@ -55,9 +56,10 @@ class Server:
         self._end(signal.SIGTERM)
 
     def pause(self) -> None:
-        """Stop its hands (SIGSTOP): connections stay open, nothing is answered."""
+        """Stop its hands (SIGSTOP): connections stay open, nothing is answered once this returns."""
         if self.process is not None:
             self.process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Let a paused one go on."""
