@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
-from gardenbus.common.adapters.jetstream import connect
+from gardenbus.common.adapters.jetstream import JetStreamBus, connect
 from gardenbus.common.adapters.jetstream_streams import StreamSettings
 from gardenbus.common.adapters.memory_bus import MemoryBus, MemoryServer
 from gardenbus.common.ports.bus import Bus, Delivered, Follower, FollowEvent, Message, ReplayDone, Work, WorkQueue
@@ -42,6 +42,17 @@ class BusUnderTest:
     async def queue(self, controller: str = "look", bus: Bus | None = None) -> WorkQueue:
         """A controller's queue."""
         return await (bus or self.bus).work_queue(self.stream("QUEUES"), controller, self.subjects.queue_of(controller))
+
+    async def counted(self, number: int, controller: str = "look") -> None:
+        """Wait until the server has counted what waits for a controller; JetStream does that after acknowledging."""
+        if not isinstance(self.bus, JetStreamBus):
+            return
+        bus = self.bus
+
+        async def has_counted() -> bool:
+            return any(each.name == controller and each.pending == number for each in (await bus.figures()).consumers)
+
+        await until_true(has_counted)
 
     async def announce(self, *names: str, body: bytes = b"{}") -> int:
         """Announce changes of shoots, in one batch."""

@@ -52,6 +52,7 @@ async def test_a_fetch_returns_with_the_first_message_and_waits_for_no_other(und
 async def test_a_fetch_takes_at_most_what_was_asked_and_tells_how_much_is_left(under_test: BusUnderTest):
     queue = await under_test.queue()
     await enqueue(under_test, *(f"s{number}" for number in range(10)))
+    await under_test.counted(10)
 
     works = await queue.fetch(3, 1.0)
 

@@ -93,7 +93,10 @@ class WorkQueue(Protocol):
 
     @property
     def depth(self) -> int:
-        """How many more messages waited behind those of the last fetch (0 before the first)."""
+        """How many more messages waited behind those of the last fetch (0 before the first).
+
+        For people: JetStream counts a message a moment after it has acknowledged it.
+        """
         ...
 
 
