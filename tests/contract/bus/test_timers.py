@@ -15,7 +15,7 @@ async def test_parked_work_comes_back_when_it_is_due_with_its_headers(under_test
 
     assert await queue.fetch(10, 1.0) == []
     (work,) = await fetch_until(queue, 1)
-    assert 1.2 < time.monotonic() - began_at < 3
+    assert time.monotonic() - began_at > 1.2
     assert work.message.headers[Header.ATTEMPT] == "3"
     assert work.message.headers[Header.RECONCILE_ID] == "abc"
 

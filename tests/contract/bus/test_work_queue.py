@@ -33,20 +33,20 @@ async def test_an_empty_queue_is_waited_for_only_so_long(under_test: BusUnderTes
 
     assert await queue.fetch(10, 0.3) == []
 
-    assert 0.25 < time.monotonic() - began_at < 2
+    assert 0.25 < time.monotonic() - began_at < 5
     assert await queue.fetch(10, 0) == []
 
 
 async def test_a_fetch_returns_with_the_first_message_and_waits_for_no_other(under_test: BusUnderTest):
     queue = await under_test.queue()
-    waiting = asyncio.create_task(queue.fetch(100, 5.0))
+    waiting = asyncio.create_task(queue.fetch(100, 30.0))
     await asyncio.sleep(0.1)
     began_at = time.monotonic()
 
     await enqueue(under_test, "a")
 
     assert names(await waiting) == ["a"]
-    assert time.monotonic() - began_at < 1
+    assert time.monotonic() - began_at < 15
 
 
 async def test_a_fetch_takes_at_most_what_was_asked_and_tells_how_much_is_left(under_test: BusUnderTest):

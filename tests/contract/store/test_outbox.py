@@ -145,14 +145,14 @@ async def test_a_trim_forgets_up_to_an_entry_and_remembers_the_positions(kit: St
 
 async def test_waiting_for_news_ends_when_some_come_and_after_a_while(kit: StoreUnderTest) -> None:
     await kit.outbox.wait(0.01)
-    waiting = asyncio.create_task(kit.outbox.wait(5))
+    waiting = asyncio.create_task(kit.outbox.wait(30))
     await asyncio.sleep(0.02)
     assert not waiting.done()
     started = time.monotonic()
     await kit.created(a_project())
     await waiting
-    await kit.outbox.wait(5)
-    assert time.monotonic() - started < 2
+    await kit.outbox.wait(30)
+    assert time.monotonic() - started < 15
     await kit.news()
     await kit.outbox.wait(0.01)
 
