@@ -130,7 +130,7 @@ def test_the_funnel_of_a_shoot_that_fits_nowhere_names_the_rule(url: str, open_p
     expect(page.locator(".funnel [data-rule=taints]")).to_contain_text("0")
     expect(page.locator(".funnel [data-rule=shoot-selector]")).to_be_visible()
     expect(page.locator(".verdict")).to_contain_text("does not tolerate")
-    expect(page.locator(".event", has_text="SchedulingFailed")).to_be_visible()
+    expect(page.locator(".event", has_text="SchedulingFailed").first).to_be_visible()
     keep(page, "decision-light")
     page.get_by_text("Manifest").click()
     expect(page.locator(".yaml")).to_contain_text("kind: Shoot")

@@ -158,7 +158,7 @@ def applied(bindings: Iterable[ResourceBinding], cycle: Cycle, snapshot: str = C
             cluster_decision=change.decision,
         )
         by_name[change.binding] = _annotated(new, {}) if change.drops_previous_state else new
-    for name in cycle.unscheduled:
+    for name in cycle.given_up:
         old = by_name[name]
         by_name[name] = _annotated(_with_spec(old, state="Unscheduled"), {PREVIOUS_STATE: old.spec.state})
     return sorted(by_name.values(), key=lambda one: one.name)

@@ -173,9 +173,9 @@ async def scene(own_nats_server: Server, tmp_path: Path) -> AsyncIterator[Scene]
         relaying = asyncio.create_task(relay.run())
 
         async def opened() -> None:
-            assert relay.leading
+            assert store.state.is_open
 
-        await eventually(opened, within=5)
+        await eventually(opened, within=15)
         scene = Scene(own_nats_server, subjects, store, bus)
         yield scene
         for seed in tuple(scene.tasks):

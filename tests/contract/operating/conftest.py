@@ -52,6 +52,11 @@ class Operator:
         """Apply manifests."""
         return self.call("apply", "-f", "-", given=yaml.safe_dump_all(documents))
 
+    def remove(self, shoot: str) -> None:
+        """Delete a shoot, so that the next test finds the landscape as it was."""
+        gone = self.call("delete", "shoot", shoot, "-n", "garden-session", "--confirm", "--wait", "--timeout", "30s")
+        assert gone.code == 0, gone.stderr
+
     def describe(self) -> Document:
         """What landscape.json says."""
         return json.loads((self.directory / "landscape.json").read_text())

@@ -1,6 +1,5 @@
 """`rejected` on a landscape of real processes."""
 
-import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -78,5 +77,4 @@ async def test_what_was_mended_in_an_editor_is_taken(operator: Operator, refuse:
     assert (untouched.code, "nothing was changed" in untouched.stderr) == (2, True)
     assert (replayed.code, replayed.stdout) == (0, f"{identity}: taken (shoot garden-session/mended)\n"), replayed
     assert operator.call("get", "shoot", "mended", "-o", "name").stdout == "shoot.core.gardener.cloud/mended\n"
-    operator.call("delete", "shoot", "mended", "-n", "garden-session")
-    await asyncio.sleep(0)
+    operator.remove("mended")

@@ -287,3 +287,21 @@ async def test_of_two_that_decide_at_once_only_one_writes_with_effect(at: int) -
     assert len(await bench.states()) == 2
     await bench.settle()
     assert len(await bench.states()) == 2
+
+
+@pytest.mark.parametrize("at", range(8))
+async def test_a_cluster_that_left_has_gone_before_another_takes_its_place(at: int) -> None:
+    bench = Bench()
+    await bench.clusters("a", "b", "c", "d", "e")
+    await bench.add(a_namespace(), a_crp(policy=pick_n(3)))
+    await bench.settle()
+    left = min(await bench.states())
+    await bench.kit.store.delete(await bench.kit.now(ObjectKey("membercluster", "", left)))
+    mortal = Bench(bench.kit, Interrupted(bench.kit.store, at, dies))  # pyright: ignore[reportArgumentType]
+    with contextlib.suppress(Unavailable):
+        await mortal.look()
+    assert len([state for state in (await bench.states()).values() if state != "Unscheduled"]) <= 3
+    await bench.settle()
+    states = await bench.states()
+    assert states.pop(left) == "Unscheduled"
+    assert list(states.values()) == ["Scheduled"] * 3

@@ -112,7 +112,8 @@ def _headline(waiting: Document) -> str:
         return "no shoot waits for a seed"
     waits = f"{total} {'shoot waits' if total == 1 else 'shoots wait'} for a seed"
     part = f", {shown or 'none'} of them {'is' if shown <= 1 else 'are'} shown" if shown < total else ""
-    return f"{waits}{part}{f', {undecided} more are not decided yet' if undecided else ''}"
+    more = f", {undecided} more {'is' if undecided == 1 else 'are'} not decided yet" if undecided else ""
+    return f"{waits}{part}{more}"
 
 
 def waiting_table(items: list[Document], *, is_wide: bool) -> Table:

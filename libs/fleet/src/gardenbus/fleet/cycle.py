@@ -76,9 +76,10 @@ class _Deciding:
             for record in classes.deleting
             if record.binding and BINDING_CLEANUP in record.binding.metadata.finalizers
         )
-        self.records = [*classes.dangling, *classes.obsolete, *classes.unscheduled, *classes.scheduled, *classes.bound]
-        for record in classes.dangling:
+        self.dangling = classes.dangling
+        for record in self.dangling:
             record.give_up()
+        self.records = [*classes.obsolete, *classes.unscheduled, *classes.scheduled, *classes.bound]
         self.obsolete = _by_cluster(classes.obsolete)
         self.unscheduled = _by_cluster(classes.unscheduled)
         self.scheduled, lost = split(classes.scheduled, self.policy, fleet)
@@ -224,6 +225,7 @@ class _Deciding:
         fulfilled, reason, message = told_condition
         return Cycle(
             finalized=self.finalized,
+            dangling=given_up(self.dangling),
             creations=creations(self.created),
             changes=changes(self.patched),
             unscheduled=given_up(self.records),

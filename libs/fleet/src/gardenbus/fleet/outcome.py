@@ -62,6 +62,9 @@ class Cycle(msgspec.Struct, frozen=True):
     finalized: tuple[str, ...] = ()
     """Bindings on their way out that still wait for the scheduler: take `BINDING_CLEANUP` off."""
 
+    dangling: tuple[str, ...] = ()
+    """Bindings whose clusters have left: mark them as the `unscheduled` ones, before others take their places."""
+
     creations: tuple[Pick, ...] = ()
     """Bindings to create, best first."""
 
@@ -96,6 +99,11 @@ class Cycle(msgspec.Struct, frozen=True):
     """When to decide again (seconds from now) although nothing happens: a replacement is taken to be available then."""
 
     @property
+    def given_up(self) -> tuple[str, ...]:
+        """All bindings to mark Unscheduled."""
+        return self.dangling + self.unscheduled
+
+    @property
     def writes_bindings(self) -> bool:
         """Whether any binding is to be written."""
-        return bool(self.finalized or self.creations or self.changes or self.unscheduled)
+        return bool(self.finalized or self.creations or self.changes or self.given_up)

@@ -6,19 +6,20 @@
    same write, on the snapshot and the placement as they were read: of all who decided on the same, one gets through.
    Each further write holds only while the snapshot has the version of that one; whoever comes next counts it up again,
    and ends what is still under way.
-4. Bindings are created, then changed, then given up, so that a cluster's place is not left before there is another.
+4. Bindings of clusters that have left are given up at once. Then others are created, then changed, then given up, so
+   that a cluster's place is not left before there is another.
 
 Whoever dies in between leaves bindings that the next cycle takes as they are, to write what is left.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import structlog
 
 from gardenbus.common.errors import InvalidResource, Terminal
 from gardenbus.common.machinery.controller import After, Again, Done, Outcome, WorkRequest
 from gardenbus.common.ports.clock import Clock, timestamp
-from gardenbus.common.ports.store import EventRecord, Store
+from gardenbus.common.ports.store import EventRecord, Guard, Store
 from gardenbus.common.resources.document import StoredObject, section
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.member_clusters import MemberCluster
@@ -79,7 +80,7 @@ class SchedulingReconciler:
         try:
             placement = Placement.from_document(stored.encoded())
             cycle = self._decided(placement, snapshot, family)
-            is_behind = bool(cycle.unscheduled) and await self._is_behind(cycle, family)
+            is_behind = bool(cycle.dangling) and await self._is_behind(cycle, family)
         except (UnexpectedState, Terminal) as error:
             counters.CYCLES.labels("failed").inc()
             await self._tell_failure(stored, snapshot, error.message)
@@ -90,7 +91,7 @@ class SchedulingReconciler:
         if cycle.finalized:
             await self._finalize(cycle, family)
         told = with_outcome(snapshot.document(), cycle, timestamp(self._clock.now()))
-        if cycle.creations or cycle.changes or cycle.unscheduled:
+        if cycle.creations or cycle.changes or cycle.given_up:
             snapshot = await written(self._store, snapshot, claimed(told), guards=[unchanged(stored)])
             await self._carry_out(placement, snapshot, cycle, family)
         else:
@@ -102,7 +103,7 @@ class SchedulingReconciler:
             snapshot=snapshot.key.name,
             created=len(cycle.creations),
             changed=len(cycle.changes),
-            given_up=len(cycle.unscheduled),
+            given_up=len(cycle.given_up),
             fulfilled=cycle.fulfilled,
             batches=cycle.batches,
         )
@@ -123,8 +124,8 @@ class SchedulingReconciler:
 
         Raises UnexpectedState for one that will never be known, as nobody can read it.
         """
-        given_up_names, known = set(cycle.unscheduled), self._known.fleet()
-        targets = {_target(each) for each in family.bindings if each.key.name in given_up_names}
+        dangling, known = set(cycle.dangling), self._known.fleet()
+        targets = {_target(each) for each in family.bindings if each.key.name in dangling}
         unknown = [ObjectKey("membercluster", "", target) for target in sorted(targets) if target not in known]
         found = [each for each in await self._store.get_many(unknown) if each is not None] if unknown else []
         for each in found:
@@ -153,6 +154,7 @@ class SchedulingReconciler:
             new_binding(placement, snapshot.key.name, pick, on_cluster.get(pick.cluster, ()))
             for pick in cycle.creations
         ]
+        await self._give_up(cycle.dangling, by_name, guards)
         for each in await created_all(self._store, documents, guards):
             self._foresee(each)
         await all_of(
@@ -164,10 +166,15 @@ class SchedulingReconciler:
             )
             for change in cycle.changes
         )
-        await all_of(rewritten(self._store, by_name[name], given_up, guards) for name in cycle.unscheduled)
+        await self._give_up(cycle.unscheduled, by_name, guards)
         counters.BINDINGS.labels("created").inc(len(cycle.creations))
         counters.BINDINGS.labels("changed").inc(len(cycle.changes))
-        counters.BINDINGS.labels("given-up").inc(len(cycle.unscheduled))
+        counters.BINDINGS.labels("given-up").inc(len(cycle.given_up))
+
+    async def _give_up(
+        self, names: Iterable[str], by_name: Mapping[str, StoredObject], guards: Sequence[Guard]
+    ) -> None:
+        await all_of(rewritten(self._store, by_name[name], given_up, guards) for name in names)
 
     async def _tell_failure(self, stored: StoredObject, snapshot: StoredObject, message: str) -> None:
         present = snapshot.document()
