@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,6 +69,15 @@ def a_session_shoot(name: str, **spec: Any) -> Document:
     return {**document, "metadata": {**document["metadata"], "name": name}, "spec": {**document["spec"], **spec}}
 
 
+def _settle(operator: Operator) -> None:
+    """Wait until `apollo` is up, and `lost` was refused for its own reason (before, no seed was ready)."""
+    assert operator.call("wait", "shoot", "apollo", "-n", "garden-session", "--for", "reconciled").code == 0
+    deadline = time.monotonic() + WITHIN_SECONDS
+    while "planet=pluto" not in (queue := operator.call("queue").stdout):
+        assert time.monotonic() < deadline, queue
+        time.sleep(0.5)
+
+
 @pytest.fixture(scope="session")
 def operator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
     """A landscape with one seed, where `apollo` is placed and `lost` fits nowhere."""
@@ -81,6 +91,7 @@ def operator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
     )
     try:
         assert up.code == 0, up.stderr
+        _settle(operator)
         yield operator
     finally:
         operator.call("down")
