@@ -202,3 +202,5 @@ def test_what_changes_is_seen_without_a_reload(many: Many, open_page: Open):
     expect(page.locator(".grid-row:visible")).to_contain_text("Create succeeded")
     _run(publish, many.nats_url, [announcement(shoot(4_700, 42), 900_000)])
     expect(page.locator(".grid-row:visible")).to_contain_text("42 %")
+    _run(publish, many.nats_url, [announcement(shoot(4_700), 900_001)])
+    expect(page.locator(".grid-row:visible")).to_contain_text("Create succeeded")

@@ -100,15 +100,15 @@ def until(call: Call, words: Sequence[str], expected: str) -> None:
 
 
 def test_get_chooses_by_labels_and_fields_and_prints_what_a_template_says(call: Call):
-    shoots(call, "get-a", metadata={"labels": {"tier": "gold"}})
-    shoots(call, "get-b", metadata={"labels": {"tier": "iron"}})
+    shoots(call, "get-a", metadata={"labels": {"rank": "gold"}})
+    shoots(call, "get-b", metadata={"labels": {"rank": "iron"}})
     until(call, ["get", "shoot", "get-b", "-o", "jsonpath={.status.lastOperation.state}"], "Succeeded")
 
     def names(*chosen: str) -> str:
         return call("get", "shoots", *chosen, "-o", "jsonpath={.items[*].metadata.name}").stdout
 
-    assert names("-l", "tier in (gold,silver)") == "get-a"
-    assert names("-l", "tier,tier!=gold") == "get-b"
+    assert names("-l", "rank in (gold,silver)") == "get-a"
+    assert names("-l", "rank,rank!=gold") == "get-b"
     assert names("--field-selector", "spec.seedName=seed-a,metadata.name!=get-a").split()[0] == "get-b"
     assert call("get", "shoots", "-l", "a b").code == 1
     assert call("get", "shoot/get-a", "seed/seed-a", "-o", "name").lines == [

@@ -1,3 +1,4 @@
+import copy
 import dataclasses
 
 import pytest
@@ -53,7 +54,7 @@ def test_reconciled_and_refused_shoots_are_settled():
     ],
 )
 def test_a_shoot_that_is_not_reconciled_at_its_generation_is_not(change: Document):
-    shoot = a_shoot("a", **DONE)
+    shoot = copy.deepcopy(a_shoot("a", **DONE))
     for part, fields in change.items():
         for name, value in fields.items():
             shoot[part][name] = value
