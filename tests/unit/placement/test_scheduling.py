@@ -305,3 +305,35 @@ async def test_a_cluster_that_left_has_gone_before_another_takes_its_place(at: i
     states = await bench.states()
     assert states.pop(left) == "Unscheduled"
     assert list(states.values()) == ["Scheduled"] * 3
+
+
+async def grown() -> tuple[Bench, set[str]]:
+    """One with two bindings that shall have three, and where the two are."""
+    bench = Bench()
+    await bench.clusters("a", "b", "c", "d")
+    await bench.add(a_namespace(), a_crp(policy=pick_n(2)))
+    await bench.settle()
+    before = set(await bench.states())
+    await bench.change({"spec": {"policy": {"numberOfClusters": 3}}})
+    await bench.snapshots.reconcile(request_for(WEB))
+    return bench, before
+
+
+async def test_what_another_replica_creates_while_this_one_decides_is_not_created_again() -> None:
+    whole, before = await grown()
+    await whole.settle()
+    (picked,) = set(await whole.states()) - before
+    bench, _ = await grown()
+
+    async def creates() -> None:
+        """What a replica creates that has seen another binding leave the cluster: one of another name."""
+        like = (await bench.parts("binding"))[0]
+        metadata = {name: like["metadata"][name] for name in ("labels", "finalizers", "ownerReferences")}
+        spec = {**like["spec"], "targetCluster": picked}
+        await bench.add({**like, "metadata": {**metadata, "name": f"web-{picked}-other"}, "spec": spec, "status": {}})
+
+    slow = Bench(bench.kit, Interrupted(bench.kit.store, 0, creates))  # pyright: ignore[reportArgumentType]
+    await slow.known.read(bench.kit.store)
+    assert isinstance(await slow.scheduling.reconcile(request_for(WEB)), Again)
+    await bench.settle()
+    assert sorted(each["spec"]["targetCluster"] for each in await bench.parts("binding")) == sorted({*before, picked})

@@ -5,7 +5,8 @@
 3. The outcome goes into the snapshot's status. A cycle that writes bindings counts up a number in the snapshot with the
    same write, on the snapshot and the placement as they were read: of all who decided on the same, one gets through.
    Each further write holds only while the snapshot has the version of that one; whoever comes next counts it up again,
-   and ends what is still under way.
+   and ends what is still under way. What the one before created until then is looked for once more: of what was not
+   decided upon nothing is known, and the cycle is decided again.
 4. Bindings of clusters that have left are given up at once. Then others are created, then changed, then given up, so
    that a cluster's place is not left before there is another.
 
@@ -23,7 +24,7 @@ from gardenbus.common.ports.store import EventRecord, Guard, Store
 from gardenbus.common.resources.document import StoredObject, section
 from gardenbus.common.resources.keys import ObjectKey
 from gardenbus.common.resources.member_clusters import MemberCluster
-from gardenbus.common.resources.placement_parts import BINDING_CLEANUP, PolicySnapshot, ResourceBinding
+from gardenbus.common.resources.placement_parts import BINDING_CLEANUP, PolicySnapshot, ResourceBinding, of
 from gardenbus.common.resources.placements import SCHEDULER_CLEANUP, Placement
 from gardenbus.fleet.cycle import decide
 from gardenbus.fleet.outcome import Cycle, UnexpectedState
@@ -93,6 +94,8 @@ class SchedulingReconciler:
         told = with_outcome(snapshot.document(), cycle, timestamp(self._clock.now()))
         if cycle.creations or cycle.changes or cycle.given_up:
             snapshot = await written(self._store, snapshot, claimed(told), guards=[unchanged(stored)])
+            if cycle.creations and await self._has_others(stored, family):
+                return Again("others created bindings meanwhile")
             await self._carry_out(placement, snapshot, cycle, family)
         else:
             await written(self._store, snapshot, told)
@@ -134,6 +137,12 @@ class SchedulingReconciler:
             except InvalidResource as error:
                 raise UnexpectedState(f"the MemberCluster {each.key.name} cannot be read: {error.message}") from error
         return bool(found)
+
+    async def _has_others(self, stored: StoredObject, family: Family) -> bool:
+        """Whether there are bindings that were not decided upon. After the claim nobody else creates any."""
+        known = {each.key for each in family.bindings}
+        kind = of(stored.key.kind).binding.lower()
+        return any(key.kind == kind and key not in known for key in await self._store.dependents(stored.uid))
 
     async def _finalize(self, cycle: Cycle, family: Family) -> None:
         """Let bindings go that are on their way out; they count for nothing whatever else is decided."""
