@@ -85,6 +85,18 @@ async def test_who_waits_for_an_answer_is_told_at_once_that_the_connection_is_lo
     assert time.monotonic() - began_at < 20
 
 
+async def test_a_client_that_does_not_come_to_its_end_keeps_nobody(own: BusUnderTest, monkeypatch: pytest.MonkeyPatch):
+    """Seen once, with a server that had been killed: the client waited for its connection to be closed."""
+
+    async def never() -> None:
+        await asyncio.Event().wait()
+
+    assert isinstance(own.bus, JetStreamBus)
+    monkeypatch.setattr(own.bus._connection, "close", never)  # pyright: ignore[reportPrivateUsage]
+    async with asyncio.timeout(20):
+        await own.bus.close()
+
+
 async def test_a_fetch_that_waits_is_told_and_the_queue_works_again(own: BusUnderTest, nats_server: Server):
     queue = await own.queue()
     waiting = asyncio.create_task(queue.fetch(10, 30))

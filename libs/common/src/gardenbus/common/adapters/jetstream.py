@@ -291,8 +291,13 @@ class JetStreamBus:
                 if self.connected:
                     async with asyncio.timeout(DRAIN_SECONDS):
                         await self._connection.settle()
-            with contextlib.suppress(AssertionError):  # the client's own, when it never got as far as an address
-                await self._connection.close()
+            try:
+                async with asyncio.timeout(DRAIN_SECONDS):
+                    await self._connection.close()
+            except AssertionError:  # the client's own, when it never got as far as an address
+                pass
+            except TimeoutError:  # it waits without end for some connections that were lost to be closed
+                log.warning("server.left", server="nats", waited_s=DRAIN_SECONDS)
 
     async def _call(self, endpoint: str, payload: Any = None) -> dict[str, Any]:
         try:
