@@ -86,7 +86,7 @@ async def test_who_waits_for_an_answer_is_told_at_once_that_the_connection_is_lo
 
 
 async def test_a_client_that_does_not_come_to_its_end_keeps_nobody(own: BusUnderTest, monkeypatch: pytest.MonkeyPatch):
-    """Seen once, with a server that had been killed: the client waited for its connection to be closed."""
+    """Seen once, with a server that had been killed: closing the bus did not end."""
 
     async def never() -> None:
         await asyncio.Event().wait()

@@ -167,7 +167,7 @@ async def test_three_schedulers_fill_seeds_to_the_last_place_and_no_further(gard
 
 
 @pytest.mark.parametrize("gain", ["capacity", "seed", "ready", "freed", "profile", "taint", "project"])
-async def test_a_waiting_shoot_is_placed_within_a_second_of_what_lets_it_fit(garden: Garden, gain: str) -> None:
+async def test_a_waiting_shoot_is_placed_as_soon_as_something_lets_it_fit(garden: Garden, gain: str) -> None:
     seed = {
         "capacity": a_seed("a", shoots="0"),
         "ready": a_seed("a", ready=False),

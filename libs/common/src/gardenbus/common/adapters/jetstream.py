@@ -296,7 +296,7 @@ class JetStreamBus:
                     await self._connection.close()
             except AssertionError:  # the client's own, when it never got as far as an address
                 pass
-            except TimeoutError:  # it waits without end for some connections that were lost to be closed
+            except TimeoutError:  # it was seen to wait without end after its server was killed
                 log.warning("server.left", server="nats", waited_s=DRAIN_SECONDS)
 
     async def _call(self, endpoint: str, payload: Any = None) -> dict[str, Any]:

@@ -5,8 +5,8 @@
 3. The outcome goes into the snapshot's status. A cycle that writes bindings counts up a number in the snapshot with the
    same write, on the snapshot and the placement as they were read: of all who decided on the same, one gets through.
    Each further write holds only while the snapshot has the version of that one; whoever comes next counts it up again,
-   and ends what is still under way. What the one before created until then is looked for once more: of what was not
-   decided upon nothing is known, and the cycle is decided again.
+   and ends what is still under way. What the one before has created by then is looked for after the claim: where there
+   is a binding that was not decided upon, the cycle is decided again.
 4. Bindings of clusters that have left are given up at once. Then others are created, then changed, then given up, so
    that a cluster's place is not left before there is another.
 
