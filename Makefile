@@ -7,7 +7,7 @@ TESTS  ?= tests
 
 UV        := $(or $(shell command -v uv 2>/dev/null),.tools/bin/uv)
 BIN       := .venv/bin
-MEMBERS   := $(wildcard pyproject.toml libs/*/pyproject.toml services/*/pyproject.toml cli/pyproject.toml)
+MEMBERS   := $(wildcard pyproject.toml libs/*/pyproject.toml services/*/pyproject.toml tools/*/pyproject.toml cli/pyproject.toml)
 INSTALLED := .venv/.installed
 WITH_DEV  := .venv/.installed-dev
 
@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down setup setup-dev test test-contract test-e2e test-browser test-docker chaos bench check format reference docs
+.PHONY: help run up down setup setup-dev test test-contract test-e2e test-browser test-docker chaos bench check format reference docs release-check
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,17 +62,21 @@ bench: $(INSTALLED) ## how fast it is here, at reduced size, into bench-results/
 	@exec $(BIN)/gardenbus bench --reduced --output bench-results $(ARGS)
 
 reference: $(WITH_DEV) ## write the documentation's reference pages anew from the code
-	$(BIN)/python -m gardenbus.cli.reference docs/reference
-	$(BIN)/python -m gardenbus.common.runtime.reference docs/reference
+	$(BIN)/python -m gardenbus.docs docs/reference
+	$(BIN)/python -m gardenbus.docs.bus_reference docs/reference
 
 docs: $(WITH_DEV) ## the documentation as a site, into site/ (ARGS="serve" shows it)
-	$(BIN)/mkdocs $(or $(ARGS),build --strict)
+	$(BIN)/zensical $(or $(ARGS),build --clean --strict)
 
-check: $(WITH_DEV) ## ruff, pyright (strict) and the layers
+check: $(WITH_DEV) ## ruff, pyright (strict), the layers and the words
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(BIN)/python -m gardenbus.docs.vocabulary
+
+release-check: $(UV) ## build all wheels, install the client alone and run it, then with `up --example landscape`
+	@$(PYTHON) deploy/release_check.py $(abspath $(UV))
 
 format: $(WITH_DEV) ## format and sort imports
 	$(BIN)/ruff format .

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gardenbus.cli.bench.wishes import ScenarioName
+from gardenbus.bench.options import ScenarioName
 from tests.support.landscape import GARDENBUS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]

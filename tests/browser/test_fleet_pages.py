@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from gardenbus.common.adapters.jetstream import connect
+from gardenbus.common.adapters.nats.jetstream import connect
+from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.ports.bus import Message
-from gardenbus.common.resources.document import Document, encode
-from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
 from tests.support.dashboard_process import running_dashboard
 from tests.support.fleet_pages import a_binding, a_member, a_placed, a_snapshot
 from tests.support.servers import start_nats

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import pytest
 from playwright.sync_api import Page, expect
 
-from gardenbus.common.adapters.jetstream import connect
+from gardenbus.common.adapters.nats.jetstream import connect
+from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.ports.bus import Message
-from gardenbus.common.resources.document import Document, encode
-from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
 from tests.support.builders import a_condition, a_seed, a_shoot, merged
 from tests.support.dashboard_process import running_dashboard
 from tests.support.servers import start_nats

@@ -184,7 +184,7 @@ async def test_where_traces_are_off_the_log_still_follows_a_request_that_came_wi
 
     assert pretty.code == 0, pretty.stderr
     said = re.findall(r"^\S+ (\w+)(?:-\d+)? +info +(\S+) ", pretty.stdout, re.MULTILINE)
-    assert {("apiserver", "request.taken"), ("relay", "change.announced"), ("scheduler", "shoot.scheduled")} <= set(
+    assert {("apiserver", "request.accepted"), ("relay", "change.announced"), ("scheduler", "shoot.scheduled")} <= set(
         said
     )
     assert said.count(("gardenlet", "reconcile.finished")) == 2

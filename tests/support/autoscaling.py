@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 
-from gardenbus.autoscaler.decide.autoscaling import Decision, Pace, decide
-from gardenbus.autoscaler.decide.landscape import Replica, SetOfSeeds
-from gardenbus.autoscaler.decide.metrics import Measured
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.seed_autoscalers import SeedAutoscalerSpec, SeedAutoscalerStatus
+from gardenbus.autoscaling.decision import ScalingDecision, decide
+from gardenbus.autoscaling.resource_metrics import Measured
+from gardenbus.autoscaling.seed_set import ReplicaState, SeedSetState
+from gardenbus.common.api.configuration.seed_autoscaler import Pace
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.seed_autoscalers import SeedAutoscalerSpec, SeedAutoscalerStatus
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 API = "seedmanagement.gardener.cloud/v1alpha1"
@@ -25,38 +26,38 @@ def a_metric(name: str = "shoots", *, utilization: int | None = None, amount: st
 
 
 def a_spec(**fields: Any) -> SeedAutoscalerSpec:
-    """From 1 to 10 replicas at 80 % of the places for shoots, and down at once, unless said otherwise."""
+    """From 1 to 10 replicas at 80 % of the capacity for shoots, and down at once, unless stated otherwise."""
     at_once = {"scaleDown": {"stabilizationWindowSeconds": 0}}
     manifest = {"minReplicas": 1, "maxReplicas": 10, "metrics": [a_metric()], "behavior": at_once, **fields}
     return msgspec.convert(manifest, SeedAutoscalerSpec)
 
 
-def a_built_replica(places: float = 10, **changes: Any) -> Replica:
-    """A replica whose seed is ready and takes so many shoots."""
+def a_built_replica(places: float = 10, **changes: Any) -> ReplicaState:
+    """A replica whose seed is ready and accepts so many shoots."""
     fields: dict[str, Any] = {"name": "a", "allocatable": {"shoots": Fraction(str(places))}, **changes}
-    return Replica(**fields)
+    return ReplicaState(**fields)
 
 
-def a_set(built: int = 1, *, building: int = 0, places: float = 10, **changes: Any) -> SetOfSeeds:
+def a_set(built: int = 1, *, building: int = 0, places: float = 10, **changes: Any) -> SeedSetState:
     """A set with as many replicas as were ordered, all of one size."""
     replicas = [a_built_replica(places, name=f"seed-{number}") for number in range(built)]
-    replicas += [Replica(name=f"new-{number}", is_built=False) for number in range(building)]
+    replicas += [ReplicaState(name=f"new-{number}", is_built=False) for number in range(building)]
     fields: dict[str, Any] = {
         "ordered": built + building,
         "replicas": replicas,
         "new_seed": {"shoots": Fraction(str(places))},
         **changes,
     }
-    return SetOfSeeds(**fields)
+    return SeedSetState(**fields)
 
 
-def with_ordered(seeds: SetOfSeeds, ordered: int, places: float = 10) -> SetOfSeeds:
+def with_ordered(seeds: SeedSetState, ordered: int, places: float = 10) -> SeedSetState:
     """The same load on a set that has got its replicas, all built."""
     return a_set(ordered, places=places, shoots=seeds.shoots, pending=seeds.pending)
 
 
-class Hand:
-    """Somebody who looks again and again, and carries out what is decided at once."""
+class AutoscalerDriver:
+    """Decides again and again, and records the decisions as made at once."""
 
     def __init__(self, spec: SeedAutoscalerSpec, pace: Pace = Pace()) -> None:  # noqa: B008
         self.spec = spec
@@ -64,21 +65,21 @@ class Hand:
         self.memory = SeedAutoscalerStatus()
         self.now = START
 
-    def look(self, seeds: SetOfSeeds, *, after: float = 0) -> Decision:
+    def reconcile_once(self, seeds: SeedSetState, *, after: float = 0) -> ScalingDecision:
         self.now += timedelta(seconds=after)
         decision = decide(self.spec, self.memory, seeds, self.now, self.pace)
         self.memory = decision.memory
         return decision
 
 
-def currents(decision: Decision) -> list[Document]:
-    """What was measured, as it stands in the status."""
-    return [each.current["resource"] for each in decision.need.measurements if isinstance(each, Measured)]
+def currents(decision: ScalingDecision) -> list[Document]:
+    """The measured values, as in the status."""
+    return [each.current["resource"] for each in decision.proposal.measurements if isinstance(each, Measured)]
 
 
-def desired(seeds: SetOfSeeds, spec: SeedAutoscalerSpec | None = None) -> int:
-    """What a first look wants, no window holding it back."""
-    return Hand(spec or a_spec()).look(seeds).desired
+def desired(seeds: SeedSetState, spec: SeedAutoscalerSpec | None = None) -> int:
+    """Desired replicas of a first decision, no window holding it back."""
+    return AutoscalerDriver(spec or a_spec()).reconcile_once(seeds).desired
 
 
 def an_autoscaler(name: str = "grove", **spec: Any) -> Document:

@@ -8,7 +8,7 @@ else replaced; None takes a field away).
 from collections.abc import Mapping
 from typing import Any
 
-from gardenbus.common.resources.document import Document
+from gardenbus.common.api.document import Document
 
 NOW = "2026-01-02T03:04:05Z"
 CORE = "core.gardener.cloud/v1beta1"

@@ -10,7 +10,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
 
-from gardenbus.common.resources.asyncapi import parameters_of
+from gardenbus.docs.asyncapi import parameters_of
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 

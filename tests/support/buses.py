@@ -6,12 +6,21 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
-from gardenbus.common.adapters.jetstream import JetStreamBus, connect
-from gardenbus.common.adapters.jetstream_streams import StreamSettings
-from gardenbus.common.adapters.memory_bus import MemoryBus, MemoryServer
-from gardenbus.common.ports.bus import Bus, Delivered, Follower, FollowEvent, Message, ReplayDone, Work, WorkQueue
-from gardenbus.common.resources.keys import Subjects
+from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
+from gardenbus.common.adapters.nats.streams import StreamSettings
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.ports.bus import (
+    Bus,
+    Follower,
+    FollowEvent,
+    Message,
+    QueueMessage,
+    ReplayDone,
+    StreamMessage,
+    WorkQueue,
+)
 from gardenbus.common.runtime.clock import SystemClock
+from tests.support.memory.bus import MemoryBus, MemoryServer
 
 LEASE_SECONDS = 1.0
 _prefixes = (f"test{number}" for number in itertools.count())
@@ -50,7 +59,7 @@ class BusUnderTest:
         bus = self.bus
 
         async def has_counted() -> bool:
-            return any(each.name == controller and each.pending == number for each in (await bus.figures()).consumers)
+            return any(each.name == controller and each.pending == number for each in (await bus.stats()).consumers)
 
         await until_true(has_counted)
 
@@ -83,28 +92,28 @@ async def on_jetstream(url: str, prefix: str | None = None) -> BusUnderTest:
     return BusUnderTest("jetstream", bus, another, Subjects(prefix), stack)
 
 
-def names(works: Sequence[Work]) -> list[str]:
+def names(works: Sequence[QueueMessage]) -> list[str]:
     """The last words of the subjects of work."""
     return [work.message.subject.rpartition(".")[2] for work in works]
 
 
-async def fetch_until(queue: WorkQueue, number: int, *, within: float = 5.0) -> list[Work]:
+async def fetch_until(queue: WorkQueue, number: int, *, within: float = 5.0) -> list[QueueMessage]:
     """Fetch until so much work is in hand."""
-    works: list[Work] = []
+    works: list[QueueMessage] = []
     async with asyncio.timeout(within):
         while len(works) < number:
             works.extend(await queue.fetch(number - len(works), 1.0))
     return works
 
 
-async def replay(follower: Follower) -> list[Delivered]:
+async def replay(follower: Follower) -> list[StreamMessage]:
     """What the stream held when the follower started."""
-    messages: list[Delivered] = []
+    messages: list[StreamMessage] = []
     async with asyncio.timeout(10):
         async for event in follower:
             if isinstance(event, ReplayDone):
                 break
-            assert isinstance(event, Delivered), event
+            assert isinstance(event, StreamMessage), event
             messages.append(event)
     return messages
 

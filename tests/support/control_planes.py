@@ -18,7 +18,7 @@ from tests.support.landscape import Document, Landscape
 LASTING = ("ca", "network", "zone", "volume", "pool")
 """What a step makes that must be the same wherever the control plane runs."""
 
-_LOOK_SECONDS = 0.02
+_SAMPLE_SECONDS = 0.02
 
 
 class ControlPlanes:
@@ -57,7 +57,7 @@ class ControlPlanes:
         made: dict[str, dict[str, Any]] = self.record(seed, shoot).get("resources", {})
         return {f"{step}.{name}": fields[name] for step, fields in made.items() for name in LASTING if name in fields}
 
-    def look(self) -> None:
+    def sample(self) -> None:
         """Note every shoot that has two control planes now.
 
         Files are read one after the other: only what is the same after the others were read was there all the time.
@@ -74,8 +74,8 @@ class ControlPlanes:
 
         async def watch() -> None:
             while True:
-                self.look()
-                await asyncio.sleep(_LOOK_SECONDS)
+                self.sample()
+                await asyncio.sleep(_SAMPLE_SECONDS)
 
         watching = asyncio.create_task(watch())
         try:
@@ -83,7 +83,7 @@ class ControlPlanes:
         finally:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
-            self.look()
+            self.sample()
 
 
 class GardenletProcesses:

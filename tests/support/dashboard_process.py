@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.support.servers import free_port
 
-PATIENCE_SECONDS = 120
+TIMEOUT_SECONDS = 120
 
 
 @contextlib.contextmanager
@@ -33,10 +33,10 @@ def running_dashboard(nats_url: str, log: Path, *arguments: str, shoots: int = 0
 
 
 def _wait_for(url: str, log: Path, shoots: int) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < deadline:
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/api/landscape", timeout=20) as answer:
-            summary = json.load(answer)["summary"]
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/api/landscape", timeout=20) as response:
+            summary = json.load(response)["summary"]
             if summary["synced"] and summary["shoots"] >= shoots:
                 return
         time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""A dashboard over a bus in memory, asked without sockets."""
+"""A dashboard over a bus in memory, requested without sockets."""
 
 import json
 from collections.abc import Mapping
@@ -7,22 +7,22 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message
 
-from gardenbus.common.adapters.memory_bus import MemoryBus, MemoryServer
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.ports.bus import Message as BusMessage
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
 from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.dashboard.reconcilers.asking import Api
-from gardenbus.dashboard.reconcilers.changes import Changes
-from gardenbus.dashboard.reconcilers.following import Following
-from gardenbus.dashboard.reconcilers.view import View
+from gardenbus.dashboard.api_client import GardenApiClient
+from gardenbus.dashboard.cache.landscape import DashboardCache
+from gardenbus.dashboard.cache.updater import CacheUpdater
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.application import application
+from gardenbus.dashboard.web.change_feed import ChangeFeed
+from tests.support.memory.bus import MemoryBus, MemoryServer
 
 TOKEN = "the-token"
 
 
-class Answered(NamedTuple):
+class HttpResponse(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -32,33 +32,33 @@ class Answered(NamedTuple):
 
 
 class Dashboard:
-    """Its parts, on a bus in memory that answers `garden.api.` as `replies` say (by tail); `asked` are the subjects."""
+    """Its parts, on a bus in memory that responds to `garden.api.` from `replies` (by tail); `requests` records."""
 
     def __init__(self, settings: DashboardSettings | None = None) -> None:
         self.clock = SystemClock()
         self.subjects = Subjects()
         self.bus = MemoryBus(self.clock, server=MemoryServer(self.clock))
-        self.view = View()
-        self.api = Api(self.bus, self.subjects)
-        self.changes = Changes(self.view, self.clock, "epoch")
-        self.following = Following(self.bus, self.subjects, self.view, self.api)
+        self.cache = DashboardCache()
+        self.api = GardenApiClient(self.bus, self.subjects)
+        self.changes = ChangeFeed(self.cache, self.clock, "epoch")
+        self.updater = CacheUpdater(self.bus, self.subjects, self.cache, self.api)
         self.app = application(
             settings or DashboardSettings(),
-            view=self.view,
+            cache=self.cache,
             api=self.api,
             changes=self.changes,
             clock=self.clock,
             token=TOKEN,
         )
         self.replies: dict[str, Any] = {}
-        self.asked: list[tuple[str, Any]] = []
+        self.requests: list[tuple[str, Any]] = []
 
-    async def answer_api(self) -> None:
+    async def serve_api(self) -> None:
         """Serve the API on the bus."""
 
         async def handle(request: Any) -> bytes:
             tail = request.subject.partition("api.")[2]
-            self.asked.append((request.subject, json.loads(request.body) if request.body else None))
+            self.requests.append((request.subject, json.loads(request.body) if request.body else None))
             if tail not in self.replies:
                 error = {"code": 404, "reason": "NotFound", "message": f"{tail} is not there"}
                 return json.dumps({"ok": False, "error": error}).encode()
@@ -67,9 +67,9 @@ class Dashboard:
         await self.bus.serve("api", "1.0.0", {"garden.api.>": handle, "garden.as.*.api.>": handle})
 
     def put(self, *documents: Document) -> None:
-        """Have the view know objects."""
+        """Put objects into the cache."""
         for document in documents:
-            self.view.put(key_of(document), document, self.clock.now())
+            self.cache.put(key_of(document), document, self.clock.now())
 
     async def announce(self, document: Document, *, version: int = 1, verb: str = "added") -> None:
         """Announce a change as the relay does."""
@@ -77,12 +77,12 @@ class Dashboard:
         body = b"" if verb == "deleted" else json.dumps(document).encode()
         await self.bus.publish(BusMessage(self.subjects.changed(key_of(document)), body, headers))
 
-    async def get(self, path: str, **headers: str) -> Answered:
-        return await ask(self.app, path, headers=headers)
+    async def get(self, path: str, **headers: str) -> HttpResponse:
+        return await send_request(self.app, path, headers=headers)
 
-    async def send(self, method: str, path: str, body: object = None, **headers: str) -> Answered:
+    async def send(self, method: str, path: str, body: object = None, **headers: str) -> HttpResponse:
         payload = b"" if body is None else json.dumps(body).encode()
-        return await ask(self.app, path, method=method, body=payload, headers=headers)
+        return await send_request(self.app, path, method=method, body=payload, headers=headers)
 
 
 def key_of(document: Document) -> ObjectKey:
@@ -110,10 +110,10 @@ def scope_of(path: str, *, method: str = "GET", headers: Mapping[str, str] | Non
     }
 
 
-async def ask(
+async def send_request(
     app: ASGIApp, path: str, *, method: str = "GET", body: bytes = b"", headers: Mapping[str, str] | None = None
-) -> Answered:
-    """One request, answered whole."""
+) -> HttpResponse:
+    """Send one request and return the whole response."""
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -125,4 +125,4 @@ async def ask(
     await app(scope_of(path, method=method, headers=headers), receive, send)
     start = sent[0]
     shown = {name.decode().lower(): value.decode() for name, value in start["headers"]}
-    return Answered(start["status"], shown, b"".join(each.get("body", b"") for each in sent[1:]))
+    return HttpResponse(start["status"], shown, b"".join(each.get("body", b"") for each in sent[1:]))

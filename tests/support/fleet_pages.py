@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+from gardenbus.common.api.document import Document
 from gardenbus.common.ports.clock import timestamp
-from gardenbus.common.resources.document import Document
 
 LABEL = "kubernetes-fleet.io/parent-CRP"
 _PLACEMENT = "placement.kubernetes-fleet.io/v1beta1"
@@ -30,7 +30,7 @@ def a_member(name: str, *, heard_seconds_ago: float = 5, healthy: str = "True", 
 
 
 def a_placed(name: str, wanted: int, *, fulfilled: str = "True") -> Document:
-    """A ClusterResourcePlacement PickN that was decided."""
+    """A ClusterResourcePlacement PickN with a decision."""
     said = {
         "type": "ClusterResourcePlacementScheduled",
         "status": fulfilled,
@@ -73,7 +73,7 @@ def a_binding(placement: str, cluster: str, state: str = "Bound", *steps: str, m
 
 
 def a_snapshot(placement: str, *decisions: tuple[str, bool, int, int, str], latest: bool = True) -> Document:
-    """A policy snapshot; a decision is cluster, whether it was taken, affinity and spread score, and reason."""
+    """A policy snapshot; a decision is cluster, selection, affinity and spread score, and reason."""
     return {
         "apiVersion": _PLACEMENT,
         "kind": "ClusterSchedulingPolicySnapshot",

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.member_clusters import MemberCluster
-from gardenbus.common.resources.placement_parts import (
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.fleet.member_clusters import MemberCluster
+from gardenbus.common.api.fleet.placement_parts import (
     BINDING_CLEANUP,
     NUMBER_OF_CLUSTERS,
     PLACEMENT_GENERATION,
@@ -16,8 +16,8 @@ from gardenbus.common.resources.placement_parts import (
     PolicySnapshot,
     ResourceBinding,
 )
-from gardenbus.common.resources.placements import PARENT_LABEL, Placement
-from gardenbus.fleet.outcome import Cycle
+from gardenbus.common.api.fleet.placements import PARENT_LABEL, Placement
+from gardenbus.fleet.cycle_result import CycleResult
 from tests.support.builders import merged
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC).timestamp()
@@ -31,7 +31,7 @@ def at(seconds: float = 0.0) -> str:
 
 
 def a_member_document(name: str, labels: Mapping[str, str] | None = None, **changes: Any) -> Document:
-    """A joined and healthy cluster that was heard a second ago. `changes` are merged into it."""
+    """A joined and healthy cluster with a heartbeat of a second ago. `changes` are merged into it."""
     default: Document = {
         "apiVersion": "cluster.kubernetes-fleet.io/v1beta1",
         "kind": "MemberCluster",
@@ -45,7 +45,7 @@ def a_member_document(name: str, labels: Mapping[str, str] | None = None, **chan
 def an_agent(
     heartbeat: float = -1, joined: str = "True", healthy: str | None = "True", since: float = -3600
 ) -> Document:
-    """What a cluster's agent says; times in seconds from NOW, `healthy` of None leaves the condition out."""
+    """Status of a cluster's agent; times in seconds from NOW, `healthy` of None leaves the condition out."""
     conditions = [{"type": "Joined", "status": joined, "lastTransitionTime": at(since)}]
     if healthy is not None:
         conditions.append({"type": "Healthy", "status": healthy, "lastTransitionTime": at(since)})
@@ -69,7 +69,7 @@ def a_member(
 
 
 def leaving(cluster: MemberCluster) -> MemberCluster:
-    """The cluster once its deletion was asked for."""
+    """The cluster with a deletion timestamp."""
     return msgspec.structs.replace(cluster, metadata=msgspec.structs.replace(cluster.metadata, deletion_timestamp=at()))
 
 
@@ -140,7 +140,7 @@ def a_binding(
 AVAILABLE = {"type": "Available", "status": "True", "reason": "AllWorkAreAvailable", "observedGeneration": 0}
 
 
-def applied(bindings: Iterable[ResourceBinding], cycle: Cycle, snapshot: str = CURRENT) -> list[ResourceBinding]:
+def applied(bindings: Iterable[ResourceBinding], cycle: CycleResult, snapshot: str = CURRENT) -> list[ResourceBinding]:
     """The bindings after a cycle was written."""
     by_name = {one.name: one for one in bindings if one.name not in cycle.finalized}
     for pick in cycle.creations:

@@ -11,23 +11,23 @@ import prometheus_client
 
 from gardenbus.apiserver.app import start_apiserver
 from gardenbus.apiserver.settings import ApiserverSettings
-from gardenbus.common.adapters import jetstream
-from gardenbus.common.adapters.jetstream import JetStreamBus
-from gardenbus.common.adapters.memory_outbox import MemoryOutbox
-from gardenbus.common.adapters.memory_store import MemoryStore
-from gardenbus.common.machinery.relay import Relay
-from gardenbus.common.ports.bus import Delivered, Message
-from gardenbus.common.ports.store import Binding
-from gardenbus.common.resources.conditions import conditions_of
-from gardenbus.common.resources.document import Document, StoredObject, encode, section
-from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.common.adapters.nats import jetstream
+from gardenbus.common.adapters.nats.jetstream import JetStreamBus
+from gardenbus.common.api.conditions import conditions_of
+from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration, parse_configurations
+from gardenbus.common.api.document import Document, StoredObject, encode, section
+from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.ports.bus import Message, StreamMessage
+from gardenbus.common.ports.store import SeedBinding
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
-from gardenbus.gardenlet.decide.configuration import GardenletConfiguration, parse_configurations
-from gardenbus.gardenlet.host import Host
+from gardenbus.gardenlet.host import GardenletHost
+from gardenbus.relay.relay import Relay
 from tests.support.builders import a_project, a_shoot, merged
 from tests.support.eventually import eventually
+from tests.support.memory.outbox import MemoryOutbox
+from tests.support.memory.store import MemoryStore
 
 
 def a_configuration(seed: str = "aws-eu1", **changes: Any) -> Document:
@@ -64,17 +64,17 @@ class Garden:
     store: MemoryStore
     bus: JetStreamBus
     directory: Path
-    running: dict[Host, tuple["asyncio.Task[None]", AsyncExitStack]] = field(
-        default_factory=dict[Host, tuple["asyncio.Task[None]", AsyncExitStack]]
+    running: dict[GardenletHost, tuple["asyncio.Task[None]", AsyncExitStack]] = field(
+        default_factory=dict[GardenletHost, tuple["asyncio.Task[None]", AsyncExitStack]]
     )
 
-    async def start(self, *configurations: Document, directory: Path | None = None) -> Host:
+    async def start(self, *configurations: Document, directory: Path | None = None) -> GardenletHost:
         """Start a process's worth of gardenlets."""
         connection = AsyncExitStack()
         bus = await connection.enter_async_context(
             jetstream.connect(self.nats_url, "gardenlet", self.subjects.prefix, manages_streams=False)
         )
-        host = Host(
+        host = GardenletHost(
             [configured(each) for each in configurations],
             bus=bus,
             subjects=self.subjects,
@@ -85,7 +85,7 @@ class Garden:
         self.running[host] = (asyncio.create_task(host.run()), connection)
         return host
 
-    async def kill(self, host: Host) -> None:
+    async def kill(self, host: GardenletHost) -> None:
         """End it without any farewell."""
         task, connection = self.running.pop(host)
         task.cancel()
@@ -93,7 +93,7 @@ class Garden:
         await connection.aclose()
         await host.close()
 
-    async def stop(self, host: Host) -> None:
+    async def stop(self, host: GardenletHost) -> None:
         """End it in an orderly way."""
         task, _ = self.running[host]
         task.cancel()
@@ -120,18 +120,23 @@ class Garden:
         await self.until_ready(seed)
         created = await self.store.create(shoot or a_shoot())
         assert isinstance(created, StoredObject)
-        binding = Binding(
-            created.key.namespace, created.key.name, created.uid, created.generation, seed, gate=await self.gate(seed)
+        binding = SeedBinding(
+            created.key.namespace,
+            created.key.name,
+            created.uid,
+            created.generation,
+            seed,
+            scheduling_generation=await self.scheduling_generation(seed),
         )
         reply = await self.store.bind([binding])
         assert reply.outcomes in (["bound"], ("bound",)), reply.outcomes
         return created
 
-    async def gate(self, seed: str) -> int:
+    async def scheduling_generation(self, seed: str) -> int:
         """What a bind depends on."""
         stored = await self.store.get(ObjectKey("seed", "", seed))
         assert stored is not None
-        return stored.gate
+        return stored.scheduling_generation
 
     async def change(self, key: ObjectKey, *, bump_generation: bool = False, **changes: Any) -> None:
         """Change an object as a person would."""
@@ -192,15 +197,15 @@ class Garden:
 
         await eventually(gone, within=within, every=0.02)
 
-    async def lease(self, seed: str = "aws-eu1") -> Delivered | None:
+    async def lease(self, seed: str = "aws-eu1") -> StreamMessage | None:
         """The last lease message of a seed."""
         return await self.bus.last(self.subjects.stream("LEASES"), self.subjects.lease(seed))
 
-    async def tell(self, subject: str, body: bytes, headers: dict[str, str]) -> None:
+    async def publish(self, subject: str, body: bytes, headers: dict[str, str]) -> None:
         """Publish on the bus."""
         await self.bus.publish(Message(subject, body, headers))
 
-    async def rejected(self) -> Delivered | None:
+    async def rejected(self) -> StreamMessage | None:
         """The last thing that was rejected."""
         return await self.bus.last(self.subjects.stream("REJECTED"), self.subjects.rejected)
 

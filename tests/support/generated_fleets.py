@@ -4,9 +4,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.member_clusters import MemberCluster
-from gardenbus.common.resources.placement_parts import ResourceBinding
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.fleet.member_clusters import MemberCluster
+from gardenbus.common.api.fleet.placement_parts import ResourceBinding
 from tests.support.fleets import CURRENT, OBSOLETE, a_binding, a_member, an_agent, at, leaving
 
 NAMES = [f"c{place}" for place in range(8)]
@@ -48,8 +48,8 @@ def fleets(draw: st.DrawFn) -> list[MemberCluster]:
 
 
 @st.composite
-def standing_bindings(draw: st.DrawFn) -> list[ResourceBinding]:
-    """At most one binding a cluster, and sometimes one more that is on its way out."""
+def existing_bindings(draw: st.DrawFn) -> list[ResourceBinding]:
+    """At most one binding a cluster, and sometimes one more that is being deleted."""
     bindings: list[ResourceBinding] = []
     for name in [*NAMES, "gone"]:
         state = draw(st.sampled_from(["", "", "", "Scheduled", "Scheduled", "Bound", "Bound", "Unscheduled"]))

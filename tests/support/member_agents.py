@@ -5,14 +5,14 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from gardenbus.common.adapters import jetstream
-from gardenbus.common.resources.document import Document, encode, section
-from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.common.resources.member_clusters import namespace_of
-from gardenbus.common.resources.placement_parts import WORK_CLEANUP
+from gardenbus.common.adapters.nats import jetstream
+from gardenbus.common.api.configuration.member_agent import MemberAgentConfiguration, parse_configurations
+from gardenbus.common.api.document import Document, encode, section
+from gardenbus.common.api.fleet.member_clusters import namespace_of
+from gardenbus.common.api.fleet.placement_parts import WORK_CLEANUP
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.memberagent.decide.configuration import MemberAgentConfiguration, parse_configurations
-from gardenbus.memberagent.host import Host
+from gardenbus.memberagent.host import MemberAgentHost
 from tests.support.builders import merged
 from tests.support.eventually import eventually
 from tests.support.gardenlets import Garden
@@ -64,10 +64,10 @@ def a_work(*manifests: Document, name: str = "shop-work", cluster: str = "lisbon
 
 
 @asynccontextmanager
-async def member_agents(garden: Garden, *configurations: Document) -> AsyncGenerator[Host]:
+async def member_agents(garden: Garden, *configurations: Document) -> AsyncGenerator[MemberAgentHost]:
     """A process's worth of agents."""
     async with jetstream.connect(garden.nats_url, "memberagent", garden.subjects.prefix, manages_streams=False) as bus:
-        host = Host(
+        host = MemberAgentHost(
             [read(each) for each in configurations],
             bus=bus,
             subjects=garden.subjects,
@@ -92,7 +92,7 @@ def work_key(name: str = "shop-work", cluster: str = "lisbon") -> ObjectKey:
     return ObjectKey("work", namespace_of(cluster), name)
 
 
-def told_conditions(document: Document) -> dict[str, tuple[str, str]]:
+def observed_conditions(document: Document) -> dict[str, tuple[str, str]]:
     """Status and reason of every condition."""
     return {
         each["type"]: (each["status"], each["reason"]) for each in section(document, "status").get("conditions", [])
@@ -102,9 +102,9 @@ def told_conditions(document: Document) -> dict[str, tuple[str, str]]:
 async def until_condition(garden: Garden, key: ObjectKey, kind: str, status: str, reason: str) -> Document:
     """Wait until a condition says so."""
 
-    async def says() -> Document:
+    async def reached() -> Document:
         document = await garden.get(key)
-        assert told_conditions(document).get(kind) == (status, reason), document.get("status")
+        assert observed_conditions(document).get(kind) == (status, reason), document.get("status")
         return document
 
-    return await eventually(says, within=15, every=0.05)
+    return await eventually(reached, within=15, every=0.05)

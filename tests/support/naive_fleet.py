@@ -1,6 +1,6 @@
-"""KubeFleet's scheduling, written down as plainly as it can be: one cluster after the other, one batch after the other.
+"""KubeFleet's scheduling, in its simplest form: one cluster after the other, one batch after the other.
 
-For comparison with what decides in earnest. Knows neither what is required during execution nor namespaces.
+Oracle of the property tests. Without terms required during execution, and without namespaces.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.member_clusters import MemberCluster
-from gardenbus.common.resources.placement_parts import PREVIOUS_STATE, ResourceBinding
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.fleet.member_clusters import MemberCluster
+from gardenbus.common.api.fleet.placement_parts import PREVIOUS_STATE, ResourceBinding
 from tests.support.fleets import CURRENT
 
 
-class Naive(msgspec.Struct):
+class NaiveBinding(msgspec.Struct):
     """A binding that may be written again and again."""
 
     cluster: str
@@ -26,7 +26,7 @@ class Naive(msgspec.Struct):
     deleting: bool = False
 
     @classmethod
-    def of(cls, binding: ResourceBinding) -> "Naive":
+    def of(cls, binding: ResourceBinding) -> "NaiveBinding":
         score = binding.spec.cluster_decision.cluster_score
         return cls(
             binding.spec.target_cluster,
@@ -37,10 +37,10 @@ class Naive(msgspec.Struct):
             binding.is_deleting,
         )
 
-    def give_up(self) -> None:
+    def mark_unscheduled(self) -> None:
         self.previous, self.state = self.state, "Unscheduled"
 
-    def take(self, score: tuple[int, int] | None) -> None:
+    def adopt(self, score: tuple[int, int] | None) -> None:
         if self.state == "Unscheduled":
             assert self.previous
             self.state, self.previous = self.previous, None
@@ -53,24 +53,24 @@ def schedule(
     bindings: Sequence[ResourceBinding],
     eligible: Callable[[MemberCluster], bool],
 ) -> dict[str, list[tuple[str, str, tuple[int, int] | None]]]:
-    """What stands per cluster in the end: (state, snapshot, score) of each binding that is not being deleted."""
-    stored = [Naive.of(binding) for binding in bindings]
+    """Result per cluster: (state, snapshot, score) of each binding that is not being deleted."""
+    stored = [NaiveBinding.of(binding) for binding in bindings]
     while _cycle(policy, clusters, stored, eligible):
         pass
-    standing: dict[str, list[tuple[str, str, tuple[int, int] | None]]] = {}
+    remaining: dict[str, list[tuple[str, str, tuple[int, int] | None]]] = {}
     for one in stored:
         if not one.deleting:
-            standing.setdefault(one.cluster, []).append((one.state, one.snapshot, one.score))
-    return {cluster: sorted(each, key=str) for cluster, each in standing.items()}
+            remaining.setdefault(one.cluster, []).append((one.state, one.snapshot, one.score))
+    return {cluster: sorted(each, key=str) for cluster, each in remaining.items()}
 
 
 def _cycle(
     policy: Document,
     clusters: Sequence[MemberCluster],
-    stored: list[Naive],
+    stored: list[NaiveBinding],
     eligible: Callable[[MemberCluster], bool],
 ) -> bool:
-    """One of KubeFleet's cycles; whether another must follow at once."""
+    """Run one of KubeFleet's cycles; return whether another follows at once."""
     unscheduled, obsolete, scheduled, bound = _classified(clusters, stored)
     kind = policy["placementType"]
     if kind == "PickFixed":
@@ -80,11 +80,14 @@ def _cycle(
         if policy["clusterNames"]:
             _cross(dict.fromkeys(name for name in names if name not in here), unscheduled, obsolete, stored)
         return False
-    taken = {one.cluster for one in scheduled + bound}
+    selected = {one.cluster for one in scheduled + bound}
     passed = [
         cluster
         for cluster in clusters
-        if _matches(policy, cluster) and eligible(cluster) and _tolerated(policy, cluster) and cluster.name not in taken
+        if _matches(policy, cluster)
+        and eligible(cluster)
+        and _tolerated(policy, cluster)
+        and cluster.name not in selected
     ]
     if kind == "PickAll":
         _cross({cluster.name: (0, 0) for cluster in passed}, unscheduled, obsolete, stored)
@@ -98,7 +101,7 @@ def _cycle(
     constraints = policy.get("topologySpreadConstraints", [])
     desired = wanted - present
     limit = min(desired, 1) if constraints else desired
-    spread = {cluster.name: _spread(constraints, cluster, clusters, taken) for cluster in clusters}
+    spread = {cluster.name: _spread(constraints, cluster, clusters, selected) for cluster in clusters}
     sticky = {one.cluster for one in obsolete}
     ranked = sorted(
         (
@@ -113,9 +116,9 @@ def _cycle(
     return desired > limit and made == limit
 
 
-def _classified(clusters: Sequence[MemberCluster], stored: Sequence[Naive]) -> tuple[list[Naive], ...]:
+def _classified(clusters: Sequence[MemberCluster], stored: Sequence[NaiveBinding]) -> tuple[list[NaiveBinding], ...]:
     there = {cluster.name for cluster in clusters if not cluster.is_deleting}
-    classes: tuple[list[Naive], ...] = ([], [], [], [])
+    classes: tuple[list[NaiveBinding], ...] = ([], [], [], [])
     unscheduled, obsolete, scheduled, bound = classes
     for one in stored:
         if one.deleting:
@@ -123,7 +126,7 @@ def _classified(clusters: Sequence[MemberCluster], stored: Sequence[Naive]) -> t
         if one.state == "Unscheduled":
             unscheduled.append(one)
         elif one.cluster not in there:
-            one.give_up()
+            one.mark_unscheduled()
         elif one.snapshot != CURRENT:
             obsolete.append(one)
         else:
@@ -132,29 +135,38 @@ def _classified(clusters: Sequence[MemberCluster], stored: Sequence[Naive]) -> t
 
 
 def _cross(
-    picked: Mapping[str, tuple[int, int] | None], unscheduled: list[Naive], obsolete: list[Naive], stored: list[Naive]
+    picked: Mapping[str, tuple[int, int] | None],
+    unscheduled: list[NaiveBinding],
+    obsolete: list[NaiveBinding],
+    stored: list[NaiveBinding],
 ) -> int:
-    known = set[str]()
+    present_clusters = set[str]()
     for one in obsolete:
-        known.add(one.cluster)
+        present_clusters.add(one.cluster)
         if one.cluster in picked:
-            one.take(picked[one.cluster])
+            one.adopt(picked[one.cluster])
         else:
-            one.give_up()
+            one.mark_unscheduled()
     for one in unscheduled:
-        known.add(one.cluster)
+        present_clusters.add(one.cluster)
         if one.cluster in picked:
-            one.take(picked[one.cluster])
-    stored += [Naive(name, "Scheduled", CURRENT, score, None) for name, score in picked.items() if name not in known]
+            one.adopt(picked[one.cluster])
+    stored += [
+        NaiveBinding(name, "Scheduled", CURRENT, score, None)
+        for name, score in picked.items()
+        if name not in present_clusters
+    ]
     return len(picked)
 
 
-def _downscale(count: int, scheduled: list[Naive], bound: list[Naive], obsolete: list[Naive]) -> None:
-    def order(one: Naive) -> Any:
+def _downscale(
+    count: int, scheduled: list[NaiveBinding], bound: list[NaiveBinding], obsolete: list[NaiveBinding]
+) -> None:
+    def order(one: NaiveBinding) -> Any:
         return (one.score is not None, one.score or (0, 0), one.cluster)
 
     for one in [*obsolete, *(sorted(scheduled, key=order) + sorted(bound, key=order))[:count]]:
-        one.give_up()
+        one.mark_unscheduled()
 
 
 def _matches(policy: Document, cluster: MemberCluster) -> bool:
@@ -208,7 +220,7 @@ def _affinity(policy: Document, cluster: MemberCluster, clusters: Sequence[Membe
 
 
 def _spread(
-    constraints: Sequence[Document], cluster: MemberCluster, clusters: Sequence[MemberCluster], taken: set[str]
+    constraints: Sequence[Document], cluster: MemberCluster, clusters: Sequence[MemberCluster], selected: set[str]
 ) -> int | None:
     """The score by spread; None for a hard violation."""
     points = 0
@@ -220,7 +232,7 @@ def _spread(
             continue
         counts = {one.metadata.labels[key]: 0 for one in clusters if key in one.metadata.labels}
         for one in clusters:
-            if one.name in taken and key in one.metadata.labels:
+            if one.name in selected and key in one.metadata.labels:
                 counts[one.metadata.labels[key]] += 1
         before = max(counts.values()) - min(counts.values())
         after = {**counts, domain: counts[domain] + 1}

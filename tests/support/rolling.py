@@ -3,19 +3,19 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.fleet.placement_parts import PREVIOUS_STATE, ResourceBinding, of
+from gardenbus.common.api.fleet.works import CLEANED_UP
+from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
+from gardenbus.common.controller.controller import ReconcileRequest
 from gardenbus.common.errors import Conflict, Transient
-from gardenbus.common.machinery.controller import WorkRequest
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.common.ports.store import Store
-from gardenbus.common.resources.document import Document, StoredObject, section
-from gardenbus.common.resources.keys import CLUSTER_SCOPE, ObjectKey
-from gardenbus.common.resources.placement_parts import PREVIOUS_STATE, ResourceBinding, of
-from gardenbus.common.resources.works import CLEANED_UP
-from gardenbus.placement.reconcilers.evictions import EvictionReconciler
-from gardenbus.placement.reconcilers.rollout import RolloutReconciler
-from gardenbus.placement.reconcilers.works import WorkReconciler
+from gardenbus.placement.controllers.eviction import EvictionReconciler
+from gardenbus.placement.controllers.rollout import RolloutReconciler
+from gardenbus.placement.controllers.work import WorkGeneratorReconciler
 from tests.support.fleets import at
-from tests.support.placing import WEB, Bench
+from tests.support.placements import WEB, Bench
 from tests.support.stores import StoreUnderTest
 
 LATEST = "web-1-snapshot"
@@ -83,13 +83,13 @@ class RollingBench(Bench):
         super().__init__(kit, store)
         self.broken: set[str] = set()
         self.silent: set[str] = set()
-        self.rollout = RolloutReconciler(self.store, self.clock, self.known)
-        self.evictions = EvictionReconciler(self.store, self.clock, self.known)
-        self.works = WorkReconciler(self.store, self.clock, self.known)
+        self.rollout = RolloutReconciler(self.store, self.clock, self.cache)
+        self.evictions = EvictionReconciler(self.store, self.clock, self.cache)
+        self.works = WorkGeneratorReconciler(self.store, self.clock, self.cache)
 
     async def everything(self, placement: ObjectKey = WEB) -> None:
         """Each sort of look once, and what agents do then."""
-        await self.look(placement)
+        await self.reconcile_once(placement)
         await self.roll(placement)
         await self.work(placement)
         await self.agents()
@@ -107,7 +107,7 @@ class RollingBench(Bench):
         raise AssertionError("it does not come to rest")
 
     async def roll(self, placement: ObjectKey = WEB) -> None:
-        await self.known.read(self.kit.store)
+        await self.cache.read(self.kit.store)
         await self.rollout.reconcile(a_request(placement, "placementrollout"))
 
     async def work(self, placement: ObjectKey = WEB) -> None:
@@ -129,7 +129,7 @@ class RollingBench(Bench):
         """What the agents of all clusters do with the Works addressed to them."""
         for work in await self.all_works():
             cluster = work.key.namespace.removeprefix("fleet-member-")
-            if cluster in self.silent or cluster not in self.known.members:
+            if cluster in self.silent or cluster not in self.cache.members:
                 continue
             document = work.document()
             document["status"] = self._answer(work, cluster)
@@ -184,11 +184,11 @@ def a_condition(kind: str, said: tuple[str, str], generation: int, now: str) -> 
     }
 
 
-def a_request(key: ObjectKey, controller: str) -> WorkRequest:
+def a_request(key: ObjectKey, controller: str) -> ReconcileRequest:
     """The work that a queue would hand out."""
     tail = f"{key.namespace or CLUSTER_SCOPE}.{key.name}"
     subject = f"garden.queue.{controller}.{tail}"
-    return WorkRequest(subject=subject, tail=tail, attempt=0, deliveries=1, reconcile_id="test", queued_ms=0)
+    return ReconcileRequest(subject=subject, tail=tail, attempt=0, deliveries=1, reconcile_id="test", queued_ms=0)
 
 
 def an_eviction(name: str, cluster: str, placement: str = "web") -> Document:

@@ -6,27 +6,27 @@ from typing import Any, cast
 
 from prometheus_client import CollectorRegistry
 
-from gardenbus.common.adapters.memory_store import MemoryStore
-from gardenbus.common.ports.bus import Bus, Delivered, Message
-from gardenbus.common.resources.document import Document, StoredObject
-from gardenbus.common.resources.keys import ObjectKey, Subjects
-from gardenbus.scheduler.reconcilers.counters import Counters
-from gardenbus.scheduler.reconcilers.shoots import ShootReconciler
-from gardenbus.scheduler.reconcilers.timers import Timers
-from gardenbus.scheduler.reconcilers.waking import WakingReconciler
-from gardenbus.scheduling.current import KINDS, CurrentLandscape
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.controller.timers import Timers
+from gardenbus.common.ports.bus import Bus, Message, StreamMessage
+from gardenbus.scheduler.controllers.shoots import ShootSchedulingReconciler
+from gardenbus.scheduler.controllers.unblocking import UnblockingReconciler
+from gardenbus.scheduler.metrics import SchedulerMetrics
+from gardenbus.scheduling.cache import KINDS, SchedulingCache
 from gardenbus.scheduling.user_filters import SeedFilter
 from tests.support.clocks import FakeClock
+from tests.support.memory.store import MemoryStore
 
 SERVER_TIME = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SCHEDULER = "default-scheduler"
 
 
-class HandedWork:
+class FetchedWork:
     """A message in hand, as a queue hands it out."""
 
     def __init__(self, subject: str, *, deliveries: int = 1, headers: Mapping[str, str] | None = None) -> None:
-        self.message = Delivered(subject, b"", headers or {}, 1, SERVER_TIME)
+        self.message = StreamMessage(subject, b"", headers or {}, 1, SERVER_TIME)
         self.deliveries = deliveries
         self.queued_ms = 1.0
         self.held = 0
@@ -48,7 +48,7 @@ class Ledger:
         self.entries: list[tuple[str, str]] = []
         self.timers: list[Message] = []
 
-    async def fetch(self, limit: int, wait_seconds: float) -> Sequence[HandedWork]:
+    async def fetch(self, limit: int, wait_seconds: float) -> Sequence[FetchedWork]:
         raise AssertionError("the test hands the work out")
 
     async def ack_many(self, works: Sequence[Any]) -> None:
@@ -76,32 +76,32 @@ class InstantInformer:
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
         self._known: dict[ObjectKey, StoredObject] = {}
-        self.gain = 0
+        self.unblock_index = 0
         self.callback: Callable[[ObjectKey, StoredObject | None, StoredObject | None], None] | None = None
 
     def objects(self, kind: str) -> Mapping[ObjectKey, StoredObject]:
         return {key: stored for key, stored in self._known.items() if key.kind == kind}
 
-    async def wait_for_gain(self, gain: int, timeout_seconds: float) -> bool:
+    async def wait_for_unblock_index(self, unblock_index: int, timeout_seconds: float) -> bool:
         await self.look()
-        return self.gain >= gain
+        return self.unblock_index >= unblock_index
 
     async def look(self) -> None:
         assert self.callback is not None
         found: dict[ObjectKey, StoredObject] = {}
-        gain = 0
+        unblock_index = 0
         for kind in KINDS:
             page = await self._store.list_page(kind, limit=10_000)
-            gain = page.gain
+            unblock_index = page.unblock_index
             found |= {stored.key: stored for stored in page.objects}
         for key in self._known.keys() | found.keys():
             old, new = self._known.get(key), found.get(key)
             if old != new:
                 self.callback(key, old, new)
-        self._known, self.gain = found, gain
+        self._known, self.unblock_index = found, unblock_index
 
 
-class SchedulerInHand:
+class SchedulerUnderTest:
     """One scheduler replica."""
 
     def __init__(self, store: MemoryStore, *, strategy: str = "SameRegion", filters: Sequence[SeedFilter] = ()) -> None:
@@ -109,48 +109,49 @@ class SchedulerInHand:
         self.clock = FakeClock()
         self.ledger = Ledger()
         self.informer = InstantInformer(store)
-        self.current = CurrentLandscape(self.informer, strategy, filters)
-        self.informer.callback = self.current.changed
+        self.cache = SchedulingCache(self.informer, strategy, filters)
+        self.informer.callback = self.cache.changed
         self.subjects = Subjects()
         self.registry = CollectorRegistry()
-        counters = Counters(self.registry)
-        timers = Timers(cast("Bus", self.ledger), self.subjects, lambda failures: 2.0**failures)
-        self.shoots = ShootReconciler(
+        metrics = SchedulerMetrics(self.registry)
+        timers = Timers(cast("Bus", self.ledger), self.subjects)
+        self.shoots = ShootSchedulingReconciler(
             store=store,
             queue=self.ledger,
-            current=self.current,
+            cache=self.cache,
             timers=timers,
+            backoff=lambda failures: 2.0**failures,
             clock=self.clock,
-            counters=counters,
+            metrics=metrics,
             scheduler_name=SCHEDULER,
         )
-        self.waking = WakingReconciler(
+        self.waking = UnblockingReconciler(
             store=store,
             queue=self.ledger,
-            current=self.current,
+            cache=self.cache,
             timers=timers,
             clock=self.clock,
-            counters=counters,
+            metrics=metrics,
             scheduler_name=SCHEDULER,
         )
 
-    async def settle(self, *names: str, **options: Any) -> None:
+    async def handle_batch(self, *names: str, **options: Any) -> None:
         """Look at the landscape, then settle these shoots of `garden-dev` as one batch."""
         await self.informer.look()
-        await self.settle_blindly(*names, **options)
+        await self.handle_batch_blindly(*names, **options)
 
-    async def settle_blindly(self, *names: str, **options: Any) -> None:
+    async def handle_batch_blindly(self, *names: str, **options: Any) -> None:
         """Settle on what was seen last."""
-        works = [HandedWork(self.subject(name), **options) for name in names]
-        await self.shoots.settle(works)
+        works = [FetchedWork(self.subject(name), **options) for name in names]
+        await self.shoots.handle_batch(works)
 
     def subject(self, name: str) -> str:
         return self.subjects.scheduling(SCHEDULER, ObjectKey("shoot", "garden-dev", name))
 
-    async def wake(self) -> None:
+    async def activate(self) -> None:
         """Look at the landscape, then settle a message that something was gained."""
         await self.informer.look()
-        await self.waking.settle([HandedWork(self.subjects.queue("waking", "", SCHEDULER))])
+        await self.waking.handle_batch([FetchedWork(self.subjects.queue("waking", "", SCHEDULER))])
 
     def counted(self, metric: str, **labels: str) -> float:
         return self.registry.get_sample_value(f"gardenbus_scheduler_{metric}_total", labels) or 0.0

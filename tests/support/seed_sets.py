@@ -1,40 +1,40 @@
-"""A garden in memory in which sets of seeds grow: the real store's twin, the apiserver's own admission, and gardenlets
-that do what the test says.
+"""Garden in memory in which sets of seeds grow: memory store, the apiserver's own admission, and scripted gardenlets.
 
-Everything runs without an event loop: `drive` runs a look to its end, a `Hand` only so far as it is stepped, so that
-two of them can stand anywhere in each other's way and be killed at any point.
+Everything runs without an event loop: `drive` runs a reconciliation to its end, a `SteppedReconcile` only as far as it
+is stepped, so that two of them can interleave anywhere and be killed at any point.
 """
 
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from gardenbus.apiserver.reconcilers.attempts import Contingent
-from gardenbus.apiserver.reconcilers.placing import BindBody, Placer
-from gardenbus.apiserver.reconcilers.preconditions import Condition as RequestCondition
-from gardenbus.apiserver.reconcilers.reads import Library, Reads
-from gardenbus.apiserver.reconcilers.writing import Writer
-from gardenbus.common.adapters.memory_bus import MemoryBus
-from gardenbus.common.adapters.memory_store import MemoryStore
+from gardenbus.apiserver.registry.preconditions import Precondition
+from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
+from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency
+from gardenbus.apiserver.registry.seed_binder import BindBody, SeedBinder
+from gardenbus.apiserver.registry.writer import Writer
+from gardenbus.common.api.conditions import conditions_of, get_condition, merge_conditions
+from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.garden.managed_seeds import seed_of, with_shoot_defaults
+from gardenbus.common.api.garden.shoot_status import with_status_label
+from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.controller.api_client import RequestPrecondition
+from gardenbus.common.controller.controller import ReconcileRequest, ReconcileResult, Requeue, RequeueAfter
+from gardenbus.common.controller.informer import Informer
 from gardenbus.common.errors import Conflict, Forbidden, NotFound, Transient
-from gardenbus.common.machinery.controller import After, Again, Outcome, WorkRequest
-from gardenbus.common.machinery.informer import Informer
-from gardenbus.common.ports.outbox import EventNews
-from gardenbus.common.ports.store import Binding, Page
-from gardenbus.common.resources.conditions import conditions_of, get_condition, merge_conditions
-from gardenbus.common.resources.document import Document, StoredObject, section
-from gardenbus.common.resources.keys import ObjectKey, Subjects
-from gardenbus.common.resources.managed_seeds import seed_of, with_shoot_defaults
-from gardenbus.common.resources.shoot_status import with_status_label
-from gardenbus.managedseedset.decide.actuator import ActuatorSettings
-from gardenbus.managedseedset.reconcilers.garden import USER, Condition, Garden
-from gardenbus.managedseedset.reconcilers.sets import REPORTER, SetReconciler
-from gardenbus.managedseedset.reconcilers.surveying import Surveyor
-from gardenbus.scheduling.current import KINDS, CurrentLandscape
+from gardenbus.common.ports.store import Page, SeedBinding
+from gardenbus.managedseedset.controllers.managed_seed_set import REPORTER, ManagedSeedSetReconciler
+from gardenbus.managedseedset.domain.actuator import ActuatorSettings
+from gardenbus.managedseedset.handlers.garden_client import USER, GardenClient
+from gardenbus.managedseedset.handlers.state_collector import StateCollector
+from gardenbus.relay.ports.outbox import EventEntry
+from gardenbus.scheduling.cache import KINDS, SchedulingCache
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged
 from tests.support.clocks import FakeClock
+from tests.support.memory.bus import MemoryBus
+from tests.support.memory.store import MemoryStore
 
 SET = ObjectKey("managedseedset", "garden", "crowd")
-LOOKS = 10
+MAX_RECONCILES = 10
 T = TypeVar("T")
 
 
@@ -121,66 +121,68 @@ class SteppedStore(MemoryStore):
         return await super().delete(base, **options)
 
 
-class AdmittedGarden(Garden):
+class AdmittedGarden(GardenClient):
     """Requests that go straight to the apiserver's writer."""
 
     def __init__(self, store: MemoryStore, clock: FakeClock) -> None:
         super().__init__(MemoryBus(clock), Subjects())
         self._store = store
-        self._library = Library(store)
+        self._library = ManifestCache(store)
         self._writer = Writer(store, clock)
-        self._placer = Placer(store, clock)
-        self.refuses: Callable[[Document], str] = lambda _: ""
-        """Says why a manifest is not admitted; "" admits it."""
+        self._placer = SeedBinder(store, clock)
+        self.rejects: Callable[[Document], str] = lambda _: ""
+        """The reason why a manifest is rejected; "" admits it."""
 
-    async def apply(self, document: Document, condition: Condition) -> None:
-        if problem := self.refuses(document):
+    async def apply(self, document: Document, precondition: RequestPrecondition) -> None:
+        if problem := self.rejects(document):
             raise Forbidden(problem)
-        await self._asked(self._writer.apply(document, self._reads(), user=USER, condition=_meant(condition)))
+        await self._requested(self._writer.apply(document, self._reads(), user=USER, condition=_admitted(precondition)))
 
-    async def patch(self, key: ObjectKey, patch: Document, condition: Condition) -> None:
-        await self._asked(self._writer.patch(key, patch, self._reads(), user=USER, condition=_meant(condition)))
+    async def patch(self, key: ObjectKey, patch: Document, precondition: RequestPrecondition) -> None:
+        await self._requested(
+            self._writer.patch(key, patch, self._reads(), user=USER, condition=_admitted(precondition))
+        )
 
-    async def delete(self, key: ObjectKey, condition: Condition) -> None:
+    async def delete(self, key: ObjectKey, precondition: RequestPrecondition) -> None:
         try:
-            await self._asked(self._writer.delete(key, self._reads(), condition=_meant(condition)))
+            await self._requested(self._writer.delete(key, self._reads(), condition=_admitted(precondition)))
         except NotFound:
             return
 
-    async def bind(self, shoot: ObjectKey, seed: str, condition: Condition) -> None:
+    async def bind(self, shoot: ObjectKey, seed: str, precondition: RequestPrecondition) -> None:
         body = BindBody(namespace=shoot.namespace, name=shoot.name, seed=seed)
-        await self._asked(self._placer.bind(body, self._reads(), user=USER, condition=_meant(condition)))
+        await self._requested(self._placer.bind(body, self._reads(), user=USER, condition=_admitted(precondition)))
 
-    async def _asked(self, request: Coroutine[Any, Any, Any]) -> None:
+    async def _requested(self, request: Coroutine[Any, Any, Any]) -> None:
         try:
             await request
-        except Contingent as contingent:
+        except UnmetDependency as contingent:
             raise contingent.error from contingent
 
-    def _reads(self) -> Reads:
-        return Reads(self._store, self._library)
+    def _reads(self) -> ReadCache:
+        return ReadCache(self._store, self._library)
 
 
-def _meant(condition: Condition) -> RequestCondition:
-    return RequestCondition(condition.key, condition.version)
+def _admitted(precondition: RequestPrecondition) -> Precondition:
+    return Precondition(precondition.key, precondition.version)
 
 
-class Hand:
-    """One look that is stepped through. `finished`: it has come to its end, one way or another."""
+class SteppedReconcile:
+    """One reconciliation that is stepped through. `finished`: it has ended, one way or another."""
 
-    def __init__(self, store: SteppedStore, look: Coroutine[Any, Any, Outcome]) -> None:
+    def __init__(self, store: SteppedStore, reconcile_once: Coroutine[Any, Any, ReconcileResult]) -> None:
         self._store = store
-        self._look = look
+        self._reconcile = reconcile_once
         self.finished = False
-        self.outcome: Outcome | None = None
+        self.outcome: ReconcileResult | None = None
 
     def step(self, steps: int = 1) -> None:
-        """Go on until the store has been asked so many times."""
+        """Go on for so many calls of the store."""
         self._store.stepping = True
         try:
             for _ in range(steps):
                 if not self.finished:
-                    self._look.send(None)
+                    self._reconcile.send(None)
         except StopIteration as end:
             self.finished, self.outcome = True, end.value
         except Transient:
@@ -189,8 +191,8 @@ class Hand:
             self._store.stepping = False
 
     def kill(self) -> None:
-        """End it where it stands."""
-        self._look.close()
+        """End it where it is."""
+        self._reconcile.close()
         self.finished = True
 
 
@@ -203,11 +205,11 @@ class SeedGarden:
         self.garden = AdmittedGarden(self.store, self.clock)
         self.admitted = Writer(self.store, self.clock)
         informer = Informer(self.store, MemoryBus(self.clock), Subjects(), ("seed",))
-        self._landscape = CurrentLandscape(informer, "SameRegion")
+        self._landscape = SchedulingCache(informer, "SameRegion")
         self._shown: dict[ObjectKey, StoredObject] = {}
-        surveyor = Surveyor(self.store, informer, self._landscape, self.clock)
+        collector = StateCollector(self.store, informer, self._landscape, self.clock)
         self.settings = settings or ActuatorSettings()
-        self.reconciler = SetReconciler(self.store, self.garden, surveyor, self.clock, self.settings)
+        self.reconciler = ManagedSeedSetReconciler(self.store, self.garden, collector, self.clock, self.settings)
         for document in (a_garden_project(), a_project(), a_cloudprofile()):
             self.applied(document)
 
@@ -222,35 +224,35 @@ class SeedGarden:
         except StopIteration as end:
             return cast("T", end.value)
 
-    def hand(self, key: ObjectKey = SET) -> Hand:
-        """A look to be stepped through."""
+    def stepped(self, key: ObjectKey = SET) -> SteppedReconcile:
+        """A reconciliation to be stepped through."""
         self._show_landscape()
-        return Hand(self.store, self.reconciler.reconcile(_request(key)))
+        return SteppedReconcile(self.store, self.reconciler.reconcile(_request(key)))
 
-    def look(self, key: ObjectKey = SET) -> Outcome:
-        """Look as the controller does: again at once while things change underneath."""
-        for _ in range(LOOKS):
+    def reconcile_once(self, key: ObjectKey = SET) -> ReconcileResult:
+        """Reconcile as the controller does: again at once on a conflict."""
+        for _ in range(MAX_RECONCILES):
             self._show_landscape()
             try:
                 outcome = self.drive(self.reconciler.reconcile(_request(key)))
             except Conflict:
                 continue
-            if not isinstance(outcome, Again):
+            if not isinstance(outcome, Requeue):
                 return outcome
-        raise AssertionError(f"{LOOKS} looks did not come to an end")
+        raise AssertionError(f"{MAX_RECONCILES} looks did not come to an end")
 
-    def settle(self, *, rounds: int = 200, tend: bool = True) -> None:
-        """Look and let gardenlets work, until nothing changes any more."""
+    def run_until_stable(self, *, rounds: int = 200, run_gardenlets: bool = True) -> None:
+        """Reconcile and let gardenlets work, until nothing changes any more."""
         for _ in range(rounds):
             before = self.version
-            outcome = self.look()
-            worked = self.tend() if tend else False
+            outcome = self.reconcile_once()
+            worked = self.run_gardenlets() if run_gardenlets else False
             if not worked and self.version == before:
-                if not isinstance(outcome, After) or outcome.seconds > 20 or self.clock.monotonic() > 1e9:
+                if not isinstance(outcome, RequeueAfter) or outcome.seconds > 20 or self.clock.monotonic() > 1e9:
                     return
                 self.clock.advance(outcome.seconds)
-                self.look()
-                if self.version == before and not self.tend():
+                self.reconcile_once()
+                if self.version == before and not self.run_gardenlets():
                     return
             self.clock.advance(1)
         raise AssertionError(f"not settled: {self.set()}")
@@ -272,24 +274,24 @@ class SeedGarden:
 
     def applied(self, document: Document) -> None:
         """Apply as a person does."""
-        reads = Reads(self.store, Library(self.store))
+        reads = ReadCache(self.store, ManifestCache(self.store))
         try:
             self.drive(self.admitted.apply(document, reads, user="ann"))
-        except Contingent as contingent:
+        except UnmetDependency as contingent:
             raise contingent.error from contingent
 
     def patched(self, key: ObjectKey, patch: Document) -> None:
         """Patch as a person does."""
         try:
-            self.drive(self.admitted.patch(key, patch, Reads(self.store, Library(self.store)), user="ann"))
-        except Contingent as contingent:
+            self.drive(self.admitted.patch(key, patch, ReadCache(self.store, ManifestCache(self.store)), user="ann"))
+        except UnmetDependency as contingent:
             raise contingent.error from contingent
 
     def deleted(self, key: ObjectKey) -> None:
         """Delete as a person does."""
         try:
-            self.drive(self.admitted.delete(key, Reads(self.store, Library(self.store))))
-        except Contingent as contingent:
+            self.drive(self.admitted.delete(key, ReadCache(self.store, ManifestCache(self.store))))
+        except UnmetDependency as contingent:
             raise contingent.error from contingent
 
     def objects(self, kind: str, namespace: str | None = None) -> Sequence[StoredObject]:
@@ -344,9 +346,9 @@ class SeedGarden:
     def events(self) -> list[tuple[str, str]]:
         """Reason and message of every Event about the set so far."""
         return [
-            (news.event.reason, news.event.message)
-            for news in self.store.state.outbox
-            if isinstance(news, EventNews) and news.event.about == SET
+            (entries.event.reason, entries.event.message)
+            for entries in self.store.state.outbox
+            if isinstance(entries, EventEntry) and entries.event.about == SET
         ]
 
     def reasons(self) -> list[str]:
@@ -362,7 +364,7 @@ class SeedGarden:
     # ------------------------------------------------------------------------------------------ gardenlets
 
     def reconcile_shoot(self, name: str, state: str = "Succeeded", **status: Any) -> None:
-        """What the soil's gardenlet makes of the shoot of a replica."""
+        """Report of the host seed's gardenlet on the shoot of a replica."""
         key = ObjectKey("shoot", "garden", name)
         stored = self.drive(self.store.get(key))
         assert stored is not None
@@ -380,7 +382,7 @@ class SeedGarden:
         self.drive(self.store.update(stored, with_status_label(shoot)))
 
     def register(self, name: str) -> bool:
-        """What it makes of its ManagedSeed; whether there was anything to do."""
+        """Report on its ManagedSeed; whether anything changed."""
         key = ObjectKey("managedseed", "garden", name)
         managed_seed, shoot = self.get(key), self.get(ObjectKey("shoot", "garden", name))
         if managed_seed is None or shoot is None:
@@ -414,7 +416,7 @@ class SeedGarden:
         return True
 
     def report_seed(self, name: str, *, ready: bool = True) -> bool:
-        """What the seed's own gardenlet reports; whether there was any news."""
+        """Report of the seed's own gardenlet; whether anything changed."""
         key = ObjectKey("seed", "", name)
         stored = self.drive(self.store.get(key))
         assert stored is not None
@@ -431,8 +433,8 @@ class SeedGarden:
         written = self.drive(self.store.update(stored, {**seed, "status": status}))
         return isinstance(written, StoredObject) and written.version != stored.version
 
-    def tend(self) -> bool:
-        """Everything that is under way goes a step on, well; whether there was anything to do."""
+    def run_gardenlets(self) -> bool:
+        """Everything that is under way goes a step on with success; whether there was anything to do."""
         worked = False
         for stored in self.objects("shoot", "garden"):
             shoot = stored.document()
@@ -454,18 +456,18 @@ class SeedGarden:
 
     # ------------------------------------------------------------------------------------------ tenants
 
-    def soil(self, name: str = "soil", **changes: Any) -> None:
+    def host_seed(self, name: str = "soil", **changes: Any) -> None:
         """A seed that is nobody's replica, ready, with a backup."""
         defaults: Document = {"spec": {"backup": {"provider": "aws"}}}
         self.drive(self.store.create(merged(a_seed(name), merged(defaults, changes))))
 
     def place(self, seed: str, name: str) -> str:
-        """Put somebody's shoot on a seed; how that went."""
+        """Place somebody's shoot on a seed; the outcome."""
         created = self.drive(self.store.create(a_shoot(name)))
         assert isinstance(created, StoredObject)
         stored = self.drive(self.store.get(ObjectKey("seed", "", seed)))
-        gate = stored.gate if stored is not None else None
-        binding = Binding("garden-dev", name, created.uid, created.generation, seed, gate)
+        scheduling_generation = stored.scheduling_generation if stored is not None else None
+        binding = SeedBinding("garden-dev", name, created.uid, created.generation, seed, scheduling_generation)
         outcome = self.drive(self.store.bind([binding])).outcomes[0]
         if outcome == "bound":
             self.change(created.key, {"status": {"seedName": seed}})
@@ -474,7 +476,7 @@ class SeedGarden:
         return outcome
 
     def leave(self, name: str) -> None:
-        """Take somebody's shoot away."""
+        """Delete somebody's shoot."""
         key = ObjectKey("shoot", "garden-dev", name)
         stored = self.drive(self.store.get(key))
         if stored is not None:
@@ -483,7 +485,7 @@ class SeedGarden:
                 self.change(key, {"metadata": {"finalizers": None}})
 
 
-def _request(key: ObjectKey) -> WorkRequest:
+def _request(key: ObjectKey) -> ReconcileRequest:
     subject = Subjects().queue("managedseedset", key.namespace, key.name)
     tail = f"{key.namespace}.{key.name}"
-    return WorkRequest(subject=subject, tail=tail, attempt=0, deliveries=1, reconcile_id="test", queued_ms=0.0)
+    return ReconcileRequest(subject=subject, tail=tail, attempt=0, deliveries=1, reconcile_id="test", queued_ms=0.0)

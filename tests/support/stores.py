@@ -6,17 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gardenbus.common.adapters.memory_outbox import MemoryOutbox
-from gardenbus.common.adapters.memory_store import MemoryStore
-from gardenbus.common.adapters.redis_connection import RedisConnection
-from gardenbus.common.adapters.redis_functions import LIBRARY, Library
-from gardenbus.common.adapters.redis_outbox import RedisOutbox
-from gardenbus.common.adapters.redis_store import RedisStore
-from gardenbus.common.ports.outbox import EventNews, News, ObjectNews, Outbox, WorkNews
-from gardenbus.common.ports.store import Binding, BindOutcome, Gains, Parked, Parking, Store
-from gardenbus.common.resources.document import Document, StoredObject
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.adapters.redis.connection import RedisConnection
+from gardenbus.common.adapters.redis.function_library import LIBRARY, Library
+from gardenbus.common.adapters.redis.store import RedisStore
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.ports.store import (
+    BindOutcome,
+    SeedBinding,
+    Store,
+    UnblockIndexes,
+    UnschedulableResult,
+    UnschedulableShoot,
+)
+from gardenbus.relay.adapters.redis_outbox import RedisOutbox
+from gardenbus.relay.ports.outbox import EventEntry, ObjectEntry, Outbox, OutboxEntry, QueueEntry
 from tests.support.clocks import FakeClock
+from tests.support.memory.outbox import MemoryOutbox
+from tests.support.memory.store import MemoryStore
 
 REPORTER = "tester"
 _prefixes = (f"test{number}" for number in itertools.count())
@@ -39,15 +46,15 @@ class StoreUnderTest:
         assert self.connection is not None
         return RedisOutbox(self.connection, self.clock, leader=leader)
 
-    async def open(self, version: int = 0, gain: int = 0) -> None:
+    async def open(self, version: int = 0, unblock_index: int = 0) -> None:
         """Open it as a relay does."""
         await self.outbox.lead(86_400)
-        await self.outbox.open(version, gain)
+        await self.outbox.open(version, unblock_index)
 
-    async def fence(self) -> None:
+    async def close_for_writes(self) -> None:
         """Close it as a restart does: on Redis by loading the library anew, which closes every landscape there."""
         if isinstance(self.store, MemoryStore):
-            self.store.fence()
+            self.store.close_for_writes()
         elif self.connection is not None:
             await self.connection.ensure_library()
             await self.connection.command("FUNCTION", "DELETE", self.connection.library)
@@ -77,34 +84,36 @@ class StoreUnderTest:
         reply = await self.store.bind([a_binding(shoot, seed, **changes)])
         return reply.outcomes[0]
 
-    async def parked(self, shoot: StoredObject, **changes: Any) -> Parked:
+    async def marked_unschedulable(self, shoot: StoredObject, **changes: Any) -> UnschedulableResult:
         """Park one shoot as it was read, on what is gained by now."""
-        gains = (await self.store.usage()).gains
-        reply = await self.store.park([a_parking(shoot, seen=changes.pop("seen", gains), **changes)])
+        unblock_indexes = (await self.store.usage()).unblock_indexes
+        reply = await self.store.mark_unschedulable(
+            [an_unschedulable_shoot(shoot, seen=changes.pop("seen", unblock_indexes), **changes)]
+        )
         return reply.outcomes[0]
 
-    async def news(self) -> Sequence[News]:
+    async def entries(self) -> Sequence[OutboxEntry]:
         """The whole outbox."""
-        return (await self.outbox.head(100_000)).news
+        return (await self.outbox.head(100_000)).entries
 
-    async def fresh_news(self) -> Sequence[News]:
+    async def fresh_entries(self) -> Sequence[OutboxEntry]:
         """What came since this was called last."""
-        news = await self.news()
-        if news:
-            await self.outbox.trim(news[-1].entry, {})
-        return news
+        entries = await self.entries()
+        if entries:
+            await self.outbox.trim(entries[-1].entry, {})
+        return entries
 
     async def work(self) -> list[str]:
         """The queue entries that came since."""
-        return [entry.tail for entry in await self.fresh_news() if isinstance(entry, WorkNews)]
+        return [entry.tail for entry in await self.fresh_entries() if isinstance(entry, QueueEntry)]
 
-    async def changes(self) -> list[ObjectNews]:
+    async def changes(self) -> list[ObjectEntry]:
         """The announcements of objects that came since."""
-        return [entry for entry in await self.fresh_news() if isinstance(entry, ObjectNews)]
+        return [entry for entry in await self.fresh_entries() if isinstance(entry, ObjectEntry)]
 
-    async def events(self) -> list[EventNews]:
+    async def events(self) -> list[EventEntry]:
         """The Events that came since."""
-        return [entry for entry in await self.fresh_news() if isinstance(entry, EventNews)]
+        return [entry for entry in await self.fresh_entries() if isinstance(entry, EventEntry)]
 
 
 def in_memory(*, is_open: bool = True) -> StoreUnderTest:
@@ -124,42 +133,51 @@ def on_redis(
     return StoreUnderTest("redis", store, RedisOutbox(connection, clock, leader=leader), clock, connection)
 
 
-def stored(answer: object) -> StoredObject:
+def stored(response: object) -> StoredObject:
     """An answer that must be an object."""
-    assert isinstance(answer, StoredObject), answer
-    return answer
+    assert isinstance(response, StoredObject), response
+    return response
 
 
 def a_binding(
     shoot: StoredObject,
     seed: str,
     *,
-    gate: int | None = None,
+    scheduling_generation: int | None = None,
     spec: Document | None = None,
-    grounds: bytes = b"",
-) -> Binding:
+    decision_record: bytes = b"",
+) -> SeedBinding:
     """The placement of a shoot as it was read."""
-    return Binding(shoot.key.namespace, shoot.key.name, shoot.uid, shoot.generation, seed, gate, spec, grounds)
+    return SeedBinding(
+        shoot.key.namespace,
+        shoot.key.name,
+        shoot.uid,
+        shoot.generation,
+        seed,
+        scheduling_generation,
+        spec,
+        decision_record,
+    )
 
 
-def a_parking(
+def an_unschedulable_shoot(
     shoot: StoredObject,
     *,
-    seen: Gains,
+    seen: UnblockIndexes,
     message: str = "no seed fits",
-    waiting_class: str = "small",
+    equivalence_class: str = "small",
     descriptor: bytes = b'{"size":1}',
     scheduler_name: str = "default-scheduler",
     trace: str = "",
-) -> Parking:
+) -> UnschedulableShoot:
     """The refusal of a shoot as it was read."""
-    return Parking(
+    return UnschedulableShoot(
         namespace=shoot.key.namespace,
         name=shoot.key.name,
         uid=shoot.uid,
         generation=shoot.generation,
         scheduler_name=scheduler_name,
-        waiting_class=waiting_class,
+        equivalence_class=equivalence_class,
         descriptor=descriptor,
         seen=seen,
         message=message,

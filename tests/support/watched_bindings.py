@@ -5,17 +5,17 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from gardenbus.common.adapters.memory_store import MemoryStore
+from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.fleet.placement_parts import DisruptionBudget, ResourceBinding
+from gardenbus.common.api.fleet.placements import PARENT_LABEL, Placement
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Unavailable
-from gardenbus.common.ports.store import Created, Creation, Superseded
-from gardenbus.common.resources.document import Document, StoredObject, section
-from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.common.resources.placement_parts import DisruptionBudget, ResourceBinding
-from gardenbus.common.resources.placements import PARENT_LABEL, Placement
+from gardenbus.common.ports.store import CreateResult, Creation, Superseded
 from gardenbus.fleet.availability import has_failed, is_diff_reported, may_be_placed, readiness
 from gardenbus.fleet.binding_states import ABSENT, DELETING, TRANSITIONS, state_of
-from gardenbus.fleet.budgets import Budget, Counts, budget_of, target_of
+from gardenbus.fleet.budgets import BindingCounts, RolloutBudget, budget_of, target_of
 from gardenbus.fleet.eviction import availability_of
+from tests.support.memory.store import MemoryStore
 
 BINDING = "clusterresourcebinding"
 STEPS = frozenset((each.old, each.new) for each in TRANSITIONS)
@@ -45,7 +45,7 @@ class WatchedStore(MemoryStore):
         self._check_creation(document)
         return created
 
-    async def create_many(self, creations: Sequence[Creation]) -> Sequence[Created]:
+    async def create_many(self, creations: Sequence[Creation]) -> Sequence[CreateResult]:
         return await super().create_many(creations)
 
     async def update(self, base: StoredObject, document: Document, **options: Any) -> StoredObject | Superseded:
@@ -60,10 +60,10 @@ class WatchedStore(MemoryStore):
     async def delete(self, base: StoredObject, **options: Any) -> StoredObject | Superseded | None:
         await self._write()
         before = self._now()
-        answer = await super().delete(base, **options)
+        deleted = await super().delete(base, **options)
         if base.key.kind == BINDING:
             self._check_step(base.key, before)
-        return answer
+        return deleted
 
     async def _write(self) -> None:
         if self.writes_left == 0:
@@ -128,7 +128,7 @@ class WatchedStore(MemoryStore):
             budget = DisruptionBudget.from_document(row.stored.encoded())
             assert availability_of(placement, bindings, budget).allowed > 0, "an eviction went beyond its budget"
 
-    def _budget(self, placement: Placement, bindings: list[ResourceBinding]) -> Budget:
+    def _budget(self, placement: Placement, bindings: list[ResourceBinding]) -> RolloutBudget:
         """As the rules compute it, counted here anew."""
         chosen = [each for each in bindings if each.spec.state in ("Scheduled", "Bound")]
         handed = [each for each in bindings if each.spec.state in ("Bound", "Unscheduled")]
@@ -136,7 +136,7 @@ class WatchedStore(MemoryStore):
         may = [each for each in handed if not has_failed(each) and not is_diff_reported(each)]
         leaving = [each for each in ready if each.is_deleting]
         rolling = placement.spec.strategy.rolling_update
-        counts = Counts(target_of(placement, len(chosen)), len(ready), len(leaving), len(may))
+        counts = BindingCounts(target_of(placement, len(chosen)), len(ready), len(leaving), len(may))
         return budget_of(counts, max_unavailable=rolling.max_unavailable, max_surge=rolling.max_surge)
 
     def _is_ready(self, placement: Placement, binding: ResourceBinding) -> bool:

@@ -15,14 +15,14 @@ from nats.aio.client import Client
 
 from gardenbus.apiserver.app import start_apiserver
 from gardenbus.apiserver.settings import ApiserverSettings
-from gardenbus.common.adapters.jetstream import JetStreamBus, connect
-from gardenbus.common.ports.bus import Delivered, ReplayDone
-from gardenbus.common.ports.outbox import EventNews
-from gardenbus.common.resources.document import Document, StoredObject
-from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.ports.bus import ReplayDone, StreamMessage
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
+from gardenbus.relay.ports.outbox import EventEntry
 from tests.support.eventually import eventually
 from tests.support.servers import Server
 from tests.support.stores import StoreUnderTest, on_redis
@@ -56,27 +56,27 @@ class Apiserver:
             await context.close()
         await self.stack.aclose()
 
-    async def answer(
+    async def response(
         self, tail: str, body: object = b"", user: str = "", condition: str = "", dry_run: str = ""
     ) -> Document:
         """Ask, and give the whole answer."""
         payload = body if isinstance(body, bytes) else json.dumps(body).encode()
-        subject = self.subjects.spoken_by(user, f"api.{tail}") if user else self.subjects.api(tail)
+        subject = self.subjects.as_user(user, f"api.{tail}") if user else self.subjects.api(tail)
         given = {"Gardenbus-Condition": condition, "Gardenbus-Dry-Run": dry_run}
         headers = {name: value for name, value in given.items() if value} or None
         return json.loads((await self.client.request(subject, payload, timeout=10, headers=headers)).data)
 
-    async def ask(self, tail: str, body: object = b"", user: str = "") -> Any:
+    async def request(self, tail: str, body: object = b"", user: str = "") -> Any:
         """Ask, and give the result of an answer that is ok."""
-        answer = await self.answer(tail, body, user)
-        assert answer["ok"], answer["error"]
-        return answer["result"]
+        response = await self.response(tail, body, user)
+        assert response["ok"], response["error"]
+        return response["result"]
 
-    async def refusal(self, tail: str, body: object = b"", condition: str = "", dry_run: str = "") -> Document:
+    async def rejection(self, tail: str, body: object = b"", condition: str = "", dry_run: str = "") -> Document:
         """Ask for what is refused, and give the error."""
-        answer = await self.answer(tail, body, condition=condition, dry_run=dry_run)
-        assert not answer["ok"], answer
-        return answer["error"]
+        response = await self.response(tail, body, condition=condition, dry_run=dry_run)
+        assert not response["ok"], response
+        return response["error"]
 
     async def publish(self, tail: str, body: object, headers: Mapping[str, str] | None = None) -> int:
         """Publish durably below the prefix; answers the sequence."""
@@ -101,23 +101,23 @@ class Apiserver:
         assert stored is not None, f"{key} is not there"
         return stored
 
-    async def until_taken(self) -> None:
+    async def until_handled(self) -> None:
         """Wait until no durable request and no report is left."""
 
         async def nothing_left() -> None:
             for name in ("REQUESTS", "REPORTS"):
-                answer = await self.client.request(f"$JS.API.STREAM.INFO.{self.subjects.stream(name)}", timeout=5)
-                assert json.loads(answer.data)["state"]["messages"] == 0
+                response = await self.client.request(f"$JS.API.STREAM.INFO.{self.subjects.stream(name)}", timeout=5)
+                assert json.loads(response.data)["state"]["messages"] == 0
 
         await eventually(nothing_left, within=20, every=0.02)
 
-    async def rejected(self) -> list[Delivered]:
+    async def rejected(self) -> list[StreamMessage]:
         """All that was rejected."""
         bus = await self.stack.enter_async_context(connect(self.nats_url, "reader", self.subjects.prefix))
-        messages: list[Delivered] = []
+        messages: list[StreamMessage] = []
         async with bus.follow(self.subjects.stream("REJECTED"), [self.subjects.rejected]) as follower:
             async for event in follower:
-                if isinstance(event, Delivered):
+                if isinstance(event, StreamMessage):
                     messages.append(event)
                 elif isinstance(event, ReplayDone):
                     break
@@ -125,13 +125,13 @@ class Apiserver:
 
     async def reason(self) -> str:
         """Why the one thing that was rejected was."""
-        await self.until_taken()
+        await self.until_handled()
         (message,) = await self.rejected()
         return message.headers["Gardenbus-Reason"]
 
-    async def warnings(self) -> list[EventNews]:
+    async def warnings(self) -> list[EventEntry]:
         """The Warning Events that came since this was asked last."""
-        return [news for news in await self.kit.events() if news.event.type == "Warning"]
+        return [entries for entries in await self.kit.events() if entries.event.type == "Warning"]
 
 
 @contextlib.asynccontextmanager

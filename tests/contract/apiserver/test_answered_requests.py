@@ -6,7 +6,7 @@ import json
 import pytest
 import yaml
 
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.api.keys import ObjectKey
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 
@@ -16,8 +16,8 @@ CONFIRM = {"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": 
 
 
 async def test_what_is_applied_can_be_got(apiserver: Apiserver) -> None:
-    applied = await apiserver.ask("apply", a_shoot(), user="ann")
-    got = await apiserver.ask("get.shoot.garden-dev.apollo")
+    applied = await apiserver.request("apply", a_shoot(), user="ann")
+    got = await apiserver.request("get.shoot.garden-dev.apollo")
 
     assert got == applied
     assert got["metadata"]["uid"]
@@ -25,38 +25,38 @@ async def test_what_is_applied_can_be_got(apiserver: Apiserver) -> None:
 
 
 async def test_the_outcome_is_told(apiserver: Apiserver) -> None:
-    outcomes = [(await apiserver.answer("apply", a_shoot(metadata={"labels": {"a": a}})))["outcome"] for a in "112"]
+    outcomes = [(await apiserver.response("apply", a_shoot(metadata={"labels": {"a": a}})))["outcome"] for a in "112"]
 
     assert outcomes == ["created", "unchanged", "configured"]
 
 
 async def test_several_yaml_documents_are_applied_and_each_is_answered(apiserver: Apiserver) -> None:
     documents = [*LANDSCAPE, a_shoot(spec={"region": 7})]
-    answer = await apiserver.answer("apply", yaml.safe_dump_all(documents).encode())
+    response = await apiserver.response("apply", yaml.safe_dump_all(documents).encode())
 
-    assert not answer["ok"]
-    assert [part["ok"] for part in answer["result"]] == [True, True, True, False]
-    assert answer["error"]["code"] == 422
-    assert answer["error"]["details"][0]["field"] == "spec.region"
+    assert not response["ok"]
+    assert [part["ok"] for part in response["result"]] == [True, True, True, False]
+    assert response["error"]["code"] == 422
+    assert response["error"]["details"][0]["field"] == "spec.region"
 
 
 async def test_a_list_is_in_order_and_goes_on_where_it_ended(apiserver: Apiserver) -> None:
-    await apiserver.ask("apply", yaml.safe_dump_all([a_shoot(name) for name in ("c", "a", "b")]).encode())
-    first = await apiserver.ask("list.shoots", {"limit": 2})
-    second = await apiserver.ask("list.shoot.garden-dev", {"limit": 2, "continue": first["continue"]})
+    await apiserver.request("apply", yaml.safe_dump_all([a_shoot(name) for name in ("c", "a", "b")]).encode())
+    first = await apiserver.request("list.shoots", {"limit": 2})
+    second = await apiserver.request("list.shoot.garden-dev", {"limit": 2, "continue": first["continue"]})
 
     assert [shoot["metadata"]["name"] for shoot in first["items"] + second["items"]] == ["a", "b", "c"]
     assert "continue" not in second
     assert first["resourceVersion"] == second["resourceVersion"]
-    assert (await apiserver.ask("list.shoot.garden-other"))["items"] == []
+    assert (await apiserver.request("list.shoot.garden-other"))["items"] == []
 
 
 async def test_a_list_is_selected_by_labels_and_fields(apiserver: Apiserver) -> None:
     documents = [a_shoot("gold", metadata={"labels": {"tier": "gold"}}), a_shoot("plain")]
-    await apiserver.ask("apply", yaml.safe_dump_all(documents).encode())
+    await apiserver.request("apply", yaml.safe_dump_all(documents).encode())
 
-    gold = await apiserver.ask("list.shoot", {"labelSelector": "tier in (gold)"})
-    plain = await apiserver.ask("list.shoot", {"fieldSelector": "metadata.name!=gold"})
+    gold = await apiserver.request("list.shoot", {"labelSelector": "tier in (gold)"})
+    plain = await apiserver.request("list.shoot", {"fieldSelector": "metadata.name!=gold"})
     assert [shoot["metadata"]["name"] for shoot in gold["items"] + plain["items"]] == ["gold", "plain"]
 
 
@@ -64,11 +64,11 @@ async def test_a_list_that_is_too_large_for_a_message_comes_in_parts(apiserver: 
     for number in range(9):
         metadata = {"name": f"large{number}", "namespace": "garden"}
         document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "x" * 900_000}}
-        await apiserver.ask("apply", document)
+        await apiserver.request("apply", document)
     names: list[str] = []
     token: str | None = None
     for _ in range(9):
-        page = await apiserver.ask("list.configmap", {"continue": token} if token else {})
+        page = await apiserver.request("list.configmap", {"continue": token} if token else {})
         names += [configmap["metadata"]["name"] for configmap in page["items"]]
         token = page.get("continue")
         if token is None:
@@ -78,96 +78,96 @@ async def test_a_list_that_is_too_large_for_a_message_comes_in_parts(apiserver: 
 
 
 async def test_a_patch_names_its_object_in_the_subject_or_in_the_body(apiserver: Apiserver) -> None:
-    await apiserver.ask("apply", a_shoot())
-    await apiserver.ask("patch.shoot.garden-dev.apollo", {"metadata": {"labels": {"a": "1"}}})
+    await apiserver.request("apply", a_shoot())
+    await apiserver.request("patch.shoot.garden-dev.apollo", {"metadata": {"labels": {"a": "1"}}})
     body = {"kind": "Shoot", "namespace": "garden-dev", "name": "apollo", "patch": {"metadata": {"labels": {"b": "2"}}}}
-    patched = await apiserver.ask("patch", body)
+    patched = await apiserver.request("patch", body)
 
     assert {"a": "1", "b": "2"}.items() <= patched["metadata"]["labels"].items()
 
 
 async def test_a_deletion_needs_a_confirmation_and_is_then_done(apiserver: Apiserver) -> None:
-    await apiserver.ask("apply", a_shoot())
-    assert (await apiserver.refusal("delete.shoot.garden-dev.apollo"))["code"] == 403
-    await apiserver.ask("patch.shoot.garden-dev.apollo", CONFIRM)
-    answer = await apiserver.answer("delete", {"kind": "Shoot", "namespace": "garden-dev", "name": "apollo"})
+    await apiserver.request("apply", a_shoot())
+    assert (await apiserver.rejection("delete.shoot.garden-dev.apollo"))["code"] == 403
+    await apiserver.request("patch.shoot.garden-dev.apollo", CONFIRM)
+    response = await apiserver.response("delete", {"kind": "Shoot", "namespace": "garden-dev", "name": "apollo"})
 
-    assert (answer["outcome"], answer["result"]["deleted"]) == ("deleted", True)
-    assert (await apiserver.refusal("get.shoot.garden-dev.apollo"))["code"] == 404
+    assert (response["outcome"], response["result"]["deleted"]) == ("deleted", True)
+    assert (await apiserver.rejection("get.shoot.garden-dev.apollo"))["code"] == 404
 
 
 async def test_a_placed_shoot_waits_for_its_gardenlet_to_be_deleted(apiserver: Apiserver) -> None:
     for document in LANDSCAPE:
-        await apiserver.ask("apply", document)
-    await apiserver.ask("apply", a_shoot(spec={"seedName": "aws-eu1"}, metadata=CONFIRM["metadata"]))
-    left = await apiserver.ask("delete.shoot.garden-dev.apollo")
+        await apiserver.request("apply", document)
+    await apiserver.request("apply", a_shoot(spec={"seedName": "aws-eu1"}, metadata=CONFIRM["metadata"]))
+    left = await apiserver.request("delete.shoot.garden-dev.apollo")
 
     assert left["metadata"]["deletionTimestamp"]
     assert left["metadata"]["finalizers"] == ["gardener"]
-    assert (await apiserver.refusal("delete.seed.aws-eu1"))["code"] == 403
-    assert "in use" in (await apiserver.refusal("delete.cloudprofile._.aws"))["message"]
+    assert (await apiserver.rejection("delete.seed.aws-eu1"))["code"] == 403
+    assert "in use" in (await apiserver.rejection("delete.cloudprofile._.aws"))["message"]
 
 
 async def test_a_shoot_is_bound_on_request(apiserver: Apiserver) -> None:
     for document in [*LANDSCAPE, a_shoot(spec={"schedulerName": "mine"})]:
-        await apiserver.ask("apply", document)
+        await apiserver.request("apply", document)
     wish = {"namespace": "garden-dev", "name": "apollo", "seed": "aws-eu1"}
-    bound = await apiserver.ask("bind", wish)
+    bound = await apiserver.request("bind", wish)
 
     assert bound["spec"]["seedName"] == "aws-eu1"
-    assert (await apiserver.refusal("bind", wish))["code"] == 409
-    assert (await apiserver.refusal("bind", wish | {"name": "nobody"}))["code"] == 404
-    assert (await apiserver.refusal("bind", {"name": "apollo"}))["code"] == 400
+    assert (await apiserver.rejection("bind", wish))["code"] == 409
+    assert (await apiserver.rejection("bind", wish | {"name": "nobody"}))["code"] == 404
+    assert (await apiserver.rejection("bind", {"name": "apollo"}))["code"] == 400
 
 
 async def test_a_stale_binding_is_refused(apiserver: Apiserver) -> None:
     for document in [*LANDSCAPE, a_shoot()]:
-        await apiserver.ask("apply", document)
+        await apiserver.request("apply", document)
     wish = {"namespace": "garden-dev", "name": "apollo", "seed": "aws-eu1", "resourceVersion": "1"}
 
-    assert (await apiserver.refusal("bind", wish))["reason"] == "Conflict"
+    assert (await apiserver.rejection("bind", wish))["reason"] == "Conflict"
 
 
 async def test_a_stale_version_is_a_conflict(apiserver: Apiserver) -> None:
-    applied = await apiserver.ask("apply", a_shoot())
+    applied = await apiserver.request("apply", a_shoot())
     version = applied["metadata"]["resourceVersion"]
-    await apiserver.ask("apply", a_shoot(metadata={"labels": {"a": "1"}}))
-    error = await apiserver.refusal("apply", a_shoot(metadata={"resourceVersion": version, "labels": {"a": "2"}}))
+    await apiserver.request("apply", a_shoot(metadata={"labels": {"a": "1"}}))
+    error = await apiserver.rejection("apply", a_shoot(metadata={"resourceVersion": version, "labels": {"a": "2"}}))
 
     assert (error["code"], error["reason"]) == (409, "Conflict")
     assert "resourceVersion" in error["message"]
 
 
 async def test_status_is_ignored_with_a_warning(apiserver: Apiserver) -> None:
-    answer = await apiserver.answer("apply", a_shoot(status={"technicalID": "mine"}))
+    response = await apiserver.response("apply", a_shoot(status={"technicalID": "mine"}))
 
-    assert any("status" in warning for warning in answer["warnings"])
-    assert "technicalID" not in answer["result"].get("status", {})
+    assert any("status" in warning for warning in response["warnings"])
+    assert "technicalID" not in response["result"].get("status", {})
 
 
 async def test_unknown_fields_and_unknown_kinds_are_kept(apiserver: Apiserver) -> None:
-    shoot = await apiserver.ask("apply", a_shoot(spec={"somethingNew": {"deep": [1, 2]}}))
+    shoot = await apiserver.request("apply", a_shoot(spec={"somethingNew": {"deep": [1, 2]}}))
     widget = {
         "apiVersion": "extensions.gardener.cloud/v1alpha1",
         "kind": "Widget",
         "metadata": {"name": "w", "namespace": "garden-dev"},
         "spec": {"any": "thing"},
     }
-    await apiserver.ask("apply", widget)
+    await apiserver.request("apply", widget)
 
     assert shoot["spec"]["somethingNew"] == {"deep": [1, 2]}
-    assert (await apiserver.ask("get.widget.garden-dev.w"))["spec"] == {"any": "thing"}
-    assert len((await apiserver.ask("list.widgets"))["items"]) == 1
+    assert (await apiserver.request("get.widget.garden-dev.w"))["spec"] == {"any": "thing"}
+    assert len((await apiserver.request("list.widgets"))["items"]) == 1
 
 
 async def test_settings_of_older_manifests_are_stored(apiserver: Apiserver) -> None:
-    seed = await apiserver.ask("apply", a_seed(ready=False, spec={"settings": {"shootDNS": {"enabled": False}}}))
+    seed = await apiserver.request("apply", a_seed(ready=False, spec={"settings": {"shootDNS": {"enabled": False}}}))
 
     assert seed["spec"]["settings"] == {"scheduling": {"visible": True}, "shootDNS": {"enabled": False}}
 
 
 async def test_it_says_which_kinds_it_understands(apiserver: Apiserver) -> None:
-    kinds = {kind["kind"]: kind["understood"] for kind in await apiserver.ask("kinds")}
+    kinds = {kind["kind"]: kind["understood"] for kind in await apiserver.request("kinds")}
 
     assert kinds["Shoot"]
     assert kinds["SeedAutoscaler"]
@@ -175,24 +175,24 @@ async def test_it_says_which_kinds_it_understands(apiserver: Apiserver) -> None:
 
 
 async def test_what_waits_and_how_much_there_is_can_be_asked(apiserver: Apiserver) -> None:
-    await apiserver.ask("apply", a_shoot())
+    await apiserver.request("apply", a_shoot())
 
-    assert (await apiserver.ask("census"))["objects.shoot"] == 1
-    assert await apiserver.ask("waiting") == {"items": [], "total": 0, "undecided": 1}
-    explained = await apiserver.ask("explain.shoot.garden-dev.apollo")
+    assert (await apiserver.request("census"))["objects.shoot"] == 1
+    assert await apiserver.request("waiting") == {"items": [], "total": 0, "undecided": 1}
+    explained = await apiserver.request("explain.shoot.garden-dev.apollo")
     assert (explained["shoot"], explained["seed"], explained["considered"]) == ("garden-dev/apollo", None, None)
     assert explained["unanswered"].startswith("no scheduler of the name default-scheduler answers")
     assert (explained["ranking"], explained["nextAttempt"], explained["wakesOn"]) == ([], None, [])
     assert explained["recorded"] is None
-    assert await apiserver.ask("explain.garden-dev.apollo") == explained
+    assert await apiserver.request("explain.garden-dev.apollo") == explained
 
 
 async def test_seeds_are_explained_by_the_scheduler(apiserver: Apiserver) -> None:
-    assert (await apiserver.refusal("explain-seed.gone"))["code"] == 404
-    await apiserver.ask("apply", a_seed("lone", ready=False))
-    refusal = await apiserver.refusal("explain-seed.lone")
-    assert refusal["code"] == 503
-    assert refusal["message"].startswith("no scheduler of the name default-scheduler answers")
+    assert (await apiserver.rejection("explain-seed.gone"))["code"] == 404
+    await apiserver.request("apply", a_seed("lone", ready=False))
+    rejection = await apiserver.rejection("explain-seed.lone")
+    assert rejection["code"] == 503
+    assert rejection["message"].startswith("no scheduler of the name default-scheduler answers")
 
 
 async def test_events_are_listed_with_their_newest_count(apiserver: Apiserver) -> None:
@@ -204,9 +204,9 @@ async def test_events_are_listed_with_their_newest_count(apiserver: Apiserver) -
         await apiserver.publish("event.shoot.garden-dev.apollo", an_event(name, count))
     await apiserver.publish("event.seed._.aws", an_event("aws.1", 1))
 
-    events = (await apiserver.ask("list.event.garden-dev"))["items"]
+    events = (await apiserver.request("list.event.garden-dev"))["items"]
     assert [(event["metadata"]["name"], event["count"]) for event in events] == [("apollo.2", 1), ("apollo.1", 2)]
-    assert len((await apiserver.ask("list.events"))["items"]) == 3
+    assert len((await apiserver.request("list.events"))["items"]) == 3
 
 
 async def test_heartbeats_are_read_from_the_bus(apiserver: Apiserver) -> None:
@@ -215,14 +215,14 @@ async def test_heartbeats_are_read_from_the_bus(apiserver: Apiserver) -> None:
 
     await apiserver.publish("lease._canary", {"kind": "Lease", "metadata": {"name": "_canary"}})
 
-    assert await apiserver.ask("get.lease.gardener-system-seed-lease.aws") == lease
-    assert (await apiserver.ask("list.lease.gardener-system-seed-lease"))["items"] == [lease]
-    assert (await apiserver.refusal("get.lease.gardener-system-seed-lease.none"))["code"] == 404
+    assert await apiserver.request("get.lease.gardener-system-seed-lease.aws") == lease
+    assert (await apiserver.request("list.lease.gardener-system-seed-lease"))["items"] == [lease]
+    assert (await apiserver.rejection("get.lease.gardener-system-seed-lease.none"))["code"] == 404
 
 
 @pytest.mark.parametrize("tail", ["conquer", "get", "get.shoot", "list.spaceships", "bind", "patch", "delete"])
 async def test_a_request_that_is_none_is_answered(apiserver: Apiserver, tail: str) -> None:
-    error = await apiserver.refusal(tail)
+    error = await apiserver.rejection(tail)
 
     assert error["code"] == 400
     assert error["message"]
@@ -230,14 +230,14 @@ async def test_a_request_that_is_none_is_answered(apiserver: Apiserver, tail: st
 
 async def test_a_list_that_is_asked_for_wrongly_is_refused(apiserver: Apiserver) -> None:
     for body in ({"limit": 0}, {"limit": "x"}, {"continue": "nonsense"}, {"labelSelector": "a b"}, b"\xff", b"[]"):
-        assert (await apiserver.refusal("list.shoot", body))["code"] == 400
+        assert (await apiserver.rejection("list.shoot", body))["code"] == 400
 
 
 async def test_writes_that_race_all_count(apiserver: Apiserver) -> None:
-    await apiserver.ask("apply", a_shoot())
+    await apiserver.request("apply", a_shoot())
     await apiserver.start()
     patches = [{"metadata": {"labels": {f"l{number}": "1"}}} for number in range(20)]
-    await asyncio.gather(*(apiserver.ask("patch.shoot.garden-dev.apollo", patch) for patch in patches))
+    await asyncio.gather(*(apiserver.request("patch.shoot.garden-dev.apollo", patch) for patch in patches))
 
     labels = (await apiserver.now(APOLLO)).document()["metadata"]["labels"]
     assert {f"l{number}" for number in range(20)} <= labels.keys()

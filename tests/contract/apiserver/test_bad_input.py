@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.api.keys import ObjectKey
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import a_cloudprofile, a_project, a_shoot
 
@@ -56,12 +56,12 @@ BAD = {
 @pytest.mark.parametrize("what", BAD)
 async def test_it_is_answered_with_the_field_or_the_reason(apiserver: Apiserver, what: str) -> None:
     body, code, named = BAD[what]
-    error = await apiserver.refusal("apply", body)
+    error = await apiserver.rejection("apply", body)
 
     assert error["code"] == code, error
     fields = [detail["field"] for detail in error["details"]]
     assert named in error["message"] or named in fields, error
-    assert (await apiserver.ask("apply", a_shoot()))["kind"] == "Shoot"
+    assert (await apiserver.request("apply", a_shoot()))["kind"] == "Shoot"
 
 
 @pytest.mark.parametrize("what", BAD)
@@ -69,7 +69,7 @@ async def test_it_is_kept_with_its_reason_when_it_was_durable(apiserver: Apiserv
     body, _, named = BAD[what]
     await apiserver.publish("apply", body)
     await apiserver.publish("apply", a_shoot())
-    await apiserver.until_taken()
+    await apiserver.until_handled()
 
     (message,) = await apiserver.rejected()
     assert named in message.headers["Gardenbus-Reason"]
@@ -82,7 +82,7 @@ async def test_it_is_kept_with_its_reason_when_it_was_durable(apiserver: Apiserv
 async def test_the_good_documents_of_a_message_are_taken(apiserver: Apiserver) -> None:
     documents = [a_project(), a_shoot(spec={"region": 5}), a_cloudprofile(), a_shoot("zeus")]
     await apiserver.publish("apply", b"\n".join(as_json(document) for document in documents))
-    await apiserver.until_taken()
+    await apiserver.until_handled()
 
     assert "spec.region" in await apiserver.reason()
     (message,) = await apiserver.rejected()
@@ -92,9 +92,9 @@ async def test_the_good_documents_of_a_message_are_taken(apiserver: Apiserver) -
 
 
 async def test_a_refusal_of_a_known_object_is_an_event(apiserver: Apiserver) -> None:
-    await apiserver.ask("apply", a_shoot())
+    await apiserver.request("apply", a_shoot())
     await apiserver.publish("apply", a_shoot(spec={"region": 5}))
-    await apiserver.until_taken()
+    await apiserver.until_handled()
 
     (warning,) = await apiserver.warnings()
     assert (warning.event.about, warning.event.reason) == (APOLLO, "Invalid")
@@ -103,14 +103,14 @@ async def test_a_refusal_of_a_known_object_is_an_event(apiserver: Apiserver) -> 
 
 async def test_an_unknown_field_is_kept(apiserver: Apiserver) -> None:
     await apiserver.publish("apply", a_shoot(spec={"unheardOf": {"a": 1}}))
-    await apiserver.until_taken()
+    await apiserver.until_handled()
 
     assert (await apiserver.now(APOLLO)).document()["spec"]["unheardOf"] == {"a": 1}
 
 
 async def test_a_stale_version_is_kept_with_its_reason(apiserver: Apiserver) -> None:
-    version = (await apiserver.ask("apply", a_shoot()))["metadata"]["resourceVersion"]
-    await apiserver.ask("apply", a_shoot(metadata={"labels": {"a": "1"}}))
+    version = (await apiserver.request("apply", a_shoot()))["metadata"]["resourceVersion"]
+    await apiserver.request("apply", a_shoot(metadata={"labels": {"a": "1"}}))
     await apiserver.publish("apply", a_shoot(metadata={"resourceVersion": version, "labels": {"a": "2"}}))
 
     assert "metadata.resourceVersion" in await apiserver.reason()
@@ -118,7 +118,7 @@ async def test_a_stale_version_is_kept_with_its_reason(apiserver: Apiserver) -> 
 
 async def test_a_reason_cannot_forge_headers(apiserver: Apiserver) -> None:
     await apiserver.publish("apply", a_shoot(metadata={"name": "a\r\nGardenbus-Subject: forged"}))
-    await apiserver.until_taken()
+    await apiserver.until_handled()
 
     (message,) = await apiserver.rejected()
     assert message.headers["Gardenbus-Subject"] == apiserver.subjects.apply

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.api.keys import ObjectKey
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 
@@ -25,7 +25,7 @@ async def prepared(apiserver: Apiserver) -> Apiserver:
     backup = {"backup": {"provider": "aws"}}
     seeds = [a_seed(name, ready=False, spec=backup) for name in ("here", "there")]
     for document in (a_project(), a_cloudprofile(), *seeds, a_basis("one"), a_shoot(metadata=CONFIRM)):
-        await apiserver.ask("apply", document)
+        await apiserver.request("apply", document)
     return apiserver
 
 
@@ -40,19 +40,19 @@ WRITES: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("verb", "body"), WRITES)
 async def test_a_condition_that_holds_lets_the_write_through(prepared: Apiserver, verb: str, body: Any) -> None:
-    answer = await prepared.answer(verb, body, condition=await prepared.condition(BASIS))
+    response = await prepared.response(verb, body, condition=await prepared.condition(BASIS))
 
-    assert answer["ok"], answer
-    assert answer["outcome"] in ("created", "configured", "deleted")
+    assert response["ok"], response
+    assert response["outcome"] in ("created", "configured", "deleted")
 
 
 @pytest.mark.parametrize(("verb", "body"), WRITES)
 async def test_a_stale_condition_writes_nothing(prepared: Apiserver, verb: str, body: Any) -> None:
     stale = await prepared.condition(BASIS)
-    await prepared.ask("apply", a_basis("two"))
+    await prepared.request("apply", a_basis("two"))
     before = await prepared.now(APOLLO)
     for condition in (stale, f"{BASIS.tail}=0", "shoot.garden-dev.nobody=7"):
-        error = await prepared.refusal(verb, body, condition=condition)
+        error = await prepared.rejection(verb, body, condition=condition)
         assert (error["code"], "Gardenbus-Condition" in error["message"]) == (409, True), error
 
     assert (await prepared.now(APOLLO)).version == before.version
@@ -61,39 +61,39 @@ async def test_a_stale_condition_writes_nothing(prepared: Apiserver, verb: str, 
 
 async def test_a_condition_may_be_that_an_object_is_not_there(prepared: Apiserver) -> None:
     absence = "shoot.garden-dev.nobody=0"
-    assert (await prepared.answer("apply", a_basis("two"), condition=absence))["ok"]
-    await prepared.ask("apply", a_shoot("nobody"))
-    assert (await prepared.refusal("apply", a_basis("three"), condition=absence))["code"] == 409
+    assert (await prepared.response("apply", a_basis("two"), condition=absence))["ok"]
+    await prepared.request("apply", a_shoot("nobody"))
+    assert (await prepared.rejection("apply", a_basis("three"), condition=absence))["code"] == 409
 
 
 @pytest.mark.parametrize("condition", ["nonsense", "shoot.garden-dev=5", "shoot.garden-dev.apollo=new", "a.b.c=-1"])
 async def test_a_condition_that_cannot_be_read_is_refused(prepared: Apiserver, condition: str) -> None:
-    assert (await prepared.refusal("apply", a_basis("two"), condition=condition))["code"] == 400
+    assert (await prepared.rejection("apply", a_basis("two"), condition=condition))["code"] == 400
 
 
 async def test_of_two_hands_on_one_version_one_wins(prepared: Apiserver) -> None:
     await prepared.start()
     for turn in range(20):
         condition = await prepared.condition(BASIS)
-        answers = await asyncio.gather(
-            *(prepared.answer("apply", a_basis(f"{turn} by {hand}"), condition=condition) for hand in range(4))
+        responses = await asyncio.gather(
+            *(prepared.response("apply", a_basis(f"{turn} by {hand}"), condition=condition) for hand in range(4))
         )
-        assert sorted(answer["ok"] for answer in answers) == [False, False, False, True]
-        assert {answer["error"]["code"] for answer in answers if not answer["ok"]} == {409}
+        assert sorted(response["ok"] for response in responses) == [False, False, False, True]
+        assert {response["error"]["code"] for response in responses if not response["ok"]} == {409}
 
 
 async def test_of_what_is_bound_on_one_version_one_goes(prepared: Apiserver) -> None:
     """As a controller does that may move one shoot a version of its set, and has two replicas."""
     names = [f"shoot{number}" for number in range(6)]
     for name in names:
-        await prepared.ask("apply", a_shoot(name, spec={"seedName": "here"}))
+        await prepared.request("apply", a_shoot(name, spec={"seedName": "here"}))
     condition = await prepared.condition(BASIS)
 
     async def move_and_note(name: str) -> bool:
         wish = {"namespace": "garden-dev", "name": name, "seed": "there"}
-        bound = await prepared.answer("bind", wish, condition=condition)
+        bound = await prepared.response("bind", wish, condition=condition)
         if bound["ok"]:
-            return (await prepared.answer("apply", a_basis(name), condition=condition))["ok"]
+            return (await prepared.response("apply", a_basis(name), condition=condition))["ok"]
         return False
 
     assert sum(await asyncio.gather(*map(move_and_note, names))) == 1
@@ -101,8 +101,8 @@ async def test_of_what_is_bound_on_one_version_one_goes(prepared: Apiserver) -> 
 
 async def test_a_first_bind_on_a_condition_is_like_any_other(prepared: Apiserver) -> None:
     wish = {"namespace": "garden-dev", "name": "apollo", "seed": "here"}
-    await prepared.kit.fresh_news()
-    bound = await prepared.answer("bind", wish, condition=await prepared.condition(BASIS))
+    await prepared.kit.fresh_entries()
+    bound = await prepared.response("bind", wish, condition=await prepared.condition(BASIS))
 
     assert bound["result"]["spec"]["seedName"] == "here"
     assert bound["result"]["metadata"]["finalizers"] == ["gardener"]

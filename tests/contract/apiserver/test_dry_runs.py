@@ -4,8 +4,8 @@ from typing import Any, cast
 
 import pytest
 
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import ObjectKey
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 
@@ -43,12 +43,12 @@ async def prepared(apiserver: Apiserver) -> Apiserver:
     return apiserver
 
 
-def _without_what_the_store_decides(answer: Document) -> Document:
-    result: Any = answer.get("result") or {}
+def _without_what_the_store_decides(response: Document) -> Document:
+    result: Any = response.get("result") or {}
     for one in cast("list[Any]", result) if isinstance(result, list) else [result]:
         for field in DECIDED_BY_STORE:
             one.get("metadata", {}).pop(field, None)
-    return answer
+    return response
 
 
 def _message(body: Any) -> Any:
@@ -59,13 +59,13 @@ def _message(body: Any) -> Any:
 async def test_a_dry_run_is_answered_as_the_request_is_and_leaves_no_trace(
     prepared: Apiserver, verb: str, body: Any
 ) -> None:
-    await prepared.kit.fresh_news()
+    await prepared.kit.fresh_entries()
     before = {key: await prepared.kit.store.get(key) for key in (APOLLO, ObjectKey("shoot", "garden-dev", "new"))}
-    rehearsed = await prepared.answer(verb, _message(body), dry_run="true")
+    rehearsed = await prepared.response(verb, _message(body), dry_run="true")
 
-    assert not await prepared.kit.fresh_news()
+    assert not await prepared.kit.fresh_entries()
     assert {key: await prepared.kit.store.get(key) for key in before} == before
-    performed = await prepared.answer(verb, _message(body))
+    performed = await prepared.response(verb, _message(body))
     assert _without_what_the_store_decides(rehearsed) == _without_what_the_store_decides(performed)
 
 
@@ -79,22 +79,22 @@ async def test_documents_of_one_dry_run_see_each_other(prepared: Apiserver) -> N
     }
     both = {"kind": "List", "items": [exposure_class, classed, classed]}
 
-    assert not (await prepared.answer("apply", classed, dry_run="true"))["ok"]
-    together = await prepared.answer("apply", both, dry_run="true")
+    assert not (await prepared.response("apply", classed, dry_run="true"))["ok"]
+    together = await prepared.response("apply", both, dry_run="true")
     assert together["ok"], together
     assert together["outcome"] == ["created", "created", "unchanged"]
 
 
 async def test_a_dry_run_keeps_to_its_condition(prepared: Apiserver) -> None:
-    error = await prepared.refusal("apply", a_shoot("new"), condition=f"{APOLLO.tail}=1", dry_run="true")
+    error = await prepared.rejection("apply", a_shoot("new"), condition=f"{APOLLO.tail}=1", dry_run="true")
     assert error["code"] == 409
 
 
 async def test_what_has_no_dry_run_says_so_and_writes_nothing(prepared: Apiserver) -> None:
     body = {"namespace": "garden-dev", "name": "apollo", "seed": "full"}
     for verb in ("bind", "retry.garden-dev.apollo"):
-        assert "Gardenbus-Dry-Run" in (await prepared.refusal(verb, body, dry_run="true"))["message"]
-    assert "true or false" in (await prepared.refusal("apply", a_shoot("new"), dry_run="yes"))["message"]
+        assert "Gardenbus-Dry-Run" in (await prepared.rejection(verb, body, dry_run="true"))["message"]
+    assert "true or false" in (await prepared.rejection("apply", a_shoot("new"), dry_run="yes"))["message"]
 
     await prepared.publish("apply", a_shoot("new"), {"Gardenbus-Dry-Run": "true"})
     assert "garden.api." in await prepared.reason()

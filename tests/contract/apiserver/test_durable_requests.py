@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.api.keys import ObjectKey
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.eventually import eventually
@@ -17,7 +17,7 @@ async def test_what_was_sent_before_an_apiserver_ran_is_taken(idle_apiserver: Ap
     for document in (a_project(), a_cloudprofile(), a_seed(ready=False), a_shoot(spec={"seedName": "aws-eu1"})):
         await idle_apiserver.publish("apply", document)
     await idle_apiserver.start()
-    await idle_apiserver.until_taken()
+    await idle_apiserver.until_handled()
 
     assert (await idle_apiserver.now(APOLLO)).parts.seed_name == "aws-eu1"
     assert await idle_apiserver.rejected() == []
@@ -25,7 +25,7 @@ async def test_what_was_sent_before_an_apiserver_ran_is_taken(idle_apiserver: Ap
 
 async def test_the_speaker_is_recorded(apiserver: Apiserver) -> None:
     await apiserver.publish("as.ann.apply", a_shoot())
-    await apiserver.until_taken()
+    await apiserver.until_handled()
 
     annotations = (await apiserver.now(APOLLO)).document()["metadata"]["annotations"]
     assert annotations["gardener.cloud/created-by"] == "ann"
@@ -35,7 +35,7 @@ async def test_the_last_one_wins_with_three_replicas(idle_apiserver: Apiserver) 
     for number in range(60):
         await idle_apiserver.publish("apply", a_shoot(f"s{number % 5}", metadata={"labels": {"n": str(number)}}))
     await asyncio.gather(*(idle_apiserver.start(request_batch=3) for _ in range(3)))
-    await idle_apiserver.until_taken()
+    await idle_apiserver.until_handled()
 
     for number in range(5):
         stored = await idle_apiserver.now(ObjectKey("shoot", "garden-dev", f"s{number}"))
@@ -49,7 +49,7 @@ async def test_what_was_sent_ahead_is_there_whichever_replica_takes_it(idle_apis
         await idle_apiserver.publish("apply", a_seed(f"seed{number}", ready=False))
         await idle_apiserver.publish("apply", a_shoot(f"s{number}", spec={"seedName": f"seed{number}"}))
     await asyncio.gather(*(idle_apiserver.start(request_batch=1) for _ in range(3)))
-    await idle_apiserver.until_taken()
+    await idle_apiserver.until_handled()
 
     assert await idle_apiserver.rejected() == []
     assert len(await idle_apiserver.kit.store.shoots_on("seed11")) == 1
@@ -59,7 +59,7 @@ async def test_a_deletion_after_an_apply_deletes(idle_apiserver: Apiserver) -> N
     await idle_apiserver.publish("apply", a_shoot(metadata=CONFIRM))
     await idle_apiserver.publish("delete", NAME)
     await asyncio.gather(*(idle_apiserver.start(request_batch=1) for _ in range(2)))
-    await idle_apiserver.until_taken()
+    await idle_apiserver.until_handled()
 
     assert await idle_apiserver.kit.store.get(APOLLO) is None
     assert await idle_apiserver.rejected() == []
@@ -69,28 +69,28 @@ async def test_an_apply_that_is_delivered_again_does_not_raise_what_was_deleted(
     stream = idle_apiserver.subjects.stream("REQUESTS")
     await idle_apiserver.publish("apply", a_shoot(metadata=CONFIRM))
     bus = await idle_apiserver.start()
-    await idle_apiserver.until_taken()
+    await idle_apiserver.until_handled()
     queue = await bus.work_queue(stream, "apiserver", ">")
     await idle_apiserver.contexts.pop().close()
     await idle_apiserver.publish("apply", a_shoot(metadata={**CONFIRM, "labels": {"late": "1"}}))
     (held,) = await queue.fetch(1, 5)
     await idle_apiserver.start()
-    await idle_apiserver.ask("delete.shoot.garden-dev.apollo")
+    await idle_apiserver.request("delete.shoot.garden-dev.apollo")
     await held.release()
-    await idle_apiserver.until_taken()
+    await idle_apiserver.until_handled()
 
     assert await idle_apiserver.kit.store.get(APOLLO) is None
 
 
 async def test_deleting_what_is_not_there_is_done(apiserver: Apiserver) -> None:
     await apiserver.publish("delete", NAME)
-    await apiserver.until_taken()
+    await apiserver.until_handled()
 
     assert await apiserver.rejected() == []
 
 
 async def test_a_deletion_without_confirmation_is_kept_with_its_reason(apiserver: Apiserver) -> None:
-    await apiserver.ask("apply", a_shoot())
+    await apiserver.request("apply", a_shoot())
     await apiserver.publish("delete", NAME)
 
     assert "confirmation.gardener.cloud/deletion" in await apiserver.reason()
@@ -100,19 +100,19 @@ async def test_a_deletion_without_confirmation_is_kept_with_its_reason(apiserver
 
 async def test_nothing_is_lost_while_the_store_is_closed(idle_apiserver: Apiserver) -> None:
     await idle_apiserver.start()
-    await idle_apiserver.kit.fence()
+    await idle_apiserver.kit.close_for_writes()
     for number in range(20):
         await idle_apiserver.publish("apply", a_shoot(f"s{number}"))
-    assert (await idle_apiserver.refusal("apply", a_shoot()))["code"] == 503
+    assert (await idle_apiserver.rejection("apply", a_shoot()))["code"] == 503
     await idle_apiserver.kit.open()
-    await idle_apiserver.until_taken()
+    await idle_apiserver.until_handled()
 
-    assert (await idle_apiserver.ask("census"))["objects.shoot"] == 20
+    assert (await idle_apiserver.request("census"))["objects.shoot"] == 20
     assert await idle_apiserver.rejected() == []
 
 
 async def test_dependents_of_what_is_gone_go_or_forget_it(apiserver: Apiserver) -> None:
-    owners = [await apiserver.ask("apply", a_cloudprofile(name)) for name in ("one", "two")]
+    owners = [await apiserver.request("apply", a_cloudprofile(name)) for name in ("one", "two")]
     references = [
         {
             "apiVersion": owner["apiVersion"],
@@ -124,8 +124,8 @@ async def test_dependents_of_what_is_gone_go_or_forget_it(apiserver: Apiserver) 
     ]
     for name, owned_by in (("both", references), ("first", references[:1])):
         metadata = {"name": name, "namespace": "garden", "ownerReferences": owned_by}
-        await apiserver.ask("apply", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
-    await apiserver.ask("delete.cloudprofile._.one")
+        await apiserver.request("apply", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+    await apiserver.request("delete.cloudprofile._.one")
     await apiserver.publish(f"queue.garbage._.{references[0]['uid']}", b"")
 
     async def collected() -> None:
@@ -138,14 +138,14 @@ async def test_dependents_of_what_is_gone_go_or_forget_it(apiserver: Apiserver) 
 
 async def test_a_durable_request_before_an_answered_one_is_superseded(idle_apiserver: Apiserver) -> None:
     bus = await idle_apiserver.start()
-    await idle_apiserver.until_taken()
+    await idle_apiserver.until_handled()
     queue = await bus.work_queue(idle_apiserver.subjects.stream("REQUESTS"), "apiserver", ">")
     await idle_apiserver.contexts.pop().close()
     await idle_apiserver.publish("apply", a_shoot(metadata={"labels": {"from": "durable"}}))
     (held,) = await queue.fetch(1, 5)
     await idle_apiserver.start()
-    await idle_apiserver.ask("apply", json.dumps(a_shoot(metadata={"labels": {"from": "answered"}})).encode())
+    await idle_apiserver.request("apply", json.dumps(a_shoot(metadata={"labels": {"from": "answered"}})).encode())
     await held.release()
-    await idle_apiserver.until_taken()
+    await idle_apiserver.until_handled()
 
     assert (await idle_apiserver.now(APOLLO)).document()["metadata"]["labels"]["from"] == "answered"

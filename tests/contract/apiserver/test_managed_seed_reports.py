@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import ObjectKey
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot
 
@@ -28,14 +28,14 @@ def a_managed_seed(**spec: Any) -> Document:
 async def hosted(apiserver: Apiserver) -> Apiserver:
     """A ManagedSeed whose shoot stands on the seed `host`."""
     for document in (a_project("garden", "garden"), a_cloudprofile()):
-        await apiserver.ask("apply", document)
+        await apiserver.request("apply", document)
     for name in ("host", "other"):
-        await apiserver.ask("apply", a_seed(name, ready=False, spec={"backup": {"provider": "aws"}}))
+        await apiserver.request("apply", a_seed(name, ready=False, spec={"backup": {"provider": "aws"}}))
     shoot = a_shoot("child", "garden", spec={"seedName": "host", "dns": {"domain": "child.example"}})
-    await apiserver.ask("apply", shoot)
+    await apiserver.request("apply", shoot)
     await apiserver.report("host", SHOOT, {"status": {"seedName": "host"}})
-    await apiserver.until_taken()
-    await apiserver.ask("apply", a_managed_seed())
+    await apiserver.until_handled()
+    await apiserver.request("apply", a_managed_seed())
     return apiserver
 
 
@@ -43,7 +43,7 @@ async def said(apiserver: Apiserver, reason: str, seed: str = "host") -> None:
     condition = a_condition("SeedRegistered", "False", reason=reason)
     uid = (await apiserver.now(CHILD)).uid
     await apiserver.report(seed, CHILD, {"status": {"conditions": [condition]}}, uid=uid)
-    await apiserver.until_taken()
+    await apiserver.until_handled()
 
 
 async def exists(apiserver: Apiserver, key: ObjectKey) -> bool:
@@ -73,29 +73,29 @@ async def test_it_goes_when_its_host_says_that_nothing_is_left(hosted: Apiserver
     await said(hosted, "Deleted")
     assert (await hosted.now(CHILD)).parts.finalizers == ("gardener",)
     await hosted.report("host", SEED, a_seed("child", ready=False), verb="apply")
-    await hosted.ask("delete.managedseed.garden.child")
+    await hosted.request("delete.managedseed.garden.child")
     await said(hosted, "Deleting")
     assert (await hosted.now(CHILD)).is_deleting
 
     await said(hosted, "Deleted")
     assert "seed child is still there" in await hosted.reason()
     await hosted.report("host", SEED, b"", verb="delete")
-    await hosted.until_taken()
+    await hosted.until_handled()
     await said(hosted, "Deleted")
     assert not await exists(hosted, CHILD)
 
 
 async def test_its_seed_is_deleted_by_its_host_alone_and_only_when_it_is_deleted_itself(hosted: Apiserver) -> None:
     await said(hosted, "Reconciled")
-    await hosted.ask("apply", a_seed("child", ready=False))
+    await hosted.request("apply", a_seed("child", ready=False))
     await hosted.report("host", SEED, b"", verb="delete")
     assert "being deleted" in await hosted.reason()
-    await hosted.ask("delete.managedseed.garden.child")
+    await hosted.request("delete.managedseed.garden.child")
     await hosted.report("other", SEED, b"", verb="delete")
-    await hosted.until_taken()
+    await hosted.until_handled()
     assert await exists(hosted, SEED)
     await hosted.report("host", SEED, b"", verb="delete")
-    await hosted.until_taken()
+    await hosted.until_handled()
 
     assert not await exists(hosted, SEED)
     assert (await hosted.now(CHILD)).is_deleting
@@ -103,14 +103,16 @@ async def test_its_seed_is_deleted_by_its_host_alone_and_only_when_it_is_deleted
 
 async def test_a_seed_that_is_still_in_use_stays_and_an_event_says_so(hosted: Apiserver) -> None:
     await said(hosted, "Reconciled")
-    await hosted.ask("apply", a_seed("child"))
-    await hosted.ask("delete.managedseed.garden.child")
-    await hosted.ask("patch.seed._.child", {"metadata": {"annotations": {MARK: None}}})  # by somebody who knows better
-    await hosted.ask("apply", a_project())
-    await hosted.ask("apply", a_shoot(spec={"seedName": "child"}))
+    await hosted.request("apply", a_seed("child"))
+    await hosted.request("delete.managedseed.garden.child")
+    await hosted.request(
+        "patch.seed._.child", {"metadata": {"annotations": {MARK: None}}}
+    )  # by somebody who knows better
+    await hosted.request("apply", a_project())
+    await hosted.request("apply", a_shoot(spec={"seedName": "child"}))
     await hosted.warnings()
     await hosted.report("host", SEED, b"", verb="delete")
-    await hosted.until_taken()
+    await hosted.until_handled()
 
     assert not (await hosted.now(SEED)).is_deleting
     (warning,) = await hosted.warnings()
@@ -120,8 +122,8 @@ async def test_a_seed_that_is_still_in_use_stays_and_an_event_says_so(hosted: Ap
 
 
 async def test_nobody_takes_hold_of_one_that_is_deleted(hosted: Apiserver) -> None:
-    await hosted.ask("patch.managedseed.garden.child", {"metadata": {"finalizers": ["mine"]}})
-    await hosted.ask("delete.managedseed.garden.child")
+    await hosted.request("patch.managedseed.garden.child", {"metadata": {"finalizers": ["mine"]}})
+    await hosted.request("delete.managedseed.garden.child")
     await said(hosted, "Deleting")
 
     assert (await hosted.now(CHILD)).parts.finalizers == ("mine",)
@@ -129,19 +131,19 @@ async def test_nobody_takes_hold_of_one_that_is_deleted(hosted: Apiserver) -> No
 
 async def test_its_seed_is_registered_by_its_host_while_it_is_wanted(hosted: Apiserver) -> None:
     template = {"spec": {"provider": {"type": "aws", "region": "eu-west-1"}}}
-    await hosted.ask("delete.managedseed.garden.child")
-    await hosted.ask("apply", a_managed_seed(seedTemplate=template))
+    await hosted.request("delete.managedseed.garden.child")
+    await hosted.request("apply", a_managed_seed(seedTemplate=template))
     await hosted.report("other", SEED, a_seed("child", ready=False), verb="apply")
     assert "the shoot of managedseed garden/child is not here" in await hosted.reason()
     await hosted.report("host", SEED, a_seed("child", ready=False), verb="apply")
-    await hosted.until_taken()
+    await hosted.until_handled()
 
     assert "ownerReferences" not in (await hosted.now(SEED)).document()["metadata"]
     await hosted.report("host", ObjectKey("seed", "", "other"), a_seed("other", ready=False), verb="apply")
     await said(hosted, "Reconciled")
-    await hosted.ask("delete.managedseed.garden.child")
+    await hosted.request("delete.managedseed.garden.child")
     await hosted.report("host", SEED, a_seed("child", ready=False, metadata={"labels": {"a": "b"}}), verb="apply")
-    await hosted.until_taken()
+    await hosted.until_handled()
     reasons = [message.headers["Gardenbus-Reason"] for message in await hosted.rejected()]
     assert ["only its own Seed" in reasons[1], "is being deleted" in reasons[2]] == [True, True], reasons
 
@@ -149,10 +151,10 @@ async def test_its_seed_is_registered_by_its_host_while_it_is_wanted(hosted: Api
 async def test_a_child_does_not_come_back_while_it_is_taken_down(hosted: Apiserver) -> None:
     await hosted.report("child", SEED, a_seed("child", ready=False), verb="apply")
     await said(hosted, "Reconciled")
-    await hosted.ask("delete.managedseed.garden.child")
+    await hosted.request("delete.managedseed.garden.child")
     await hosted.report("child", SEED, a_seed("child", ready=False, metadata={"labels": {"a": "b"}}), verb="apply")
     await hosted.report("host", SEED, b"", verb="delete")
-    await hosted.until_taken()
+    await hosted.until_handled()
     assert await hosted.rejected() == []
     await hosted.report("child", SEED, a_seed("child", ready=False), verb="apply")
 
@@ -161,9 +163,9 @@ async def test_a_child_does_not_come_back_while_it_is_taken_down(hosted: Apiserv
 
 
 async def test_its_host_raises_events_on_it(hosted: Apiserver) -> None:
-    await hosted.kit.fresh_news()
+    await hosted.kit.fresh_entries()
     await hosted.report("host", CHILD, {"type": "Normal", "reason": "Reconciled", "message": "is there"}, verb="event")
-    await hosted.until_taken()
+    await hosted.until_handled()
     (event,) = await hosted.kit.events()
     assert (event.event.about, event.event.reporter) == (CHILD, "gardenlet-host")
 
@@ -172,12 +174,12 @@ async def test_its_host_raises_events_on_it(hosted: Apiserver) -> None:
 
 
 async def test_the_host_is_where_the_shoot_stands_not_where_it_shall(hosted: Apiserver) -> None:
-    await hosted.ask("bind", {"namespace": "garden", "name": "child", "seed": "other"})
+    await hosted.request("bind", {"namespace": "garden", "name": "child", "seed": "other"})
     await said(hosted, "Reconciling")
     await said(hosted, "Early", seed="other")
     handover = {"seedName": "other", "lastOperation": {"type": "Migrate", "state": "Succeeded", "progress": 100}}
     await hosted.report("host", SHOOT, {"status": handover})
-    await hosted.until_taken()
+    await hosted.until_handled()
     await said(hosted, "Late")
     await said(hosted, "Restored", seed="other")
 
@@ -188,16 +190,16 @@ async def test_the_host_is_where_the_shoot_stands_not_where_it_shall(hosted: Api
 
 async def test_a_gardenlet_does_not_touch_the_mark_for_removal(hosted: Apiserver) -> None:
     own = ObjectKey("seed", "", "other")
-    await hosted.ask("patch.seed._.other", {"metadata": {"annotations": {MARK: "garden/set"}}})
+    await hosted.request("patch.seed._.other", {"metadata": {"annotations": {MARK: "garden/set"}}})
     for annotations in ({"mine": "1"}, {}, {MARK: "garden/another"}):
         seed = a_seed("other", ready=False, metadata={"annotations": annotations}, spec={"backup": {"provider": "aws"}})
         await hosted.report("other", own, seed, verb="apply")
-        await hosted.until_taken()
+        await hosted.until_handled()
         assert (await hosted.now(own)).document()["metadata"]["annotations"][MARK] == "garden/set"
 
-    await hosted.ask("patch.seed._.other", {"metadata": {"annotations": {MARK: None}}})
+    await hosted.request("patch.seed._.other", {"metadata": {"annotations": {MARK: None}}})
     await hosted.report("other", own, a_seed("other", metadata={"annotations": {MARK: "garden/set"}}), verb="apply")
-    await hosted.until_taken()
+    await hosted.until_handled()
     assert MARK not in (await hosted.now(own)).document()["metadata"].get("annotations", {})
     assert await hosted.rejected() == []
 
@@ -206,9 +208,9 @@ async def test_a_stale_manifest_of_a_gardenlet_is_refused_and_holds_nothing_up(h
     own = ObjectKey("seed", "", "other")
     await hosted.report("other", own, a_seed("other", metadata={"resourceVersion": "1"}), verb="apply")
     stale = a_seed("child", ready=False, metadata={"uid": "00000000-0000-0000-0000-000000000000"})
-    await hosted.ask("apply", a_seed("child", ready=False))
+    await hosted.request("apply", a_seed("child", ready=False))
     await hosted.report("host", SEED, stale, verb="apply")
-    await hosted.until_taken()
+    await hosted.until_handled()
 
     reasons = [message.headers["Gardenbus-Reason"] for message in await hosted.rejected()]
     assert ["metadata.resourceVersion" in reasons[0], "metadata.uid" in reasons[1]] == [True, True]

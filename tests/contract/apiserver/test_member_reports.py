@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.common.resources.member_clusters import AGENT_CLEANUP, AGENT_LEFT, namespace_of, reporter_of
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.fleet.member_clusters import AGENT_CLEANUP, AGENT_LEFT, namespace_of, reporter_of
+from gardenbus.common.api.keys import ObjectKey
 from tests.contract.apiserver.conftest import Apiserver
 
 EAST = ObjectKey("membercluster", "", "east")
@@ -33,12 +33,12 @@ def a_work(key: ObjectKey = WORK) -> Document:
 
 async def said(apiserver: Apiserver, key: ObjectKey, status: Document, reporter: str = AGENT) -> None:
     await apiserver.report(reporter, key, {"status": status})
-    await apiserver.until_taken()
+    await apiserver.until_handled()
 
 
 async def registered(apiserver: Apiserver) -> None:
     await apiserver.report(AGENT, EAST, a_cluster(), verb="apply")
-    await apiserver.until_taken()
+    await apiserver.until_handled()
 
 
 async def test_an_agent_registers_its_cluster_reports_and_leaves(apiserver: Apiserver) -> None:
@@ -50,7 +50,7 @@ async def test_an_agent_registers_its_cluster_reports_and_leaves(apiserver: Apis
     assert stored.document()["status"]["properties"] == {"nodes": {"value": "4"}}
     assert stored.document()["status"]["resourceUsage"] == {"capacity": {"cpu": "8"}}
 
-    await apiserver.ask("delete.membercluster._.east")
+    await apiserver.request("delete.membercluster._.east")
     await registered(apiserver)
     await said(apiserver, EAST, {"properties": {"nodes": {"value": "3"}}})
     assert (await apiserver.now(EAST)).is_deleting
@@ -63,7 +63,7 @@ async def test_a_registration_leaves_what_people_said_of_the_cluster(apiserver: 
     await registered(apiserver)
     taint = {"key": "drain", "effect": "NoSchedule"}
     patch = {"metadata": {"labels": {"tier": "gold"}}, "spec": {"taints": [taint]}}
-    await apiserver.ask("patch.membercluster._.east", patch)
+    await apiserver.request("patch.membercluster._.east", patch)
     await registered(apiserver)
 
     document = (await apiserver.now(EAST)).document()
@@ -74,8 +74,8 @@ async def test_a_registration_leaves_what_people_said_of_the_cluster(apiserver: 
 async def test_a_taint_goes_with_the_registration_that_stated_it(apiserver: Apiserver) -> None:
     gpu, drain = ({"key": name, "effect": "NoSchedule"} for name in ("gpu", "drain"))
     await apiserver.report(AGENT, EAST, a_cluster(taints=[gpu]), verb="apply")
-    await apiserver.until_taken()
-    await apiserver.ask("patch.membercluster._.east", {"spec": {"taints": [gpu, drain]}})
+    await apiserver.until_handled()
+    await apiserver.request("patch.membercluster._.east", {"spec": {"taints": [gpu, drain]}})
     await registered(apiserver)
     assert (await apiserver.now(EAST)).document()["spec"]["taints"] == [drain]
 
@@ -94,7 +94,7 @@ async def test_an_agent_says_nothing_of_others(apiserver: Apiserver) -> None:
     west = ObjectKey("membercluster", "", "west")
     await apiserver.kit.store.create(a_work(other))
     await apiserver.kit.store.create(a_work())
-    await apiserver.ask("apply", a_cluster("west"))
+    await apiserver.request("apply", a_cluster("west"))
     await apiserver.report(AGENT, other, {"status": {"a": 1}})
     await apiserver.report(AGENT, west, {"status": {"a": 1}})
     await apiserver.report(AGENT, west, a_cluster("west"), verb="apply")
@@ -103,7 +103,7 @@ async def test_an_agent_says_nothing_of_others(apiserver: Apiserver) -> None:
     await apiserver.report(AGENT, EAST, b"", verb="delete")
     await apiserver.report("east", WORK, {"status": {"a": 1}})
     await apiserver.report("east", west, {"status": {"a": 1}})
-    await apiserver.until_taken()
+    await apiserver.until_handled()
 
     reasons = [message.headers["Gardenbus-Reason"] for message in await apiserver.rejected()]
     assert len(reasons) == 8  # each of them
@@ -117,10 +117,10 @@ async def test_an_agent_has_its_own_cluster_leave_and_no_later_one_of_the_name(a
     await registered(apiserver)
     uid = (await apiserver.now(EAST)).uid
     await apiserver.report(AGENT, EAST, b"", verb="delete", uid="another")
-    await apiserver.until_taken()
+    await apiserver.until_handled()
     assert not (await apiserver.now(EAST)).is_deleting
     await apiserver.report(AGENT, EAST, b"", verb="delete", uid=uid)
-    await apiserver.until_taken()
+    await apiserver.until_handled()
     assert await apiserver.kit.store.get(EAST) is None
     assert await apiserver.rejected() == []
 
@@ -129,7 +129,7 @@ async def test_an_agent_records_events_in_its_own_name(apiserver: Apiserver) -> 
     await registered(apiserver)
     event = {"type": "Warning", "reason": "ApplyFailed", "message": "disk full"}
     await apiserver.report(AGENT, EAST, event, verb="event")
-    await apiserver.until_taken()
+    await apiserver.until_handled()
 
     (warning,) = await apiserver.warnings()
     assert (warning.event.reason, warning.event.reporter) == ("ApplyFailed", "memberagent-east")

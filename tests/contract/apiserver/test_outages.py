@@ -5,7 +5,7 @@ import contextlib
 
 from nats.errors import Error as NatsError
 
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.api.keys import ObjectKey
 from tests.contract.apiserver.conftest import Apiserver, an_idle_apiserver
 from tests.support.builders import a_shoot
 from tests.support.eventually import eventually
@@ -19,7 +19,7 @@ async def all_there(apiserver: Apiserver) -> None:
 
     async def check() -> None:
         with contextlib.suppress(NatsError):
-            await apiserver.until_taken()
+            await apiserver.until_handled()
             keys = [ObjectKey("shoot", "garden-dev", f"s{number}") for number in range(SHOOTS)]
             assert None not in await apiserver.kit.store.get_many(keys)
             assert await apiserver.rejected() == []
@@ -53,10 +53,10 @@ async def test_nats_dies_while_requests_are_taken(nats_server: Server, redis_ser
         await asyncio.to_thread(nats_server.restart)
         await all_there(apiserver)
 
-        async def answers() -> None:
+        async def responses() -> None:
             try:
-                assert (await apiserver.ask("census"))["objects.shoot"] == SHOOTS
+                assert (await apiserver.request("census"))["objects.shoot"] == SHOOTS
             except NatsError as error:
                 raise AssertionError(str(error)) from error
 
-        await eventually(answers, within=10)
+        await eventually(responses, within=10)

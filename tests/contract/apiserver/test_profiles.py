@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 
-from gardenbus.common.machinery.relay import Relay
 from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.relay.relay import Relay
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import a_cloudprofile, a_namespaced_cloudprofile
 from tests.support.eventually import eventually
@@ -16,13 +16,13 @@ async def test_every_replica_may_see_a_parent_change_and_the_child_follows_once(
     bus = await idle_apiserver.start()
     await idle_apiserver.start()
     relay = asyncio.create_task(Relay(idle_apiserver.kit.outbox, bus, idle_apiserver.subjects, SystemClock()).run())
-    await idle_apiserver.ask("apply", a_cloudprofile())
-    await idle_apiserver.ask("apply", a_namespaced_cloudprofile(status=None))
+    await idle_apiserver.request("apply", a_cloudprofile())
+    await idle_apiserver.request("apply", a_namespaced_cloudprofile(status=None))
     selector = {"matchLabels": {"env": "prod"}}
-    await idle_apiserver.ask("apply", a_cloudprofile(spec={"seedSelector": selector}))
+    await idle_apiserver.request("apply", a_cloudprofile(spec={"seedSelector": selector}))
 
     async def followed() -> int:
-        profile = await idle_apiserver.ask(OWN)
+        profile = await idle_apiserver.request(OWN)
         assert profile["status"]["cloudProfileSpec"].get("seedSelector") == selector
         assert profile["status"]["observedGeneration"] == profile["metadata"]["generation"]
         return int(profile["metadata"]["resourceVersion"])

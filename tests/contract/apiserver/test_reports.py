@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.api.keys import ObjectKey
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot
 
@@ -17,15 +17,15 @@ CONFIRM = {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}
 async def placed(apiserver: Apiserver) -> Apiserver:
     """A shoot on the seed aws-eu1, not claimed yet."""
     for document in (a_project(), a_cloudprofile(), a_seed(ready=False), a_seed("other", ready=False)):
-        await apiserver.ask("apply", document)
-    await apiserver.ask("apply", a_shoot(metadata=CONFIRM, spec={"seedName": "aws-eu1"}))
+        await apiserver.request("apply", document)
+    await apiserver.request("apply", a_shoot(metadata=CONFIRM, spec={"seedName": "aws-eu1"}))
     return apiserver
 
 
 async def reported(apiserver: Apiserver, status: Any, *, seed: str = "aws-eu1", **headers: str) -> None:
     uid = (await apiserver.now(APOLLO)).uid
     await apiserver.report(seed, APOLLO, {"status": status}, **{"uid": uid, **headers})
-    await apiserver.until_taken()
+    await apiserver.until_handled()
 
 
 async def status_of(apiserver: Apiserver, key: ObjectKey = APOLLO) -> dict[str, Any]:
@@ -64,8 +64,8 @@ async def test_reports_are_merged_and_the_label_follows(placed: Apiserver) -> No
 async def test_an_old_report_after_a_newer_one_changes_nothing(idle_apiserver: Apiserver) -> None:
     bus = await idle_apiserver.start()
     for document in (a_project(), a_cloudprofile(), a_seed(ready=False)):
-        await idle_apiserver.ask("apply", document)
-    await idle_apiserver.ask("apply", a_shoot(spec={"seedName": "aws-eu1"}))
+        await idle_apiserver.request("apply", document)
+    await idle_apiserver.request("apply", a_shoot(spec={"seedName": "aws-eu1"}))
     await idle_apiserver.contexts.pop().close()
     uid = (await idle_apiserver.now(APOLLO)).uid
     queue = await bus.work_queue(
@@ -77,14 +77,14 @@ async def test_an_old_report_after_a_newer_one_changes_nothing(idle_apiserver: A
     await idle_apiserver.report("aws-eu1", APOLLO, {"status": {"lastOperation": {"progress": 90}}}, uid=uid)
     await idle_apiserver.kit.store.get(APOLLO)
     await held.release()
-    await idle_apiserver.until_taken()
+    await idle_apiserver.until_handled()
 
     assert (await status_of(idle_apiserver))["lastOperation"] == {"progress": 90}
 
 
 async def test_a_redelivered_registration_does_not_raise_a_seed_that_was_removed(idle_apiserver: Apiserver) -> None:
     bus = await idle_apiserver.start()
-    await idle_apiserver.ask("apply", a_project())
+    await idle_apiserver.request("apply", a_project())
     await idle_apiserver.contexts.pop().close()
     queue = await bus.work_queue(
         idle_apiserver.subjects.stream("REPORTS"), "apiserver", f"{idle_apiserver.subjects.prefix}.report.>"
@@ -93,19 +93,19 @@ async def test_a_redelivered_registration_does_not_raise_a_seed_that_was_removed
     (held,) = await queue.fetch(1, 5)
     await held.release()
     await idle_apiserver.start()
-    await idle_apiserver.until_taken()
+    await idle_apiserver.until_handled()
     assert await idle_apiserver.kit.store.get(SEED) is None
     assert await idle_apiserver.rejected() == []
 
     await idle_apiserver.report("aws-eu1", SEED, a_seed(ready=False), verb="apply")
-    await idle_apiserver.until_taken()
+    await idle_apiserver.until_handled()
     assert await idle_apiserver.kit.store.get(SEED) is not None
 
 
 async def test_what_was_observed_never_falls(placed: Apiserver) -> None:
     for generation in (3, 2, None):
         await reported(placed, {"observedGeneration": generation})
-    await placed.until_taken()
+    await placed.until_handled()
 
     assert (await status_of(placed))["observedGeneration"] == 3
 
@@ -126,7 +126,7 @@ async def test_a_report_on_an_object_that_was_created_anew_is_refused(placed: Ap
 
 async def test_the_finalizer_goes_with_the_last_report(placed: Apiserver) -> None:
     await reported(placed, {"seedName": "aws-eu1", "technicalID": "shoot--dev--apollo"})
-    await placed.ask("delete.shoot.garden-dev.apollo")
+    await placed.request("delete.shoot.garden-dev.apollo")
     await reported(placed, {"lastOperation": {"type": "Delete", "state": "Succeeded", "progress": 100}})
 
     assert await placed.kit.store.get(APOLLO) is None
@@ -136,7 +136,7 @@ async def test_the_finalizer_goes_with_the_last_report(placed: Apiserver) -> Non
 async def test_a_gardenlet_keeps_its_own_seed(placed: Apiserver) -> None:
     await placed.report("aws-eu1", SEED, {"status": {"conditions": [a_condition("GardenletReady")]}})
     await placed.report("aws-eu1", SEED, a_seed(ready=False, metadata={"labels": {"mine": "1"}}), verb="apply")
-    await placed.until_taken()
+    await placed.until_handled()
 
     document = (await placed.now(SEED)).document()
     assert document["status"]["conditions"][0]["type"] == "GardenletReady"
@@ -181,18 +181,18 @@ async def test_what_a_gardenlet_may_not_say_is_kept(
 
 
 async def test_a_report_that_cannot_be_read_is_an_event_on_what_its_subject_names(placed: Apiserver) -> None:
-    await placed.kit.fresh_news()
+    await placed.kit.fresh_entries()
     await placed.report("aws-eu1", SEED, b"\xff")
-    await placed.until_taken()
+    await placed.until_handled()
 
     (warning,) = await placed.warnings()
     assert (warning.event.about, warning.event.reason) == (SEED, "BadRequest")
 
 
 async def test_a_gardenlet_raises_events_on_what_is_its_own(placed: Apiserver) -> None:
-    await placed.kit.fresh_news()
+    await placed.kit.fresh_entries()
     await placed.report("aws-eu1", APOLLO, {"type": "Warning", "reason": "Slow", "message": "so slow"}, verb="event")
-    await placed.until_taken()
+    await placed.until_handled()
 
     (warning,) = await placed.warnings()
     assert (warning.event.reason, warning.event.reporter) == ("Slow", "gardenlet-aws-eu1")
@@ -200,12 +200,12 @@ async def test_a_gardenlet_raises_events_on_what_is_its_own(placed: Apiserver) -
 
 async def test_a_question_has_the_binding_announced_again(placed: Apiserver) -> None:
     nobody = ObjectKey("shoot", "garden-dev", "nobody")
-    await placed.kit.fresh_news()
+    await placed.kit.fresh_entries()
     await placed.report("aws-eu1", nobody, b"", question="exists")
-    await placed.until_taken()
+    await placed.until_handled()
 
-    (news,) = await placed.kit.changes()
-    assert (news.key, news.verb, news.left) == (nobody, "deleted", ("aws-eu1",))
+    (entries,) = await placed.kit.changes()
+    assert (entries.key, entries.verb, entries.left) == (nobody, "deleted", ("aws-eu1",))
 
 
 async def test_many_reports_on_one_object_are_few_writes(placed: Apiserver) -> None:
@@ -218,7 +218,7 @@ async def test_many_reports_on_one_object_are_few_writes(placed: Apiserver) -> N
             headers={"Gardenbus-Uid": uid},
         )
     await placed.report("aws-eu1", APOLLO, {"status": {"lastOperation": {"progress": 99}}}, uid=uid)
-    await placed.until_taken()
+    await placed.until_handled()
 
     assert (await status_of(placed))["lastOperation"]["progress"] == 99
     assert (await placed.now(APOLLO)).version - before < 100
@@ -235,6 +235,6 @@ async def test_a_shoot_state_is_kept_by_the_seed_of_its_shoot(placed: Apiserver)
     await placed.report("other", key, state, verb="apply")
     assert "not on seed other" in await placed.reason()
     await placed.report("aws-eu1", key, state, verb="apply")
-    await placed.until_taken()
+    await placed.until_handled()
 
     assert (await placed.now(key)).document()["spec"] == {"gardener": []}

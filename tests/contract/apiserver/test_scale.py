@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.api.keys import ObjectKey
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import a_project, a_shoot
 
@@ -36,8 +36,8 @@ def a_set(**spec: Any) -> dict[str, Any]:
 @pytest.fixture
 async def grove(apiserver: Apiserver) -> Apiserver:
     """A set of one."""
-    await apiserver.ask("apply", a_project("garden", "garden"))
-    await apiserver.ask("apply", a_set(replicas=1))
+    await apiserver.request("apply", a_project("garden", "garden"))
+    await apiserver.request("apply", a_set(replicas=1))
     return apiserver
 
 
@@ -45,7 +45,7 @@ async def test_a_scale_says_what_is_wanted_and_what_is_there(grove: Apiserver) -
     stored = await grove.now(SET)
     await grove.kit.store.update(stored, {**stored.document(), "status": {"replicas": 3}})
 
-    assert await grove.ask("scale", {"name": "grove"}) == {
+    assert await grove.request("scale", {"name": "grove"}) == {
         "replicas": 1,
         "statusReplicas": 3,
         "selector": "name=grove",
@@ -55,33 +55,33 @@ async def test_a_scale_says_what_is_wanted_and_what_is_there(grove: Apiserver) -
 
 async def test_a_set_is_scaled_and_nothing_else_of_it_changes(grove: Apiserver) -> None:
     before = (await grove.now(SET)).document()
-    answer = await grove.answer("scale", {"namespace": "garden", "name": "grove", "replicas": 4}, user="autoscaler")
+    response = await grove.response("scale", {"namespace": "garden", "name": "grove", "replicas": 4}, user="autoscaler")
 
     stored = await grove.now(SET)
-    assert (answer["outcome"], answer["result"]["replicas"]) == ("configured", 4)
-    assert answer["result"]["resourceVersion"] == str(stored.version)
+    assert (response["outcome"], response["result"]["replicas"]) == ("configured", 4)
+    assert response["result"]["resourceVersion"] == str(stored.version)
     assert stored.document()["spec"] == {**before["spec"], "replicas": 4}
-    again = await grove.answer("scale", {"name": "grove", "replicas": 4})
+    again = await grove.response("scale", {"name": "grove", "replicas": 4})
     assert (again["outcome"], (await grove.now(SET)).version) == ("unchanged", stored.version)
 
 
 async def test_of_two_who_scale_one_version_one_wins(grove: Apiserver) -> None:
     for turn in range(1, 11):
-        version = (await grove.ask("scale", {"name": "grove"}))["resourceVersion"]
+        version = (await grove.request("scale", {"name": "grove"}))["resourceVersion"]
         wishes = [{"name": "grove", "replicas": turn * 10 + hand, "resourceVersion": version} for hand in range(2)]
-        answers = await asyncio.gather(*(grove.answer("scale", wish) for wish in wishes))
+        responses = await asyncio.gather(*(grove.response("scale", wish) for wish in wishes))
 
-        assert sorted(answer["ok"] for answer in answers) == [False, True]
-        assert [answer["error"]["code"] for answer in answers if not answer["ok"]] == [409]
-        (won,) = (answer["result"]["replicas"] for answer in answers if answer["ok"])
-        assert (await grove.ask("scale", {"name": "grove"}))["replicas"] == won
+        assert sorted(response["ok"] for response in responses) == [False, True]
+        assert [response["error"]["code"] for response in responses if not response["ok"]] == [409]
+        (won,) = (response["result"]["replicas"] for response in responses if response["ok"])
+        assert (await grove.request("scale", {"name": "grove"}))["replicas"] == won
 
 
 async def test_a_scale_that_cannot_be_is_refused(grove: Apiserver) -> None:
-    assert (await grove.refusal("scale", {"name": "nowhere"}))["code"] == 404
-    assert (await grove.refusal("scale", {"name": "nowhere", "replicas": 1}))["code"] == 404
-    assert (await grove.refusal("scale", {"replicas": 1}))["code"] == 400
-    assert (await grove.refusal("scale", {"name": "grove", "replicas": "many"}))["code"] == 400
-    assert (await grove.refusal("scale", {"name": "grove", "replicas": -1}))["code"] == 400
-    assert (await grove.refusal("scale", {"name": "grove", "replicas": 2}, condition=f"{SET.tail}=1"))["code"] == 409
-    assert (await grove.ask("scale", {"name": "grove"}))["replicas"] == 1
+    assert (await grove.rejection("scale", {"name": "nowhere"}))["code"] == 404
+    assert (await grove.rejection("scale", {"name": "nowhere", "replicas": 1}))["code"] == 404
+    assert (await grove.rejection("scale", {"replicas": 1}))["code"] == 400
+    assert (await grove.rejection("scale", {"name": "grove", "replicas": "many"}))["code"] == 400
+    assert (await grove.rejection("scale", {"name": "grove", "replicas": -1}))["code"] == 400
+    assert (await grove.rejection("scale", {"name": "grove", "replicas": 2}, condition=f"{SET.tail}=1"))["code"] == 409
+    assert (await grove.request("scale", {"name": "grove"}))["replicas"] == 1

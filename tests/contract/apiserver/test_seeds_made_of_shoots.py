@@ -3,10 +3,10 @@
 import asyncio
 import contextlib
 
-from gardenbus.common.machinery.relay import Relay
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.relay.relay import Relay
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import a_cloudprofile, a_managed_seed, a_project, a_shoot
 from tests.support.eventually import eventually
@@ -23,51 +23,51 @@ def a_child(annotation: str | None = None) -> Document:
 
 
 async def with_garden(apiserver: Apiserver) -> None:
-    await apiserver.ask("apply", a_project("garden", "garden"))
-    await apiserver.ask("apply", a_cloudprofile())
+    await apiserver.request("apply", a_project("garden", "garden"))
+    await apiserver.request("apply", a_cloudprofile())
 
 
 async def test_a_managed_seed_and_its_shoot_hold_each_other(apiserver: Apiserver) -> None:
     await with_garden(apiserver)
-    error = await apiserver.refusal("apply", a_managed_seed("child"))
+    error = await apiserver.rejection("apply", a_managed_seed("child"))
     assert error["details"] == [
         {"field": "spec.shoot.name", "message": "shoot garden/child is not there: apply it first"}
     ]
-    await apiserver.ask("apply", a_child())
-    made = await apiserver.ask("apply", a_managed_seed("child"))
+    await apiserver.request("apply", a_child())
+    made = await apiserver.request("apply", a_managed_seed("child"))
     assert "ingress.child.example.org" in str(made)
-    error = await apiserver.refusal("apply", a_managed_seed("twin", "child"))
+    error = await apiserver.rejection("apply", a_managed_seed("twin", "child"))
     assert error["details"][0]["field"] == "spec.shoot.name"
     assert "ManagedSeed child stands on" in error["message"]
-    error = await apiserver.refusal("patch.shoot.garden.child", ADDON)
+    error = await apiserver.rejection("patch.shoot.garden.child", ADDON)
     assert error["details"][0]["field"] == "spec.addons.nginxIngress.enabled"
-    await apiserver.ask("delete." + MANAGED_SEED)
-    await apiserver.ask("patch.shoot.garden.child", ADDON)
-    assert "nginxIngress" in str(await apiserver.refusal("apply", a_managed_seed("child")))
+    await apiserver.request("delete." + MANAGED_SEED)
+    await apiserver.request("patch.shoot.garden.child", ADDON)
+    assert "nginxIngress" in str(await apiserver.rejection("apply", a_managed_seed("child")))
 
 
 async def test_both_in_one_message_are_taken_in_whatever_order(apiserver: Apiserver) -> None:
     await with_garden(apiserver)
     everything = {"apiVersion": "v1", "kind": "List", "items": [a_managed_seed("child"), a_child()]}
     await apiserver.publish("apply", everything)
-    await apiserver.until_taken()
+    await apiserver.until_handled()
     assert await apiserver.rejected() == []
-    assert await apiserver.ask("get." + MANAGED_SEED)
+    assert await apiserver.request("get." + MANAGED_SEED)
 
 
 async def test_durable_and_answered_annotations_alike_make_a_managed_seed(apiserver: Apiserver) -> None:
     await with_garden(apiserver)
     await apiserver.publish("as.ann.apply", a_child("true,protected"))
-    await apiserver.until_taken()
-    made = await apiserver.ask("get." + MANAGED_SEED)
+    await apiserver.until_handled()
+    made = await apiserver.request("get." + MANAGED_SEED)
     assert made["metadata"]["annotations"]["gardener.cloud/created-by"] == "ann"
 
-    answer = await apiserver.answer("apply", a_child("true,wonderful"))
-    assert [warning for warning in answer["warnings"] if "wonderful" in warning]
-    changed = await apiserver.ask("get." + MANAGED_SEED)
+    response = await apiserver.response("apply", a_child("true,wonderful"))
+    assert [warning for warning in response["warnings"] if "wonderful" in warning]
+    changed = await apiserver.request("get." + MANAGED_SEED)
     assert "taints" not in changed["spec"]["gardenlet"]["config"]["seedConfig"]["spec"]
-    await apiserver.ask("apply", a_child())
-    assert (await apiserver.refusal("get." + MANAGED_SEED))["code"] == 404
+    await apiserver.request("apply", a_child())
+    assert (await apiserver.rejection("get." + MANAGED_SEED))["code"] == 404
 
 
 async def test_replicas_do_what_a_dead_one_left_undone(idle_apiserver: Apiserver) -> None:

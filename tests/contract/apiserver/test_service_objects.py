@@ -2,10 +2,10 @@
 
 import pytest
 
-from gardenbus.apiserver.decide.service_objects import SERVICE_KINDS
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.common.resources.kinds import KINDS
+from gardenbus.apiserver.domain.controller_owned_kinds import CONTROLLER_OWNED_KINDS
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.kinds import KINDS
 from tests.contract.apiserver.conftest import Apiserver
 
 
@@ -15,19 +15,19 @@ def an_object(singular: str) -> Document:
     return {"apiVersion": spec.api_version, "kind": spec.kind, "metadata": metadata, "spec": {}}
 
 
-@pytest.mark.parametrize("singular", sorted(SERVICE_KINDS))
+@pytest.mark.parametrize("singular", sorted(CONTROLLER_OWNED_KINDS))
 async def test_nobody_applies_patches_or_deletes_one(apiserver: Apiserver, singular: str) -> None:
     document = an_object(singular)
     tail = ObjectKey(singular, document["metadata"].get("namespace", ""), "web-0").tail
-    refusals = [await apiserver.refusal("apply", document)]
+    rejections = [await apiserver.rejection("apply", document)]
     await apiserver.kit.store.create(document)
-    refusals.append(await apiserver.refusal("apply", document))
-    refusals.append(await apiserver.refusal(f"patch.{tail}", {"spec": {"state": "Bound"}}))
-    refusals.append(await apiserver.refusal(f"delete.{tail}"))
+    rejections.append(await apiserver.rejection("apply", document))
+    rejections.append(await apiserver.rejection(f"patch.{tail}", {"spec": {"state": "Bound"}}))
+    rejections.append(await apiserver.rejection(f"delete.{tail}"))
 
-    for refusal in refusals:
-        assert refusal["code"] == 403
-        assert "the placement service" in refusal["message"]
+    for rejection in rejections:
+        assert rejection["code"] == 403
+        assert "the placement service" in rejection["message"]
     assert (await apiserver.now(ObjectKey.from_tail(tail))).document()["spec"] == {}
 
 

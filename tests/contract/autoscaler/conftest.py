@@ -16,26 +16,26 @@ from prometheus_client import CollectorRegistry
 from gardenbus.apiserver.app import start_apiserver
 from gardenbus.apiserver.settings import ApiserverSettings
 from gardenbus.autoscaler.app import start_autoscaler
-from gardenbus.autoscaler.decide.configuration import AutoscalerConfiguration
 from gardenbus.autoscaler.settings import AutoscalerSettings
-from gardenbus.common.adapters import jetstream
-from gardenbus.common.adapters.redis_connection import RedisConnection
-from gardenbus.common.adapters.redis_outbox import RedisOutbox
-from gardenbus.common.adapters.redis_store import RedisStore
+from gardenbus.common.adapters.nats import jetstream
+from gardenbus.common.adapters.redis.connection import RedisConnection
+from gardenbus.common.adapters.redis.store import RedisStore
+from gardenbus.common.api.conditions import conditions_of, get_condition
+from gardenbus.common.api.configuration.seed_autoscaler import AutoscalerConfiguration
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.garden.managed_seed_sets import replica_managed_seed, replica_shoot, template_seed
+from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.errors import Conflict, Unavailable
-from gardenbus.common.machinery.relay import Relay
-from gardenbus.common.ports.bus import Bus, Delivered, ReplayDone
+from gardenbus.common.ports.bus import Bus, ReplayDone, StreamMessage
 from gardenbus.common.ports.store import Store
-from gardenbus.common.resources.conditions import conditions_of, get_condition
-from gardenbus.common.resources.document import Document, StoredObject
-from gardenbus.common.resources.keys import ObjectKey, Subjects
-from gardenbus.common.resources.managed_seed_sets import replica_managed_seed, replica_shoot, template_seed
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.common.runtime.settings import CommonSettings
+from gardenbus.relay.adapters.redis_outbox import RedisOutbox
+from gardenbus.relay.relay import Relay
 from gardenbus.scheduler.app import start_scheduler
-from gardenbus.scheduler.reconcilers.counters import Counters
+from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.settings import SchedulerSettings
 from tests.support.autoscaling import API
 from tests.support.builders import a_cloudprofile, a_project, a_shoot, merged
@@ -50,7 +50,7 @@ CAPACITY = 10
 
 
 def the_set(**changes: Any) -> Document:
-    """A set of one seed of 10, whose shoots want a soil that is not there."""
+    """A set of one seed of 10, whose shoots need a seed label that does not exist."""
     networking = {"nodes": "10.40.0.0/16", "pods": "10.41.0.0/16", "services": "10.42.0.0/16"}
     cluster = a_shoot(spec={"networking": networking, "seedSelector": {"matchLabels": {"soil": "yes"}}})["spec"]
     config = {
@@ -163,8 +163,8 @@ class Scene:
         async def so() -> None:
             page = await self.store.list_page("shoot", "garden-dev")
             assert sum(bool(shoot.parts.seed_name) for shoot in page.objects) == placed
-            waits = await self.store.waiting("default-scheduler")
-            assert sum(each.waiting for each in waits if b'"garden-dev"' in each.descriptor) == waiting
+            waits = await self.store.unschedulable_classes("default-scheduler")
+            assert sum(each.count for each in waits if b'"garden-dev"' in each.descriptor) == waiting
 
         await eventually(so, within=10, every=0.03)
 
@@ -176,10 +176,10 @@ class Scene:
             async for event in follower:
                 if isinstance(event, ReplayDone):
                     break
-                if isinstance(event, Delivered):
-                    told = json.loads(event.body)
-                    if told["reason"] == reason:
-                        found[told["message"]] = told
+                if isinstance(event, StreamMessage):
+                    reported = json.loads(event.body)
+                    if reported["reason"] == reason:
+                        found[reported["message"]] = reported
         return list(found.values())
 
     @asynccontextmanager
@@ -237,7 +237,7 @@ async def scene(shared_nats_server: Server, shared_redis_server: Server) -> Asyn
             bus=bus,
             subjects=subjects,
             backoff=lambda _failures: 60.0,
-            counters=Counters(CollectorRegistry()),
+            metrics=SchedulerMetrics(CollectorRegistry()),
         )
         yield Scene(shared_nats_server, shared_redis_server, prefix, store, bus, subjects)
         await scheduler.close()

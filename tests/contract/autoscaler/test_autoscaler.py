@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import ObjectKey
 from tests.contract.autoscaler.conftest import AUTOSCALER, SET, Scene, guests, the_set
 from tests.support.autoscaling import a_metric, an_autoscaler
 from tests.support.builders import a_seed, a_shoot, merged
@@ -31,12 +31,12 @@ async def test_waiting_shoots_grow_a_set_and_their_leaving_shrinks_it_again(scen
         assert status["currentReplicas"] == 4
         assert status["currentMetrics"][0]["resource"]["current"]["value"] == "7"
         assert status["lastScaleTime"]
-        told = await scene.events("SuccessfulRescale")
-        sizes = [int(each["message"].partition(";")[0].removeprefix("New size: ")) for each in told]
+        reported = await scene.events("SuccessfulRescale")
+        sizes = [int(each["message"].partition(";")[0].removeprefix("New size: ")) for each in reported]
         assert sizes[:2] == [3, 4]
         assert sizes[2:] == sorted(set(sizes[2:]), reverse=True), "it only shrinks; at once, if it saw all go at once"
         assert sizes[-1] == 1
-        assert "pending shoots fit a new seed" in told[0]["message"]
+        assert "pending shoots fit a new seed" in reported[0]["message"]
 
 
 async def test_two_replicas_of_the_service_make_each_change_once(scene: Scene) -> None:
@@ -48,8 +48,8 @@ async def test_two_replicas_of_the_service_make_each_change_once(scene: Scene) -
         await scene.stays_ordered(4, seconds=2.5)
         generation = (await scene.get(SET))["metadata"]["generation"]
         assert generation == 2
-        (told,) = await scene.events("SuccessfulRescale")
-        assert told["message"].startswith("New size: 4; reason: ")
+        (reported,) = await scene.events("SuccessfulRescale")
+        assert reported["message"].startswith("New size: 4; reason: ")
 
 
 async def test_a_seed_that_becomes_ready_while_shoots_wait_is_not_ordered_twice(scene: Scene) -> None:
@@ -73,7 +73,7 @@ async def test_shoots_that_would_not_fit_a_new_seed_do_not_grow_it_nor_do_those_
     own = merged(guests(1, first=800)[0], {"metadata": {"name": "grove-7", "namespace": "garden"}})
     owner = {"apiVersion": "seedmanagement.gardener.cloud/v1alpha1", "kind": "ManagedSeedSet", "name": "grove"}
     owned = {"metadata": {"ownerReferences": [{**owner, "uid": "another", "controller": True}]}}
-    behind = merged(guests(1, first=801)[0], {"metadata": {"name": "hill", "namespace": "garden"}})
+    cluster_shoots = merged(guests(1, first=801)[0], {"metadata": {"name": "hill", "namespace": "garden"}})
     managed_seed: Document = {
         "apiVersion": "seedmanagement.gardener.cloud/v1alpha1",
         "kind": "ManagedSeed",
@@ -84,7 +84,7 @@ async def test_shoots_that_would_not_fit_a_new_seed_do_not_grow_it_nor_do_those_
     await scene.expect_placed(10)
     async with scene.autoscaler():
         await scene.expect_ordered(2)  # ten of ten
-        await scene.hold(managed_seed, *elsewhere, merged(own, owned), behind)
+        await scene.hold(managed_seed, *elsewhere, merged(own, owned), cluster_shoots)
         await scene.expect_placed(10, waiting=10)
         await scene.stays_ordered(2, seconds=2.5)
         assert (await scene.get(AUTOSCALER))["status"]["pendingShoots"] == 0
@@ -163,10 +163,10 @@ async def test_a_change_that_is_refused_is_told_and_tried_again(scene: Scene) ->
         message = await scene.expect_condition("AbleToScale", "False", "FailedUpdateScale")
         assert "updateStrategy" in message
 
-        async def told() -> None:
+        async def reported() -> None:
             assert [event["type"] for event in await scene.events("FailedRescale")] == ["Warning"]
 
-        await eventually(told, within=5)
+        await eventually(reported, within=5)
         await scene.change(SET, {"spec": {"updateStrategy": None}})
         await scene.expect_ordered(2)
         await scene.expect_condition("AbleToScale", "True", "ReadyForNewScale")

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from gardenbus.common.adapters.memory_bus import MemoryBus
-from gardenbus.common.ports.bus import Delivered, FollowRestarted, Message, ReplayDone
+from gardenbus.common.ports.bus import FollowRestarted, Message, ReplayDone, StreamMessage
 from tests.support.buses import BusUnderTest, next_event, replay
+from tests.support.memory.bus import MemoryBus
 
 
 async def test_an_empty_stream_is_replayed_at_once(under_test: BusUnderTest):
@@ -20,7 +20,7 @@ async def test_what_was_there_comes_first_then_what_comes(under_test: BusUnderTe
         await under_test.announce("c", body=b"new")
         event = await next_event(f)
 
-    assert isinstance(event, Delivered)
+    assert isinstance(event, StreamMessage)
     assert (event.subject, event.sequence, event.body) == (under_test.change("c"), 3, b"new")
 
 
@@ -38,7 +38,7 @@ async def test_following_after_the_end_has_nothing_to_replay(under_test: BusUnde
         assert await next_event(follower, within=2) == ReplayDone(1)
         await under_test.announce("b")
         event = await next_event(follower)
-    assert isinstance(event, Delivered)
+    assert isinstance(event, StreamMessage)
 
 
 async def test_filters_choose_subjects(under_test: BusUnderTest):
@@ -90,7 +90,7 @@ async def test_a_reader_that_takes_its_time_misses_nothing(under_test: BusUnderT
         writing = asyncio.create_task(_announce_slowly(under_test))
         async with asyncio.timeout(20):
             async for event in follower:
-                if isinstance(event, Delivered):
+                if isinstance(event, StreamMessage):
                     seen.append(event.sequence)
                     if len(seen) % 500 == 0:
                         await asyncio.sleep(0.05)

@@ -33,18 +33,18 @@ async def live(tmp_path: Path) -> AsyncIterator[tuple[BusUnderTest, Client]]:
         server.stop()
 
 
-async def ask(client: Client, verb: str, *, answers: int = 1) -> list[dict[str, Any]]:
+async def request_control(client: Client, verb: str, *, responses: int = 1) -> list[dict[str, Any]]:
     """What is answered on a control subject, by everybody who is there."""
     found: list[dict[str, Any]] = []
     inbox = client.new_inbox()
     arrived = asyncio.Event()
 
-    async def take(message: Msg) -> None:
+    async def receive(message: Msg) -> None:
         found.append(json.loads(message.data))
-        if len(found) >= answers:
+        if len(found) >= responses:
             arrived.set()
 
-    subscription = await client.subscribe(inbox, cb=take)  # pyright: ignore[reportUnknownMemberType]
+    subscription = await client.subscribe(inbox, cb=receive)  # pyright: ignore[reportUnknownMemberType]
     await client.publish(f"$SRV.{verb}", b"", reply=inbox)
     await asyncio.wait_for(arrived.wait(), 5)
     await asyncio.sleep(0.05)
@@ -64,23 +64,23 @@ async def test_replicas_answer_each_with_an_id_of_its_own(live: tuple[BusUnderTe
     await bus.bus.register(IDENTITY)
     await bus.another.register(IDENTITY)
 
-    found = await ask(client, "PING", answers=2)
+    found = await request_control(client, "PING", responses=2)
 
     assert len(found) == 2
     assert len({each["id"] for each in found}) == 2
     expected = {"type": "io.nats.micro.v1.ping_response", "name": "apiserver", "version": "0.1.0"}
     for each in found:
         assert each == expected | {"id": each["id"], "metadata": {"prefix": "garden"}}
-        assert await ask(client, f"PING.apiserver.{each['id']}") == [each]
-    assert len(await ask(client, "PING.apiserver", answers=2)) == 2
+        assert await request_control(client, f"PING.apiserver.{each['id']}") == [each]
+    assert len(await request_control(client, "PING.apiserver", responses=2)) == 2
 
 
 async def test_a_service_that_answers_nothing_else_says_so(live: tuple[BusUnderTest, Client]) -> None:
     bus, client = live
     await bus.bus.register(IDENTITY)
 
-    (info,) = await ask(client, "INFO.apiserver")
-    (stats,) = await ask(client, "STATS.apiserver")
+    (info,) = await request_control(client, "INFO.apiserver")
+    (stats,) = await request_control(client, "STATS.apiserver")
 
     assert info["type"] == "io.nats.micro.v1.info_response"
     assert info["description"] == "Admits what comes from outside"
@@ -97,7 +97,7 @@ async def test_what_is_served_is_an_endpoint_of_the_service_with_its_group_and_m
     await bus.bus.register(IDENTITY)
     await bus.bus.serve("apiserver", "0.1.0", {"garden.api.>": echo}, metadata={"answers": "application/json"})
 
-    (info,) = await ask(client, "INFO")
+    (info,) = await request_control(client, "INFO")
 
     assert info["endpoints"] == [
         {
@@ -115,7 +115,7 @@ async def test_the_statistics_tell_how_long_answers_took_and_which_failed(live: 
     for body in (b"a", b"b", b"no"):
         await client.request("garden.api.echo", body)
 
-    (stats,) = await ask(client, "STATS")
+    (stats,) = await request_control(client, "STATS")
 
     (endpoint,) = stats["endpoints"]
     assert (endpoint["num_requests"], endpoint["num_errors"], endpoint["last_error"]) == (3, 1, "400:not this")
@@ -127,9 +127,9 @@ async def test_an_error_carries_the_headers_that_micro_clients_look_for(live: tu
     bus, client = live
     await bus.bus.serve("apiserver", "0.1.0", {"garden.api.>": echo})
 
-    answer = await client.request("garden.api.echo", b"no")
+    response = await client.request("garden.api.echo", b"no")
 
-    assert answer.headers == {"Nats-Service-Error": "not this", "Nats-Service-Error-Code": "400"}
+    assert response.headers == {"Nats-Service-Error": "not this", "Nats-Service-Error-Code": "400"}
 
 
 async def test_replicas_share_the_requests_and_one_that_stops_loses_none(live: tuple[BusUnderTest, Client]) -> None:
@@ -146,20 +146,22 @@ async def test_replicas_share_the_requests_and_one_that_stops_loses_none(live: t
 
     await bus.bus.serve("apiserver", "0.1.0", {"garden.api.>": counting("bus")})
     await bus.another.serve("apiserver", "0.1.0", {"garden.api.>": counting("another")})
-    asked = [asyncio.create_task(client.request("garden.api.echo", b"%d" % number, timeout=5)) for number in range(200)]
+    requested = [
+        asyncio.create_task(client.request("garden.api.echo", b"%d" % number, timeout=5)) for number in range(200)
+    ]
 
     async def both_serve() -> None:
-        asked.append(asyncio.create_task(client.request("garden.api.echo", b"%d" % len(asked), timeout=5)))
+        requested.append(asyncio.create_task(client.request("garden.api.echo", b"%d" % len(requested), timeout=5)))
         await asyncio.sleep(0)
         assert served["another"] > 0
 
     await eventually(both_serve, within=10, every=0.01)
     await bus.another.close()
 
-    answers = [(await each).data for each in asked]
+    responses = [(await each).data for each in requested]
 
-    assert answers == [b"%d" % number for number in range(len(asked))]
-    assert served["bus"] + served["another"] == len(asked)
+    assert responses == [b"%d" % number for number in range(len(requested))]
+    assert served["bus"] + served["another"] == len(requested)
 
 
 async def test_a_service_is_there_again_after_the_server_was_restarted(tmp_path: Path) -> None:
@@ -172,7 +174,7 @@ async def test_a_service_is_there_again_after_the_server_was_restarted(tmp_path:
     async with asyncio.timeout(10):
         while not bus.bus.connected:
             await asyncio.sleep(0.05)
-    (ping,) = await ask(client, "PING.apiserver")
+    (ping,) = await request_control(client, "PING.apiserver")
 
     assert ping["name"] == "apiserver"
     await client.close()

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from gardenbus.common.adapters.jetstream import JetStreamBus, connect
+from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
+from gardenbus.common.controller.timers import Timers
 from gardenbus.common.errors import Unavailable
-from gardenbus.common.machinery.timers import Timers
-from gardenbus.common.ports.bus import Delivered, FollowRestarted, Message, ReplayDone
+from gardenbus.common.ports.bus import FollowRestarted, Message, ReplayDone, StreamMessage
 from tests.support.buses import BusUnderTest, fetch_until, names, next_event, replay, until_true
 from tests.support.eventually import eventually
 from tests.support.servers import Server, start_nats
@@ -130,7 +130,7 @@ async def test_timers_that_fell_due_while_the_server_was_dead_fire_when_it_is_ba
 ):
     timers, queue = Timers(own.bus, own.subjects), await own.queue()
     for name in ("a", "b", "c"):
-        await timers.park(own.work(name), 1)
+        await timers.enqueue_after(own.work(name), 1)
 
     async with away(nats_server, own):
         await asyncio.sleep(1.5)
@@ -184,13 +184,13 @@ async def test_a_follower_goes_on_where_it_was(own: BusUnderTest, nats_server: S
             await own.announce(*(f"s{round_}-{number}" for number in range(50)))
             while len(seen) < 50 * round_ + 25:
                 event = await next_event(follower)
-                assert isinstance(event, Delivered), event
+                assert isinstance(event, StreamMessage), event
                 seen.append(event.sequence)
             await restart(nats_server)
             await connected_again(own)
         while len(seen) < 150:
             event = await next_event(follower)
-            assert isinstance(event, Delivered), event
+            assert isinstance(event, StreamMessage), event
             seen.append(event.sequence)
     assert seen == list(range(1, 151))
 
@@ -252,27 +252,27 @@ async def test_a_follower_that_missed_a_message_gets_it_after_all(own: BusUnderT
     async with own.bus.follow(own.stream("OBJECTS"), []) as follower:
         await replay(follower)
         (number,) = set(sinks) - known
-        take = sinks[number]
+        receive = sinks[number]
         arrived = iter(range(100))
-        sinks[number] = lambda message: None if next(arrived) in (2, 3) else take(message)
+        sinks[number] = lambda message: None if next(arrived) in (2, 3) else receive(message)
         await own.announce(*"abcdefgh")
 
         seen = [await next_event(follower) for _ in range(8)]
 
-    assert [event.sequence for event in seen if isinstance(event, Delivered)] == list(range(1, 9))
+    assert [event.sequence for event in seen if isinstance(event, StreamMessage)] == list(range(1, 9))
 
 
 @pytest.mark.slow
 async def test_a_follower_whose_consumer_vanished_gets_another(own: BusUnderTest):
     async with own.bus.follow(own.stream("OBJECTS"), []) as follower:
         await replay(follower)
-        answer = await own.another.request(f"$JS.API.CONSUMER.NAMES.{own.stream('OBJECTS')}", b"{}")
-        (name,) = [word for word in answer.decode().split('"') if word.startswith("follower-")]
+        response = await own.another.request(f"$JS.API.CONSUMER.NAMES.{own.stream('OBJECTS')}", b"{}")
+        (name,) = [word for word in response.decode().split('"') if word.startswith("follower-")]
         await own.another.request(f"$JS.API.CONSUMER.DELETE.{own.stream('OBJECTS')}.{name}", b"")
         await own.announce("a")
 
         event = await next_event(follower, within=30)
-    assert isinstance(event, Delivered)
+    assert isinstance(event, StreamMessage)
 
 
 async def test_a_server_that_hangs_is_unavailable_and_is_used_again_when_it_wakes(

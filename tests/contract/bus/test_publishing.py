@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest, Conflict, NotFound
-from gardenbus.common.ports.bus import Delivered, Message
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.ports.bus import Message, StreamMessage
 from tests.support.buses import BusUnderTest, next_event, replay, until_true
 
 
@@ -243,11 +243,11 @@ async def test_a_subject_written_again_survives_the_ttl_of_its_tombstone(under_t
 async def test_a_lease_that_is_not_renewed_ends_in_a_marker(under_test: BusUnderTest):
     await under_test.bus.publish(Message(under_test.subjects.lease("seed-a"), b"beat"))
 
-    markers: list[Delivered] = []
+    markers: list[StreamMessage] = []
     async with under_test.bus.follow(under_test.stream("LEASES"), [], headers_only=True) as follower:
         while not markers:
             event = await next_event(follower)
-            if isinstance(event, Delivered) and event.marker:
+            if isinstance(event, StreamMessage) and event.marker:
                 markers.append(event)
 
     assert [(event.subject, event.marker) for event in markers] == [(under_test.subjects.lease("seed-a"), "MaxAge")]

@@ -18,9 +18,9 @@ async def test_an_endpoint_answers_what_falls_under_its_filter(under_test: BusUn
     subject = under_test.subjects.api("get.shoot.ns.a.b")
     await under_test.another.serve("apiserver", "1.0.0", {under_test.subjects.api("get.>"): echo})
 
-    answer = await under_test.bus.request(subject, b"hello", headers={"Who": "me"})
+    response = await under_test.bus.request(subject, b"hello", headers={"Who": "me"})
 
-    assert json.loads(answer) == [subject, "hello", "me"]
+    assert json.loads(response) == [subject, "hello", "me"]
 
 
 async def test_nobody_there_is_unavailable_at_once(under_test: BusUnderTest):
@@ -87,6 +87,6 @@ async def test_a_crash_of_a_handler_is_answered_without_its_secrets(under_test: 
 
 
 async def test_a_request_on_a_streams_subject_is_answered_by_the_stream(under_test: BusUnderTest):
-    answer = json.loads(await under_test.bus.request(under_test.subjects.apply, b"{}"))
+    response = json.loads(await under_test.bus.request(under_test.subjects.apply, b"{}"))
 
-    assert answer == {"stream": under_test.stream("REQUESTS"), "seq": 1}
+    assert response == {"stream": under_test.stream("REQUESTS"), "seq": 1}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.adapters.jetstream import JetStreamBus
-from gardenbus.common.adapters.jetstream_queue import JetStreamQueue
+from gardenbus.common.adapters.nats.jetstream import JetStreamBus
+from gardenbus.common.adapters.nats.work_queue import JetStreamQueue
 from gardenbus.common.errors import BadRequest, Conflict, SettingsInvalid, Unavailable
 from gardenbus.common.ports.bus import Message
 from tests.support.buses import BusUnderTest, until_true
@@ -200,7 +200,7 @@ async def test_what_a_purged_message_had_replaced_is_back_after_a_kill(own: BusU
 async def test_bindings_take_more_than_a_thousand_consumers(jetstream: BusUnderTest):
     stream = jetstream.stream("BINDINGS")
     for start in range(0, 1050, 150):
-        answers = await asyncio.gather(
+        responses = await asyncio.gather(
             *(
                 consumer(
                     jetstream,
@@ -213,7 +213,7 @@ async def test_bindings_take_more_than_a_thousand_consumers(jetstream: BusUnderT
                 for number in range(start, start + 150)
             )
         )
-        assert not [answer for answer in answers if "error" in answer]
+        assert not [response for response in responses if "error" in response]
     assert (await state(jetstream, "BINDINGS"))["consumer_count"] == 1050
     await api(jetstream, f"STREAM.DELETE.{stream}")
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from gardenbus.common.adapters.jetstream import JetStreamBus, connect
-from gardenbus.common.adapters.jetstream_streams import StreamSettings
+from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
+from gardenbus.common.adapters.nats.streams import StreamSettings
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.ports.bus import Message
 from tests.support.buses import BusUnderTest
@@ -17,8 +17,8 @@ Configuration = dict[str, Any]
 
 
 async def configuration(under_test: BusUnderTest, name: str) -> Configuration:
-    answer = await under_test.bus.request(f"$JS.API.STREAM.INFO.{under_test.stream(name)}", b"")
-    return json.loads(answer)["config"]
+    response = await under_test.bus.request(f"$JS.API.STREAM.INFO.{under_test.stream(name)}", b"")
+    return json.loads(response)["config"]
 
 
 async def change(under_test: BusUnderTest, name: str, **changes: Any) -> Configuration:
@@ -101,5 +101,5 @@ async def test_two_landscapes_on_one_server_do_not_see_each_other(jetstream: Bus
 async def test_a_client_that_manages_no_streams_makes_none(nats_server: Server):
     async with connect(nats_server.url, "gardenlet", manages_streams=False) as bus:
         assert isinstance(bus, JetStreamBus)
-        answer = json.loads(await bus.request("$JS.API.STREAM.NAMES", b""))
-    assert not answer["streams"]
+        response = json.loads(await bus.request("$JS.API.STREAM.NAMES", b""))
+    assert not response["streams"]

@@ -2,8 +2,8 @@
 
 import time
 
-from gardenbus.common.machinery.timers import Parked, Timers
-from gardenbus.common.resources.keys import Header
+from gardenbus.common.api.keys import Header
+from gardenbus.common.controller.timers import Timer, Timers
 from tests.support.buses import BusUnderTest, fetch_until, names
 
 
@@ -11,7 +11,7 @@ async def test_parked_work_comes_back_when_it_is_due_with_its_headers(under_test
     timers, queue = Timers(under_test.bus, under_test.subjects), await under_test.queue()
     began_at = time.monotonic()
 
-    await timers.park(under_test.work("a"), 1.5, 3, {Header.RECONCILE_ID: "abc"})
+    await timers.enqueue_after(under_test.work("a"), 1.5, 3, {Header.RECONCILE_ID: "abc"})
 
     assert await queue.fetch(10, 1.0) == []
     (work,) = await fetch_until(queue, 1)
@@ -22,7 +22,7 @@ async def test_parked_work_comes_back_when_it_is_due_with_its_headers(under_test
 
 async def test_parked_work_holds_no_place_in_its_queue(under_test: BusUnderTest):
     timers, queue = Timers(under_test.bus, under_test.subjects), await under_test.queue()
-    await timers.park_many([Parked(under_test.work(f"s{number}"), 60) for number in range(500)])
+    await timers.enqueue_many_after([Timer(under_test.work(f"s{number}"), 60) for number in range(500)])
 
     await under_test.bus.publish(timers.enqueue_message(under_test.work("fresh")))
 
@@ -36,7 +36,7 @@ async def test_even_a_timer_of_no_time_takes_a_second(under_test: BusUnderTest):
     timers, queue = Timers(under_test.bus, under_test.subjects), await under_test.queue()
     began_at = time.monotonic()
 
-    await timers.park(under_test.work("a"), 0)
+    await timers.enqueue_after(under_test.work("a"), 0)
 
     await fetch_until(queue, 1)
     assert time.monotonic() - began_at > 0.7
@@ -44,8 +44,8 @@ async def test_even_a_timer_of_no_time_takes_a_second(under_test: BusUnderTest):
 
 async def test_parking_again_replaces_the_timer(under_test: BusUnderTest):
     timers, queue = Timers(under_test.bus, under_test.subjects), await under_test.queue()
-    await timers.park(under_test.work("a"), 1, 1)
-    await timers.park(under_test.work("a"), 2, 2)
+    await timers.enqueue_after(under_test.work("a"), 1, 1)
+    await timers.enqueue_after(under_test.work("a"), 2, 2)
 
     (work,) = await fetch_until(queue, 1)
     await work.ack()
@@ -56,7 +56,7 @@ async def test_parking_again_replaces_the_timer(under_test: BusUnderTest):
 
 async def test_work_enqueued_at_once_removes_its_timer(under_test: BusUnderTest):
     timers, queue = Timers(under_test.bus, under_test.subjects), await under_test.queue()
-    await timers.park(under_test.work("a"), 1)
+    await timers.enqueue_after(under_test.work("a"), 1)
 
     await under_test.bus.publish_many([timers.enqueue_message(under_test.work("a"))])
 
@@ -68,7 +68,7 @@ async def test_work_enqueued_at_once_removes_its_timer(under_test: BusUnderTest)
 
 async def test_a_timer_that_fires_replaces_work_that_waits(under_test: BusUnderTest):
     timers, queue = Timers(under_test.bus, under_test.subjects), await under_test.queue()
-    await timers.park(under_test.work("a"), 1, 7)
+    await timers.enqueue_after(under_test.work("a"), 1, 7)
     await under_test.bus.publish(timers.enqueue_message(under_test.work("a"), purge_timer=False))
 
     async def fired() -> list[str | None]:

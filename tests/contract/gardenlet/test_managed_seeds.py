@@ -6,24 +6,24 @@ from typing import Any
 
 import msgspec
 
-from gardenbus.common.resources.conditions import conditions_of, get_condition
-from gardenbus.common.resources.document import Document, StoredObject, section
-from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.gardenlet.backend.children import Children
+from gardenbus.common.api.conditions import conditions_of, get_condition
+from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.gardenlet.backend.deployments import DeploymentStore
 from gardenbus.gardenlet.backend.local_files import LocalFiles
-from gardenbus.gardenlet.host import Host
+from gardenbus.gardenlet.host import GardenletHost
 from tests.support.builders import a_managed_seed, a_seed, a_shoot, merged
 from tests.support.eventually import eventually
 from tests.support.gardenlets import Garden, a_configuration, conditions
 
-SOIL = "aws-eu1"
+PARENT_SEED = "aws-eu1"
 FIELD = ObjectKey("shoot", "garden", "field")
 GROWN = ObjectKey("managedseed", "garden", "grown")
 SEED = ObjectKey("seed", "", "grown")
 WELL = {"ShootReconciled": "True", "SeedRegistered": "True"}
 
 
-def a_soil(name: str = SOIL, **changes: Any) -> Document:
+def a_parent_seed(name: str = PARENT_SEED, **changes: Any) -> Document:
     """A seed that hosts shoots that become seeds, and looks at what it waits for each second."""
     return a_configuration(name, **merged({"controllers": {"managedSeed": {"waitSyncPeriod": "1s"}}}, changes))
 
@@ -34,8 +34,8 @@ def grown(name: str = "grown", shoot: str = "field", **changes: Any) -> Document
     return a_managed_seed(name, shoot, **merged({"spec": {"gardenlet": {"config": config}}}, changes))
 
 
-def children(garden: Garden, seed: str = SOIL) -> Children:
-    return Children(LocalFiles(garden.directory / seed))
+def deployments(garden: Garden, seed: str = PARENT_SEED) -> DeploymentStore:
+    return DeploymentStore(LocalFiles(garden.directory / seed))
 
 
 async def create(garden: Garden, document: Document) -> StoredObject:
@@ -56,35 +56,35 @@ async def until_well(garden: Garden, key: ObjectKey = GROWN, within: float = 10)
 
 async def grow(garden: Garden, document: Document | None = None) -> None:
     """Place the shoot, and make it a seed that is ready."""
-    await garden.place(SOIL, a_shoot("field", "garden"))
+    await garden.place(PARENT_SEED, a_shoot("field", "garden"))
     await create(garden, document or grown())
     await until_well(garden)
     await garden.until_ready("grown")
 
 
 async def until_reason(garden: Garden, kind: str, reason: str, within: float = 10) -> Document:
-    async def said() -> Document:
+    async def reported() -> Document:
         condition = get_condition(conditions_of(await garden.get(GROWN)), kind)
         assert condition is not None
         assert condition["reason"] == reason, condition
         return condition
 
-    return await eventually(said, within=within, every=0.02)
+    return await eventually(reported, within=within, every=0.02)
 
 
 async def test_a_gardenlet_of_its_own_is_started_for_a_managed_seed(garden: Garden) -> None:
-    host = await garden.start(a_soil())
+    host = await garden.start(a_parent_seed())
     await grow(garden)
 
     managed_seed, seed = await garden.get(GROWN), await garden.seed("grown")
-    lease, parents = await garden.lease("grown"), await garden.lease(SOIL)
+    lease, parents = await garden.lease("grown"), await garden.lease(PARENT_SEED)
     assert managed_seed["metadata"]["finalizers"] == ["gardener"]
     assert seed["status"]["allocatable"] == {"shoots": "250"}
     assert "clientCertificateExpirationTimestamp" in seed["status"]
     assert lease is not None
     assert parents is not None
     assert holder(lease.body) != holder(parents.body)
-    assert set(host.endpoints()) == {SOIL, "grown"}
+    assert set(host.endpoints()) == {PARENT_SEED, "grown"}
     assert host.unhealthy() == []
 
 
@@ -93,7 +93,7 @@ def holder(lease: bytes) -> str:
 
 
 async def test_the_new_seed_carries_shoots(garden: Garden) -> None:
-    await garden.start(a_soil())
+    await garden.start(a_parent_seed())
     await grow(garden)
     await garden.place("grown")
 
@@ -102,10 +102,10 @@ async def test_the_new_seed_carries_shoots(garden: Garden) -> None:
 
 async def test_a_shoot_that_is_not_built_yet_is_waited_for_and_its_end_is_seen_at_once(garden: Garden) -> None:
     slow = {"stepSecondsByName": {"namespace": 1.5}}
-    await garden.start(a_soil(backend=slow, controllers={"managedSeed": {"waitSyncPeriod": "1h"}}))
-    await garden.until_ready(SOIL)
+    await garden.start(a_parent_seed(backend=slow, controllers={"managedSeed": {"waitSyncPeriod": "1h"}}))
+    await garden.until_ready(PARENT_SEED)
     await create(garden, grown())
-    await garden.place(SOIL, a_shoot("field", "garden"))
+    await garden.place(PARENT_SEED, a_shoot("field", "garden"))
 
     await until_reason(garden, "ShootReconciled", "Reconciling")
     assert await garden.store.get(SEED) is None
@@ -114,7 +114,7 @@ async def test_a_shoot_that_is_not_built_yet_is_waited_for_and_its_end_is_seen_a
 
 
 async def test_a_managed_seed_goes_step_by_step_and_leaves_nothing(garden: Garden) -> None:
-    host = await garden.start(a_soil())
+    host = await garden.start(a_parent_seed())
     await grow(garden)
     await garden.delete(GROWN)
 
@@ -123,19 +123,19 @@ async def test_a_managed_seed_goes_step_by_step_and_leaves_nothing(garden: Garde
 
     lease = await garden.lease("grown")
     assert lease is None or lease.marker is not None or holder(lease.body) == ""
-    assert set(host.endpoints()) == {SOIL}
-    assert children(garden).all() == []
+    assert set(host.endpoints()) == {PARENT_SEED}
+    assert deployments(garden).all() == []
     assert await garden.rejected() is None
 
     async def purged() -> None:
-        subject = garden.subjects.view(SOIL, GROWN)
+        subject = garden.subjects.view(PARENT_SEED, GROWN)
         assert await garden.bus.last(garden.subjects.stream("BINDINGS"), subject) is None
 
     await eventually(purged, within=5)
 
 
 async def test_a_seed_with_shoots_stays_until_they_are_gone(garden: Garden) -> None:
-    await garden.start(a_soil())
+    await garden.start(a_parent_seed())
     await grow(garden)
     await garden.place("grown")
     await garden.until_state("Succeeded")
@@ -151,20 +151,20 @@ async def test_a_seed_with_shoots_stays_until_they_are_gone(garden: Garden) -> N
 
 
 async def test_a_gardenlet_comes_back_with_its_host_and_is_not_deployed_again(garden: Garden) -> None:
-    host = await garden.start(a_soil())
+    host = await garden.start(a_parent_seed())
     await grow(garden)
-    deployed = children(garden).all()
+    deployed = deployments(garden).all()
     await garden.kill(host)
-    host = await garden.start(a_soil())
+    host = await garden.start(a_parent_seed())
 
-    assert set(host.gardenlets) == {SOIL, "grown"}
+    assert set(host.gardenlets) == {PARENT_SEED, "grown"}
     await active(host, "grown")
-    await active(host, SOIL)
+    await active(host, PARENT_SEED)
     await asyncio.sleep(1.5)
-    assert children(garden).all() == deployed
+    assert deployments(garden).all() == deployed
 
 
-async def active(host: Host, seed: str, within: float = 15) -> None:
+async def active(host: GardenletHost, seed: str, within: float = 15) -> None:
     async def is_active() -> None:
         assert seed in host.gardenlets
         assert host.gardenlets[seed].is_active
@@ -173,29 +173,29 @@ async def active(host: Host, seed: str, within: float = 15) -> None:
 
 
 async def test_a_standby_runs_the_deployed_gardenlets_too(garden: Garden) -> None:
-    first = await garden.start(a_soil())
-    standby = await garden.start(a_soil())
+    first = await garden.start(a_parent_seed())
+    standby = await garden.start(a_parent_seed())
     await grow(garden)
 
     async def hosted() -> None:
-        assert set(standby.gardenlets) == {SOIL, "grown"}
+        assert set(standby.gardenlets) == {PARENT_SEED, "grown"}
 
     await eventually(hosted, within=5)
     await garden.kill(first)
     await active(standby, "grown")
-    await active(standby, SOIL)
+    await active(standby, PARENT_SEED)
     await garden.delete(GROWN)
 
     await garden.until_gone(GROWN)
     assert await garden.store.get(SEED) is None
-    assert set(standby.gardenlets) == {SOIL}
+    assert set(standby.gardenlets) == {PARENT_SEED}
 
 
-async def test_the_parents_changes_reach_its_children(garden: Garden) -> None:
-    host = await garden.start(a_soil())
+async def test_the_parents_changes_reach_its_gardenlets(garden: Garden) -> None:
+    host = await garden.start(a_parent_seed())
     await grow(garden)
     await garden.stop(host)
-    host = await garden.start(a_soil(controllers={"shoot": {"concurrentSyncs": 3}}))
+    host = await garden.start(a_parent_seed(controllers={"shoot": {"concurrentSyncs": 3}}))
 
     async def rolled() -> None:
         assert host.gardenlets["grown"].configuration.shoot.concurrent_syncs == 3
@@ -204,22 +204,22 @@ async def test_the_parents_changes_reach_its_children(garden: Garden) -> None:
     await eventually(rolled, within=10)
 
 
-async def test_the_parents_changes_are_spread_over_time_where_it_says_so(garden: Garden) -> None:
-    jittered = a_soil(controllers={"managedSeed": {"jitterUpdates": True, "syncJitterPeriod": "24h"}})
+async def test_the_parents_changes_are_spread_over_time_where_configured(garden: Garden) -> None:
+    jittered = a_parent_seed(controllers={"managedSeed": {"jitterUpdates": True, "syncJitterPeriod": "24h"}})
     host = await garden.start(jittered)
     await grow(garden)
-    deployed = children(garden).all()
+    deployed = deployments(garden).all()
     await garden.stop(host)
     host = await garden.start(merged(jittered, {"controllers": {"shoot": {"concurrentSyncs": 3}}}))
 
-    await active(host, SOIL)
+    await active(host, PARENT_SEED)
     await active(host, "grown")
     await asyncio.sleep(2)
-    assert children(garden).all() == deployed
+    assert deployments(garden).all() == deployed
 
 
 async def test_a_change_of_the_managed_seed_reaches_its_gardenlet(garden: Garden) -> None:
-    await garden.start(a_soil())
+    await garden.start(a_parent_seed())
     await grow(garden)
     config = {"config": {"resources": {"capacity": {"shoots": "7"}}}}
     await garden.change(GROWN, bump_generation=True, spec={"gardenlet": config})
@@ -234,7 +234,7 @@ async def test_a_change_of_the_managed_seed_reaches_its_gardenlet(garden: Garden
 async def test_a_seed_that_somebody_deletes_is_registered_again_while_its_managed_seed_is_wanted(
     garden: Garden,
 ) -> None:
-    host = await garden.start(a_soil())
+    host = await garden.start(a_parent_seed())
     await grow(garden)
     uid = (await garden.seed("grown"))["metadata"]["uid"]
     await asyncio.sleep(1)
@@ -245,11 +245,11 @@ async def test_a_seed_that_somebody_deletes_is_registered_again_while_its_manage
 
     await eventually(anew, within=15)
     await until_well(garden)
-    assert set(host.endpoints()) == {SOIL, "grown"}
+    assert set(host.endpoints()) == {PARENT_SEED, "grown"}
 
 
 async def test_a_certificate_is_renewed_before_it_ends(garden: Garden) -> None:
-    await garden.start(a_soil(gardenClientConnection={"kubeconfigValidity": {"validity": "6s"}}))
+    await garden.start(a_parent_seed(gardenClientConnection={"kubeconfigValidity": {"validity": "6s"}}))
     await grow(garden)
     first = await expiry(garden)
 
@@ -257,21 +257,21 @@ async def test_a_certificate_is_renewed_before_it_ends(garden: Garden) -> None:
         assert await expiry(garden) > first
 
     await eventually(renewed, within=15)
-    assert len(children(garden).all()) == 1
+    assert len(deployments(garden).all()) == 1
 
 
 async def expiry(garden: Garden) -> datetime:
     return datetime.fromisoformat((await garden.seed("grown"))["status"]["clientCertificateExpirationTimestamp"])
 
 
-async def test_a_gardenlet_whose_certificate_has_ended_gets_another_when_asked_to_reconcile(garden: Garden) -> None:
-    short = a_soil(gardenClientConnection={"kubeconfigValidity": {"validity": "4s"}})
+async def test_a_gardenlet_whose_certificate_has_ended_gets_another_on_a_reconcile_request(garden: Garden) -> None:
+    short = a_parent_seed(gardenClientConnection={"kubeconfigValidity": {"validity": "4s"}})
     host = await garden.start(short)
     await grow(garden)
     await garden.kill(host)
     await asyncio.sleep(5)
     host = await garden.start(short)
-    await active(host, SOIL)
+    await active(host, PARENT_SEED)
     await asyncio.sleep(2)
     assert not host.gardenlets["grown"].is_active
 
@@ -284,24 +284,24 @@ async def test_a_gardenlet_whose_certificate_has_ended_gets_another_when_asked_t
 
 
 async def test_a_seed_grows_on_a_seed_that_grew(garden: Garden) -> None:
-    host = await garden.start(a_soil())
+    host = await garden.start(a_parent_seed())
     await grow(garden)
     await garden.place("grown", a_shoot("inner", "garden"))
     await create(garden, grown("nested", "inner"))
 
     await until_well(garden, ObjectKey("managedseed", "garden", "nested"))
     await garden.until_ready("nested")
-    assert set(host.gardenlets) == {SOIL, "grown", "nested"}
+    assert set(host.gardenlets) == {PARENT_SEED, "grown", "nested"}
 
     await garden.kill(host)
-    host = await garden.start(a_soil())
-    assert set(host.gardenlets) == {SOIL, "grown", "nested"}
+    host = await garden.start(a_parent_seed())
+    assert set(host.gardenlets) == {PARENT_SEED, "grown", "nested"}
     await active(host, "nested")
 
 
 async def test_a_gardenlet_goes_with_its_shoot_to_another_seed(garden: Garden) -> None:
-    first = await garden.start(a_soil())
-    second = await garden.start(a_soil("aws-eu2"), directory=garden.directory / "elsewhere")
+    first = await garden.start(a_parent_seed())
+    second = await garden.start(a_parent_seed("aws-eu2"), directory=garden.directory / "elsewhere")
     await grow(garden)
     await garden.until_ready("aws-eu2")
     await garden.change(FIELD, spec={"seedName": "aws-eu2"}, status={"seedName": "aws-eu2"})
@@ -309,8 +309,8 @@ async def test_a_gardenlet_goes_with_its_shoot_to_another_seed(garden: Garden) -
     await active(second, "grown")
 
     async def left() -> None:
-        assert set(first.gardenlets) == {SOIL}
-        assert children(garden).all() == []
+        assert set(first.gardenlets) == {PARENT_SEED}
+        assert deployments(garden).all() == []
 
     await eventually(left, within=10)
     await until_well(garden)
@@ -318,25 +318,25 @@ async def test_a_gardenlet_goes_with_its_shoot_to_another_seed(garden: Garden) -
 
 
 async def test_the_seed_of_a_template_is_registered_without_a_gardenlet_and_goes_again(garden: Garden) -> None:
-    host = await garden.start(a_soil())
+    host = await garden.start(a_parent_seed())
     template: Document = {"gardenlet": None, "seedTemplate": {"spec": a_seed()["spec"]}}
-    await garden.place(SOIL, a_shoot("field", "garden"))
+    await garden.place(PARENT_SEED, a_shoot("field", "garden"))
     await create(garden, a_managed_seed("grown", "field", spec=template))
     await until_well(garden)
 
     seed = await garden.seed("grown")
     assert seed["metadata"]["labels"]["gardener.cloud/role"] == "seed"
-    assert set(host.gardenlets) == {SOIL}
+    assert set(host.gardenlets) == {PARENT_SEED}
 
     await garden.delete(GROWN)
     await garden.until_gone(GROWN)
     assert await garden.store.get(SEED) is None
 
 
-async def test_what_cannot_be_deployed_is_said_and_tried_again(garden: Garden) -> None:
-    await garden.start(a_soil())
+async def test_what_cannot_be_deployed_is_reported_and_tried_again(garden: Garden) -> None:
+    await garden.start(a_parent_seed())
     wrong = {"config": {"backend": {"type": "aws"}}}
-    await garden.place(SOIL, a_shoot("field", "garden"))
+    await garden.place(PARENT_SEED, a_shoot("field", "garden"))
     await create(garden, grown(spec={"gardenlet": wrong}))
 
     condition = await until_reason(garden, "SeedRegistered", "ReconcileError")
@@ -355,30 +355,30 @@ async def test_what_cannot_be_deployed_is_said_and_tried_again(garden: Garden) -
 
 async def test_a_managed_seed_that_a_killed_bus_brought_back_starts_no_gardenlet(garden: Garden) -> None:
     """What a tombstone replaced is back after a kill of nats-server, once the tombstone was taken away."""
-    host = await garden.start(a_soil())
+    host = await garden.start(a_parent_seed())
     await grow(garden)
-    stream, subject = garden.subjects.stream("BINDINGS"), garden.subjects.view(SOIL, GROWN)
+    stream, subject = garden.subjects.stream("BINDINGS"), garden.subjects.view(PARENT_SEED, GROWN)
     ghost = await garden.bus.last(stream, subject)
     assert ghost is not None
     await garden.delete(GROWN)
     await garden.until_gone(GROWN)
 
-    async def taken_away() -> None:
+    async def removed() -> None:
         assert await garden.bus.last(stream, subject) is None
 
-    await eventually(taken_away, within=5)
+    await eventually(removed, within=5)
     await garden.kill(host)
     own = {name: value for name, value in ghost.headers.items() if name.startswith("Gardenbus-")}
-    await garden.tell(subject, ghost.body, own)
-    host = await garden.start(a_soil())
+    await garden.publish(subject, ghost.body, own)
+    host = await garden.start(a_parent_seed())
     deployed = list[object]()
 
     async def obeyed() -> None:
-        deployed.extend(children(garden).all())
-        assert host.gardenlets[SOIL].told.is_complete
-        await taken_away()
+        deployed.extend(deployments(garden).all())
+        assert host.gardenlets[PARENT_SEED].cache.is_complete
+        await removed()
 
     await eventually(obeyed, within=10, every=0.01)
     assert deployed == []
-    assert set(host.endpoints()) == {SOIL}
+    assert set(host.endpoints()) == {PARENT_SEED}
     assert await garden.rejected() is None

@@ -9,15 +9,15 @@ import msgspec
 import prometheus_client
 import pytest
 
-from gardenbus.common.adapters import jetstream
-from gardenbus.common.ports.bus import Delivered
-from gardenbus.common.resources.document import Document, section
-from gardenbus.common.resources.keys import Header, ObjectKey
+from gardenbus.common.adapters.nats import jetstream
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.keys import Header, ObjectKey
+from gardenbus.common.ports.bus import StreamMessage
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
-from gardenbus.gardenlet.decide.record import ShootRecord
-from gardenbus.gardenlet.host import Host
+from gardenbus.gardenlet.domain.shoot_record import ShootRecord
+from gardenbus.gardenlet.host import GardenletHost
 from gardenbus.lifecycle.app import start_lifecycle
 from gardenbus.lifecycle.settings import LifecycleSettings
 from tests.support.builders import a_cloudprofile, a_shoot, merged
@@ -61,16 +61,16 @@ async def grove(garden: Garden) -> AsyncIterator[Garden]:
 
 async def bind(garden: Garden, seed: str, **more: Any) -> Document:
     body = msgspec.json.encode({"namespace": "garden-dev", "name": "apollo", "seed": seed, **more})
-    answer: Document = msgspec.json.decode(await garden.bus.request(garden.subjects.api("bind"), body))
-    return answer
+    response: Document = msgspec.json.decode(await garden.bus.request(garden.subjects.api("bind"), body))
+    return response
 
 
 async def move(garden: Garden, seed: str, **more: Any) -> None:
-    answer = await bind(garden, seed, **more)
-    assert answer["ok"], answer
+    response = await bind(garden, seed, **more)
+    assert response["ok"], response
 
 
-def kept(host: Host, seed: str) -> ShootRecord | None:
+def kept(host: GardenletHost, seed: str) -> ShootRecord | None:
     return host.gardenlets[seed].backend.load(NAME)
 
 
@@ -108,7 +108,7 @@ async def until_operation(garden: Garden, operation: str, *states: str, within: 
     return await eventually(reached, within=within, every=0.01)
 
 
-async def until_gone_from(garden: Garden, host: Host, seed: str) -> None:
+async def until_gone_from(garden: Garden, host: GardenletHost, seed: str) -> None:
     """Nothing is kept there, and the tombstones have been taken away."""
     stream, own = garden.subjects.stream("BINDINGS"), garden.subjects.view(seed, ObjectKey("seed", "", seed))
 
@@ -120,7 +120,7 @@ async def until_gone_from(garden: Garden, host: Host, seed: str) -> None:
     await eventually(gone, within=10)
 
 
-async def built(garden: Garden, *seeds: str, **changes: Any) -> Host:
+async def built(garden: Garden, *seeds: str, **changes: Any) -> GardenletHost:
     """Gardenlets for some seeds, and a shoot that the first of them has built."""
     host = await garden.start(*(a_seed_of(seed, **changes) for seed in seeds))
     await garden.place(seeds[0])
@@ -139,7 +139,7 @@ async def until_saved(garden: Garden) -> Document:
     return await eventually(saved, within=5)
 
 
-async def announced(garden: Garden, subject: str) -> Delivered:
+async def announced(garden: Garden, subject: str) -> StreamMessage:
     """What stands on a subject of BINDINGS."""
     last = await garden.bus.last(garden.subjects.stream("BINDINGS"), subject)
     assert last is not None
@@ -161,7 +161,7 @@ async def test_the_state_of_a_built_shoot_is_saved(grove: Garden) -> None:
     await grove.until_state("Succeeded", operation="Reconcile")
     await asyncio.sleep(0.5)
     assert (await until_saved(grove))["metadata"]["resourceVersion"] == version
-    assert host.gardenlets[ONE].agenda.in_work == 0
+    assert host.gardenlets[ONE].queue.in_flight == 0
 
 
 async def test_the_state_goes_with_its_shoot(grove: Garden) -> None:
@@ -288,8 +288,8 @@ async def test_a_shoot_whose_source_is_lost_is_restored_by_force_and_the_source_
     await until_saved(grove)
     await grove.until_ready(TWO)
     before = identities(kept(source, ONE))
-    fence = source.gardenlets[ONE].reporter.fence
-    assert fence is not None
+    fencing_token = source.gardenlets[ONE].reporter.fencing_token
+    assert fencing_token is not None
     await grove.kill(source)
     await move(grove, TWO, force=True)
     await until_on(grove, TWO)
@@ -297,7 +297,9 @@ async def test_a_shoot_whose_source_is_lost_is_restored_by_force_and_the_source_
 
     uid = (await grove.shoot())["metadata"]["uid"]
     late = msgspec.json.encode({"status": {"lastOperation": {"type": "Reconcile", "state": "Processing"}}})
-    await grove.tell(grove.subjects.report(ONE, APOLLO), late, {Header.UID: uid, Header.FENCE: fence.text})
+    await grove.publish(
+        grove.subjects.report(ONE, APOLLO), late, {Header.UID: uid, Header.FENCING_TOKEN: fencing_token.text}
+    )
     source = await grove.start(a_seed_of(ONE))
     await until_gone_from(grove, source, ONE)
     looked = source.gardenlets[ONE].reporter.sent
@@ -348,13 +350,13 @@ async def test_a_binding_that_a_killed_bus_brought_back_builds_no_second_control
     for ghost in ghosts:
         assert ghost.headers.get(Header.VERB) != "deleted"
         own = {name: value for name, value in ghost.headers.items() if name.startswith("Gardenbus-")}
-        await grove.tell(ghost.subject, ghost.body, own)
+        await grove.publish(ghost.subject, ghost.body, own)
     source = await grove.start(a_seed_of(ONE))
     backend, seen = source.gardenlets[ONE].backend, list[object]()
 
     async def obeyed() -> None:
         seen.append(backend.load(NAME))
-        assert source.gardenlets[ONE].told.is_complete
+        assert source.gardenlets[ONE].cache.is_complete
         for subject in subjects:
             assert await grove.bus.last(stream, subject) is None
 
@@ -364,18 +366,18 @@ async def test_a_binding_that_a_killed_bus_brought_back_builds_no_second_control
     assert await grove.rejected() is None
 
 
-async def test_nothing_is_said_to_be_in_error_while_everybody_does_their_part(grove: Garden) -> None:
+async def test_nothing_is_reported_to_be_in_error_while_everybody_does_their_part(grove: Garden) -> None:
     await built(grove, ONE, TWO)
-    said = list[str]()
+    reported = list[str]()
     stream, changes = grove.subjects.stream("OBJECTS"), grove.subjects.changed(APOLLO)
 
     async def listen() -> None:
         async with grove.bus.follow(stream, [changes]) as follower:
             async for event in follower:
-                if isinstance(event, Delivered):
+                if isinstance(event, StreamMessage):
                     status: Document = msgspec.json.decode(event.body).get("status") or {}
                     operation = section(status, "lastOperation")
-                    said.append(f"{operation.get('type')} {operation.get('state')}")
+                    reported.append(f"{operation.get('type')} {operation.get('state')}")
 
     listening = asyncio.create_task(listen())
     for seed in (TWO, ONE, TWO):
@@ -383,6 +385,6 @@ async def test_nothing_is_said_to_be_in_error_while_everybody_does_their_part(gr
         await until_on(grove, seed)
     listening.cancel()
     await asyncio.gather(listening, return_exceptions=True)
-    assert "Migrate Processing" in said
-    assert "Restore Processing" in said
-    assert not [each for each in said if each.endswith("Error")]
+    assert "Migrate Processing" in reported
+    assert "Restore Processing" in reported
+    assert not [each for each in reported if each.endswith("Error")]

@@ -4,8 +4,8 @@ import asyncio
 import json
 from pathlib import Path
 
-from gardenbus.common.resources.conditions import conditions_of
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.api.conditions import conditions_of
+from gardenbus.common.api.keys import ObjectKey
 from tests.support.eventually import eventually
 from tests.support.gardenlets import Garden, a_configuration, conditions
 
@@ -121,7 +121,7 @@ async def test_a_new_generation_of_the_seed_is_observed(garden: Garden) -> None:
     await eventually(observed, within=5)
 
 
-async def test_a_seed_with_backup_gets_a_bucket_and_says_when_it_cannot(garden: Garden) -> None:
+async def test_a_seed_with_backup_gets_a_bucket_and_reports_when_it_cannot(garden: Garden) -> None:
     (garden.directory / "aws-eu1").mkdir(parents=True)
     switch = garden.directory / "aws-eu1" / "buckets-fail"
     switch.touch()
@@ -178,10 +178,10 @@ async def test_a_standby_does_not_raise_a_seed_that_was_removed(garden: Garden) 
     await garden.until_ready()
     standby = await garden.start(a_configuration())
 
-    async def told() -> None:
-        assert standby.gardenlets["aws-eu1"].told.seed is not None
+    async def observed() -> None:
+        assert standby.gardenlets["aws-eu1"].cache.seed is not None
 
-    await eventually(told, within=5)
+    await eventually(observed, within=5)
     await garden.delete(SEED)
     await garden.until_gone(SEED)
     await asyncio.sleep(6)  # the Lease's patience is 4 s

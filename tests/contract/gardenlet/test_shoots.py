@@ -4,9 +4,9 @@ import asyncio
 
 import msgspec
 
-from gardenbus.common.resources.document import Document, section
-from gardenbus.common.resources.keys import Header, ObjectKey
-from gardenbus.gardenlet.decide.flows import shoot_flow
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.keys import Header, ObjectKey
+from gardenbus.gardenlet.domain.flows import shoot_flow
 from tests.support.builders import a_shoot
 from tests.support.eventually import eventually
 from tests.support.gardenlets import Garden, a_configuration, conditions
@@ -98,7 +98,7 @@ async def test_a_new_generation_is_reconciled_once(garden: Garden) -> None:
     await eventually(reconciled, within=10)
 
 
-async def test_a_settled_shoot_is_synced_after_its_period(garden: Garden) -> None:
+async def test_a_reconciled_shoot_is_synced_after_its_period(garden: Garden) -> None:
     await garden.start(a_configuration(controllers={"shoot": {"syncPeriod": "2s"}}))
     await garden.place()
     await garden.until_state("Succeeded", operation="Create")
@@ -132,21 +132,23 @@ async def test_a_failure_for_good_waits_for_a_person(garden: Garden) -> None:
     await asyncio.sleep(2.5)
     assert (await garden.shoot())["status"]["lastOperation"] == shoot["status"]["lastOperation"]
 
-    await ask_for(garden, "retry")
+    await request_operation(garden, "retry")
     await garden.until_state("Succeeded", operation="Create")
 
 
-async def ask_for(garden: Garden, operation: str) -> None:
+async def request_operation(garden: Garden, operation: str) -> None:
     patch = {"metadata": {"annotations": {"gardener.cloud/operation": operation}}}
-    answer = await garden.bus.request(garden.subjects.api("patch.shoot.garden-dev.apollo"), msgspec.json.encode(patch))
-    assert msgspec.json.decode(answer)["ok"], answer
+    response = await garden.bus.request(
+        garden.subjects.api("patch.shoot.garden-dev.apollo"), msgspec.json.encode(patch)
+    )
+    assert msgspec.json.decode(response)["ok"], response
 
 
-async def test_a_settled_shoot_is_reconciled_on_request(garden: Garden) -> None:
+async def test_a_reconciled_shoot_is_reconciled_on_request(garden: Garden) -> None:
     await garden.start(a_configuration())
     await garden.place()
     await garden.until_state("Succeeded", operation="Create")
-    await ask_for(garden, "reconcile")
+    await request_operation(garden, "reconcile")
 
     shoot = await garden.until_state("Succeeded", operation="Reconcile")
     assert "gardener.cloud/operation" not in section(shoot, "metadata", "annotations")
@@ -159,7 +161,7 @@ async def test_trying_ends_after_the_retry_duration(garden: Garden) -> None:
     await garden.until_state("Failed")
 
 
-async def test_a_deleted_shoot_is_taken_down_and_leaves_nothing(garden: Garden) -> None:
+async def test_a_deleted_shoot_is_torn_down_and_leaves_nothing(garden: Garden) -> None:
     await garden.start(a_configuration())
     await garden.place()
     await garden.until_state("Succeeded")
@@ -172,7 +174,7 @@ async def test_a_deleted_shoot_is_taken_down_and_leaves_nothing(garden: Garden) 
     await eventually(nothing_left, within=5)
 
 
-async def test_the_end_of_a_deletion_is_said_once_whatever_is_told_meanwhile(garden: Garden) -> None:
+async def test_the_end_of_a_deletion_is_reported_once_whatever_is_observed_meanwhile(garden: Garden) -> None:
     await garden.start(a_configuration())
     await garden.place()
     await garden.until_state("Succeeded")
@@ -188,7 +190,7 @@ async def test_the_end_of_a_deletion_is_said_once_whatever_is_told_meanwhile(gar
     assert await garden.rejected() is None
 
 
-async def test_a_shoot_deleted_while_it_fails_is_taken_down(garden: Garden) -> None:
+async def test_a_shoot_deleted_while_it_fails_is_torn_down(garden: Garden) -> None:
     await garden.start(a_configuration())
     await garden.place(shoot=failing("etcd=ERR_INFRA_QUOTA_EXCEEDED"))
     await garden.until_state("Failed")
@@ -233,7 +235,7 @@ async def test_no_more_shoots_are_in_work_than_may_be(garden: Garden) -> None:
 
     async def all_done() -> None:
         nonlocal most
-        most = max(most, host.gardenlets["aws-eu1"].agenda.in_work)
+        most = max(most, host.gardenlets["aws-eu1"].queue.in_flight)
         for name in names:
             operation = section(await garden.shoot(name), "status", "lastOperation")
             assert operation.get("state") == "Succeeded"
@@ -242,18 +244,18 @@ async def test_no_more_shoots_are_in_work_than_may_be(garden: Garden) -> None:
     assert 1 < most <= 3
 
 
-async def test_care_tells_what_is_wrong_with_a_shoot(garden: Garden) -> None:
+async def test_care_reports_what_is_wrong_with_a_shoot(garden: Garden) -> None:
     await garden.start(a_configuration(controllers={"shootCare": {"syncPeriod": "300ms"}}))
     await garden.place()
     await garden.until_state("Succeeded")
     await garden.change(APOLLO, metadata={"annotations": {UNHEALTHY: "EveryNodeReady=Node 3 does not answer."}})
 
-    async def told(status: str) -> None:
+    async def observed(status: str) -> None:
         assert conditions(await garden.shoot())["EveryNodeReady"] == status
 
-    await eventually(lambda: told("False"), within=5)
+    await eventually(lambda: observed("False"), within=5)
     await garden.change(APOLLO, metadata={"annotations": {UNHEALTHY: ""}})
-    await eventually(lambda: told("True"), within=5)
+    await eventually(lambda: observed("True"), within=5)
 
 
 async def test_an_emergency_stop_holds_everything_until_it_is_lifted(garden: Garden) -> None:
@@ -275,7 +277,7 @@ async def test_an_emergency_stop_holds_everything_until_it_is_lifted(garden: Gar
     await garden.until_state("Succeeded", operation="Reconcile")
 
 
-async def test_a_shoot_that_is_kept_but_not_told_of_is_asked_about_and_goes_only_when_told(garden: Garden) -> None:
+async def test_a_shoot_that_is_kept_but_not_observed_is_queried_and_goes_only_after_a_tombstone(garden: Garden) -> None:
     host = await garden.start(a_configuration())
     await garden.place()
     await garden.until_state("Succeeded")
@@ -284,25 +286,25 @@ async def test_a_shoot_that_is_kept_but_not_told_of_is_asked_about_and_goes_only
     await garden.bus.purge(garden.subjects.stream("BINDINGS"), binding)
     host = await garden.start(a_configuration())
 
-    async def told_again() -> None:
-        assert host.gardenlets["aws-eu1"].told.shoot(("garden-dev", "apollo")) is not None
+    async def observed_again() -> None:
+        assert host.gardenlets["aws-eu1"].cache.shoot(("garden-dev", "apollo")) is not None
 
-    await eventually(told_again, within=10)
+    await eventually(observed_again, within=10)
     assert host.gardenlets["aws-eu1"].backend.load(("garden-dev", "apollo")) is not None
 
 
-async def test_a_tombstone_takes_down_what_is_kept(garden: Garden) -> None:
+async def test_a_tombstone_tears_down_what_is_kept(garden: Garden) -> None:
     host = await garden.start(a_configuration())
     await garden.place()
     await garden.until_state("Succeeded")
-    await garden.tell(
+    await garden.publish(
         garden.subjects.binding("aws-eu1", "garden-dev", "apollo"), b"", {Header.VERB: "deleted", Header.VERSION: "99"}
     )
 
-    async def taken_down() -> None:
+    async def torn_down() -> None:
         assert host.gardenlets["aws-eu1"].backend.shoots() == []
 
-    await eventually(taken_down, within=5)
+    await eventually(torn_down, within=5)
 
 
 async def tombstones(garden: Garden) -> list[str]:
@@ -324,7 +326,7 @@ async def test_a_tombstone_goes_when_it_has_been_obeyed(garden: Garden) -> None:
 
 
 async def test_a_tombstone_of_a_shoot_that_was_never_here_goes_too(garden: Garden) -> None:
-    await garden.tell(
+    await garden.publish(
         garden.subjects.binding("aws-eu1", "garden-dev", "never"), b"", {Header.VERB: "deleted", Header.VERSION: "99"}
     )
     await garden.start(a_configuration())
@@ -339,20 +341,20 @@ async def test_an_obeyed_tombstone_takes_no_later_binding_with_it(garden: Garden
     subject = garden.subjects.binding("aws-eu1", "garden-dev", "apollo")
     stream = garden.subjects.stream("BINDINGS")
     report = garden.subjects.report("aws-eu1", APOLLO)
-    await garden.tell(subject, b"", {Header.VERB: "deleted", Header.VERSION: "9"})
+    await garden.publish(subject, b"", {Header.VERB: "deleted", Header.VERSION: "9"})
     tombstone = await garden.bus.last(stream, subject)
     assert tombstone is not None
-    await garden.tell(subject, b"{}", {Header.ROLE: "run", Header.VERSION: "10"})
+    await garden.publish(subject, b"{}", {Header.ROLE: "run", Header.VERSION: "10"})
     for sequence in (tombstone.sequence, tombstone.sequence + 1, tombstone.sequence + 100):
-        await garden.tell(report, b"{}", {Header.QUESTION: "gone", Header.SEQUENCE: str(sequence)})
-    await garden.tell(report, b"{}", {Header.QUESTION: "gone", Header.SEQUENCE: "-1"})
+        await garden.publish(report, b"{}", {Header.QUERY: "gone", Header.SEQUENCE: str(sequence)})
+    await garden.publish(report, b"{}", {Header.QUERY: "gone", Header.SEQUENCE: "-1"})
 
-    async def the_last_was_taken() -> None:
+    async def the_last_was_accepted() -> None:
         rejected = await garden.rejected()
         assert rejected is not None
         assert Header.SEQUENCE in rejected.headers[Header.REASON]
 
-    await eventually(the_last_was_taken, within=10)
+    await eventually(the_last_was_accepted, within=10)
     assert await tombstones(garden) == [subject]
 
 
@@ -363,10 +365,10 @@ async def test_a_standby_that_missed_an_obeyed_tombstone_builds_nothing(garden: 
     standby = await garden.start(a_configuration())
     gardenlet = standby.gardenlets["aws-eu1"]
 
-    async def told() -> None:
-        assert gardenlet.told.shoot(NAME) is not None
+    async def observed() -> None:
+        assert gardenlet.cache.shoot(NAME) is not None
 
-    await eventually(told, within=5)
+    await eventually(observed, within=5)
     gardenlet.deliver = lambda message: None  # it does not hear what follows
     await garden.delete(APOLLO)
     await garden.until_gone(APOLLO)
@@ -382,7 +384,7 @@ async def test_a_standby_that_missed_an_obeyed_tombstone_builds_nothing(garden: 
 
     await eventually(active, within=10)
     await asyncio.sleep(0.5)
-    assert gardenlet.told.shoots == {}
+    assert gardenlet.cache.shoots == {}
     assert gardenlet.backend.shoots() == []
 
 
@@ -390,7 +392,7 @@ async def test_what_cannot_be_read_does_not_stop_the_others(garden: Garden) -> N
     await garden.start(a_configuration())
     await garden.until_ready()
     for name, body in (("broken", b"{"), ("list", b"[]"), ("empty", b"{}")):
-        await garden.tell(garden.subjects.binding("aws-eu1", "garden-dev", name), body, {Header.ROLE: "run"})
+        await garden.publish(garden.subjects.binding("aws-eu1", "garden-dev", name), body, {Header.ROLE: "run"})
     await garden.place()
 
     await garden.until_state("Succeeded")

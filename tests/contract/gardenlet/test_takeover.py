@@ -10,9 +10,9 @@ import msgspec
 import pytest
 import yaml
 
-from gardenbus.common.resources.keys import Header, ObjectKey
-from gardenbus.gardenlet.backend.port import FencedOff
-from gardenbus.gardenlet.host import Host
+from gardenbus.common.api.keys import Header, ObjectKey
+from gardenbus.gardenlet.backend.port import StaleFencingToken
+from gardenbus.gardenlet.host import GardenletHost
 from tests.support.builders import a_shoot
 from tests.support.eventually import eventually
 from tests.support.gardenlets import Garden, a_configuration, a_garden, conditions
@@ -22,24 +22,24 @@ APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 NAME = ("garden-dev", "apollo")
 
 
-def is_active(host: Host, seed: str = "aws-eu1") -> bool:
+def is_active(host: GardenletHost, seed: str = "aws-eu1") -> bool:
     return host.gardenlets[seed].is_active
 
 
-def applied(host: Host) -> dict[str, int]:
+def applied(host: GardenletHost) -> dict[str, int]:
     record = host.gardenlets["aws-eu1"].backend.load(NAME)
     assert record is not None
     return record.applied
 
 
-async def until_active(host: Host, within: float = 15) -> None:
+async def until_active(host: GardenletHost, within: float = 15) -> None:
     async def active() -> None:
         assert is_active(host)
 
     await eventually(active, within=within, every=0.02)
 
 
-async def until_steps_done(host: Host, number: int) -> None:
+async def until_steps_done(host: GardenletHost, number: int) -> None:
     async def done() -> None:
         record = host.gardenlets["aws-eu1"].backend.load(NAME)
         assert record is not None
@@ -49,7 +49,7 @@ async def until_steps_done(host: Host, number: int) -> None:
     await eventually(done, within=10, every=0.01)
 
 
-async def test_a_killed_gardenlet_takes_up_its_lease_at_once_and_goes_on_where_it_stood(garden: Garden) -> None:
+async def test_a_killed_gardenlet_renews_its_lease_at_once_and_goes_on_where_it_stood(garden: Garden) -> None:
     host = await garden.start(a_configuration(backend={"stepSeconds": 0.15}))
     await garden.place()
     await until_steps_done(host, 4)
@@ -70,12 +70,12 @@ async def test_a_standby_waits_for_the_lease_and_then_carries_on(garden: Garden)
     await until_steps_done(first, 2)
     assert not is_active(second)
     assert second.unhealthy() == []
-    old = first.gardenlets["aws-eu1"].reporter.fence
+    old = first.gardenlets["aws-eu1"].reporter.fencing_token
     await garden.kill(first)
     await until_active(second)
     await garden.until_state("Succeeded")
 
-    new = second.gardenlets["aws-eu1"].reporter.fence
+    new = second.gardenlets["aws-eu1"].reporter.fencing_token
     assert old is not None
     assert new is not None
     assert new > old
@@ -96,38 +96,38 @@ async def test_one_that_was_replaced_can_neither_write_nor_report(garden: Garden
     await garden.place()
     await garden.until_state("Succeeded")
     old = first.gardenlets["aws-eu1"]
-    fence = old.reporter.fence
-    assert fence is not None
+    fencing_token = old.reporter.fencing_token
+    assert fencing_token is not None
     second_backend = (await garden.start(a_configuration())).gardenlets["aws-eu1"].backend
-    await second_backend.take_over(fence._replace(sequence=fence.sequence + 1000))
+    await second_backend.acquire(fencing_token._replace(sequence=fencing_token.sequence + 1000))
 
     record = old.backend.load(NAME)
     assert record is not None
-    with pytest.raises(FencedOff):
+    with pytest.raises(StaleFencingToken):
         old.backend.save(record)
-    with pytest.raises(FencedOff):
-        await old.backend.take_over(fence)
+    with pytest.raises(StaleFencingToken):
+        await old.backend.acquire(fencing_token)
 
 
-async def test_reports_with_an_older_fence_are_rejected(garden: Garden) -> None:
+async def test_reports_with_an_older_fencing_token_are_rejected(garden: Garden) -> None:
     first = await garden.start(a_configuration())
     await garden.place()
     shoot = await garden.until_state("Succeeded")
-    fence = first.gardenlets["aws-eu1"].reporter.fence
-    assert fence is not None
+    fencing_token = first.gardenlets["aws-eu1"].reporter.fencing_token
+    assert fencing_token is not None
     await garden.kill(first)
     second = await garden.start(a_configuration())
     await until_active(second)
-    second.gardenlets["aws-eu1"].reporter.status(APOLLO, shoot["metadata"]["uid"], {"technicalID": "new"})
+    second.gardenlets["aws-eu1"].reporter.enqueue_status(APOLLO, shoot["metadata"]["uid"], {"technicalID": "new"})
 
-    async def taken() -> None:
+    async def accepted() -> None:
         assert (await garden.shoot())["status"]["technicalID"] == "new"
 
-    await eventually(taken, within=5)
-    await garden.tell(
+    await eventually(accepted, within=5)
+    await garden.publish(
         garden.subjects.report("aws-eu1", APOLLO),
         b'{"status":{"technicalID":"old"}}',
-        {Header.UID: shoot["metadata"]["uid"], Header.FENCE: fence.text},
+        {Header.UID: shoot["metadata"]["uid"], Header.FENCING_TOKEN: fencing_token.text},
     )
 
     async def rejected() -> None:
@@ -144,11 +144,11 @@ async def test_who_loses_the_lease_to_another_stops_at_once(garden: Garden) -> N
     await garden.place()
     await until_steps_done(host, 1)
     foreign = msgspec.json.encode({"kind": "Lease", "spec": {"holderIdentity": "somebody else"}})
-    await garden.tell(garden.subjects.lease("aws-eu1"), foreign, {})
+    await garden.publish(garden.subjects.lease("aws-eu1"), foreign, {})
 
     async def stood_down() -> None:
-        assert host.gardenlets["aws-eu1"].reporter.fence is None
-        assert host.gardenlets["aws-eu1"].agenda.in_work == 0
+        assert host.gardenlets["aws-eu1"].reporter.fencing_token is None
+        assert host.gardenlets["aws-eu1"].queue.in_flight == 0
 
     await eventually(stood_down, within=5)
     await garden.until_state("Succeeded", within=20)  # the other one never renews

@@ -2,9 +2,9 @@
 
 from structlog.testing import capture_logs
 
-from gardenbus.common.ports.store import Binding
-from gardenbus.common.resources.document import StoredObject
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.ports.store import SeedBinding
 from tests.support.builders import a_shoot
 from tests.support.eventually import eventually
 from tests.support.gardenlets import Garden, a_configuration
@@ -17,8 +17,16 @@ async def placed(garden: Garden, trace: str) -> None:
     await garden.until_ready("aws-eu1")
     created = await garden.store.create(a_shoot())
     assert isinstance(created, StoredObject)
-    gate = await garden.gate("aws-eu1")
-    binding = Binding("garden-dev", "apollo", created.uid, created.generation, "aws-eu1", gate=gate, trace=trace)
+    scheduling_generation = await garden.scheduling_generation("aws-eu1")
+    binding = SeedBinding(
+        "garden-dev",
+        "apollo",
+        created.uid,
+        created.generation,
+        "aws-eu1",
+        scheduling_generation=scheduling_generation,
+        trace=trace,
+    )
     assert list((await garden.store.bind([binding])).outcomes) == ["bound"]
 
 
@@ -64,13 +72,13 @@ async def test_claim_and_steps_are_spans_below_the_bind(garden: Garden) -> None:
     assert recorder.open() == []
 
 
-async def test_where_nothing_is_recorded_the_lines_of_all_tell_the_trace(garden: Garden) -> None:
+async def test_where_nothing_is_recorded_the_lines_of_all_show_the_trace(garden: Garden) -> None:
     with capture_logs() as logs:
         host = await garden.start(a_configuration())
         await placed(garden, FROM_A_CLIENT)
         await built(garden)
         await garden.stop(host)
     followed = [line["event"] for line in logs if line.get("trace_id") == TRACE_ID]
-    assert {"reconcile.finished", "status.taken"} <= set(followed)
+    assert {"reconcile.finished", "status.merged"} <= set(followed)
     outcomes = [line["outcome"] for line in logs if line["event"] == "reconcile.finished" and "trace_id" in line]
     assert outcomes == ["claimed", "reconciled"]

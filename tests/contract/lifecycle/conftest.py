@@ -13,23 +13,23 @@ from typing import Any
 import prometheus_client
 import pytest
 
-from gardenbus.common.adapters import jetstream
-from gardenbus.common.adapters.jetstream_streams import StreamSettings
-from gardenbus.common.adapters.memory_outbox import MemoryOutbox
-from gardenbus.common.adapters.memory_store import MemoryStore
+from gardenbus.common.adapters.nats import jetstream
+from gardenbus.common.adapters.nats.streams import StreamSettings
+from gardenbus.common.api.conditions import conditions_of, get_condition
+from gardenbus.common.api.configuration.controller_manager import LifecycleConfiguration
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.errors import Conflict, Transient
-from gardenbus.common.machinery.relay import Relay
-from gardenbus.common.ports.bus import Bus, Delivered, Message
-from gardenbus.common.resources.conditions import conditions_of, get_condition
-from gardenbus.common.resources.document import Document, StoredObject
-from gardenbus.common.resources.keys import ObjectKey, Subjects
+from gardenbus.common.ports.bus import Bus, Message, StreamMessage
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.lifecycle.app import start_lifecycle
-from gardenbus.lifecycle.decide.configuration import LifecycleConfiguration
 from gardenbus.lifecycle.settings import LifecycleSettings
+from gardenbus.relay.relay import Relay
 from tests.support.eventually import eventually
+from tests.support.memory.outbox import MemoryOutbox
+from tests.support.memory.store import MemoryStore
 from tests.support.servers import Server, start_nats
 
 MONITOR_SECONDS = 2.0
@@ -94,7 +94,7 @@ class Scene:
         return stored.document()
 
     async def write(self, kind: str, name: str, change: Callable[[Document], None], namespace: str = "") -> None:
-        """Change an object, again for as long as somebody else writes in between."""
+        """Change an object, retrying on conflict."""
         while True:
             stored = await self.store.get(ObjectKey(kind, namespace, name))
             assert stored is not None
@@ -104,17 +104,17 @@ class Scene:
                 await self.store.update(stored, document)
                 return
 
-    def beat(self, seed: str, *, at: Callable[[datetime], datetime] = lambda now: now) -> None:
-        """Start a gardenlet's heartbeats; `at` turns the time into what it writes."""
-        self.tasks[seed] = asyncio.create_task(self._beat(seed, at))
+    def start_heartbeats(self, seed: str, *, at: Callable[[datetime], datetime] = lambda now: now) -> None:
+        """Start a gardenlet's heartbeats; `at` turns the time into the written one."""
+        self.tasks[seed] = asyncio.create_task(self._send_heartbeats(seed, at))
 
-    async def hush(self, seed: str) -> None:
-        """End a gardenlet."""
+    async def stop_heartbeats(self, seed: str) -> None:
+        """Stop a gardenlet's heartbeats."""
         task = self.tasks.pop(seed)
         task.cancel()
         await asyncio.wait({task})
 
-    async def _beat(self, seed: str, at: Callable[[datetime], datetime]) -> None:
+    async def _send_heartbeats(self, seed: str, at: Callable[[datetime], datetime]) -> None:
         while True:
             with contextlib.suppress(Transient):
                 await self.publish_lease(seed, {"holderIdentity": seed, "renewTime": at(SystemClock().now())})
@@ -147,7 +147,7 @@ class Scene:
         stream = self.subjects.stream("EVENTS")
         async with self.bus.follow(stream, [f"{self.subjects.prefix}.event.>"]) as follower:
             async for event in follower:
-                if not isinstance(event, Delivered):
+                if not isinstance(event, StreamMessage):
                     return found
                 found.append(json.loads(event.body))
         return found
@@ -179,7 +179,7 @@ async def scene(own_nats_server: Server, tmp_path: Path) -> AsyncIterator[Scene]
         scene = Scene(own_nats_server, subjects, store, bus)
         yield scene
         for seed in tuple(scene.tasks):
-            await scene.hush(seed)
+            await scene.stop_heartbeats(seed)
         await scene.stop_lifecycles()
         relaying.cancel()
         await asyncio.wait({relaying})

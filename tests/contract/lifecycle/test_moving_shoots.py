@@ -1,8 +1,8 @@
-"""Lifecycle accompanies a shoot from seed to seed, on a real bus."""
+"""Lifecycle tracks a shoot's migration from seed to seed, on a real bus."""
 
-from gardenbus.common.resources.conditions import conditions_of, get_condition
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.keys import Header, ObjectKey
+from gardenbus.common.api.conditions import conditions_of, get_condition
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import Header, ObjectKey
 from tests.contract.lifecycle.conftest import Scene
 from tests.support.builders import CORE, a_condition, a_project, a_seed, a_shoot
 from tests.support.eventually import eventually
@@ -57,7 +57,7 @@ async def test_a_ready_destination_is_said_to_be_and_the_source_is_told(scene: S
     await move(scene, "two")
     await until_constraint(scene, "True")
 
-    async def told() -> None:
+    async def reported() -> None:
         last = await scene.bus.last(
             scene.subjects.stream("BINDINGS"), scene.subjects.binding("one", "garden-dev", "apollo")
         )
@@ -65,7 +65,7 @@ async def test_a_ready_destination_is_said_to_be_and_the_source_is_told(scene: S
         assert last.headers[Header.ROLE] == "migrate-away"
         assert b"ReadyForMigration" in last.body
 
-    await eventually(told, within=3)
+    await eventually(reported, within=3)
     await move(scene, "one")
     await until_constraint(scene, None)
 

@@ -2,25 +2,25 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
-from gardenbus.common.resources.conditions import conditions_of
-from gardenbus.common.resources.document import Document
+from gardenbus.common.api.conditions import conditions_of
+from gardenbus.common.api.document import Document
 from gardenbus.common.runtime.clock import SystemClock
 from tests.contract.lifecycle.conftest import MONITOR_SECONDS, RENEWAL_SECONDS, SHOOT_SECONDS, SYNC_SECONDS, Scene
 from tests.support.builders import a_condition, a_seed, a_shoot
 from tests.support.eventually import eventually
 
 SLACK = 6.0
-"""For a busy machine, where a lifecycle that was held up itself gives everybody a period more."""
+"""For a busy machine, where a lifecycle that was held up itself gives every seed one more period."""
 FOUND_WITHIN = MONITOR_SECONDS + SYNC_SECONDS + SLACK
 
 
 async def test_a_living_gardenlet_stays_ready_and_a_dead_one_is_found(scene: Scene) -> None:
     for name in ("living", "dying"):
         await scene.add(a_seed(name))
-        scene.beat(name)
+        scene.start_heartbeats(name)
     await scene.start_lifecycle()
     await scene.stays_ready("dying", seconds=2 * MONITOR_SECONDS)
-    await scene.hush("dying")
+    await scene.stop_heartbeats("dying")
     await scene.stays_ready("dying", seconds=MONITOR_SECONDS - RENEWAL_SECONDS - 0.3)
     await scene.until_silent("dying", within=FOUND_WITHIN)
     assert (await scene.readiness("dying"))["reason"] == "StatusUnknown"
@@ -44,7 +44,7 @@ async def test_shoots_follow_their_seed_after_the_shoot_period_and_a_returning_g
         assert len(conditions_of(shoot, "constraints")) == 2
 
     await eventually(unknown, within=SHOOT_SECONDS + 1 + SYNC_SECONDS + SLACK)
-    scene.beat("home")
+    scene.start_heartbeats("home")
     await asyncio.sleep(RENEWAL_SECONDS)
     await scene.write("seed", "home", well_again)
     await scene.stays_ready("home", seconds=2 * MONITOR_SECONDS)
@@ -65,25 +65,25 @@ async def test_a_seed_that_never_reported_is_left_alone(scene: Scene) -> None:
 async def test_repeating_an_old_renew_time_renews_nothing(scene: Scene) -> None:
     await scene.add(a_seed("stuck"))
     written = SystemClock().now()
-    scene.beat("stuck", at=lambda _now: written)
+    scene.start_heartbeats("stuck", at=lambda _now: written)
     await scene.start_lifecycle()
     await scene.until_silent("stuck", within=2 * FOUND_WITHIN)
 
 
 async def test_a_clock_that_lags_is_no_death(scene: Scene) -> None:
     await scene.add(a_seed("late"))
-    scene.beat("late", at=lambda now: now - timedelta(hours=1))
+    scene.start_heartbeats("late", at=lambda now: now - timedelta(hours=1))
     await scene.start_lifecycle()
     await scene.stays_ready("late", seconds=2 * MONITOR_SECONDS + SYNC_SECONDS)
 
 
 async def test_a_lease_from_the_future_gives_one_warning_and_outlives_nobody(scene: Scene) -> None:
     await scene.add(a_seed("fast"))
-    scene.beat("fast", at=lambda now: now + timedelta(hours=1))
+    scene.start_heartbeats("fast", at=lambda now: now + timedelta(hours=1))
     await scene.start_lifecycle()
     await scene.stays_ready("fast", seconds=2 * MONITOR_SECONDS)
     assert [event["reason"] for event in await scene.events()] == ["LeaseFromTheFuture"]
-    await scene.hush("fast")
+    await scene.stop_heartbeats("fast")
     await scene.until_silent("fast", within=FOUND_WITHIN)
 
 
@@ -98,16 +98,16 @@ async def test_an_unreadable_lease_gives_a_warning_and_renews_nothing(scene: Sce
     await scene.start_lifecycle()
     await scene.until_silent("odd", within=2 * FOUND_WITHIN)
 
-    async def told() -> None:
+    async def reported() -> None:
         assert [event["reason"] for event in await scene.events()] == ["LeaseUnreadable"]
 
-    await eventually(told, within=5)
+    await eventually(reported, within=5)
 
 
 async def test_an_outage_of_the_bus_kills_nobody(scene: Scene) -> None:
     for number in range(3):
         await scene.add(a_seed(f"seed-{number}"))
-        scene.beat(f"seed-{number}")
+        scene.start_heartbeats(f"seed-{number}")
     await scene.start_lifecycle()
     await scene.stays_ready("seed-0", seconds=MONITOR_SECONDS)
     scene.server.kill()
@@ -116,14 +116,14 @@ async def test_an_outage_of_the_bus_kills_nobody(scene: Scene) -> None:
     await scene.stays_ready("seed-0", seconds=2 * MONITOR_SECONDS)
     for number in range(3):
         assert (await scene.readiness(f"seed-{number}"))["status"] == "True"
-    await scene.hush("seed-1")
+    await scene.stop_heartbeats("seed-1")
     await scene.until_silent("seed-1", within=FOUND_WITHIN)
 
 
 async def test_a_lifecycle_that_was_away_gives_everybody_a_period_and_then_finds_the_dead(scene: Scene) -> None:
     for name in ("living", "dead"):
         await scene.add(a_seed(name))
-    scene.beat("living")
+    scene.start_heartbeats("living")
     await asyncio.sleep(1.5 * MONITOR_SECONDS)
     started = SystemClock().monotonic()
     await scene.start_lifecycle()
@@ -135,10 +135,10 @@ async def test_a_lifecycle_that_was_away_gives_everybody_a_period_and_then_finds
 async def test_a_restarted_lifecycle_believes_the_canary_of_its_predecessor(scene: Scene) -> None:
     for name in ("living", "dying"):
         await scene.add(a_seed(name))
-        scene.beat(name)
+        scene.start_heartbeats(name)
     await scene.start_lifecycle()
     await scene.stays_ready("dying", seconds=MONITOR_SECONDS + SYNC_SECONDS)
-    await scene.hush("dying")
+    await scene.stop_heartbeats("dying")
     died = SystemClock().monotonic()
     await asyncio.sleep(MONITOR_SECONDS * 0.6)
     await scene.stop_lifecycles()
@@ -162,11 +162,11 @@ async def test_most_seeds_silent_together_are_held_for_a_period_and_told_once(sc
     names = [f"seed-{number:02}" for number in range(12)]
     for name in names:
         await scene.add(a_seed(name))
-        scene.beat(name)
+        scene.start_heartbeats(name)
     await scene.start_lifecycle()
     await scene.stays_ready(names[0], seconds=MONITOR_SECONDS + SYNC_SECONDS)
     for name in names[:10]:
-        await scene.hush(name)
+        await scene.stop_heartbeats(name)
     for name in names[:10]:
         assert (await scene.readiness(name))["status"] == "True"
     await scene.stays_ready(names[0], seconds=2 * MONITOR_SECONDS - 0.5)
@@ -175,10 +175,10 @@ async def test_most_seeds_silent_together_are_held_for_a_period_and_told_once(sc
         await scene.until_silent(name, within=1)
     assert (await scene.readiness(names[11]))["status"] == "True"
 
-    async def told() -> None:
+    async def reported() -> None:
         assert [event["reason"] for event in await scene.events()] == ["SeedsSilentTogether"]
 
-    await eventually(told, within=5)
+    await eventually(reported, within=5)
 
 
 async def test_an_expired_certificate_marks_the_managed_seed_once(scene: Scene) -> None:

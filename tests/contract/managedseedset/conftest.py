@@ -1,6 +1,4 @@
-"""Sets of seeds on real servers: relay, apiserver, scheduler and two replicas of the service, and gardenlets that only
-report: what they are told of is done at once.
-"""
+"""Sets of seeds on real servers: relay, apiserver, scheduler, two service replicas, and scripted gardenlets."""
 
 import asyncio
 import contextlib
@@ -15,42 +13,42 @@ import pytest
 
 from gardenbus.apiserver.app import start_apiserver
 from gardenbus.apiserver.settings import ApiserverSettings
-from gardenbus.common.adapters import jetstream
-from gardenbus.common.adapters.redis_connection import RedisConnection
-from gardenbus.common.adapters.redis_outbox import RedisOutbox
-from gardenbus.common.adapters.redis_store import RedisStore
+from gardenbus.common.adapters.nats import jetstream
+from gardenbus.common.adapters.redis.connection import RedisConnection
+from gardenbus.common.adapters.redis.store import RedisStore
+from gardenbus.common.api.document import Document, StoredObject, encode, section
+from gardenbus.common.api.garden.managed_seeds import seed_of
+from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.errors import Unavailable
-from gardenbus.common.machinery.relay import Relay
 from gardenbus.common.ports.bus import Bus, Message
-from gardenbus.common.resources.document import Document, StoredObject, encode, section
-from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
-from gardenbus.common.resources.managed_seeds import seed_of
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
-from gardenbus.managedseedset.app import start_sets
-from gardenbus.managedseedset.settings import SetSettings
+from gardenbus.managedseedset.app import start_managedseedset
+from gardenbus.managedseedset.settings import ManagedSeedSetSettings
+from gardenbus.relay.adapters.redis_outbox import RedisOutbox
+from gardenbus.relay.relay import Relay
 from gardenbus.scheduler.app import start_scheduler
-from gardenbus.scheduler.reconcilers.counters import Counters
+from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.settings import SchedulerSettings
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed
 from tests.support.eventually import eventually
 from tests.support.seed_sets import SET, a_garden_project
 from tests.support.servers import Server
 
-SOIL = "soil"
+HOST_SEED = "soil"
 _prefixes = (f"sets{number}" for number in itertools.count())
 _CLOCK = SystemClock()
 
 
 class Gardenlets:
-    """All gardenlets of a landscape: look at the store, and report on the bus. `broken` shoots fail."""
+    """All gardenlets of a landscape: read the store, and report on the bus. `broken` shoots fail."""
 
     def __init__(self, store: RedisStore, bus: Bus, subjects: Subjects) -> None:
         self._store = store
         self._bus = bus
         self._subjects = subjects
-        self._told: dict[tuple[ObjectKey, str], int] = {}
+        self._reported: dict[tuple[ObjectKey, str], int] = {}
         self.broken: set[str] = set()
         self.silent: set[str] = set()
 
@@ -77,14 +75,14 @@ class Gardenlets:
         if not actual:
             await self._report(wanted, stored, {"seedName": wanted})
         elif wanted != actual:
-            await self._report(actual, stored, {**_done("Migrate", generation), "seedName": wanted})
+            await self._report(actual, stored, {**_executed("Migrate", generation), "seedName": wanted})
         elif stored.is_deleting:
-            await self._report(actual, stored, _done("Delete", generation))
+            await self._report(actual, stored, _executed("Delete", generation))
         elif status.get("observedGeneration") != generation or operation.get("state") not in ("Succeeded", "Failed"):
             kind = "Restore" if operation.get("type") == "Migrate" else "Create"
             kind = "Reconcile" if operation.get("state") == "Succeeded" and kind == "Create" else kind
             state = "Failed" if stored.key.name in self.broken else "Succeeded"
-            await self._report(actual, stored, _done(kind, generation, state))
+            await self._report(actual, stored, _executed(kind, generation, state))
 
     async def _managed_seed(self, stored: StoredObject, managed_seed: Document) -> None:
         name, status = stored.key.name, section(managed_seed, "status")
@@ -126,25 +124,25 @@ class Gardenlets:
         verb: str = "status",
         key: ObjectKey | None = None,
     ) -> None:
-        """Once for each version of what it is about, and again after a while should nothing have come of it."""
-        told = (key or about.key, verb + json.dumps(content, sort_keys=True))
-        if self._told.get(told) == about.version:
+        """Report once for each version of the object."""
+        reported = (key or about.key, verb + json.dumps(content, sort_keys=True))
+        if self._reported.get(reported) == about.version:
             return
-        self._told[told] = about.version
+        self._reported[reported] = about.version
         headers = {Header.VERB: verb} | ({Header.UID: about.uid} if key is None else {})
         body = {"status": content} if verb == "status" else content
         payload = b"" if body is None else encode(body)
         await self._bus.publish(Message(self._subjects.report(seed, key or about.key), payload, headers))
 
 
-def _done(kind: str, generation: int, state: str = "Succeeded") -> Document:
+def _executed(kind: str, generation: int, state: str = "Succeeded") -> Document:
     operation = {"type": kind, "state": state, "progress": 100, "lastUpdateTime": "2026-01-02T03:04:05Z"}
     return {"observedGeneration": generation, "lastOperation": operation}
 
 
 @dataclass
 class Landscape:
-    """Servers, services and what a test needs to look at them."""
+    """Servers, services and what a test needs to inspect them."""
 
     nats: Server
     redis: Server
@@ -156,9 +154,9 @@ class Landscape:
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def ask(self, tail: str, body: Document) -> Document:
-        answer: Document = json.loads(await self.bus.request(self.subjects.api(tail), encode(body)))
-        assert answer["ok"], answer["error"]
-        return answer
+        response: Document = json.loads(await self.bus.request(self.subjects.api(tail), encode(body)))
+        assert response["ok"], response["error"]
+        return response
 
     async def scale(self, replicas: int) -> None:
         await self.ask("scale", {"namespace": "garden", "name": SET.name, "replicas": replicas})
@@ -175,7 +173,7 @@ class Landscape:
         return [stored.key.name for stored in (await self.store.list_page(kind, namespace)).objects]
 
     async def until_status(self, *, within: float = 30, **wanted: object) -> Document:
-        """Wait until the set's status says so; None for what shall be absent."""
+        """Wait until the set's status is so; None for what shall be absent."""
 
         async def reached() -> Document:
             status = section(await self.get(SET), "status")
@@ -185,14 +183,14 @@ class Landscape:
         return await eventually(reached, within=within, every=0.05)
 
     @asynccontextmanager
-    async def sets(self, **settings: object) -> AsyncGenerator[ServiceContext[SetSettings]]:
+    async def sets(self, **settings: object) -> AsyncGenerator[ServiceContext[ManagedSeedSetSettings]]:
         """One replica of the service."""
-        configured = SetSettings(prefix=self.prefix, instance="one", **settings)  # pyright: ignore[reportArgumentType]
+        configured = ManagedSeedSetSettings(prefix=self.prefix, instance="one", **settings)  # pyright: ignore[reportArgumentType]
         health = Health(prometheus_client.CollectorRegistry())
         context = ServiceContext("managedseedset", configured, health=health, clock=_CLOCK)
         async with _connected(self.nats, self.redis, self.prefix) as (store, bus):
             try:
-                await start_sets(context, store=store, bus=bus, subjects=self.subjects)
+                await start_managedseedset(context, store=store, bus=bus, subjects=self.subjects)
                 yield context
             finally:
                 await context.close()
@@ -246,12 +244,12 @@ async def a_landscape(nats: Server, redis: Server) -> AsyncGenerator[Landscape]:
             bus=bus,
             subjects=subjects,
             backoff=lambda _: 1.0,
-            counters=Counters(prometheus_client.CollectorRegistry()),
+            metrics=SchedulerMetrics(prometheus_client.CollectorRegistry()),
         )
         gardenlets = Gardenlets(store, bus, subjects)
         tasks.append(asyncio.create_task(gardenlets.run()))
         taints: Mapping[str, object] = {"taints": [{"key": "seed.gardener.cloud/protected"}]}
-        for document in (a_project(), a_cloudprofile(), a_seed(SOIL, ready=False, spec=taints)):
+        for document in (a_project(), a_cloudprofile(), a_seed(HOST_SEED, ready=False, spec=taints)):
             await store.create(document)
         try:
             yield Landscape(nats, redis, prefix, store, bus, subjects, gardenlets)
@@ -265,6 +263,6 @@ async def a_landscape(nats: Server, redis: Server) -> AsyncGenerator[Landscape]:
 
 @pytest.fixture
 async def landscape(shared_nats_server: Server, shared_redis_server: Server) -> AsyncIterator[Landscape]:
-    """A landscape with soil, and no replica of the service yet."""
+    """A landscape with a host seed, and no replica of the service yet."""
     async with a_landscape(shared_nats_server, shared_redis_server) as landscape:
         yield landscape

@@ -3,10 +3,10 @@
 import asyncio
 import json
 
-from gardenbus.common.ports.bus import Delivered, ReplayDone
-from gardenbus.common.resources.document import section
-from gardenbus.common.resources.keys import ObjectKey
-from tests.contract.managedseedset.conftest import SOIL, Landscape
+from gardenbus.common.api.document import section
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.ports.bus import ReplayDone, StreamMessage
+from tests.contract.managedseedset.conftest import HOST_SEED, Landscape
 from tests.support.builders import a_shoot
 from tests.support.eventually import eventually
 from tests.support.seed_sets import SET, a_managed_seed_set
@@ -20,7 +20,7 @@ async def reasons(landscape: Landscape) -> list[str]:
         async for event in follower:
             if isinstance(event, ReplayDone):
                 return found
-            if isinstance(event, Delivered):
+            if isinstance(event, StreamMessage):
                 found.append(json.loads(event.body)["reason"])
     return found
 
@@ -30,9 +30,9 @@ async def test_a_set_grows_on_the_soil_and_its_seeds_take_shoots(landscape: Land
         await landscape.ask("apply", a_managed_seed_set(replicas=2))
         await landscape.until_status(readyReplicas=2, pendingReplica=None)
 
-        assert await landscape.names("seed") == ["crowd-0", "crowd-1", SOIL]
+        assert await landscape.names("seed") == ["crowd-0", "crowd-1", HOST_SEED]
         for name in ("crowd-0", "crowd-1"):
-            assert (await landscape.get(ObjectKey("shoot", "garden", name)))["spec"]["seedName"] == SOIL
+            assert (await landscape.get(ObjectKey("shoot", "garden", name)))["spec"]["seedName"] == HOST_SEED
         await landscape.ask("apply", a_shoot())
 
         async def placed() -> None:
@@ -42,10 +42,10 @@ async def test_a_set_grows_on_the_soil_and_its_seeds_take_shoots(landscape: Land
 
         await eventually(placed, within=10)
 
-        async def told() -> None:
+        async def reported() -> None:
             assert {"CreatingShoot", "CreatingManagedSeed"} <= set(await reasons(landscape))
 
-        await eventually(told, within=10)
+        await eventually(reported, within=10)
 
 
 async def test_it_shrinks_again_without_touching_a_seed_in_use(landscape: Landscape) -> None:
@@ -73,7 +73,7 @@ async def test_it_shrinks_again_without_touching_a_seed_in_use(landscape: Landsc
         await eventually(blocked, within=10)
         await landscape.ask("delete.shoot.garden-dev.apollo", {})
         await landscape.until_status(replicas=0, pendingReplica=None)
-        assert await landscape.names("seed") == [SOIL]
+        assert await landscape.names("seed") == [HOST_SEED]
 
 
 async def test_a_seed_is_drained_and_its_shoots_live_on(landscape: Landscape) -> None:
@@ -93,7 +93,7 @@ async def test_a_seed_is_drained_and_its_shoots_live_on(landscape: Landscape) ->
 
         tenants = (await landscape.store.list_page("shoot", "garden-dev")).objects
         assert [each.parts.status_seed_name for each in tenants] == ["crowd-1"] * 4
-        assert await landscape.names("seed") == ["crowd-1", SOIL]
+        assert await landscape.names("seed") == ["crowd-1", HOST_SEED]
 
 
 async def test_changed_templates_roll_through(landscape: Landscape) -> None:
@@ -155,7 +155,7 @@ async def test_a_deleted_set_takes_its_replicas_along(landscape: Landscape) -> N
 
         await eventually(gone, within=30)
         assert await landscape.names("shoot", "garden") == []
-        assert await landscape.names("seed") == [SOIL]
+        assert await landscape.names("seed") == [HOST_SEED]
 
         async def forgotten() -> None:
             assert await landscape.names("controllerrevision") == []

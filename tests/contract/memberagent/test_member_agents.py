@@ -4,11 +4,11 @@ import asyncio
 
 from structlog.testing import capture_logs
 
-from gardenbus.common.resources.document import encode, section
-from gardenbus.common.resources.keys import Header, ObjectKey
-from gardenbus.common.resources.member_clusters import AGENT_CLEANUP, MemberCluster
+from gardenbus.common.api.document import encode, section
+from gardenbus.common.api.fleet.member_clusters import AGENT_CLEANUP, MemberCluster
+from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.memberagent.backend.port import REGISTERED
-from gardenbus.memberagent.reconcilers.agent import RETRY_SECONDS
+from gardenbus.memberagent.controllers.member_cluster import RETRY_SECONDS
 from tests.support.builders import a_seed
 from tests.support.eventually import eventually
 from tests.support.gardenlets import Garden
@@ -38,7 +38,7 @@ async def until_joined(garden: Garden, name: str = "lisbon") -> MemberCluster:
     )
 
 
-async def test_a_cluster_registers_joins_and_tells_its_properties_with_each_heartbeat(garden: Garden) -> None:
+async def test_a_cluster_registers_joins_and_reports_its_properties_with_each_heartbeat(garden: Garden) -> None:
     async with member_agents(garden, LISBON):
         cluster = await until_joined(garden)
         assert cluster.agent is not None
@@ -56,7 +56,7 @@ async def test_a_cluster_registers_joins_and_tells_its_properties_with_each_hear
         await eventually(beats, within=10, every=0.1)
 
 
-async def test_a_work_is_applied_changed_and_taken_off(garden: Garden) -> None:
+async def test_a_work_is_applied_changed_and_removed(garden: Garden) -> None:
     async with member_agents(garden, LISBON):
         await until_joined(garden)
         await garden.store.create(a_work(a_manifest("Namespace", "shop"), a_manifest()))
@@ -64,10 +64,10 @@ async def test_a_work_is_applied_changed_and_taken_off(garden: Garden) -> None:
         await until_condition(garden, work_key(), "Available", "True", "AllManifestsAvailable")
         assert held(garden) == {"Namespace", "ConfigMap"}
 
-        async def namespace_is_told() -> None:
+        async def namespace_is_reported() -> None:
             assert (await until_joined(garden)).status.namespaces == {"shop": "shop-work"}
 
-        await eventually(namespace_is_told, within=10, every=0.1)
+        await eventually(namespace_is_reported, within=10, every=0.1)
         await garden.change(work_key(), bump_generation=True, spec={"workload": {"manifests": [a_manifest("Secret")]}})
 
         async def changed() -> None:
@@ -81,7 +81,7 @@ async def test_a_work_is_applied_changed_and_taken_off(garden: Garden) -> None:
         assert held(garden) == set()
 
 
-async def test_a_failure_that_was_asked_for_is_reported_and_tried_again(garden: Garden) -> None:
+async def test_a_failure_that_was_injected_is_reported_and_tried_again(garden: Garden) -> None:
     failing = a_manifest(metadata={"annotations": {"local.backend.gardenbus.io/fail": "apply=lisbon,times=1"}})
     async with member_agents(garden, LISBON):
         await until_joined(garden)
@@ -100,7 +100,7 @@ async def test_what_has_to_start_is_available_after_a_while(garden: Garden) -> N
         await until_condition(garden, work_key(), "Available", "True", "AllManifestsAvailable")
 
 
-async def test_what_went_while_nobody_looked_is_taken_off_at_the_start(garden: Garden) -> None:
+async def test_what_went_while_nobody_watched_is_removed_at_the_start(garden: Garden) -> None:
     async with member_agents(garden, LISBON):
         await until_joined(garden)
         await garden.store.create(a_work(a_manifest()))
@@ -113,10 +113,10 @@ async def test_what_went_while_nobody_looked_is_taken_off_at_the_start(garden: G
     assert held(garden) == {"ConfigMap"}
     async with member_agents(garden, LISBON):
 
-        async def taken_off() -> None:
+        async def removed() -> None:
             assert held(garden) == set()
 
-        await eventually(taken_off, within=10, every=0.1)
+        await eventually(removed, within=10, every=0.1)
 
 
 async def test_a_work_that_the_stream_has_lost_is_kept(garden: Garden) -> None:
@@ -128,7 +128,7 @@ async def test_a_work_that_the_stream_has_lost_is_kept(garden: Garden) -> None:
     async with member_agents(garden, LISBON) as host:
 
         async def asked() -> None:
-            assert "shop-work" in host.agents["lisbon"].told.works
+            assert "shop-work" in host.agents["lisbon"].cache.works
 
         await eventually(asked, within=10, every=0.1)
         assert held(garden) == {"ConfigMap"}
@@ -144,10 +144,10 @@ async def test_a_cluster_that_is_deleted_is_cleaned_and_leaves_for_good(garden: 
         assert held(garden) == set()
     async with member_agents(garden, LISBON) as host:
 
-        async def told() -> None:
-            assert host.agents["lisbon"].told.cluster_is_gone
+        async def observed() -> None:
+            assert host.agents["lisbon"].cache.cluster_is_gone
 
-        await eventually(told, within=10, every=0.1)
+        await eventually(observed, within=10, every=0.1)
         assert await garden.store.get(cluster_key()) is None
 
 
@@ -160,7 +160,7 @@ async def test_a_cluster_whose_directory_cannot_be_had_hinders_no_other_and_join
         await until_joined(garden)
 
 
-async def taken_out(garden: Garden) -> None:
+async def deregistered(garden: Garden) -> None:
     """Have a cluster join and be deleted; then its agent is away until nobody tells of that any more."""
     async with member_agents(garden, LISBON):
         await until_joined(garden)
@@ -171,36 +171,36 @@ async def taken_out(garden: Garden) -> None:
     await garden.bus.purge(garden.subjects.stream("OBJECTS"), garden.subjects.changed(cluster_key()))
 
 
-async def test_a_cluster_that_was_taken_out_long_ago_does_not_come_back_with_its_agent(garden: Garden) -> None:
-    await taken_out(garden)
+async def test_a_cluster_that_was_deregistered_long_ago_does_not_come_back_with_its_agent(garden: Garden) -> None:
+    await deregistered(garden)
     with capture_logs() as logs:
         async with member_agents(garden, LISBON) as host:
 
-            async def known() -> None:
-                assert host.agents["lisbon"].told.cluster_is_gone
+            async def previous() -> None:
+                assert host.agents["lisbon"].cache.cluster_is_gone
 
-            await eventually(known, within=10, every=0.1)
+            await eventually(previous, within=10, every=0.1)
             await asyncio.sleep(RETRY_SECONDS + 1)
             assert await garden.store.get(cluster_key()) is None
-    (line,) = [each for each in logs if each["event"] == "cluster.omitted"]
+    (line,) = [each for each in logs if each["event"] == "cluster.excluded"]
     assert "apply a MemberCluster lisbon" in line["to_bring_it_in"]
 
 
-async def test_a_cluster_that_was_taken_out_comes_back_when_people_apply_it(garden: Garden) -> None:
-    await taken_out(garden)
+async def test_a_cluster_that_was_deregistered_comes_back_when_people_apply_it(garden: Garden) -> None:
+    await deregistered(garden)
     async with member_agents(garden, LISBON) as host:
 
-        async def known() -> None:
-            assert host.agents["lisbon"].told.cluster_is_gone
+        async def previous() -> None:
+            assert host.agents["lisbon"].cache.cluster_is_gone
 
-        await eventually(known, within=10, every=0.1)
+        await eventually(previous, within=10, every=0.1)
         manifest = {"apiVersion": "cluster.kubernetes-fleet.io/v1beta1", "kind": "MemberCluster"}
-        await garden.tell(garden.subjects.apply, encode({**manifest, "metadata": {"name": "lisbon"}}), {})
+        await garden.publish(garden.subjects.apply, encode({**manifest, "metadata": {"name": "lisbon"}}), {})
         assert (await until_joined(garden)).metadata.labels == {}
 
 
-async def test_a_cluster_that_was_taken_out_registers_when_its_record_is_removed(garden: Garden) -> None:
-    await taken_out(garden)
+async def test_a_cluster_that_was_deregistered_registers_when_its_record_is_removed(garden: Garden) -> None:
+    await deregistered(garden)
     (garden.directory / "lisbon" / REGISTERED).unlink()
     async with member_agents(garden, LISBON):
         await until_joined(garden)
@@ -215,26 +215,26 @@ async def test_a_cluster_of_another_landscape_registers(garden: Garden) -> None:
         assert cluster.metadata.uid in file.read_text()
 
 
-async def test_a_cluster_that_the_stream_has_lost_is_asked_for_and_not_applied_anew(garden: Garden) -> None:
+async def test_a_cluster_that_the_stream_has_lost_is_read_and_not_applied_anew(garden: Garden) -> None:
     async with member_agents(garden, LISBON):
         before = await until_joined(garden)
     await garden.change(cluster_key(), metadata={"labels": {"region": "north"}})
     subject, stream = garden.subjects.changed(cluster_key()), garden.subjects.stream("OBJECTS")
 
     async def announced() -> None:
-        said = await garden.bus.last(stream, subject)
-        assert said is not None
-        assert b"north" in said.body
+        reported = await garden.bus.last(stream, subject)
+        assert reported is not None
+        assert b"north" in reported.body
 
     await eventually(announced, within=10, every=0.05)
     await garden.bus.purge(stream, subject)
     with capture_logs() as logs:
         async with member_agents(garden, LISBON) as host:
 
-            async def taken_in() -> None:
-                assert host.agents["lisbon"].told.cluster is not None
+            async def is_cached() -> None:
+                assert host.agents["lisbon"].cache.cluster is not None
 
-            await eventually(taken_in, within=10, every=0.1)
+            await eventually(is_cached, within=10, every=0.1)
             assert (await until_joined(garden)).metadata.uid == before.metadata.uid
     assert not [each for each in logs if each["event"] == "cluster.registered"]
 
@@ -242,18 +242,18 @@ async def test_a_cluster_that_the_stream_has_lost_is_asked_for_and_not_applied_a
 async def test_an_agent_that_never_registers_waits_for_people(garden: Garden) -> None:
     async with member_agents(garden, an_agent_configuration(a_member_cluster(), registration="Never")) as host:
 
-        async def told() -> None:
-            assert host.is_told
+        async def observed() -> None:
+            assert host.is_synced
 
-        await eventually(told, within=10, every=0.1)
+        await eventually(observed, within=10, every=0.1)
         await asyncio.sleep(1)
         assert await garden.store.get(cluster_key()) is None
         manifest = {"apiVersion": "cluster.kubernetes-fleet.io/v1beta1", "kind": "MemberCluster"}
-        await garden.tell(garden.subjects.apply, encode({**manifest, "metadata": {"name": "lisbon"}}), {})
+        await garden.publish(garden.subjects.apply, encode({**manifest, "metadata": {"name": "lisbon"}}), {})
         await until_joined(garden)
 
 
-async def test_a_seed_that_was_made_anew_is_enrolled_though_its_cluster_was_taken_out(garden: Garden) -> None:
+async def test_a_seed_that_was_made_anew_is_enrolled_though_its_cluster_was_deregistered(garden: Garden) -> None:
     ready = {"conditions": [{"type": "GardenletReady", "status": "True"}], "allocatable": {"shoots": "20"}}
     key, enrolling = ObjectKey("seed", "", "aws-eu1"), an_agent_configuration(enrolSeeds=True)
     await garden.store.create(a_seed("aws-eu1", status=ready))
@@ -267,7 +267,7 @@ async def test_a_seed_that_was_made_anew_is_enrolled_though_its_cluster_was_take
         assert (await until_joined(garden, "aws-eu1")).metadata.uid != first.metadata.uid
 
 
-async def test_a_silent_cluster_says_nothing_until_it_is_back(garden: Garden) -> None:
+async def test_a_silent_cluster_reports_nothing_until_it_is_back(garden: Garden) -> None:
     async with member_agents(garden, LISBON):
         await until_joined(garden)
         switch = garden.directory / "lisbon" / "silent"
@@ -282,7 +282,7 @@ async def test_a_silent_cluster_says_nothing_until_it_is_back(garden: Garden) ->
         await until_condition(garden, work_key(), "Applied", "True", "AllManifestsApplied")
 
 
-async def test_a_work_that_was_too_large_to_be_told_is_fetched(garden: Garden) -> None:
+async def test_a_work_that_was_too_large_to_be_announced_is_fetched(garden: Garden) -> None:
     async with member_agents(garden, LISBON):
         await until_joined(garden)
     await garden.store.create(a_work(a_manifest()))
@@ -292,7 +292,7 @@ async def test_a_work_that_was_too_large_to_be_told_is_fetched(garden: Garden) -
         assert await garden.bus.last(stream, subject) is not None
 
     await eventually(announced, within=10, every=0.05)
-    await garden.tell(subject, b"", {Header.VERB: "modified", Header.VERSION: "9", Header.TOO_LARGE: "9000000"})
+    await garden.publish(subject, b"", {Header.VERB: "modified", Header.VERSION: "9", Header.TOO_LARGE: "9000000"})
     async with member_agents(garden, LISBON):
         await until_condition(garden, work_key(), "Applied", "True", "AllManifestsApplied")
 
@@ -319,7 +319,7 @@ async def test_a_cluster_that_people_apply_as_a_whole_is_theirs(garden: Garden) 
             "kind": "MemberCluster",
             "metadata": {"name": "lisbon", "labels": {"region": "north"}},
         }
-        await garden.tell(garden.subjects.apply, encode(manifest), {})
+        await garden.publish(garden.subjects.apply, encode(manifest), {})
 
         async def applied() -> None:
             assert (await garden.get(cluster_key()))["metadata"]["labels"]["region"] == "north"
@@ -334,10 +334,10 @@ async def test_a_second_process_stands_by(garden: Garden) -> None:
         await until_joined(garden)
         async with member_agents(garden, LISBON) as second:
 
-            async def told() -> None:
-                assert second.is_told
+            async def observed() -> None:
+                assert second.is_synced
 
-            await eventually(told, within=10, every=0.1)
+            await eventually(observed, within=10, every=0.1)
             assert first.agents["lisbon"].is_active
             assert not second.agents["lisbon"].is_active
 

@@ -18,15 +18,15 @@ WITHIN_SECONDS = 60
 
 
 class Called(NamedTuple):
-    """How a command ended."""
+    """Result of a command."""
 
     code: int
     stdout: str
     stderr: str
 
     @property
-    def told(self) -> Any:
-        """What it printed, as JSON."""
+    def output(self) -> Any:
+        """Printed JSON, parsed."""
         return json.loads(self.stdout)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gardenbus.cli.client import Where, connected
-from gardenbus.cli.contexts import Config, Landscape, url_of, write_config
+from gardenbus.cli.client.api import LandscapeTarget, connected
+from gardenbus.cli.contexts.config import ContextEntry, ContextsConfig, url_of, write_config
 from gardenbus.common.errors import Unavailable
 from tests.contract.operating.conftest import WITHIN_SECONDS, Operator
 from tests.support.eventually import eventually
@@ -22,8 +22,8 @@ from tests.support.servers import Server, start_nats
 def config(operator: Operator, tmp_path: Path) -> Path:
     """A config file with one landscape by its directory, and, as the current one, by its address."""
     file = tmp_path / "config.yaml"
-    by_address = Landscape(nats_url=operator.describe()["nats_url"])
-    write_config(file, Config("far", {"near": Landscape(dir=str(operator.directory)), "far": by_address}))
+    by_address = ContextEntry(nats_url=operator.describe()["nats_url"])
+    write_config(file, ContextsConfig("far", {"near": ContextEntry(dir=str(operator.directory)), "far": by_address}))
     return file
 
 
@@ -70,10 +70,10 @@ def offered(config: Path, line: str) -> list[str]:
 async def test_names_and_namespaces_are_those_of_the_landscape_that_is_meant(
     config: Path, line: str, words: list[str]
 ) -> None:
-    async def told() -> None:  # within the second that a completion waits, which a busy machine may miss
+    async def completed() -> None:  # within the second that a completion waits, which a busy machine may miss
         assert offered(config, line) == words
 
-    await eventually(told, within=30)
+    await eventually(completed, within=30)
 
 
 def test_a_command_goes_where_its_context_says(config: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_command_goes_where_its_context_says(config: Path) -> None:
 
 
 def test_a_context_by_directory_lets_doctor_and_top_see_the_processes(operator: Operator, config: Path) -> None:
-    def told(*words: str) -> str:
+    def printed(*words: str) -> str:
         environ = {**os.environ, "GARDENBUS_CONFIG": str(config)}
         command = [str(GARDENBUS), *words, "--context", "near", "-o", "json"]
         return subprocess.run(
@@ -97,9 +97,9 @@ def test_a_context_by_directory_lets_doctor_and_top_see_the_processes(operator: 
         ).stdout
 
     named = {str(service["name"]) for service in operator.describe()["services"]}
-    shown = {str(row.get("service") or row.get("name")) for row in yaml.safe_load(told("top", "services"))["items"]}
+    shown = {str(row.get("service") or row.get("name")) for row in yaml.safe_load(printed("top", "services"))["items"]}
     assert shown & named
-    examined = {each["check"]: each["state"] for each in yaml.safe_load(told("doctor"))["findings"]}
+    examined = {each["check"]: each["state"] for each in yaml.safe_load(printed("doctor"))["findings"]}
     of_processes = {state for check, state in examined.items() if check.startswith("process")}
     assert of_processes
     assert "skipped" not in of_processes  # not ok, perhaps: another test kills one
@@ -124,13 +124,13 @@ def guarded(tmp_path: Path) -> Iterator[Server]:
 
 async def test_credentials_of_a_context_are_those_that_the_server_wants(guarded: Server, tmp_path: Path) -> None:
     file = tmp_path / "credentials"
-    context = Landscape(nats_url=guarded.url, credentials=str(file))
+    context = ContextEntry(nats_url=guarded.url, credentials=str(file))
     file.write_text("ann:s3:cr@t%41\n")
-    async with connected(Where(url_of(context), "garden")):
+    async with connected(LandscapeTarget(url_of(context), "garden")):
         pass
 
     file.write_text("ann:another\n")
     with pytest.raises(Unavailable) as refused:
-        async with connected(Where(url_of(context), "garden"), patience_seconds=2):
+        async with connected(LandscapeTarget(url_of(context), "garden"), timeout_seconds=2):
             pass
     assert "another" not in refused.value.message

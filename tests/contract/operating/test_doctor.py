@@ -11,13 +11,13 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from gardenbus.cli.checkup.findings import Finding, worst
-from gardenbus.cli.client import Where
+from gardenbus.cli.client.api import LandscapeTarget
 from gardenbus.cli.commands.doctor import examined
-from gardenbus.common.adapters.jetstream import JetStreamBus, connect
-from gardenbus.common.adapters.redis_connection import RedisConnection
+from gardenbus.cli.diagnostics.findings import DiagnosticFinding, worst
+from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
+from gardenbus.common.adapters.redis.connection import RedisConnection
+from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Handler, Message, Request
-from gardenbus.common.resources.keys import Subjects
 from tests.contract.operating.conftest import Operator
 from tests.support.eventually import eventually
 from tests.support.servers import Server
@@ -37,9 +37,9 @@ class Ward:
     redis: RedisConnection
     answers: dict[str, Any]
 
-    async def examine(self) -> dict[str, Finding]:
+    async def examine(self) -> dict[str, DiagnosticFinding]:
         """What is found, by check."""
-        where = Where(self.nats_server.url, "garden")
+        where = LandscapeTarget(self.nats_server.url, "garden")
         return {finding.check: finding for finding in await examined(where, self.redis_server.url)}
 
     async def ask(self, endpoint: str, question: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -85,7 +85,7 @@ async def ward(nats_server: Server, redis_server: Server) -> AsyncIterator[Ward]
     await redis.close()
 
 
-def told(finding: Finding) -> tuple[str, str]:
+def brief(finding: DiagnosticFinding) -> tuple[str, str]:
     return finding.state, finding.found
 
 
@@ -94,7 +94,7 @@ async def test_servers_that_are_well_are_found_so(ward: Ward) -> None:
 
     ill = {check: finding for check, finding in found.items() if finding.state in ("warning", "failed")}
     assert ill.keys() == {"queue requests"}, ill  # nobody fetches in this test
-    assert told(found["versions"]) == ("ok", "1.2.3: apiserver")
+    assert brief(found["versions"]) == ("ok", "1.2.3: apiserver")
     assert found["streams"].found == "all 8 are there, configured as they should be"
     assert found["functions"].state == "ok"
     assert found["heartbeats"].found.startswith("1 seeds")
@@ -107,10 +107,10 @@ async def test_streams_that_are_missing_or_changed_are_found(ward: Ward) -> None
 
     found = await ward.examine()
 
-    assert told(found["stream EVENTS"]) == ("failed", "is not there")
-    assert told(found["stream OBJECTS"]) == ("failed", "max_msgs_per_subject is 2, not 1")
-    assert told(found["stream QUEUES"]) == ("warning", "max_age is 600000000000: a limit drops work")
-    assert "restart" in found["stream EVENTS"].remedy
+    assert brief(found["stream EVENTS"]) == ("failed", "is not there")
+    assert brief(found["stream OBJECTS"]) == ("failed", "max_msgs_per_subject is 2, not 1")
+    assert brief(found["stream QUEUES"]) == ("warning", "max_age is 600000000000: a limit drops work")
+    assert "restart" in found["stream EVENTS"].suggestion
 
 
 async def test_a_consumer_that_gives_up_is_found(ward: Ward) -> None:
@@ -119,7 +119,7 @@ async def test_a_consumer_that_gives_up_is_found(ward: Ward) -> None:
         "CONSUMER.CREATE.REQUESTS.apiserver.>", {"stream_name": "REQUESTS", "config": {**config, "max_deliver": 3}}
     )
 
-    assert told((await ward.examine())["consumer apiserver"]) == ("failed", "max_deliver is 3, not -1")
+    assert brief((await ward.examine())["consumer apiserver"]) == ("failed", "max_deliver is 3, not -1")
 
 
 async def test_work_that_nobody_takes_is_found(ward: Ward) -> None:
@@ -129,8 +129,8 @@ async def test_work_that_nobody_takes_is_found(ward: Ward) -> None:
 
     found = await ward.examine()
 
-    assert told(found["queue migration"]) == ("failed", "nobody listens, 1 pieces of work wait")
-    assert "nats consumer rm QUEUES migration" in found["queue migration"].remedy
+    assert brief(found["queue migration"]) == ("failed", "nobody listens, 1 pieces of work wait")
+    assert "nats consumer rm QUEUES migration" in found["queue migration"].suggestion
     assert found["unclaimed work"].state == "warning"
     assert found["unclaimed work"].found.endswith("scheduling.absent.garden-dev.apollo")
 
@@ -143,7 +143,7 @@ async def test_work_that_comes_back_again_and_again_is_found(ward: Ward) -> None
         await work.release()
     listening = asyncio.create_task(queue.fetch(1, 5))
 
-    assert told((await ward.examine())["queue migration"])[0] == "warning"
+    assert brief((await ward.examine())["queue migration"])[0] == "warning"
     assert "handed out more than once" in (await ward.examine())["queue migration"].found
     await listening
 
@@ -156,7 +156,7 @@ async def test_a_redis_that_would_lose_objects_is_found(ward: Ward) -> None:
     found = await ward.examine()
 
     assert found["redis eviction"].state == "failed"
-    assert found["redis eviction"].remedy == "redis-cli CONFIG SET maxmemory-policy noeviction"
+    assert found["redis eviction"].suggestion == "redis-cli CONFIG SET maxmemory-policy noeviction"
     assert found["redis persistence"].state == "failed"
     assert "of 100 MiB used" in found["redis memory"].found
 
@@ -179,7 +179,7 @@ async def test_silent_gardenlets_and_clocks_that_are_wrong_are_found(ward: Ward)
 
     found = await ward.examine()
 
-    assert told(found["heartbeats"]) == ("failed", "none of silent")
+    assert brief(found["heartbeats"]) == ("failed", "none of silent")
     assert found["clocks of gardenlets"].state == "failed"
     assert found["clocks of gardenlets"].found.startswith("aws +")
     assert (found["clock of nats"].state, found["clock of redis"].state) == ("ok", "ok")
@@ -190,7 +190,7 @@ async def test_services_of_two_versions_are_found(ward: Ward) -> None:
         await other.serve("relay", "1.3.0", {})
         versions = (await ward.examine())["versions"]
 
-    assert told(versions) == ("warning", "1.2.3: apiserver; 1.3.0: relay")
+    assert brief(versions) == ("warning", "1.2.3: apiserver; 1.3.0: relay")
 
 
 async def test_an_api_that_does_not_answer_and_servers_that_are_away_are_found(ward: Ward) -> None:
@@ -209,7 +209,7 @@ async def test_an_api_that_does_not_answer_and_servers_that_are_away_are_found(w
 async def test_a_landscape_at_work_is_well(operator: Operator) -> None:
     async def well() -> None:
         examined = operator.call("doctor", "-o", "json")
-        failed = [each for each in examined.told["findings"] if each["state"] == "failed"]
+        failed = [each for each in examined.output["findings"] if each["state"] == "failed"]
         assert (examined.code, failed) == (0, []), failed
 
     await eventually(well, within=60)

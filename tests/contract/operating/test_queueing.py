@@ -16,20 +16,20 @@ def test_the_queue_shows_who_waits_why_and_when_it_is_tried_again(operator: Oper
         "1 shoot waits for a seed, none of them is shown"
     )
     assert operator.call("queue", "-o", "name").stdout == "garden-session/lost\n"
-    work = {row["queue"]: row for row in operator.call("queue", "--work", "-o", "json").told["work"]}
+    work = {row["queue"]: row for row in operator.call("queue", "--work", "-o", "json").output["work"]}
     assert work["scheduling-default-scheduler"]["listening"] == 1
     assert {"requests", "reports", "migration", "autoscaler"} <= work.keys()
 
 
 def test_a_shoot_that_still_fits_nowhere_is_tried_and_said_so(operator: Operator) -> None:
-    before = operator.call("queue", "-o", "json").told["items"][0]["attempts"]
+    before = operator.call("queue", "-o", "json").output["items"][0]["attempts"]
 
     tried = operator.call("retry", "shoot", "lost", "-n", "garden-session")
 
     assert tried.code == 1
     assert "still fits nowhere: " in tried.stderr
     assert "planet=pluto" in tried.stderr
-    assert operator.call("queue", "-o", "json").told["items"][0]["attempts"] > before
+    assert operator.call("queue", "-o", "json").output["items"][0]["attempts"] > before
 
 
 def test_only_what_went_wrong_is_tried_again(operator: Operator) -> None:

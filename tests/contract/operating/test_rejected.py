@@ -39,15 +39,15 @@ def refuse(operator: Operator) -> Refuse:
 
 
 def rejections(operator: Operator) -> list[dict[str, Any]]:
-    return operator.call("rejected", "-o", "json").told["items"]
+    return operator.call("rejected", "-o", "json").output["items"]
 
 
 async def test_what_was_rejected_is_listed_with_its_reason_and_field(operator: Operator, refuse: Refuse) -> None:
     identity = await refuse("listed")
 
-    told = next(each for each in rejections(operator) if each["id"] == identity)
-    assert (told["subject"], told["object"]) == ("garden.apply", "shoot garden-session/listed")
-    assert any(field.startswith("spec.provider.workers") for field in told["fields"]), told
+    rejection = next(each for each in rejections(operator) if each["id"] == identity)
+    assert (rejection["subject"], rejection["object"]) == ("garden.apply", "shoot garden-session/listed")
+    assert any(field.startswith("spec.provider.workers") for field in rejection["fields"]), rejection
     listed = operator.call("rejected")
     assert any(line.startswith(f"{identity} ") and "garden.apply" in line for line in listed.stdout.splitlines())
     shown = operator.call("rejected", "show", str(identity)).stdout

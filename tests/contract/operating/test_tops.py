@@ -9,7 +9,7 @@ from tests.support.eventually import eventually
 
 async def test_seeds_are_shown_with_their_use_and_heartbeat(operator: Operator) -> None:
     async def used() -> None:
-        (earth,) = operator.call("top", "seeds", "-o", "json").told["items"]
+        (earth,) = operator.call("top", "seeds", "-o", "json").output["items"]
         assert (earth["seed"], earth["ready"], earth["used"], earth["allocatable"]) == ("earth-1", "True", 1, 5.0)
         assert earth["heartbeatSeconds"] < 15
 
@@ -19,14 +19,14 @@ async def test_seeds_are_shown_with_their_use_and_heartbeat(operator: Operator) 
 
 
 def test_shoots_are_shown_by_state(operator: Operator) -> None:
-    states, *slowest = operator.call("top", "shoots", "-o", "json").told["items"]
+    states, *slowest = operator.call("top", "shoots", "-o", "json").output["items"]
     assert sum(states["states"].values()) >= 2
     assert "garden-session/lost" in [row["shoot"] for row in slowest]
 
 
 async def test_services_are_shown_with_what_they_take_and_how_often_they_were_started_again(operator: Operator) -> None:
     def services() -> dict[str, dict[str, int]]:
-        return {row["service"]: row for row in operator.call("top", "services", "-o", "json").told["items"]}
+        return {row["service"]: row for row in operator.call("top", "services", "-o", "json").output["items"]}
 
     before = services()["managedseedset"]
     assert before["rssBytes"] > 10_000_000
@@ -40,7 +40,7 @@ async def test_services_are_shown_with_what_they_take_and_how_often_they_were_st
 
 
 def test_queues_are_shown_with_their_depth(operator: Operator) -> None:
-    queues = {row["queue"]: row for row in operator.call("top", "queues", "-o", "json").told["items"]}
+    queues = {row["queue"]: row for row in operator.call("top", "queues", "-o", "json").output["items"]}
     assert queues["scheduling-default-scheduler"]["listening"] == 1
     assert queues["reports"]["perSecond"] >= 0
 

@@ -12,27 +12,27 @@ import msgspec
 import prometheus_client
 import pytest
 
-from gardenbus.common.adapters import jetstream
-from gardenbus.common.adapters.redis_connection import RedisConnection
-from gardenbus.common.adapters.redis_outbox import RedisOutbox
-from gardenbus.common.adapters.redis_store import RedisStore
+from gardenbus.common.adapters.nats import jetstream
+from gardenbus.common.adapters.redis.connection import RedisConnection
+from gardenbus.common.adapters.redis.store import RedisStore
+from gardenbus.common.api.conditions import conditions_of
+from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.fleet.placement_parts import of
+from gardenbus.common.api.fleet.works import CLEANED_UP
+from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.errors import Conflict, NotFound, Unavailable
-from gardenbus.common.machinery.relay import Relay
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.clock import timestamp
-from gardenbus.common.resources.conditions import conditions_of
-from gardenbus.common.resources.document import Document, StoredObject, section
-from gardenbus.common.resources.keys import ObjectKey, Subjects
-from gardenbus.common.resources.placement_parts import of
-from gardenbus.common.resources.works import CLEANED_UP
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.placement.app import start_placement
 from gardenbus.placement.settings import PlacementSettings
+from gardenbus.relay.adapters.redis_outbox import RedisOutbox
+from gardenbus.relay.relay import Relay
 from tests.support.builders import merged
 from tests.support.eventually import eventually
-from tests.support.placing import WEB, a_live_cluster, a_namespace
+from tests.support.placements import WEB, a_live_cluster, a_namespace
 from tests.support.servers import Server
 
 _prefixes = (f"placing{number}" for number in itertools.count())

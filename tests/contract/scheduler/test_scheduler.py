@@ -13,23 +13,23 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from gardenbus.common.adapters import jetstream
-from gardenbus.common.adapters.redis_connection import RedisConnection
-from gardenbus.common.adapters.redis_outbox import RedisOutbox
-from gardenbus.common.adapters.redis_store import RedisStore
+from gardenbus.common.adapters.nats import jetstream
+from gardenbus.common.adapters.redis.connection import RedisConnection
+from gardenbus.common.adapters.redis.store import RedisStore
+from gardenbus.common.api.configuration.scheduler import SchedulerConfiguration
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.garden.seed_management import REMOVAL_ANNOTATION
+from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.errors import Unavailable
-from gardenbus.common.machinery.relay import Relay
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.store import Store
-from gardenbus.common.resources.document import Document, StoredObject
-from gardenbus.common.resources.keys import ObjectKey, Subjects
-from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
+from gardenbus.relay.adapters.redis_outbox import RedisOutbox
+from gardenbus.relay.relay import Relay
 from gardenbus.scheduler.app import start_scheduler
-from gardenbus.scheduler.decide.configuration import SchedulerConfiguration
-from gardenbus.scheduler.reconcilers.counters import Counters
+from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.settings import SchedulerSettings
 from tests.support.builders import (
     a_cloudprofile,
@@ -87,7 +87,7 @@ class Garden:
 
     async def expect_waiting(self, count: int) -> None:
         async def waiting() -> None:
-            assert sum(each.waiting for each in await self.store.waiting("default-scheduler")) == count
+            assert sum(each.count for each in await self.store.unschedulable_classes("default-scheduler")) == count
 
         await eventually(waiting, within=10, every=0.02)
 
@@ -108,7 +108,7 @@ class Garden:
                     bus=bus,
                     subjects=self.subjects,
                     backoff=lambda failures: 60.0,
-                    counters=Counters(CollectorRegistry()),
+                    metrics=SchedulerMetrics(CollectorRegistry()),
                 )
                 yield context
             finally:
@@ -166,23 +166,23 @@ async def test_three_schedulers_fill_seeds_to_the_last_place_and_no_further(gard
         assert "capacity" in operation["description"]
 
 
-@pytest.mark.parametrize("gain", ["capacity", "seed", "ready", "freed", "profile", "taint", "project"])
-async def test_a_waiting_shoot_is_placed_as_soon_as_something_lets_it_fit(garden: Garden, gain: str) -> None:
+@pytest.mark.parametrize("unblock_index", ["capacity", "seed", "ready", "freed", "profile", "taint", "project"])
+async def test_a_waiting_shoot_is_placed_as_soon_as_something_lets_it_fit(garden: Garden, unblock_index: str) -> None:
     seed = {
         "capacity": a_seed("a", shoots="0"),
         "ready": a_seed("a", ready=False),
         "freed": a_seed("a", shoots="1"),
         "taint": a_seed("a", spec={"taints": [{"key": "x"}]}),
-    }.get(gain, a_seed("a"))
-    profile = {"cloudProfile": {"name": "later"}} if gain == "profile" else {}
-    namespace = "garden-later" if gain == "project" else "garden-dev"
-    await garden.hold(*([] if gain == "seed" else [seed]))
-    if gain == "freed":
+    }.get(unblock_index, a_seed("a"))
+    profile = {"cloudProfile": {"name": "later"}} if unblock_index == "profile" else {}
+    namespace = "garden-later" if unblock_index == "project" else "garden-dev"
+    await garden.hold(*([] if unblock_index == "seed" else [seed]))
+    if unblock_index == "freed":
         await garden.hold(a_shoot("first", spec={"seedName": "a"}))
     await garden.hold(a_shoot("second", namespace, spec=profile))
     async with garden.scheduler():
         await garden.expect_waiting(1)
-        match gain:
+        match unblock_index:
             case "seed":
                 await garden.hold(seed)
             case "freed":
@@ -216,10 +216,10 @@ async def test_a_shoot_that_is_a_seed_goes_elsewhere_than_to_what_it_hosts(garde
 async def test_a_seed_marked_for_removal_is_filled_again_only_without_the_mark(garden: Garden) -> None:
     await garden.hold(a_seed("a"))
     async with garden.scheduler():
-        await garden.change("seed", "a", {"metadata": {"annotations": {MARKED_FOR_REMOVAL: "garden/set"}}})
+        await garden.change("seed", "a", {"metadata": {"annotations": {REMOVAL_ANNOTATION: "garden/set"}}})
         await garden.hold(*(a_shoot(f"s{number}") for number in range(5)))
         await garden.expect_waiting(5)
-        await garden.change("seed", "a", {"metadata": {"annotations": {MARKED_FOR_REMOVAL: None}}})
+        await garden.change("seed", "a", {"metadata": {"annotations": {REMOVAL_ANNOTATION: None}}})
         await garden.expect({"a": 5})
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
+from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden
-from gardenbus.common.ports.outbox import EventNews, ObjectNews
-from gardenbus.common.ports.store import Binding, EventRecord, Recorded
-from gardenbus.common.resources.document import StoredObject
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.ports.store import BindRecord, EventRecord, SeedBinding
+from gardenbus.relay.ports.outbox import EventEntry, ObjectEntry
 from tests.support.builders import NOW, a_seed, a_shoot, merged
 from tests.support.stores import REPORTER, StoreUnderTest, a_binding, stored
 
@@ -44,13 +44,13 @@ async def test_a_bind_keeps_other_finalizers_and_adds_its_own_once(kit: StoreUnd
 async def test_a_bind_is_announced_with_an_event(kit: StoreUnderTest) -> None:
     await kit.created(a_seed())
     shoot = await kit.created(a_shoot())
-    await kit.fresh_news()
+    await kit.fresh_entries()
     await kit.bound(shoot, SEED)
-    changed, told = await kit.fresh_news()
-    assert isinstance(changed, ObjectNews)
+    changed, announced = await kit.fresh_entries()
+    assert isinstance(changed, ObjectEntry)
     assert (changed.verb, changed.with_binding, changed.left) == ("modified", True, ())
-    assert isinstance(told, EventNews)
-    assert told.event == EventRecord(
+    assert isinstance(announced, EventEntry)
+    assert announced.event == EventRecord(
         about=APOLLO,
         uid=shoot.uid,
         type="Normal",
@@ -59,7 +59,7 @@ async def test_a_bind_is_announced_with_an_event(kit: StoreUnderTest) -> None:
         reporter=REPORTER,
         action="Reconcile",
     )
-    assert (told.count, told.first_at, told.at) == (1, NOW, NOW)
+    assert (announced.count, announced.first_at, announced.at) == (1, NOW, NOW)
 
 
 async def test_a_bind_can_fill_in_the_spec(kit: StoreUnderTest) -> None:
@@ -73,17 +73,17 @@ async def test_a_bind_can_fill_in_the_spec(kit: StoreUnderTest) -> None:
 async def test_the_grounds_of_a_bind_are_remembered_with_the_shoot_and_go_with_it(kit: StoreUnderTest) -> None:
     await kit.created(a_seed())
     shoot, silent = await kit.created(a_shoot()), await kit.created(a_shoot("silent"))
-    assert await kit.store.recorded(APOLLO) is None
-    assert await kit.bound(shoot, SEED, grounds=b'["aws-eu1",7]') == "bound"
+    assert await kit.store.bind_record(APOLLO) is None
+    assert await kit.bound(shoot, SEED, decision_record=b'["aws-eu1",7]') == "bound"
     assert await kit.bound(silent, SEED, spec=silent.document()["spec"]) == "bound"
-    assert await kit.store.recorded(APOLLO) == Recorded(NOW, b'["aws-eu1",7]')
-    assert await kit.store.recorded(silent.key) is None
+    assert await kit.store.bind_record(APOLLO) == BindRecord(NOW, b'["aws-eu1",7]')
+    assert await kit.store.bind_record(silent.key) is None
     bound = await kit.now(APOLLO)
     changed = await kit.changed(bound, merged(bound.document(), {"metadata": {"finalizers": []}}))
-    assert await kit.store.recorded(APOLLO) == Recorded(NOW, b'["aws-eu1",7]')
+    assert await kit.store.bind_record(APOLLO) == BindRecord(NOW, b'["aws-eu1",7]')
     await kit.store.delete(changed)
     await kit.created(a_shoot())
-    assert await kit.store.recorded(APOLLO) is None
+    assert await kit.store.bind_record(APOLLO) is None
 
 
 async def test_every_item_is_answered_for_itself_in_order(kit: StoreUnderTest) -> None:
@@ -96,14 +96,14 @@ async def test_every_item_is_answered_for_itself_in_order(kit: StoreUnderTest) -
     deleting = stored(await kit.store.delete(deleting))
     one, two = await kit.created(a_shoot("one")), await kit.created(a_shoot("two"))
     items = [
-        Binding("garden-dev", "missing", "uid", 1, SEED, None),
-        Binding("garden-dev", "one", "another uid", 1, SEED, None),
-        Binding("garden-dev", "one", one.uid, 7, SEED, None),
+        SeedBinding("garden-dev", "missing", "uid", 1, SEED, None),
+        SeedBinding("garden-dev", "one", "another uid", 1, SEED, None),
+        SeedBinding("garden-dev", "one", one.uid, 7, SEED, None),
         a_binding(scheduled, SEED),
         a_binding(deleting, SEED),
         a_binding(one, "missing"),
         a_binding(one, "leaving"),
-        a_binding(one, SEED, gate=1_000_000_000),
+        a_binding(one, SEED, scheduling_generation=1_000_000_000),
         a_binding(one, "full"),
         a_binding(one, SEED),
         a_binding(one, SEED),
@@ -159,11 +159,11 @@ async def test_lowering_the_capacity_evicts_nobody_and_admits_nobody(kit: StoreU
 async def test_the_gate_opens_to_what_was_decided_on_the_seed_as_it_is(kit: StoreUnderTest) -> None:
     seed = await kit.created(a_seed())
     first, second = await shoots(kit, 2)
-    assert seed.gate
-    assert await kit.bound(first, SEED, gate=seed.gate) == "bound"
+    assert seed.scheduling_generation
+    assert await kit.bound(first, SEED, scheduling_generation=seed.scheduling_generation) == "bound"
     tainted = await kit.changed(seed, merged(seed.document(), {"spec": {"taints": [{"key": "a"}]}}))
-    assert await kit.bound(second, SEED, gate=seed.gate) == "seed-changed"
-    assert await kit.bound(second, SEED, gate=tainted.gate) == "bound"
+    assert await kit.bound(second, SEED, scheduling_generation=seed.scheduling_generation) == "seed-changed"
+    assert await kit.bound(second, SEED, scheduling_generation=tainted.scheduling_generation) == "bound"
 
 
 async def test_heartbeats_and_usage_leave_the_gate_alone(kit: StoreUnderTest) -> None:
@@ -171,18 +171,18 @@ async def test_heartbeats_and_usage_leave_the_gate_alone(kit: StoreUnderTest) ->
     shoot = await kit.created(a_shoot(spec={"seedName": SEED}))
     beat = merged(seed.document(), {"status": {"lastOperation": {"lastUpdateTime": "2026-01-02T03:05:05Z"}}})
     beaten = await kit.changed(seed, beat)
-    assert beaten.gate == seed.gate
+    assert beaten.scheduling_generation == seed.scheduling_generation
     smaller = await kit.changed(beaten, merged(beaten.document(), {"status": {"allocatable": {"shoots": "7"}}}))
-    assert smaller.gate == seed.gate
+    assert smaller.scheduling_generation == seed.scheduling_generation
     unready = await kit.changed(smaller, merged(smaller.document(), {"status": {"conditions": []}}))
-    assert unready.gate > seed.gate
-    assert (await kit.now(shoot.key)).gate == 0
+    assert unready.scheduling_generation > seed.scheduling_generation
+    assert (await kit.now(shoot.key)).scheduling_generation == 0
 
 
 async def test_a_deletion_of_a_seed_closes_its_gate(kit: StoreUnderTest) -> None:
     seed = await kit.created(a_seed(metadata={"finalizers": ["gardener"]}))
     marked = stored(await kit.store.delete(seed))
-    assert marked.gate > seed.gate
+    assert marked.scheduling_generation > seed.scheduling_generation
 
 
 async def test_a_shoot_that_comes_with_its_seed_passes_the_checks_of_a_bind(kit: StoreUnderTest) -> None:
@@ -190,9 +190,9 @@ async def test_a_shoot_that_comes_with_its_seed_passes_the_checks_of_a_bind(kit:
     with pytest.raises(Forbidden, match="is not there"):
         await kit.store.create(a_shoot(spec={"seedName": "nowhere"}))
     with pytest.raises(Forbidden, match="changed"):
-        await kit.store.create(a_shoot(spec={"seedName": SEED}), gate=seed.gate + 1)
-    await kit.fresh_news()
-    shoot = await kit.created(a_shoot(spec={"seedName": SEED}), gate=seed.gate)
+        await kit.store.create(a_shoot(spec={"seedName": SEED}), scheduling_generation=seed.scheduling_generation + 1)
+    await kit.fresh_entries()
+    shoot = await kit.created(a_shoot(spec={"seedName": SEED}), scheduling_generation=seed.scheduling_generation)
     assert shoot.parts.finalizers == ("gardener",)
     assert not await kit.work(), "it is not pending"
     with pytest.raises(Forbidden, match="maximum number of shoots"):
@@ -204,7 +204,7 @@ async def test_an_update_that_names_a_seed_passes_the_checks_and_ends_the_waitin
     await kit.created(a_seed())
     await kit.created(a_seed("full", shoots=0))
     shoot = await kit.created(a_shoot())
-    await kit.parked(shoot)
+    await kit.marked_unschedulable(shoot)
     waiting = await kit.now(APOLLO)
     with pytest.raises(Forbidden):
         await kit.store.update(waiting, merged(waiting.document(), {"spec": {"seedName": "full"}}))
@@ -226,16 +226,16 @@ async def test_a_shoot_counts_on_both_seeds_while_it_moves(kit: StoreUnderTest) 
     moving = await kit.changed(claimed, merged(claimed.document(), {"spec": {"seedName": "new"}}))
     usage = await kit.store.usage(before.version)
     assert usage.seeds == {"new": 1}
-    assert usage.gains == before.gains, "nothing became free"
+    assert usage.unblock_indexes == before.unblock_indexes, "nothing became free"
     assert await kit.store.shoots_on("old") == await kit.store.shoots_on("new") == [APOLLO]
     other = await kit.created(a_shoot("other"))
     assert await kit.bound(other, "new") == "full"
-    await kit.fresh_news()
+    await kit.fresh_entries()
     moved = await kit.changed(moving, merged(moving.document(), {"status": {"seedName": "new"}}))
     assert [entry.left for entry in await kit.changes()] == [("old",)]
     usage = await kit.store.usage(usage.version)
     assert usage.seeds == {"old": 0}
-    assert usage.gains.usage == before.gains.usage + 1
+    assert usage.unblock_indexes.usage == before.unblock_indexes.usage + 1
     assert moved.document()["metadata"]["labels"] == {"name.seed.gardener.cloud/new": "true"}
 
 
@@ -254,7 +254,7 @@ async def test_a_shoot_leaves_its_seeds_when_it_is_gone_and_not_before(kit: Stor
     shoot = await kit.created(a_shoot(spec={"seedName": SEED}))
     marked = stored(await kit.store.delete(shoot))
     assert (await kit.store.usage()).seeds == {SEED: 1}
-    await kit.fresh_news()
+    await kit.fresh_entries()
     await kit.changed(marked, merged(marked.document(), {"metadata": {"finalizers": []}}))
     assert (await kit.store.usage()).seeds == {SEED: 0}
     assert not await kit.store.shoots_on(SEED)
@@ -275,7 +275,7 @@ async def test_usage_tells_only_what_changed_since(kit: StoreUnderTest) -> None:
 async def test_an_unbound_shoot_is_pending_again_and_frees_its_place(kit: StoreUnderTest) -> None:
     await kit.created(a_seed(shoots=1))
     shoot = await kit.created(a_shoot(spec={"seedName": SEED}))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     unbound = merged(shoot.document(), {"spec": {"seedName": None}})
     shoot = await kit.changed(shoot, unbound)
     assert (await kit.changes())[0].left == (SEED,)

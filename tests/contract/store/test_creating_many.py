@@ -1,14 +1,14 @@
 """New objects stored many in a call: each ends as if it were stored alone."""
 
 from gardenbus.common.errors import AlreadyExists, Conflict, Forbidden, Unavailable
-from gardenbus.common.ports.store import Creation, Guard, RequestOrigin, Superseded
+from gardenbus.common.ports.store import Creation, RequestOrigin, Superseded, WritePrecondition
 from tests.support.builders import a_project, a_shoot
 from tests.support.stores import StoreUnderTest, stored
 
 
 async def test_each_is_stored_as_it_would_be_alone(kit: StoreUnderTest) -> None:
     alone = await kit.created(a_shoot("alone"), origin=RequestOrigin(1, 1), last_applied=b'{"a":1}')
-    news = await kit.fresh_news()
+    entries = await kit.fresh_entries()
     first, second = await kit.store.create_many(
         [Creation(a_shoot(name), RequestOrigin(1, 2), b'{"a":1}') for name in ("first", "second")]
     )
@@ -17,7 +17,7 @@ async def test_each_is_stored_as_it_would_be_alone(kit: StoreUnderTest) -> None:
     assert first.uid != stored(second).uid
     assert stored(second).version > first.version > alone.version
     assert (first.generation, first.last_applied, first.parts.spec) == (1, alone.last_applied, alone.parts.spec)
-    assert len(await kit.news()) == 2 * len(news)
+    assert len(await kit.entries()) == 2 * len(entries)
 
 
 async def test_what_is_refused_of_one_touches_no_other(kit: StoreUnderTest) -> None:
@@ -42,12 +42,12 @@ async def test_what_is_refused_of_one_touches_no_other(kit: StoreUnderTest) -> N
 
 async def test_each_is_stored_only_while_its_own_guards_hold(kit: StoreUnderTest) -> None:
     project = await kit.created(a_project())
-    holds = Guard("version", project.key.stored, "the project changed", project.version)
-    failed = Guard("version", project.key.stored, "the project changed", project.version + 1)
+    holds = WritePrecondition("version", project.key.stored, "the project changed", project.version)
+    failed = WritePrecondition("version", project.key.stored, "the project changed", project.version + 1)
     first, second, third = await kit.store.create_many(
         [
-            Creation(a_shoot("first"), guards=(holds,)),
-            Creation(a_shoot("second"), guards=(holds, failed)),
+            Creation(a_shoot("first"), preconditions=(holds,)),
+            Creation(a_shoot("second"), preconditions=(holds, failed)),
             Creation(a_shoot("third")),
         ]
     )
@@ -58,6 +58,6 @@ async def test_each_is_stored_only_while_its_own_guards_hold(kit: StoreUnderTest
 
 
 async def test_a_closed_store_takes_none(kit: StoreUnderTest) -> None:
-    await kit.fence()
+    await kit.close_for_writes()
     for result in await kit.store.create_many([Creation(a_shoot("a")), Creation(a_shoot("b"))]):
         assert isinstance(result, Unavailable)

@@ -2,10 +2,10 @@
 
 import pytest
 
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict, Forbidden
-from gardenbus.common.ports.store import Guard
-from gardenbus.common.resources.document import Document, StoredObject
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.ports.store import WritePrecondition
 from tests.support.builders import a_cloudprofile, a_namespaced_cloudprofile, a_project, a_seed, a_shoot, merged
 from tests.support.stores import StoreUnderTest, stored
 
@@ -40,7 +40,7 @@ async def test_a_finalizer_holds_it_until_the_last_one_is_gone(kit: StoreUnderTe
     assert await kit.now(APOLLO) == marked
     fewer = await kit.changed(marked, merged(marked.document(), {"metadata": {"finalizers": ["two"]}}))
     assert fewer.deleting_at == marked.deleting_at
-    await kit.fresh_news()
+    await kit.fresh_entries()
     last = await kit.changed(fewer, merged(fewer.document(), {"metadata": {"finalizers": []}}))
     assert await kit.store.get(APOLLO) is None
     assert [(entry.verb, entry.version) for entry in await kit.changes()] == [("deleted", last.version)]
@@ -49,10 +49,10 @@ async def test_a_finalizer_holds_it_until_the_last_one_is_gone(kit: StoreUnderTe
 async def test_a_second_deletion_changes_nothing(kit: StoreUnderTest) -> None:
     shoot = await kit.created(a_shoot(metadata={"finalizers": ["one"]}))
     marked = stored(await kit.store.delete(shoot))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     kit.clock.advance(60)
     assert await kit.store.delete(marked) == marked
-    assert not await kit.news()
+    assert not await kit.entries()
 
 
 async def test_a_deletion_of_an_older_version_is_a_conflict(kit: StoreUnderTest) -> None:
@@ -68,7 +68,7 @@ async def test_a_deleting_shoot_is_no_longer_pending_nor_queued(kit: StoreUnderT
     assert (await kit.store.census())["shoots.pending"] == 1
     assert (await kit.store.pending("default-scheduler"), await kit.store.pending("mine")) == (1, 0)
     marked = stored(await kit.store.delete(shoot))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     await kit.changed(marked, merged(marked.document(), {"spec": {"purpose": "testing"}}))
     assert not await kit.work()
     assert (await kit.store.census())["shoots.pending"] == 0
@@ -86,7 +86,7 @@ async def test_dependents_are_found_by_their_owners_uid(kit: StoreUnderTest) -> 
 async def test_the_removal_of_an_owner_queues_its_garbage(kit: StoreUnderTest) -> None:
     seed, lonely = await kit.created(a_seed()), await kit.created(a_seed("lonely"))
     child = await kit.created(owned_by(seed))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     await kit.store.delete(lonely)
     assert not await kit.work()
     await kit.store.delete(seed)
@@ -115,38 +115,38 @@ async def test_a_claim_can_be_held_by_one_object_only(kit: StoreUnderTest) -> No
 async def test_a_guard_holds_a_seed_that_is_in_use(kit: StoreUnderTest) -> None:
     seed = await kit.created(a_seed())
     shoot = await kit.created(a_shoot(spec={"seedName": "aws-eu1"}))
-    guard = Guard("usage", "aws-eu1", "the seed is in use by shoots")
+    guard = WritePrecondition("usage", "aws-eu1", "the seed is in use by shoots")
     with pytest.raises(Forbidden, match=r"the seed is in use by shoots \(1, for example garden-dev/apollo\)"):
-        await kit.store.delete(seed, guards=[guard])
+        await kit.store.delete(seed, preconditions=[guard])
     marked = stored(await kit.store.delete(shoot))
     with pytest.raises(Forbidden):
-        await kit.store.delete(seed, guards=[guard])
+        await kit.store.delete(seed, preconditions=[guard])
     await kit.changed(marked, merged(marked.document(), {"metadata": {"finalizers": []}}))
-    assert await kit.store.delete(seed, guards=[guard]) is None
+    assert await kit.store.delete(seed, preconditions=[guard]) is None
 
 
 async def test_a_guard_holds_what_others_refer_to(kit: StoreUnderTest) -> None:
     profile = await kit.created(a_cloudprofile())
     shoot = await kit.created(a_shoot())
-    guard = Guard("references", profile.key.stored, "the profile is in use")
+    guard = WritePrecondition("references", profile.key.stored, "the profile is in use")
     with pytest.raises(Forbidden, match=r"the profile is in use \(1, for example shoot garden-dev/apollo\)"):
-        await kit.store.delete(profile, guards=[guard])
+        await kit.store.delete(profile, preconditions=[guard])
     await kit.changed(shoot, merged(shoot.document(), {"spec": {"cloudProfile": {"name": "gcp"}}}))
     own = await kit.created(a_namespaced_cloudprofile())
     with pytest.raises(Forbidden, match="namespacedcloudprofile garden-dev/own"):
-        await kit.store.delete(profile, guards=[guard])
+        await kit.store.delete(profile, preconditions=[guard])
     await kit.store.delete(own)
-    assert await kit.store.delete(profile, guards=[guard]) is None
+    assert await kit.store.delete(profile, preconditions=[guard]) is None
 
 
 async def test_the_first_guard_that_holds_is_named(kit: StoreUnderTest) -> None:
     profile = await kit.created(a_cloudprofile())
     await kit.created(a_shoot())
-    guards = [
-        Guard("usage", "nowhere", "not this one"),
-        Guard("references", profile.key.stored, "but this one"),
-        Guard("references", "namespace:_:garden-dev", "nor that one"),
+    preconditions = [
+        WritePrecondition("usage", "nowhere", "not this one"),
+        WritePrecondition("references", profile.key.stored, "but this one"),
+        WritePrecondition("references", "namespace:_:garden-dev", "nor that one"),
     ]
     with pytest.raises(Forbidden, match="but this one"):
-        await kit.store.delete(profile, guards=guards)
+        await kit.store.delete(profile, preconditions=preconditions)
     assert await kit.now(profile.key) == profile

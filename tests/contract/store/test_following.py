@@ -2,10 +2,10 @@
 
 import pytest
 
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden
-from gardenbus.common.ports.outbox import ObjectNews, Restored
-from gardenbus.common.resources.document import Document, StoredObject
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.relay.ports.outbox import ObjectEntry, Restored
 from tests.support.builders import NOW, a_managed_seed, a_seed, a_shoot, a_shoot_state, merged
 from tests.support.stores import StoreUnderTest, stored
 
@@ -17,9 +17,9 @@ MANAGED = ObjectKey("managedseed", "garden", "apollo")
 async def shown(kit: StoreUnderTest, key: ObjectKey) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
     """Of each new entry of an object: its verb, who sees it by now, and whom it is withdrawn from."""
     page = await kit.outbox.head(100_000)
-    if page.news:
-        await kit.outbox.trim(page.news[-1].entry, {})
-    mine = [entry for entry in page.news if isinstance(entry, ObjectNews) and entry.key == key]
+    if page.entries:
+        await kit.outbox.trim(page.entries[-1].entry, {})
+    mine = [entry for entry in page.entries if isinstance(entry, ObjectEntry) and entry.key == key]
     return [(entry.verb, page.audiences.get(key, ()), entry.left) for entry in mine]
 
 
@@ -55,7 +55,7 @@ async def test_it_is_shown_when_the_shoot_is_bound(kit: StoreUnderTest) -> None:
     state = await kit.created(a_shoot_state("apollo", "garden"))
     shoot = await a_landscape(kit)
     managed = await kit.created(a_managed_seed("apollo"))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     assert await kit.bound(shoot, "old") == "bound"
     page = await kit.outbox.head(100)
     assert page.audiences == {MANAGED: ("old",), STATE: ("old",)}
@@ -68,7 +68,7 @@ async def test_it_is_shown_when_the_shoot_is_bound(kit: StoreUnderTest) -> None:
 async def test_it_is_shown_to_both_seeds_while_the_shoot_moves_and_withdrawn_from_the_old(kit: StoreUnderTest) -> None:
     shoot = await a_landscape(kit, spec={"seedName": "old"}, status={"seedName": "old"})
     await kit.created(a_shoot_state("apollo", "garden"))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     shoot = await kit.changed(shoot, at(shoot, spec={"seedName": "new"}))
     assert await shown(kit, STATE) == [("modified", ("new", "old"), ())]
     shoot = await kit.changed(shoot, at(shoot, status={"phase": "Migrating"}))
@@ -89,12 +89,12 @@ async def test_the_audience_is_that_of_the_moment_of_reading(kit: StoreUnderTest
 async def test_a_shoot_that_loses_its_seed_or_goes_takes_it_along(kit: StoreUnderTest) -> None:
     shoot = await a_landscape(kit, spec={"seedName": "old"})
     await kit.created(a_shoot_state("apollo", "garden"))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     shoot = await kit.changed(shoot, at(shoot, spec={"seedName": None}))
     assert await shown(kit, STATE) == [("modified", (), ("old",))]
     shoot = await kit.changed(shoot, at(shoot, spec={"seedName": "new"}, metadata={"finalizers": []}))
     shoot = await kit.changed(shoot, at(shoot, metadata={"finalizers": []}))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     assert await kit.store.delete(shoot) is None
     assert await shown(kit, STATE) == [("modified", (), ("new",))]
     await kit.created(a_shoot("apollo", "garden", spec={"seedName": "old"}))
@@ -106,7 +106,7 @@ async def test_a_removal_is_told_to_all_who_were_shown_it(kit: StoreUnderTest) -
     await kit.created(a_shoot_state("apollo", "garden"))
     shoot = await kit.changed(shoot, at(shoot, spec={"seedName": "new"}))
     await kit.changed(shoot, at(shoot, status={"seedName": "new"}))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     await kit.store.delete(await kit.now(STATE))
     assert await shown(kit, STATE) == [("deleted", (), ("new", "old"))]
 
@@ -115,7 +115,7 @@ async def test_a_managed_seed_of_another_shoot_goes_to_other_seeds(kit: StoreUnd
     await a_landscape(kit, spec={"seedName": "old"})
     await kit.created(a_shoot("artemis", "garden", spec={"seedName": "new"}))
     managed = await kit.created(a_managed_seed("apollo"))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     await kit.changed(managed, at(managed, spec={"shoot": {"name": "artemis"}}))
     assert await shown(kit, MANAGED) == [("modified", ("new",), ("old",))]
 
@@ -125,11 +125,11 @@ async def test_announcing_everything_again_withdraws_it_again(kit: StoreUnderTes
     await kit.created(a_shoot_state("apollo", "garden"))
     shoot = await kit.changed(shoot, at(shoot, spec={"seedName": "new"}))
     await kit.changed(shoot, at(shoot, status={"seedName": "new"}))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     await kit.outbox.reannounce(0)
     assert await shown(kit, STATE) == [("modified", ("new",), ("old",))]
     await kit.store.delete(await kit.now(STATE))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     await kit.outbox.reannounce(0)
     assert await shown(kit, STATE) == [("deleted", (), ("new", "old"))]
 
@@ -137,8 +137,8 @@ async def test_announcing_everything_again_withdraws_it_again(kit: StoreUnderTes
 async def test_a_move_that_only_the_bus_remembers_moves_it_too(kit: StoreUnderTest) -> None:
     shoot = await a_landscape(kit, spec={"seedName": "old"})
     state = await kit.created(a_shoot_state("apollo", "garden"))
-    await kit.fresh_news()
-    await kit.fence()
+    await kit.fresh_entries()
+    await kit.close_for_writes()
     document = at(shoot, spec={"seedName": "new"}, metadata={"generation": 2})
     assert await kit.outbox.restore(Restored(APOLLO, shoot.uid, shoot.version + 1000, document))
     await kit.outbox.open(shoot.version + 1000, 0)
@@ -148,12 +148,12 @@ async def test_a_move_that_only_the_bus_remembers_moves_it_too(kit: StoreUnderTe
 
 async def test_what_comes_back_from_the_bus_follows_again(kit: StoreUnderTest) -> None:
     shoot = await a_landscape(kit)
-    await kit.fence()
+    await kit.close_for_writes()
     uid = "00000000-0000-4000-8000-000000000000"
     document = a_managed_seed("apollo", metadata={"uid": uid, "creationTimestamp": NOW, "generation": 1})
     assert await kit.outbox.restore(Restored(MANAGED, uid, shoot.version + 1000, document))
     await kit.outbox.open(shoot.version + 1000, 0)
-    await kit.fresh_news()
+    await kit.fresh_entries()
     assert await kit.bound(shoot, "old") == "bound"
     assert await shown(kit, MANAGED) == [("modified", ("old",), ())]
 
@@ -178,13 +178,13 @@ async def test_beginning_and_ending_to_move_is_work_for_lifecycle(kit: StoreUnde
 async def test_a_shoot_that_left_a_seed_without_saying_so_moves_when_it_is_bound(kit: StoreUnderTest) -> None:
     shoot = await a_landscape(kit, spec={"seedName": "old"}, status={"seedName": "old"})
     shoot = await kit.changed(shoot, at(shoot, spec={"seedName": None}))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     assert await kit.bound(shoot, "new") == "bound"
     assert await kit.work() == ["migration.garden.apollo"]
     moving = await kit.now(APOLLO)
     marked = stored(await kit.store.delete(moving))
     await kit.changed(marked, at(marked, metadata={"finalizers": []}))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     await kit.outbox.requeue_pending()
     assert await kit.work() == []
 

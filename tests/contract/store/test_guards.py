@@ -2,56 +2,56 @@
 
 import pytest
 
+from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict, Forbidden
-from gardenbus.common.ports.store import Guard, RequestOrigin, Superseded
-from gardenbus.common.resources.document import StoredObject
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.ports.store import RequestOrigin, Superseded, WritePrecondition
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot, merged
 from tests.support.stores import StoreUnderTest, stored
 
 SEED = "aws-eu1"
 
 
-def only_at(condition: StoredObject, version: int | None = None) -> Guard:
-    return Guard(
+def only_at(condition: StoredObject, version: int | None = None) -> WritePrecondition:
+    return WritePrecondition(
         "version", condition.key.stored, "the project changed", condition.version if version is None else version
     )
 
 
 async def test_a_write_under_a_version_happens_only_at_that_version(kit: StoreUnderTest) -> None:
     project = await kit.created(a_project())
-    seed = await kit.created(a_seed(), guards=[only_at(project)])
-    seed = await kit.changed(seed, merged(seed.document(), {"spec": {"a": 1}}), guards=[only_at(project)])
+    seed = await kit.created(a_seed(), preconditions=[only_at(project)])
+    seed = await kit.changed(seed, merged(seed.document(), {"spec": {"a": 1}}), preconditions=[only_at(project)])
     changed = await kit.changed(project, merged(project.document(), {"spec": {"a": 1}}))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     with pytest.raises(Conflict, match=rf"the project changed \(its version is {changed.version} by now\)"):
-        await kit.store.create(a_seed("other"), guards=[only_at(project)])
+        await kit.store.create(a_seed("other"), preconditions=[only_at(project)])
     with pytest.raises(Conflict, match="the project changed"):
-        await kit.store.update(seed, merged(seed.document(), {"spec": {"a": 2}}), guards=[only_at(project)])
+        await kit.store.update(seed, merged(seed.document(), {"spec": {"a": 2}}), preconditions=[only_at(project)])
     with pytest.raises(Conflict, match="the project changed"):
-        await kit.store.delete(seed, guards=[only_at(project)])
+        await kit.store.delete(seed, preconditions=[only_at(project)])
     assert await kit.now(seed.key) == seed
-    assert not await kit.news()
-    assert await kit.store.delete(seed, guards=[only_at(changed)]) is None
+    assert not await kit.entries()
+    assert await kit.store.delete(seed, preconditions=[only_at(changed)]) is None
 
 
 async def test_a_guard_may_demand_that_an_object_is_not_there(kit: StoreUnderTest) -> None:
-    absent = Guard("version", "seed:_:other", "the seed is there")
-    seed = await kit.created(a_seed(), guards=[absent])
+    absent = WritePrecondition("version", "seed:_:other", "the seed is there")
+    seed = await kit.created(a_seed(), preconditions=[absent])
     other = await kit.created(a_seed("other"))
     with pytest.raises(Conflict, match="the seed is there"):
-        await kit.store.delete(seed, guards=[absent])
+        await kit.store.delete(seed, preconditions=[absent])
     await kit.store.delete(other)
     with pytest.raises(Conflict, match=r"\(it is not there\)"):
-        await kit.store.delete(seed, guards=[only_at(other)])
-    assert await kit.store.delete(seed, guards=[absent]) is None
+        await kit.store.delete(seed, preconditions=[only_at(other)])
+    assert await kit.store.delete(seed, preconditions=[absent]) is None
 
 
 async def test_a_guard_holds_for_a_write_that_changes_nothing_too(kit: StoreUnderTest) -> None:
     project, seed = await kit.created(a_project()), await kit.created(a_seed())
-    assert await kit.store.update(seed, seed.document(), guards=[only_at(project)]) == seed
+    assert await kit.store.update(seed, seed.document(), preconditions=[only_at(project)]) == seed
     with pytest.raises(Conflict):
-        await kit.store.update(seed, seed.document(), guards=[only_at(project, 1_000_000)])
+        await kit.store.update(seed, seed.document(), preconditions=[only_at(project, 1_000_000)])
 
 
 async def test_what_is_superseded_or_outrun_is_told_before_the_guards(kit: StoreUnderTest) -> None:
@@ -59,10 +59,10 @@ async def test_what_is_superseded_or_outrun_is_told_before_the_guards(kit: Store
     wrong = only_at(project, 1_000_000)
     newest = RequestOrigin(1, 5)
     seed = await kit.created(a_seed(), origin=newest)
-    assert await kit.store.create(a_seed(), origin=RequestOrigin(1, 4), guards=[wrong]) == Superseded(newest)
+    assert await kit.store.create(a_seed(), origin=RequestOrigin(1, 4), preconditions=[wrong]) == Superseded(newest)
     await kit.changed(seed, merged(seed.document(), {"spec": {"a": 1}}))
     with pytest.raises(Conflict, match="version"):
-        await kit.store.update(seed, merged(seed.document(), {"spec": {"a": 2}}), guards=[wrong])
+        await kit.store.update(seed, merged(seed.document(), {"spec": {"a": 2}}), preconditions=[wrong])
 
 
 async def test_sets_that_must_be_empty_guard_any_write(kit: StoreUnderTest) -> None:
@@ -70,9 +70,11 @@ async def test_sets_that_must_be_empty_guard_any_write(kit: StoreUnderTest) -> N
     await kit.created(a_shoot(spec={"seedName": SEED}))
     labelled = merged(seed.document(), {"metadata": {"labels": {"a": "b"}}})
     with pytest.raises(Forbidden, match=r"in use \(1, for example garden-dev/apollo\)"):
-        await kit.store.update(seed, labelled, guards=[Guard("usage", SEED, "in use")])
+        await kit.store.update(seed, labelled, preconditions=[WritePrecondition("usage", SEED, "in use")])
     with pytest.raises(Forbidden, match=r"in use \(1, for example shoot garden-dev/apollo\)"):
-        await kit.store.create(a_seed("other"), guards=[Guard("references", profile.key.stored, "in use")])
+        await kit.store.create(
+            a_seed("other"), preconditions=[WritePrecondition("references", profile.key.stored, "in use")]
+        )
     assert await kit.store.get(ObjectKey("seed", "", "other")) is None
 
 
@@ -82,6 +84,6 @@ async def test_a_shoot_is_moved_only_to_the_seed_as_it_was_decided_on(kit: Store
     shoot = await kit.created(a_shoot(spec={"seedName": "old"}, status={"seedName": "old"}))
     moving = merged(shoot.document(), {"spec": {"seedName": "new"}})
     with pytest.raises(Forbidden, match="changed"):
-        await kit.store.update(shoot, moving, gate=new.gate + 1)
-    moved = stored(await kit.store.update(shoot, moving, gate=new.gate))
+        await kit.store.update(shoot, moving, scheduling_generation=new.scheduling_generation + 1)
+    moved = stored(await kit.store.update(shoot, moving, scheduling_generation=new.scheduling_generation))
     assert moved.parts.seed_name == "new"

@@ -2,9 +2,9 @@
 
 import pytest
 
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden
-from gardenbus.common.resources.document import Document, StoredObject
-from gardenbus.common.resources.keys import ObjectKey
 from tests.support.builders import a_managed_seed, a_seed, a_shoot, merged
 from tests.support.stores import StoreUnderTest, a_binding
 

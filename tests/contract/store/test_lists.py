@@ -2,9 +2,9 @@
 
 import pytest
 
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.store import Page
-from gardenbus.common.resources.keys import ObjectKey
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot, merged
 from tests.support.stores import StoreUnderTest
 
@@ -48,11 +48,11 @@ async def test_later_pages_carry_what_stood_when_the_first_was_read(kit: StoreUn
     await kit.created(a_cloudprofile())
     await kit.created(a_project("d"))
     second = await kit.store.list_page("project", limit=2, continue_token=first.continue_token)
-    assert (second.version, second.gain) == (first.version, first.gain)
+    assert (second.version, second.unblock_index) == (first.version, first.unblock_index)
     assert [entry.key.name for entry in second.objects] == ["c", "d"]
     fresh = await kit.store.list_page("project", limit=2)
     assert fresh.version > first.version
-    assert fresh.gain > first.gain
+    assert fresh.unblock_index > first.unblock_index
 
 
 async def test_a_list_shows_each_object_as_it_is_now(kit: StoreUnderTest) -> None:
@@ -84,7 +84,7 @@ async def test_the_census_counts_objects_by_kind_and_the_outbox(kit: StoreUnderT
     await kit.created(a_seed())
     await kit.created(a_seed("second"))
     shoot = await kit.created(a_shoot())
-    await kit.parked(shoot)
+    await kit.marked_unschedulable(shoot)
     project = await kit.created(a_project())
     await kit.store.delete(project)
     census = await kit.store.census()
@@ -92,7 +92,7 @@ async def test_the_census_counts_objects_by_kind_and_the_outbox(kit: StoreUnderT
         "objects.seed": 2,
         "objects.shoot": 1,
         "objects.project": 0,
-        "outbox": len(await kit.news()),
+        "outbox": len(await kit.entries()),
         "shoots.pending": 1,
         "shoots.waiting": 1,
         "shoots.waiting_unseen": 1,

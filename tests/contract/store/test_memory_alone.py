@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from gardenbus.common.adapters.memory_store import MemoryStore
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict
 from gardenbus.common.ports.store import EventRecord
-from gardenbus.common.resources.keys import ObjectKey
 from tests.support.builders import a_project, merged
 from tests.support.clocks import FakeClock
+from tests.support.memory.store import MemoryStore
 from tests.support.stores import in_memory, stored
 
 

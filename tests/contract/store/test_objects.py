@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
+from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import AlreadyExists, Conflict, NotFound
-from gardenbus.common.resources.document import StoredObject
-from gardenbus.common.resources.keys import ObjectKey
 from tests.support.builders import a_cloudprofile, a_seed, a_shoot, merged
 from tests.support.stores import StoreUnderTest
 
@@ -70,9 +70,9 @@ async def test_a_glance_at_several_objects_leaves_out_what_only_writers_need(kit
     shoot = await kit.store.create(a_shoot(), last_applied=b'{"kind":"Shoot"}')
     assert isinstance(shoot, StoredObject)
     missing = ObjectKey("seed", "", "nowhere")
-    seen = await kit.store.glance_many([missing, shoot.key, seed.key])
+    seen = await kit.store.get_many_partial([missing, shoot.key, seed.key])
     assert seen == [None, msgspec.structs.replace(shoot, last_applied=b""), seed]
-    assert await kit.store.glance_many([]) == []
+    assert await kit.store.get_many_partial([]) == []
 
 
 async def test_a_spec_change_raises_version_and_generation(kit: StoreUnderTest) -> None:
@@ -113,10 +113,10 @@ async def test_the_generation_can_be_raised_without_a_change(kit: StoreUnderTest
 
 async def test_an_update_that_changes_nothing_writes_and_announces_nothing(kit: StoreUnderTest) -> None:
     shoot = await kit.created(a_shoot())
-    await kit.fresh_news()
+    await kit.fresh_entries()
     assert await kit.store.update(shoot, shoot.document()) == shoot
     assert await kit.now(APOLLO) == shoot
-    assert not await kit.news()
+    assert not await kit.entries()
 
 
 async def test_another_order_of_keys_is_no_change(kit: StoreUnderTest) -> None:
@@ -140,11 +140,11 @@ async def test_fields_can_go_away(kit: StoreUnderTest) -> None:
 async def test_an_update_of_an_older_version_is_a_conflict_and_leaves_the_object(kit: StoreUnderTest) -> None:
     shoot = await kit.created(a_shoot())
     changed = await kit.changed(shoot, merged(shoot.document(), {"spec": {"purpose": "production"}}))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     with pytest.raises(Conflict, match=str(changed.version)):
         await kit.store.update(shoot, merged(shoot.document(), {"spec": {"purpose": "testing"}}))
     assert await kit.now(APOLLO) == changed
-    assert not await kit.news()
+    assert not await kit.entries()
 
 
 async def test_an_update_of_what_is_gone_says_so(kit: StoreUnderTest) -> None:
@@ -168,12 +168,12 @@ async def test_versions_grow_over_all_objects_and_are_never_used_twice(kit: Stor
 
 async def test_what_only_the_apiserver_reads_is_kept_without_a_new_version(kit: StoreUnderTest) -> None:
     shoot = await kit.created(a_shoot(), last_applied=b'{"a":1}')
-    await kit.fresh_news()
+    await kit.fresh_entries()
     assert (await kit.now(APOLLO)).last_applied == b'{"a":1}'
-    changed = await kit.changed(shoot, shoot.document(), last_applied=b'{"b":2}', report_fences=b"[3]")
-    assert (changed.version, changed.last_applied, changed.report_fences) == (shoot.version, b'{"b":2}', b"[3]")
+    changed = await kit.changed(shoot, shoot.document(), last_applied=b'{"b":2}', report_stamps=b"[3]")
+    assert (changed.version, changed.last_applied, changed.report_stamps) == (shoot.version, b'{"b":2}', b"[3]")
     assert await kit.now(APOLLO) == changed
-    assert not await kit.news()
+    assert not await kit.entries()
     written = await kit.changed(changed, merged(changed.document(), {"spec": {"purpose": "testing"}}))
     assert (await kit.now(APOLLO)).last_applied == b'{"b":2}'
     assert written == await kit.now(APOLLO)
@@ -183,14 +183,14 @@ async def test_each_write_is_announced_once_with_its_verb_and_version(kit: Store
     profile = await kit.created(a_cloudprofile())
     changed = await kit.changed(profile, merged(profile.document(), {"spec": {"type": "gcp"}}))
     await kit.store.delete(changed)
-    news = await kit.changes()
-    assert [(entry.verb, entry.uid) for entry in news] == [
+    entries = await kit.changes()
+    assert [(entry.verb, entry.uid) for entry in entries] == [
         ("added", profile.uid),
         ("modified", profile.uid),
         ("deleted", profile.uid),
     ]
-    assert [entry.version for entry in news][:2] == [profile.version, changed.version]
-    assert news[2].version > changed.version
+    assert [entry.version for entry in entries][:2] == [profile.version, changed.version]
+    assert entries[2].version > changed.version
 
 
 async def test_a_status_write_of_a_shoot_is_not_announced_to_its_gardenlets(kit: StoreUnderTest) -> None:

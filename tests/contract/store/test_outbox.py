@@ -5,21 +5,23 @@ import time
 
 import pytest
 
-from gardenbus.common.adapters import memory_state, redis_store, store_answers
+from gardenbus.common.adapters import store_responses
+from gardenbus.common.adapters.redis import store as redis_store
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.common.ports.bus import StreamPosition
-from gardenbus.common.ports.outbox import EventNews, Leadership, ObjectNews, Restored
-from gardenbus.common.ports.store import EventRecord, Gains, RequestOrigin, Superseded
-from gardenbus.common.resources.document import Document, StoredObject
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.ports.store import EventRecord, RequestOrigin, Superseded, UnblockIndexes
+from gardenbus.relay.ports.outbox import EventEntry, Leadership, ObjectEntry, Restored
 from tests.support.builders import NOW, a_project, a_seed, a_shoot, merged
-from tests.support.stores import StoreUnderTest, a_binding, a_parking, stored
+from tests.support.memory import state as memory_state
+from tests.support.stores import StoreUnderTest, a_binding, an_unschedulable_shoot, stored
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 SCHEDULER = "default-scheduler"
 
 
-def told(message: str = "hello") -> EventRecord:
+def announced(message: str = "hello") -> EventRecord:
     return EventRecord(APOLLO, "uid", "Warning", "Tested", message, "tester")
 
 
@@ -27,8 +29,8 @@ async def test_a_store_that_nobody_opened_reads_and_refuses_every_write(closed: 
     await closed.open()
     seed = await closed.created(a_seed())
     shoot = await closed.created(a_shoot())
-    await closed.fence()
-    seen = (await closed.store.usage()).gains
+    await closed.close_for_writes()
+    seen = (await closed.store.usage()).unblock_indexes
     store = closed.store
     for write in (
         store.create(a_project()),
@@ -36,11 +38,11 @@ async def test_a_store_that_nobody_opened_reads_and_refuses_every_write(closed: 
         store.update(seed, seed.document(), last_applied=b"{}"),
         store.delete(seed),
         store.bind([a_binding(shoot, "aws-eu1")]),
-        store.park([a_parking(shoot, seen=seen)]),
-        store.wake(SCHEDULER, "small", 1),
-        store.record_event(told()),
-        store.accept_fence("aws-eu1", 1, 1),
-        store.announce_again(seed.key, "aws-eu1"),
+        store.mark_unschedulable([an_unschedulable_shoot(shoot, seen=seen)]),
+        store.activate(SCHEDULER, "small", 1),
+        store.record_event(announced()),
+        store.accept_fencing_token("aws-eu1", 1, 1),
+        store.reannounce_object(seed.key, "aws-eu1"),
     ):
         with pytest.raises(Unavailable, match="fenced"):
             await write
@@ -51,16 +53,16 @@ async def test_a_store_that_nobody_opened_reads_and_refuses_every_write(closed: 
 
 
 async def test_versions_leap_when_the_store_opens_above_what_either_side_knows(closed: StoreUnderTest) -> None:
-    await closed.open(version=5000, gain=7)
+    await closed.open(version=5000, unblock_index=7)
     seed = await closed.created(a_seed())
-    assert seed.version > 5000 + store_answers.VERSION_LEAP
-    assert (await closed.store.usage()).gains == Gains(8, 0)
-    await closed.open(version=9_000_000, gain=99)
+    assert seed.version > 5000 + store_responses.VERSION_LEAP
+    assert (await closed.store.usage()).unblock_indexes == UnblockIndexes(8, 0)
+    await closed.open(version=9_000_000, unblock_index=99)
     next_one = await closed.created(a_seed("next"))
     assert next_one.version == seed.version + 1, "it was open already"
-    await closed.fence()
+    await closed.close_for_writes()
     await closed.open()
-    assert (await closed.created(a_seed("last"))).version > next_one.version + store_answers.VERSION_LEAP
+    assert (await closed.created(a_seed("last"))).version > next_one.version + store_responses.VERSION_LEAP
 
 
 async def test_an_outbox_that_is_full_refuses_writes(kit: StoreUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,10 +71,10 @@ async def test_an_outbox_that_is_full_refuses_writes(kit: StoreUnderTest, monkey
     state = getattr(kit.store, "state", None)
     if isinstance(state, memory_state.MemoryState):
         state.outbox_max = 1
-    for write in (kit.store.create(a_project()), kit.store.delete(seed), kit.store.record_event(told())):
+    for write in (kit.store.create(a_project()), kit.store.delete(seed), kit.store.record_event(announced())):
         with pytest.raises(Unavailable, match="outbox is full"):
             await write
-    await kit.fresh_news()
+    await kit.fresh_entries()
     assert await kit.store.delete(seed) is None
 
 
@@ -90,20 +92,20 @@ async def test_one_relay_leads_until_it_resigns_or_its_time_is_over(kit: StoreUn
 
 async def test_who_does_not_lead_changes_nothing(kit: StoreUnderTest) -> None:
     await kit.created(a_shoot())
-    news = await kit.news()
+    entries = await kit.entries()
     other = kit.another_relay()
     for call in (
-        other.trim(news[-1].entry, {"OBJECTS": StreamPosition(1, 1)}),
+        other.trim(entries[-1].entry, {"OBJECTS": StreamPosition(1, 1)}),
         other.open(1, 1),
         other.restore(Restored(APOLLO, "uid", 10**9, None)),
         other.restore_many([Restored(APOLLO, "uid", 10**9, None)] * 2),
         other.reannounce(0),
         other.requeue_pending(),
-        other.bury(NOW, StreamPosition(1, 1)),
+        other.collect_tombstones(NOW, StreamPosition(1, 1)),
     ):
         with pytest.raises(Conflict, match="leads"):
             await call
-    assert await kit.news() == news
+    assert await kit.entries() == entries
     assert await kit.outbox.positions() == {}
 
 
@@ -113,7 +115,7 @@ async def test_a_page_holds_the_oldest_news_in_order_and_the_objects_as_they_are
     project = await kit.created(a_project())
     await kit.store.delete(project)
     page = await kit.outbox.head(2)
-    assert [(entry.version, entry.verb) for entry in page.news if isinstance(entry, ObjectNews)] == [
+    assert [(entry.version, entry.verb) for entry in page.entries if isinstance(entry, ObjectEntry)] == [
         (seed.version, "added"),
         (changed.version, "modified"),
     ]
@@ -121,7 +123,7 @@ async def test_a_page_holds_the_oldest_news_in_order_and_the_objects_as_they_are
     assert current is not None
     assert current.encoded() == changed.encoded()
     page = await kit.outbox.head(100)
-    assert len(page.news) == 4
+    assert len(page.entries) == 4
     assert page.objects.keys() == {seed.key, project.key}
     assert page.objects[project.key] is None
 
@@ -129,17 +131,17 @@ async def test_a_page_holds_the_oldest_news_in_order_and_the_objects_as_they_are
 async def test_a_trim_forgets_up_to_an_entry_and_remembers_the_positions(kit: StoreUnderTest) -> None:
     for name in ("a", "b", "c"):
         await kit.created(a_project(name))
-    news = await kit.news()
-    assert len({entry.entry for entry in news}) == 3
+    entries = await kit.entries()
+    assert len({entry.entry for entry in entries}) == 3
     place = StreamPosition(1_767_323_045_123_456_789, 42)
-    await kit.outbox.trim(news[1].entry, {"OBJECTS": place})
-    assert await kit.news() == [news[2]]
+    await kit.outbox.trim(entries[1].entry, {"OBJECTS": place})
+    assert await kit.entries() == [entries[2]]
     assert await kit.outbox.positions() == {"OBJECTS": place}
     await kit.outbox.trim(None, {"BINDINGS": StreamPosition(1, 2)})
-    assert await kit.news() == [news[2]]
+    assert await kit.entries() == [entries[2]]
     assert await kit.outbox.positions() == {"OBJECTS": place, "BINDINGS": StreamPosition(1, 2)}
-    await kit.outbox.trim(news[2].entry, {"OBJECTS": StreamPosition(2, 1)})
-    assert not await kit.news()
+    await kit.outbox.trim(entries[2].entry, {"OBJECTS": StreamPosition(2, 1)})
+    assert not await kit.entries()
     assert (await kit.outbox.positions())["OBJECTS"] == StreamPosition(2, 1)
 
 
@@ -153,26 +155,26 @@ async def test_waiting_for_news_ends_when_some_come_and_after_a_while(kit: Store
     await waiting
     await kit.outbox.wait(30)
     assert time.monotonic() - started < 15
-    await kit.news()
+    await kit.entries()
     await kit.outbox.wait(0.01)
 
 
 async def test_the_same_event_again_raises_its_count_and_keeps_its_first_time(kit: StoreUnderTest) -> None:
-    await kit.store.record_event(told())
+    await kit.store.record_event(announced())
     kit.clock.advance(60)
-    await kit.store.record_event(told())
-    await kit.store.record_event(told("another"))
+    await kit.store.record_event(announced())
+    await kit.store.record_event(announced("another"))
     first, second, other = await kit.events()
     assert (first.count, second.count, other.count) == (1, 2, 1)
-    assert first.event == second.event == told()
+    assert first.event == second.event == announced()
     assert first.event_id == second.event_id != other.event_id
     assert (first.first_at, first.at) == (NOW, NOW)
     assert (second.first_at, second.at) == (NOW, "2026-01-02T03:05:05Z")
-    assert isinstance(other, EventNews)
+    assert isinstance(other, EventEntry)
 
 
 async def test_a_gardenlets_fencing_number_never_goes_back(kit: StoreUnderTest) -> None:
-    accept = kit.store.accept_fence
+    accept = kit.store.accept_fencing_token
     assert await accept("one", 5, 10)
     assert await accept("one", 5, 10), "the same gardenlet again"
     assert not await accept("one", 5, 9)
@@ -188,14 +190,14 @@ async def test_an_object_is_announced_again_with_who_must_forget_it(kit: StoreUn
     gone = await kit.created(a_project())
     await kit.store.delete(gone)
     removal = (await kit.changes())[-1]
-    await kit.store.announce_again(APOLLO, "aws-eu1")
-    await kit.store.announce_again(gone.key, "aws-eu1")
-    await kit.store.announce_again(ObjectKey("shoot", "garden-dev", "never"), "aws-eu1")
-    there, grave, never = await kit.changes()
+    await kit.store.reannounce_object(APOLLO, "aws-eu1")
+    await kit.store.reannounce_object(gone.key, "aws-eu1")
+    await kit.store.reannounce_object(ObjectKey("shoot", "garden-dev", "never"), "aws-eu1")
+    there, tombstone, never = await kit.changes()
     assert (there.verb, there.version, there.uid) == ("modified", shoot.version, shoot.uid)
-    assert (grave.verb, grave.version, grave.uid) == ("deleted", removal.version, gone.uid)
+    assert (tombstone.verb, tombstone.version, tombstone.uid) == ("deleted", removal.version, gone.uid)
     assert (never.verb, never.version, never.uid) == ("deleted", removal.version, "")
-    assert all(entry.with_binding and entry.left == ("aws-eu1",) for entry in (there, grave, never))
+    assert all(entry.with_binding and entry.left == ("aws-eu1",) for entry in (there, tombstone, never))
 
 
 def from_the_bus(document: Document, version: int, uid: str = "from-the-bus") -> Restored:
@@ -220,8 +222,8 @@ async def test_what_the_bus_knows_better_comes_back_with_all_its_indexes(closed:
     assert await restore(from_the_bus(a_shoot(status={"lastOperation": refused}), 12, "apollo"))
     assert await restore(from_the_bus(a_project(), 13, "project"))
     assert not await restore(from_the_bus(a_project(spec={"x": 1}), 13, "project"))
-    await closed.open(version=13, gain=4)
-    assert not await closed.news(), "restoring is no news"
+    await closed.open(version=13, unblock_index=4)
+    assert not await closed.entries(), "restoring is no news"
     assert await closed.store.shoots_on("aws-eu1") == await closed.store.shoots_on("old")
     assert (await closed.store.usage()).seeds == {"aws-eu1": 1, "old": 1}
     apollo = await closed.now(APOLLO)
@@ -242,7 +244,7 @@ async def test_a_restored_object_replaces_the_older_one_that_stood_there(kit: St
     await kit.created(a_seed())
     shoot = await kit.created(a_shoot(spec={"seedName": "aws-eu1"}), last_applied=b"{}")
     other = await kit.created(a_shoot("other"))
-    await kit.parked(other)
+    await kit.marked_unschedulable(other)
     later = shoot.version + 1000
     assert not await kit.outbox.restore(from_the_bus(a_shoot(), shoot.version, shoot.uid))
     assert await kit.outbox.restore(from_the_bus(a_shoot(), later, "new"))
@@ -252,8 +254,8 @@ async def test_a_restored_object_replaces_the_older_one_that_stood_there(kit: St
     assert await kit.store.exists_uid("new")
     restored = await kit.now(APOLLO)
     assert (restored.parts.seed_name, restored.last_applied) == ("", b"")
-    assert not await kit.store.waiting(SCHEDULER)
-    await kit.fresh_news()
+    assert not await kit.store.unschedulable_classes(SCHEDULER)
+    await kit.fresh_entries()
     await kit.outbox.requeue_pending()
     assert sorted(await kit.work()) == [f"scheduling.{SCHEDULER}.garden-dev.{name}" for name in ("apollo", "other")]
 
@@ -297,7 +299,7 @@ async def test_a_removal_that_only_the_bus_knows_of_is_carried_out(kit: StoreUnd
     never = ObjectKey("project", "", "never")
     assert await kit.outbox.restore(Restored(never, "gone", later + 1, None))
     assert not await kit.outbox.restore(Restored(never, "gone", later + 1, None))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     await kit.outbox.reannounce(later - 1)
     assert [(entry.key, entry.verb, entry.left) for entry in await kit.changes()] == [
         (APOLLO, "deleted", ("aws-eu1",)),
@@ -313,7 +315,7 @@ async def test_everything_above_a_version_can_be_announced_again(kit: StoreUnder
     await kit.store.delete(gone)
     second = await kit.created(a_project("second"))
     first = await kit.changed(first, merged(first.document(), {"status": {"a": 1}}))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     await kit.outbox.reannounce(shoot.version - 1)
     changes = await kit.changes()
     assert [(entry.key, entry.verb) for entry in changes] == [
@@ -332,7 +334,7 @@ async def test_what_is_announced_again_is_each_key_once_as_it_is_now(kit: StoreU
     await kit.store.delete(gone)
     await kit.store.delete(back)
     back = await kit.created(a_project("back"))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     await kit.outbox.reannounce(0)
     assert [(entry.key, entry.verb, entry.uid) for entry in await kit.changes()] == [
         (back.key, "modified", back.uid),
@@ -342,18 +344,18 @@ async def test_what_is_announced_again_is_each_key_once_as_it_is_now(kit: StoreU
 
 async def test_a_refusal_that_a_restore_took_away_is_written_again(kit: StoreUnderTest) -> None:
     shoot = await kit.created(a_shoot())
-    await kit.parked(shoot)
-    parked = await kit.now(APOLLO)
-    assert await kit.outbox.restore(from_the_bus(a_shoot(), parked.version + 1000, shoot.uid))
+    await kit.marked_unschedulable(shoot)
+    marked_unschedulable = await kit.now(APOLLO)
+    assert await kit.outbox.restore(from_the_bus(a_shoot(), marked_unschedulable.version + 1000, shoot.uid))
     restored = await kit.now(APOLLO)
     assert restored.pending == b""
-    assert (await kit.parked(restored)).outcome == "parked"
-    assert (await kit.now(APOLLO)).pending == parked.pending
+    assert (await kit.marked_unschedulable(restored)).outcome == "parked"
+    assert (await kit.now(APOLLO)).pending == marked_unschedulable.pending
 
 
 async def test_a_long_repeat_goes_through_page_by_page(kit: StoreUnderTest) -> None:
     keys = [(await kit.created(a_project(f"p{number:04}"))).key for number in range(1001)]
-    await kit.fresh_news()
+    await kit.fresh_entries()
     await kit.outbox.reannounce(0)
     assert [entry.key for entry in await kit.changes()] == keys
 
@@ -364,11 +366,11 @@ async def test_all_pending_shoots_of_all_schedulers_can_be_queued_again(kit: Sto
     deleting = await kit.created(a_shoot("deleting", metadata={"finalizers": ["a"]}))
     stored(await kit.store.delete(deleting))
     waiting = await kit.created(a_shoot("waiting"))
-    await kit.parked(waiting)
+    await kit.marked_unschedulable(waiting)
     await kit.created(a_shoot("mine", spec={"schedulerName": "mine"}))
     for number in range(600):
         await kit.created(a_shoot(f"shoot-{number}"))
-    await kit.fresh_news()
+    await kit.fresh_entries()
     await kit.outbox.requeue_pending()
     work = await kit.work()
     assert set(work) == {

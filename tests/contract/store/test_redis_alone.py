@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import StreamPosition
-from gardenbus.common.resources.document import StoredObject
-from gardenbus.common.resources.keys import ObjectKey
 from tests.support.builders import a_project, a_seed, a_shoot, merged
 from tests.support.servers import Server
 from tests.support.stores import StoreUnderTest, a_binding, on_redis
@@ -52,7 +52,7 @@ async def test_a_crash_loses_nothing_that_was_answered_and_comes_back_fenced(
         assert survivor is not None
         assert survivor.version >= project.version
         assert survivor.version > project.version or survivor == project
-    announced = {(getattr(entry, "key", None), getattr(entry, "version", 0)) for entry in await kit.news()}
+    announced = {(getattr(entry, "key", None), getattr(entry, "version", 0)) for entry in await kit.entries()}
     assert {(key, project.version) for key, project in found.items() if project} <= announced, "no write without news"
     with pytest.raises(Unavailable, match="fenced"):
         await kit.store.create(a_project("after"))
@@ -67,7 +67,7 @@ async def test_the_lead_survives_a_restart_but_the_store_is_fenced(kit: StoreUnd
         await kit.outbox.lead(60)
     leadership = await kit.outbox.lead(60)
     assert (leadership.leading, leadership.is_open) == (True, False)
-    assert len(await kit.news()) == 1
+    assert len(await kit.entries()) == 1
 
 
 async def test_a_server_that_lost_the_library_gets_it_again_and_stays_fenced(kit: StoreUnderTest) -> None:
@@ -87,9 +87,9 @@ async def test_landscapes_on_one_server_do_not_see_each_other(kit: StoreUnderTes
             await other.store.create(a_seed())
         await other.open()
         assert await other.store.get(ObjectKey("seed", "", "aws-eu1")) is None
-        assert not await other.news()
+        assert not await other.entries()
         await other.created(a_seed())
-        assert len(await kit.news()) == 1
+        assert len(await kit.entries()) == 1
     finally:
         await other.store.close()
 
@@ -114,7 +114,7 @@ async def test_a_server_that_is_away_is_unavailable_and_found_again(kit: StoreUn
 async def test_many_binders_at_once_fill_a_seed_and_never_overfill_it(kit: StoreUnderTest) -> None:
     seed = await kit.created(a_seed(shoots=50))
     shoots = [await kit.created(a_shoot(f"shoot-{number}")) for number in range(120)]
-    items = [a_binding(shoot, seed.key.name, gate=seed.gate) for shoot in shoots]
+    items = [a_binding(shoot, seed.key.name, scheduling_generation=seed.scheduling_generation) for shoot in shoots]
     replies = await asyncio.gather(*(kit.store.bind(items[start::6]) for start in (*range(6), *range(6))))
     outcomes = [outcome for reply in replies for outcome in reply.outcomes]
     assert outcomes.count("bound") == 50
@@ -134,11 +134,11 @@ async def test_a_full_server_refuses_writes_but_still_reads_announces_and_delete
             await kit.store.update(other, merged(other.document(), {"spec": {"x": 1}}))
         assert len((await kit.store.list_page("project")).objects) == 2
         assert (await kit.outbox.lead(60)).is_open
-        (*_, last) = await kit.news()
+        (*_, last) = await kit.entries()
         await kit.outbox.trim(last.entry, {})
         assert await kit.store.delete(project) is None
         assert (await kit.store.census())["outbox"] == 1
-        assert await kit.outbox.bury("2100-01-01T00:00:00Z", StreamPosition(1, 1)) == 1
+        assert await kit.outbox.collect_tombstones("2100-01-01T00:00:00Z", StreamPosition(1, 1)) == 1
         await kit.outbox.resign()
     finally:
         await kit.connection.command("CONFIG", "SET", "maxmemory", "0")

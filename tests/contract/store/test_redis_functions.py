@@ -4,28 +4,28 @@ from importlib import resources
 
 import pytest
 
-from gardenbus.common.adapters import redis_functions
+from gardenbus.common.adapters.redis import function_library
 from gardenbus.common.errors import Unavailable
 from tests.support.servers import Server
 from tests.support.stores import on_redis
 
-DIRECTORY = resources.files("gardenbus.common.adapters").joinpath("functions")
+DIRECTORY = resources.files("gardenbus.common.adapters.redis").joinpath("functions")
 
 
 def test_every_file_of_the_directory_is_in_the_library_once() -> None:
     there = {entry.name for entry in DIRECTORY.iterdir()}
-    assert sorted(there) == sorted(redis_functions.FILES)
+    assert sorted(there) == sorted(function_library.FILES)
 
 
 def test_a_file_can_be_read_in_one_go() -> None:
-    for name in redis_functions.FILES:
+    for name in function_library.FILES:
         assert DIRECTORY.joinpath(name).read_text(encoding="utf-8").count("\n") <= 300, name
 
 
 def test_every_line_of_the_library_is_found_in_its_file() -> None:
-    lines = redis_functions.LIBRARY.source.splitlines()
+    lines = function_library.LIBRARY.source.splitlines()
     for number, line in enumerate(lines[2:], start=3):
-        name, _, own = redis_functions.LIBRARY.place(number).partition(":")
+        name, _, own = function_library.LIBRARY.place(number).partition(":")
         assert DIRECTORY.joinpath(name).read_text(encoding="utf-8").splitlines()[int(own) - 1] == line
 
 

@@ -6,17 +6,17 @@ from datetime import timedelta
 
 import pytest
 
-from gardenbus.common.adapters.redis_functions import LIBRARY, Library, joined, texts
-from gardenbus.common.adapters.redis_libraries import LibraryKeeper
+from gardenbus.common.adapters.redis.function_library import LIBRARY, Library, join_files, texts
+from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.errors import Unavailable
-from gardenbus.common.resources.document import Document, StoredObject
+from gardenbus.relay.adapters.library_pruner import LibraryPruner
 from tests.support.builders import a_project, a_seed, a_shoot, merged
 from tests.support.servers import Server
 from tests.support.stores import StoreUnderTest, a_binding, on_redis
 
 PREFIX = "shared"
-LATER = joined({**texts(), "later.lua": "-- says the same in another version\n"})
-OTHER_FORMAT = joined(
+LATER = join_files({**texts(), "later.lua": "-- says the same in another version\n"})
+OTHER_FORMAT = join_files(
     {name: text.replace("local FORMAT = 1\n", "local FORMAT = 2\n") for name, text in texts().items()}
 )
 
@@ -71,7 +71,7 @@ async def write_projects(kit: StoreUnderTest, name: str, count: int) -> list[Sto
 
 
 def test_another_text_is_another_library_and_the_same_text_the_same() -> None:
-    assert joined(texts()) == LIBRARY
+    assert join_files(texts()) == LIBRARY
     assert len({LIBRARY.name, LATER.name, OTHER_FORMAT.name}) == 3
 
 
@@ -97,7 +97,7 @@ async def test_what_one_version_writes_the_other_reads_changes_and_announces(lan
         await new.now(shoots[0].key), merged(shoots[0].document(), {"spec": {"seedName": "aws-eu1"}})
     )
     assert await old.now(shoots[0].key) == changed
-    assert await old.news() == await new.news()
+    assert await old.entries() == await new.entries()
 
 
 async def test_work_goes_on_while_one_version_takes_over_from_the_other(landscape: Landscape) -> None:
@@ -189,7 +189,7 @@ async def test_a_vouchsafe_that_is_not_of_this_transaction_is_not_believed(lands
     old, new = landscape.seen_by(LIBRARY), landscape.seen_by(LATER)
     await old.open()
     assert new.connection is not None
-    await new.connection.reach()
+    await new.connection.ensure_ready()
     await landscape.ask("FUNCTION", "DELETE", LIBRARY.name)
     await landscape.ask("FUNCTION", "DELETE", LATER.name)
     await new.connection.ensure_library()
@@ -219,7 +219,7 @@ async def test_data_in_a_newer_format_refuse_the_older_version_and_say_so(landsc
     await refused(new, a_project("new"))
     await old.created(a_project("old"))
     await old.outbox.resign()
-    assert not (await new.outbox.lead(60)).is_open, "an older format is not simply joined"
+    assert not (await new.outbox.lead(60)).is_open, "an older format is not simply join_files"
     await old.created(a_project("still"))
     await new.outbox.open(0, 0)
     await new.created(a_project("new"))
@@ -230,7 +230,7 @@ async def test_data_in_a_newer_format_refuse_the_older_version_and_say_so(landsc
     late = landscape.seen_by(LIBRARY)
     assert late.connection is not None
     with pytest.raises(Unavailable, match="format 2"):
-        await late.connection.reach()
+        await late.connection.ensure_ready()
 
 
 async def test_the_newer_format_is_remembered_over_a_crash(landscape: Landscape) -> None:
@@ -248,14 +248,14 @@ async def test_a_version_that_nobody_calls_goes_and_one_that_is_called_stays(lan
     await old.open()
     await new.created(a_project("one"))
     assert new.connection is not None
-    keeper = LibraryKeeper(new.connection, new.clock, unused_for=timedelta(hours=2))
+    keeper = LibraryPruner(new.connection, new.clock, unused_for=timedelta(hours=2))
     for hour in range(5):
         await old.created(a_project(f"old-{hour}"))
-        await keeper.look()
+        await keeper.prune()
         new.clock.advance(3600)
     assert await landscape.libraries() == {LIBRARY.name, LATER.name}
     for _ in range(3):
-        await keeper.look()
+        await keeper.prune()
         new.clock.advance(3600)
     assert await landscape.libraries() == {LATER.name}
     await old.created(a_project("late"))

@@ -10,22 +10,23 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gardenbus.apiserver.decide.admission import Facts, admit, delete_guards, facts_needed, mutate
-from gardenbus.apiserver.decide.binding import admit_binding
-from gardenbus.apiserver.decide.manifests import parse
-from gardenbus.apiserver.decide.merging import apply_three_way, last_applied_of
-from gardenbus.apiserver.decide.metadata import key_of, reference_of
-from gardenbus.apiserver.decide.validation import validate, validate_status
-from gardenbus.apiserver.reconcilers.report_fences import take_report
-from gardenbus.apiserver.reconcilers.report_rules import reported_status
+from gardenbus.apiserver.domain.admission import admit, delete_guards, mutate, related_queries
+from gardenbus.apiserver.domain.bind_admission import admit_binding
+from gardenbus.apiserver.domain.merging import apply_three_way, last_applied_of
+from gardenbus.apiserver.domain.metadata import key_of, reference_of
+from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.apiserver.domain.report_admission import reported_status
+from gardenbus.apiserver.domain.report_stamps import merge_report
+from gardenbus.apiserver.domain.validation import validate, validate_status
+from gardenbus.common.api.changes import creation_of
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.cloudprofiles import CloudProfile, NamespacedCloudProfile, RegionConfigMap
+from gardenbus.common.api.garden.projects import Project
+from gardenbus.common.api.garden.seeds import Seed, scheduling_content, shoot_capacity
+from gardenbus.common.api.garden.shoots import Shoot
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.manifests.parser import parse
 from gardenbus.common.errors import Terminal
-from gardenbus.common.resources.changes import creation_of
-from gardenbus.common.resources.cloudprofiles import CloudProfile, NamespacedCloudProfile, RegionConfigMap
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.common.resources.projects import Project
-from gardenbus.common.resources.seeds import Seed, gate_content, shoot_capacity
-from gardenbus.common.resources.shoots import Shoot
 from tests.support.builders import (
     CORE,
     a_cloudprofile,
@@ -188,7 +189,7 @@ def read_by_everybody(document: Document) -> None:
         case "Seed":
             Seed.from_document(document)
             shoot_capacity(document)
-            gate_content(document)
+            scheduling_content(document)
         case "CloudProfile":
             CloudProfile.from_document(document)
         case "NamespacedCloudProfile":
@@ -201,7 +202,7 @@ def read_by_everybody(document: Document) -> None:
             pass
 
 
-FACTS = Facts(
+FACTS = RelatedObjects(
     objects={
         ObjectKey("seed", "", "aws-eu1"): FULL_SEED,
         ObjectKey("cloudprofile", "", "aws"): FULL_PROFILE,
@@ -211,7 +212,7 @@ FACTS = Facts(
 )
 
 
-def refusal_of(work: Callable[[], object]) -> str | None:
+def rejection_of(work: Callable[[], object]) -> str | None:
     """The sentence that something was refused with; any other exception than a refusal is a failure of the test."""
     try:
         work()
@@ -223,7 +224,7 @@ def refusal_of(work: Callable[[], object]) -> str | None:
 def taken(document: Document, old: Document | None) -> Document:
     key_of(document)
     merged = apply_three_way(old, old, document)
-    facts_needed(merged, old)
+    related_queries(merged, old)
     mutated = mutate(merged, old, FACTS, user="ann").document
     validate(mutated, old)
     last_applied_of(document)
@@ -241,13 +242,13 @@ def test_what_is_spoiled_below_is_taken_as_it_is(document: Document) -> None:
 
 @given(spoiled())
 def test_a_manifest_with_anything_in_it_is_refused_or_can_be_read_by_everybody(document: Document) -> None:
-    assert refusal_of(lambda: taken(document, None)) != ""
+    assert rejection_of(lambda: taken(document, None)) != ""
 
 
 @given(spoiled())
 def test_a_change_to_anything_is_refused_or_can_be_read_by_everybody(document: Document) -> None:
     old = next((one for one in TEMPLATES if one["kind"] == document.get("kind")), None)
-    assert refusal_of(lambda: taken(document, old)) != ""
+    assert rejection_of(lambda: taken(document, old)) != ""
 
 
 @given(st.sampled_from([FULL_SHOOT, FULL_SEED]), st.data())
@@ -257,17 +258,17 @@ def test_a_report_of_anything_is_refused_or_can_be_read_by_everybody(old: Docume
 
     def taken_report() -> None:
         status = reported_status({"status": reported})
-        merged = take_report(old["status"], b"", report=status, incarnation=1, sequence=1).status
+        merged = merge_report(old["status"], b"", report=status, incarnation=1, sequence=1).status
         document = {**old, "status": merged}
         validate_status(document)
         read_by_everybody(document)
 
-    assert refusal_of(taken_report) != ""
+    assert rejection_of(taken_report) != ""
 
 
 @given(spoiled())
 def test_a_binding_of_anything_that_was_taken_is_admitted_or_refused(document: Document) -> None:
-    if refusal_of(lambda: taken(document, None)) is not None:
+    if rejection_of(lambda: taken(document, None)) is not None:
         return
     shoot, seed, profile_spec = FULL_SHOOT, FULL_SEED, FULL_PROFILE["spec"]
     match document["kind"]:
@@ -280,13 +281,13 @@ def test_a_binding_of_anything_that_was_taken_is_admitted_or_refused(document: D
         case _:
             return
     work = partial(admit_binding, shoot, seed, project=FULL_PROJECT, profile_spec=profile_spec)
-    assert refusal_of(work) != ""
+    assert rejection_of(work) != ""
 
 
 @given(st.dictionaries(st.text(), PLAIN, max_size=2), PLAIN)
 def test_a_delete_request_of_anything_names_an_object_or_is_refused(request: Document, value: Any) -> None:
     for one in (request, {"kind": value, "name": "a"}, {"kind": "seed", "name": value}, {"metadata": value}):
-        assert refusal_of(partial(reference_of, one)) != ""
+        assert rejection_of(partial(reference_of, one)) != ""
 
 
 @given(st.one_of(st.binary(), st.text().map(str.encode)))
@@ -297,7 +298,7 @@ def test_a_delete_request_of_anything_names_an_object_or_is_refused(request: Doc
 @example(b"'\x00'")
 @example(b'{"a": "\\u0000"}')
 def test_any_bytes_are_manifests_or_refused(body: bytes) -> None:
-    assert refusal_of(lambda: json.dumps(parse(body))) != ""
+    assert rejection_of(lambda: json.dumps(parse(body))) != ""
 
 
 def is_all_encodable(value: Any) -> bool:

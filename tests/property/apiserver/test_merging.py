@@ -6,9 +6,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenbus.apiserver.decide.defaults import with_defaults
-from gardenbus.apiserver.decide.merging import apply_three_way, last_applied_of, merge_patch
-from gardenbus.common.resources.document import Document
+from gardenbus.apiserver.domain.defaults import with_defaults
+from gardenbus.apiserver.domain.merging import apply_three_way, last_applied_of, merge_patch
+from gardenbus.common.api.document import Document
 
 NAMES = st.sampled_from(["a", "b", "c"])
 LEAVES = st.one_of(st.none(), st.integers(0, 3), st.sampled_from(["x", "y"]), st.lists(st.integers(0, 2), max_size=2))

@@ -8,21 +8,21 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gardenbus.apiserver.reconcilers.attempts import Contingent
-from gardenbus.apiserver.reconcilers.placing import BindBody, Placer
-from gardenbus.apiserver.reconcilers.reads import Library, Reads
-from gardenbus.apiserver.reconcilers.rejecting import Rejections
-from gardenbus.apiserver.reconcilers.reports import Reports
-from gardenbus.apiserver.reconcilers.speaking import reports_filter
-from gardenbus.apiserver.reconcilers.writing import Writer
-from gardenbus.common.adapters.memory_bus import MemoryBus
-from gardenbus.common.adapters.memory_store import MemoryStore
+from gardenbus.apiserver.domain.request_subjects import reported_object, reports_filter
+from gardenbus.apiserver.handlers.reports import ReportHandler
+from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
+from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency
+from gardenbus.apiserver.registry.seed_binder import BindBody, SeedBinder
+from gardenbus.apiserver.registry.writer import Writer
+from gardenbus.common.api.document import Document, StoredObject, encode, section
+from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import Message
-from gardenbus.common.resources.document import Document, StoredObject, encode, section
-from gardenbus.common.resources.keys import Header, ObjectKey, Subjects
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.clocks import FakeClock
+from tests.support.memory.bus import MemoryBus
+from tests.support.memory.store import MemoryStore
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 SEEDS = ("a", "b", "c")
@@ -68,14 +68,14 @@ class World:
         self.subjects = Subjects()
         self.store = MemoryStore(clock)
         self.bus = MemoryBus(clock)
-        self.library = Library(self.store)
+        self.manifests = ManifestCache(self.store)
         self.writer = Writer(self.store, clock)
-        self.placer = Placer(self.store, clock)
+        self.seed_binder = SeedBinder(self.store, clock)
         self.said: list[Message] = []
         self.forced = False
 
-    def reads(self) -> Reads:
-        return Reads(self.store, self.library)
+    def reads(self) -> ReadCache:
+        return ReadCache(self.store, self.manifests)
 
     async def start(self) -> None:
         await self.bus.ensure_streams()
@@ -87,14 +87,20 @@ class World:
         state = {"apiVersion": a_shoot()["apiVersion"], "kind": "ShootState", "metadata": a_shoot()["metadata"]}
         await self.writer.apply({**state, "spec": {}}, self.reads(), user="ann")
         self.queue = await self.bus.work_queue(self.subjects.stream("REPORTS"), "test", reports_filter(self.subjects))
-        self.reports = Reports(
+        self.reports = ReportHandler(
             bus=self.bus,
             store=self.store,
             subjects=self.subjects,
             queue=self.queue,
             writer=self.writer,
-            library=self.library,
-            rejections=Rejections(self.bus, self.store, self.subjects),
+            manifests=self.manifests,
+            dead_letter=DeadLetter(
+                self.bus,
+                self.store,
+                self.subjects,
+                reporter="apiserver",
+                object_of=reported_object(self.subjects),
+            ),
             concurrency=4,
         )
 
@@ -111,10 +117,10 @@ class World:
             seed, force = what
             asked = BindBody(APOLLO.namespace, APOLLO.name, seed, force=force)
             with suppress(GardenbusError):
-                await self.placer.bind(asked, self.reads(), user="ann")
+                await self.seed_binder.bind(asked, self.reads(), user="ann")
                 self.forced = force
         elif kind == "patch":
-            with suppress(GardenbusError, Contingent):
+            with suppress(GardenbusError, UnmetDependency):
                 await self.writer.patch(APOLLO, {"spec": {"purpose": what}}, self.reads(), user="ann")
         elif kind == "say":
             seed, status = what

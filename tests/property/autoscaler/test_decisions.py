@@ -1,4 +1,4 @@
-"""What holds for every set of seeds, every autoscaler and every history."""
+"""Invariants of every set of seeds, every autoscaler and every history."""
 
 import itertools
 from datetime import timedelta
@@ -10,13 +10,13 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gardenbus.autoscaler.decide.autoscaling import Decision, decide
-from gardenbus.autoscaler.decide.landscape import Replica, SetOfSeeds
-from gardenbus.autoscaler.decide.metrics import Tolerance
-from gardenbus.autoscaler.decide.need import holding_of, need_of
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.seed_autoscalers import SeedAutoscalerSpec
-from tests.support.autoscaling import START, Hand, a_metric, a_set, a_spec
+from gardenbus.autoscaling.decision import ScalingDecision, decide
+from gardenbus.autoscaling.replica_calculator import propose_replicas, replicas_for_placed
+from gardenbus.autoscaling.resource_metrics import Tolerance
+from gardenbus.autoscaling.seed_set import ReplicaState, SeedSetState
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.seed_autoscalers import SeedAutoscalerSpec
+from tests.support.autoscaling import START, AutoscalerDriver, a_metric, a_set, a_spec
 
 TOLERANCE = Fraction(1, 10)
 EITHER_WAY = Tolerance(TOLERANCE, TOLERANCE)
@@ -55,8 +55,8 @@ def specs(draw: st.DrawFn, behavior: st.SearchStrategy[Document] = behaviors) ->
 
 
 @st.composite
-def replicas(draw: st.DrawFn) -> Replica:
-    return Replica(
+def replicas(draw: st.DrawFn) -> ReplicaState:
+    return ReplicaState(
         name=draw(st.sampled_from("abc")),
         is_built=draw(st.booleans()),
         is_leaving=draw(st.integers(0, 5)) == 0,
@@ -65,28 +65,30 @@ def replicas(draw: st.DrawFn) -> Replica:
 
 
 @st.composite
-def sets(draw: st.DrawFn) -> SetOfSeeds:
+def sets(draw: st.DrawFn) -> SeedSetState:
     there = draw(st.lists(replicas(), max_size=12))
-    return SetOfSeeds(
+    return SeedSetState(
         ordered=draw(st.integers(0, 15)),
         replicas=there,
         new_seed={"shoots": draw(sizes)},
         shoots=draw(st.integers(0, 300)),
         pending=draw(st.integers(0, 300)),
-        coming=draw(st.sampled_from([0, 0, 3, 50])),
+        being_scheduled=draw(st.sampled_from([0, 0, 3, 50])),
     )
 
 
-def looks(hand: Hand, loads: list[SetOfSeeds], steps: list[int]) -> list[tuple[SetOfSeeds, Decision]]:
-    return [(seeds, hand.look(seeds, after=step)) for seeds, step in zip(loads, steps, strict=False)]
+def reconciles(
+    driver: AutoscalerDriver, loads: list[SeedSetState], steps: list[int]
+) -> list[tuple[SeedSetState, ScalingDecision]]:
+    return [(seeds, driver.reconcile_once(seeds, after=step)) for seeds, step in zip(loads, steps, strict=False)]
 
 
 @given(specs(), st.lists(sets(), min_size=1, max_size=8), st.lists(st.integers(1, 900), min_size=8, max_size=8))
 def test_the_bounds_are_kept_and_no_shoot_loses_its_seed(
-    spec: SeedAutoscalerSpec, loads: list[SetOfSeeds], steps: list[int]
+    spec: SeedAutoscalerSpec, loads: list[SeedSetState], steps: list[int]
 ) -> None:
-    for seeds, decision in looks(Hand(spec), loads, steps):
-        held = min(holding_of(seeds), seeds.ordered)
+    for seeds, decision in reconciles(AutoscalerDriver(spec), loads, steps):
+        held = min(replicas_for_placed(seeds), seeds.ordered)
         assert decision.desired >= held
         assert decision.desired >= spec.min_replicas
         assert decision.desired <= max(spec.max_replicas, held)
@@ -95,21 +97,23 @@ def test_the_bounds_are_kept_and_no_shoot_loses_its_seed(
 
 @given(specs(), sets(), st.integers(0, 50), st.integers(0, 50), st.integers(0, 50))
 def test_more_load_never_asks_for_fewer_seeds(
-    spec: SeedAutoscalerSpec, seeds: SetOfSeeds, more_shoots: int, more_pending: int, more_coming: int
+    spec: SeedAutoscalerSpec, seeds: SeedSetState, more_shoots: int, more_pending: int, more_coming: int
 ) -> None:
     heavier = msgspec.structs.replace(
         seeds,
         shoots=seeds.shoots + more_shoots,
         pending=seeds.pending + more_pending,
-        coming=seeds.coming + more_coming,
+        being_scheduled=seeds.being_scheduled + more_coming,
     )
-    assert need_of(spec, heavier, EITHER_WAY).replicas >= need_of(spec, seeds, EITHER_WAY).replicas
-    assert Hand(spec).look(heavier).desired >= Hand(spec).look(seeds).desired
+    assert propose_replicas(spec, heavier, EITHER_WAY).replicas >= propose_replicas(spec, seeds, EITHER_WAY).replicas
+    assert (
+        AutoscalerDriver(spec).reconcile_once(heavier).desired >= AutoscalerDriver(spec).reconcile_once(seeds).desired
+    )
 
 
 @given(specs(), st.lists(sets(), min_size=1, max_size=6), st.lists(st.integers(1, 5000), min_size=6, max_size=6))
 def test_while_a_metric_is_missing_nothing_shrinks(
-    spec: SeedAutoscalerSpec, loads: list[SetOfSeeds], steps: list[int]
+    spec: SeedAutoscalerSpec, loads: list[SeedSetState], steps: list[int]
 ) -> None:
     blind = a_spec(
         minReplicas=spec.min_replicas,
@@ -117,14 +121,14 @@ def test_while_a_metric_is_missing_nothing_shrinks(
         metrics=[a_metric(), a_metric("cpu", amount="1")],
         behavior={"scaleDown": {"stabilizationWindowSeconds": 0}},
     )
-    silent = Replica(name="silent", allocatable={"shoots": Fraction(10)})
+    silent = ReplicaState(name="silent", allocatable={"shoots": Fraction(10)})
     loads = [
-        SetOfSeeds(
+        SeedSetState(
             ordered=seeds.ordered, replicas=[*seeds.replicas, silent], new_seed=seeds.new_seed, shoots=seeds.shoots
         )
         for seeds in loads
     ]
-    for seeds, decision in looks(Hand(blind), loads, steps):
+    for seeds, decision in reconciles(AutoscalerDriver(blind), loads, steps):
         assert decision.desired >= seeds.ordered
         assert decision.active.status == "False"
 
@@ -143,21 +147,21 @@ def test_under_constant_load_each_direction_is_taken_at_most_once_and_then_it_st
 ) -> None:
     """The waiting shoots are placed as soon as there are seeds for them."""
     behavior = {"scaleDown": {"stabilizationWindowSeconds": window}}
-    hand = Hand(a_spec(metrics=[a_metric(utilization=target)], maxReplicas=2000, behavior=behavior))
+    driver = AutoscalerDriver(a_spec(metrics=[a_metric(utilization=target)], maxReplicas=2000, behavior=behavior))
     shoots = min(shoots, built * size)
     pending = pending if shoots == built * size else 0
-    taken: list[int] = []
+    changes_made: list[int] = []
     count = built
     for _ in range(20):
-        decision = hand.look(a_set(count, places=size, shoots=shoots, pending=pending), after=60)
-        taken.append(decision.desired - count)
+        decision = driver.reconcile_once(a_set(count, places=size, shoots=shoots, pending=pending), after=60)
+        changes_made.append(decision.desired - count)
         count = decision.desired
         placed = min(pending, count * size - shoots)
         shoots, pending = shoots + placed, pending - placed
-    directions = [change > 0 for change in taken if change]
+    directions = [change > 0 for change in changes_made if change]
     assert len(list(itertools.groupby(directions))) <= 1
-    assert taken.count(0) >= 20 - 2, "once for those who wait, once for what they then use"
-    assert taken[-10:] == [0] * 10
+    assert changes_made.count(0) >= 20 - 2, "once for those who wait, once for what they then use"
+    assert changes_made[-10:] == [0] * 10
     assert (
         abs(Fraction(shoots * 100, count * size * target) - 1) <= TOLERANCE
         or count == ceil(Fraction(shoots * 100, size * target))
@@ -172,25 +176,25 @@ def test_under_constant_load_each_direction_is_taken_at_most_once_and_then_it_st
     st.randoms(use_true_random=False),
 )
 def test_seeds_of_many_sizes_never_make_it_go_to_and_fro(
-    rooms: list[Fraction], target: int, shoots: int, chance: Random
+    capacities: list[Fraction], target: int, shoots: int, chance: Random
 ) -> None:
     """Whichever seeds a shrinking set lets go, and however large the new ones of a growing set are."""
     spec = a_spec(metrics=[a_metric(utilization=target)], maxReplicas=100_000)
-    hand = Hand(spec)
-    shoots = min(shoots, int(sum(rooms)))
+    driver = AutoscalerDriver(spec)
+    shoots = min(shoots, int(sum(capacities)))
     directions: list[bool] = []
     for _ in range(30):
-        there = [Replica(allocatable={"shoots": room}) for room in rooms]
-        seeds = SetOfSeeds(ordered=len(rooms), replicas=there, new_seed={"shoots": Fraction(10)}, shoots=shoots)
-        decision = hand.look(seeds, after=15)
-        if decision.desired == len(rooms):
+        there = [ReplicaState(allocatable={"shoots": room}) for room in capacities]
+        seeds = SeedSetState(ordered=len(capacities), replicas=there, new_seed={"shoots": Fraction(10)}, shoots=shoots)
+        decision = driver.reconcile_once(seeds, after=15)
+        if decision.desired == len(capacities):
             break
-        directions.append(decision.desired > len(rooms))
+        directions.append(decision.desired > len(capacities))
         if directions[-1]:
-            rooms = rooms + [Fraction(10)] * (decision.desired - len(rooms))
+            capacities = capacities + [Fraction(10)] * (decision.desired - len(capacities))
         else:
-            chance.shuffle(rooms)
-            rooms = rooms[: decision.desired]
+            chance.shuffle(capacities)
+            capacities = capacities[: decision.desired]
     else:
         raise AssertionError("it never came to rest")
     changes = [direction for direction, _ in itertools.groupby(directions)]
@@ -198,12 +202,14 @@ def test_seeds_of_many_sizes_never_make_it_go_to_and_fro(
 
 
 @given(specs(), st.lists(sets(), min_size=2, max_size=6), st.lists(st.integers(1, 400), min_size=6, max_size=6))
-def test_the_moment_told_is_never_too_late(spec: SeedAutoscalerSpec, loads: list[SetOfSeeds], steps: list[int]) -> None:
-    """Until then, looking at the same set again gives the same answer: the simulation and the service rely on it."""
-    hand = Hand(spec)
+def test_the_moment_told_is_never_too_late(
+    spec: SeedAutoscalerSpec, loads: list[SeedSetState], steps: list[int]
+) -> None:
+    """Until then, the same set gives the same decision: the simulation and the service rely on it."""
+    driver = AutoscalerDriver(spec)
     for seeds, step in zip(loads, steps, strict=False):
-        decision, now = hand.look(seeds, after=step), hand.now
-        until = decision.again_at or now + timedelta(days=2)
+        decision, now = driver.reconcile_once(seeds, after=step), driver.now
+        until = decision.recheck_at or now + timedelta(days=2)
         for part in (1, 50, 99):
             between = now + (until - now) * part / 100
             if between < until and decision.rescale is None:
@@ -217,21 +223,21 @@ def test_the_moment_told_is_never_too_late(spec: SeedAutoscalerSpec, loads: list
 def test_a_restart_never_shrinks_a_set_before_its_window_is_over(
     story: list[tuple[int, int, bool]], window: int
 ) -> None:
-    """Whatever was recommended at a look, nothing below it is ordered until a window has passed since then."""
+    """Nothing below a recommendation is ordered until a window has passed since then."""
     spec = a_spec(maxReplicas=20, behavior={"scaleDown": {"stabilizationWindowSeconds": window}})
-    hand = Hand(spec)
-    told: list[tuple[float, int]] = []
+    driver = AutoscalerDriver(spec)
+    reported: list[tuple[float, int]] = []
     count, moment = 3, 0.0
     for seconds, shoots, is_missed in story:
         moment += seconds
-        hand.now = START + timedelta(seconds=moment)
+        driver.now = START + timedelta(seconds=moment)
         if is_missed:
             continue
         seeds = a_set(count, shoots=shoots)
-        decision = hand.look(seeds)
+        decision = driver.reconcile_once(seeds)
         recommended = decision.memory.recommended_replicas
         assert recommended is not None
         if decision.desired < count:
-            assert decision.desired >= max([each for at, each in told if moment - at < window], default=0)
-        told.append((moment, recommended))
+            assert decision.desired >= max([each for at, each in reported if moment - at < window], default=0)
+        reported.append((moment, recommended))
         count = decision.desired

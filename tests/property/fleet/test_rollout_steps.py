@@ -7,11 +7,11 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gardenbus.common.resources.placement_parts import BOUND, SCHEDULED, UNSCHEDULED, PartCondition, ResourceBinding
-from gardenbus.common.resources.placements import Placement
+from gardenbus.common.api.fleet.placement_parts import BOUND, SCHEDULED, UNSCHEDULED, PartCondition, ResourceBinding
+from gardenbus.common.api.fleet.placements import Placement
 from gardenbus.fleet.availability import has_failed, is_diff_reported, readiness
 from gardenbus.fleet.binding_states import check
-from gardenbus.fleet.rollout import Rollout, plan
+from gardenbus.fleet.rollout import RolloutStep, plan
 from tests.support.fleets import NOW, a_placement, at
 from tests.support.rolling import EARLIER, FAILED, LATEST, PENDING, READY, on_its_way, scheduled, unscheduled
 
@@ -71,7 +71,7 @@ def amount(limit: int | str, total: int) -> int:
     return limit if isinstance(limit, int) else -(-int(limit.removesuffix("%")) * total // 100)
 
 
-def carried_out(bindings: Sequence[ResourceBinding], step: Rollout, name: str) -> list[ResourceBinding]:
+def carried_out(bindings: Sequence[ResourceBinding], step: RolloutStep, name: str) -> list[ResourceBinding]:
     """The bindings after one write of a step."""
     changed: list[ResourceBinding] = []
     for each in bindings:
@@ -141,7 +141,7 @@ def test_a_rollout_ends_when_all_clusters_answer(
         step = plan(placement, LATEST, bindings, NOW, lacks_clusters=lacking)
         for name in (*step.bind, *step.update, *step.delete):
             bindings = carried_out(bindings, step, name)
-        before, bindings = bindings, [answered(each) for each in bindings if not each.is_deleting]
+        before, bindings = bindings, [reported(each) for each in bindings if not each.is_deleting]
         if bindings == before:
             break
     assert not plan(placement, LATEST, bindings, NOW, lacks_clusters=lacking).waiting
@@ -151,7 +151,7 @@ def test_a_rollout_ends_when_all_clusters_answer(
         assert handed == bindings  # who was given up serves on only where clusters are wanting
 
 
-def answered(binding: ResourceBinding) -> ResourceBinding:
+def reported(binding: ResourceBinding) -> ResourceBinding:
     """A binding that was handed out, after its cluster has done all it should."""
     if binding.spec.state == SCHEDULED or not binding.spec.resource_snapshot_name:
         return binding

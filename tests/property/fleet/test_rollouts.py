@@ -12,12 +12,13 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.placement_parts import BOUND
+from gardenbus.common.api.fleet.works import AVAILABLE
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Transient
-from gardenbus.common.resources.document import Document, section
-from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.common.resources.placement_parts import BOUND
-from gardenbus.fleet.availability import AVAILABLE, is_true
-from tests.support.placing import WEB, a_configmap, a_crp, a_live_cluster, a_namespace
+from gardenbus.fleet.availability import is_true
+from tests.support.placements import WEB, a_configmap, a_crp, a_live_cluster, a_namespace
 from tests.support.rolling import RollingBench, a_budget, a_request, an_eviction
 from tests.support.stores import in_memory
 from tests.support.watched_bindings import WatchedStore
@@ -72,14 +73,14 @@ class Life:
         self.allowed = allowed
         self.count = 0
 
-    async def begin(self, *, settled: bool) -> None:
+    async def begin(self, *, at_rest: bool) -> None:
         for name in CLUSTERS:
             await self.bench.add(a_live_cluster(name, self.bench.clock, {"half": str(CLUSTERS.index(name) % 2)}))
         spec: Document = {"strategy": self._strategy()}
         if self.kind == "PickN":
             spec["policy"] = {"placementType": "PickN", "numberOfClusters": 3}
         await self.bench.add(a_namespace(), a_configmap(), a_crp(spec=spec))
-        if settled:
+        if at_rest:
             await self._come_to_rest()
 
     async def happen(self, action: str, number: int, dies_after: int) -> None:
@@ -104,7 +105,7 @@ class Life:
                 return
             action = "look"  # what is asked for is decided soon, so that there is something to roll out
         inside: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
-            "look": self.bench.look,
+            "look": self.bench.reconcile_once,
             "roll": self.bench.roll,
             "roll twice": self._roll_twice,
             "work": self.bench.work,
@@ -158,8 +159,8 @@ class Life:
         """Two replicas at once: each gives way to the other at every call."""
         self.store.gives_way = True
         another = RollingBench(self.bench.kit)
-        await another.known.read(self.store)
-        await self.bench.known.read(self.store)
+        await another.cache.read(self.store)
+        await self.bench.cache.read(self.store)
         request = a_request(WEB, "placementrollout")
         ended = await asyncio.gather(
             self.bench.rollout.reconcile(request), another.rollout.reconcile(request), return_exceptions=True
@@ -212,16 +213,16 @@ class Life:
 @given(
     kind=policies,
     allowed=limits,
-    settled=st.booleans(),
+    at_rest=st.booleans(),
     happening=actions,
     deaths=st.lists(st.integers(-1, 9), min_size=40, max_size=40),
 )
 def test_budgets_hold_at_every_write_and_a_rollout_ends(
-    kind: str, allowed: tuple[int | str, int | str], *, settled: bool, happening: list[Action], deaths: list[int]
+    kind: str, allowed: tuple[int | str, int | str], *, at_rest: bool, happening: list[Action], deaths: list[int]
 ) -> None:
     async def live() -> None:
         life = Life(kind, allowed)
-        await life.begin(settled=settled)
+        await life.begin(at_rest=at_rest)
         for (action, number), dies_after in zip(happening, deaths, strict=False):
             await life.happen(action, number, dies_after)
         await life.arrive()

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenbus.apiserver.reconcilers.report_fences import take_report
-from gardenbus.gardenlet.reconcilers.reports import merged
+from gardenbus.apiserver.domain.report_stamps import merge_report
+from gardenbus.gardenlet.handlers.reporter import merged
 
 conditions = st.lists(
     st.fixed_dictionaries({"type": st.sampled_from("ABC"), "status": st.sampled_from(["True", "False"])}),
@@ -26,10 +26,10 @@ patches = st.fixed_dictionaries(
 )
 
 
-def taken(status: dict[str, Any], *reports: dict[str, Any]) -> dict[str, Any]:
-    fences = b""
+def accepted(status: dict[str, Any], *reports: dict[str, Any]) -> dict[str, Any]:
+    stamps = b""
     for sequence, report in enumerate(reports, start=1):
-        status, fences, _ = take_report(status, fences, report=report, incarnation=1, sequence=sequence)
+        status, stamps, _ = merge_report(status, stamps, report=report, incarnation=1, sequence=sequence)
     return status
 
 
@@ -44,4 +44,4 @@ def test_gathering_reports_changes_nothing(before: dict[str, Any], reports: list
     for report in reports:
         gathered = merged(gathered, report)
 
-    assert comparable(taken({}, before, gathered)) == comparable(taken({}, before, *reports))
+    assert comparable(accepted({}, before, gathered)) == comparable(accepted({}, before, *reports))

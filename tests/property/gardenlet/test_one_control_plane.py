@@ -19,9 +19,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from gardenbus.common.resources.document import Document, section
-from gardenbus.gardenlet.decide.operations import ShootTold
-from tests.support.moving import NAME, World
+from gardenbus.common.api.document import Document, section
+from gardenbus.gardenlet.domain.operations import ObservedShoot
+from tests.support.shoot_migration import NAME, MigrationSimulation
 
 EXAMPLES = int(os.environ.get("GARDENBUS_EXAMPLES", "80"))
 pytestmark = pytest.mark.timeout(max(150, EXAMPLES))  # a second an example, when many are asked for
@@ -38,7 +38,7 @@ class Moving(RuleBasedStateMachine):
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.room = tempfile.TemporaryDirectory()
-        self.world = World(Path(self.room.name), SEEDS)
+        self.simulation = MigrationSimulation(Path(self.room.name), SEEDS)
         self.forced: dict[str, int] = {}
         self.is_deleted = False
         self.before: dict[str, str] = {}
@@ -48,132 +48,132 @@ class Moving(RuleBasedStateMachine):
 
     @initialize()
     def build(self) -> None:
-        self.do(self.world.begin())
-        self.before = self.world.identities("one")
-        assert self.world.running() == {"one"}
+        self.do(self.simulation.begin())
+        self.before = self.simulation.identities("one")
+        assert self.simulation.running() == {"one"}
         assert len(self.before) == 5
 
     # ------------------------------------------------------------------------------------------ the operator
 
     @rule(seed=seeds)
     def send_to(self, seed: str) -> None:
-        self.do(self.world.bind(seed))
+        self.do(self.simulation.bind(seed))
 
     @precondition(lambda self: not self.is_deleted)
     @rule(seed=seeds)
     def send_by_force(self, seed: str) -> None:
-        shoot = self.do(self.world.shoot())
+        shoot = self.do(self.simulation.shoot())
         assert shoot is not None
-        if self.do(self.world.bind(seed, force=True)) == "restore":
+        if self.do(self.simulation.bind(seed, force=True)) == "restore":
             self.forced[section(shoot, "status")["seedName"]] = int(shoot["metadata"]["resourceVersion"]) + 1
 
     @rule(chance=st.integers(0, 9))
     def delete(self, chance: int) -> None:
         if not chance:
-            self.is_deleted |= self.do(self.world.delete())
+            self.is_deleted |= self.do(self.simulation.delete())
 
     # ------------------------------------------------------------------------------------------ the services
 
     @rule(limit=st.integers(1, 4))
     def announce(self, limit: int) -> None:
-        self.do(self.world.announce(limit))
+        self.do(self.simulation.announce(limit))
 
     @rule()
-    def judge(self) -> None:
-        self.do(self.world.judge())
+    def run_lifecycle(self) -> None:
+        self.do(self.simulation.run_lifecycle())
 
     @rule(limit=st.integers(1, 3), dies=st.booleans())
-    def take_reports(self, limit: int, dies: bool) -> None:
-        self.do(self.world.take_reports(limit, dies=dies))
+    def handle_reports(self, limit: int, dies: bool) -> None:
+        self.do(self.simulation.handle_reports(limit, dies=dies))
 
     @rule(replays=st.booleans())
     def kill_bus(self, replays: bool) -> None:
-        self.do(self.world.kill_bus(replays=replays))
+        self.do(self.simulation.kill_bus(replays=replays))
 
     # ------------------------------------------------------------------------------------------ the gardenlets
 
     @rule(seed=seeds, limit=st.integers(1, 3))
-    def hear(self, seed: str, limit: int) -> None:
-        if self.world.lives[seed].is_alive:
-            self.do(self.world.lives[seed].hear(limit))
+    def receive(self, seed: str, limit: int) -> None:
+        if self.simulation.lives[seed].is_alive:
+            self.do(self.simulation.lives[seed].receive(limit))
 
     @rule(seed=seeds)
-    def look(self, seed: str) -> None:
-        if self.world.lives[seed].is_alive:
-            self.do(self.world.lives[seed].look())
+    def reconcile(self, seed: str) -> None:
+        if self.simulation.lives[seed].is_alive:
+            self.do(self.simulation.lives[seed].reconcile())
 
     @rule(seed=seeds, dies_at=st.integers(0, 8), after_the_write=st.booleans())
-    def look_and_die(self, seed: str, dies_at: int, after_the_write: bool) -> None:
-        if self.world.lives[seed].is_alive:
-            self.do(self.world.lives[seed].look(dies_at=dies_at, after_the_write=after_the_write))
+    def reconcile_and_die(self, seed: str, dies_at: int, after_the_write: bool) -> None:
+        if self.simulation.lives[seed].is_alive:
+            self.do(self.simulation.lives[seed].reconcile(dies_at=dies_at, after_the_write=after_the_write))
 
     @rule(seed=seeds)
     def send(self, seed: str) -> None:
-        if self.world.lives[seed].is_alive:
-            self.do(self.world.lives[seed].send())
+        if self.simulation.lives[seed].is_alive:
+            self.do(self.simulation.lives[seed].send())
 
     @rule(seed=seeds)
     def start_anew(self, seed: str) -> None:
-        self.do(self.world.start(seed))
+        self.do(self.simulation.start(seed))
 
-    @precondition(lambda self: self.world.zombies)
+    @precondition(lambda self: self.simulation.zombies)
     @rule(which=st.integers(0, 9))
     def a_zombie_goes_on(self, which: int) -> None:
         """It was paused over what it knew; whoever replaced it has waited for longer than a message takes."""
-        zombie = self.world.zombies[which % len(self.world.zombies)]
-        self.do(zombie.look())
+        zombie = self.simulation.zombies[which % len(self.simulation.zombies)]
+        self.do(zombie.reconcile())
         self.do(zombie.send())
 
     @rule(seed=seeds)
     def go_on(self, seed: str) -> None:
         """A little of everything, so that longer journeys come about."""
-        self.do(self.world.judge())
-        self.do(self.world.announce())
-        life = self.world.lives[seed]
+        self.do(self.simulation.run_lifecycle())
+        self.do(self.simulation.announce())
+        life = self.simulation.lives[seed]
         if life.is_alive:
-            self.do(life.hear())
-            self.do(life.look())
+            self.do(life.receive())
+            self.do(life.reconcile())
             self.do(life.send())
-        self.do(self.world.take_reports())
+        self.do(self.simulation.handle_reports())
 
     # ------------------------------------------------------------------------------------------ what must hold
 
     @invariant()
     def one_runs_it(self) -> None:
         for seed, version in tuple(self.forced.items()):
-            if self.world.kept(seed) is None and self.knows(seed, version):
+            if self.simulation.kept(seed) is None and self.knows(seed, version):
                 del self.forced[seed]
-        running = self.world.running() - self.forced.keys()
+        running = self.simulation.running() - self.forced.keys()
         assert len(running) < 2, running
 
     @invariant()
     def nothing_runs_before_it_was_handed_over(self) -> None:
-        shoot = self.do(self.world.shoot())
+        shoot = self.do(self.simulation.shoot())
         if shoot is not None and self.before:
             responsible = section(shoot, "status").get("seedName")
-            others = self.world.running() - self.forced.keys() - {responsible}
+            others = self.simulation.running() - self.forced.keys() - {responsible}
             assert not others, f"{others} run what {responsible} has"
 
     def knows(self, seed: str, version: int) -> bool:
         """Whether a seed was told of a version of the shoot, and nothing older of it can reach it any more."""
-        life = self.world.lives[seed]
-        told = life.told.shoots.get(NAME)
-        return told.version >= version if isinstance(told, ShootTold) else life.unheard_version() >= version
+        life = self.simulation.lives[seed]
+        observed = life.cache.shoots.get(NAME)
+        return observed.version >= version if isinstance(observed, ObservedShoot) else life.pending_version() >= version
 
     def teardown(self) -> None:
         try:
             if self.before:
                 self.end()
         finally:
-            for life in (*self.world.lives.values(), *self.world.zombies):
+            for life in (*self.simulation.lives.values(), *self.simulation.zombies):
                 life.end()
             self.loop.close()
             self.room.cleanup()
 
     def end(self) -> None:
-        self.do(self.world.settle())
-        shoot = self.do(self.world.shoot())
-        kept = {seed for seed in SEEDS if self.world.kept(seed) is not None}
+        self.do(self.simulation.converge())
+        shoot = self.do(self.simulation.shoot())
+        kept = {seed for seed in SEEDS if self.simulation.kept(seed) is not None}
         if self.is_deleted:
             assert shoot is None, shoot
             assert not kept
@@ -183,14 +183,14 @@ class Moving(RuleBasedStateMachine):
     def ends_well(self, shoot: Document | None, kept: set[str]) -> None:
         assert shoot is not None
         seed = shoot["spec"]["seedName"]
-        description = self.do(self.world.describe())
+        description = self.do(self.simulation.describe())
         assert shoot["status"]["seedName"] == seed, description
         operation = shoot["status"]["lastOperation"]
         assert operation["state"] == "Succeeded", description
         assert operation["type"] in {"Create", "Reconcile", "Restore"}, description
         assert shoot["status"]["observedGeneration"] == shoot["metadata"]["generation"], description
-        assert self.world.running() == kept == {seed}, description
-        assert self.world.identities(seed) == self.before, description
+        assert self.simulation.running() == kept == {seed}, description
+        assert self.simulation.identities(seed) == self.before, description
 
 
 def test_one_control_plane_and_always_the_same() -> None:

@@ -8,15 +8,15 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gardenbus.gardenlet.backend.local import LocalBackend
+from gardenbus.common.api.configuration.gardenlet import ShootBackendSettings
+from gardenbus.gardenlet.backend.local import LocalSeedBackend
 from gardenbus.gardenlet.backend.local_files import LocalFiles
-from gardenbus.gardenlet.backend.port import Fence
-from gardenbus.gardenlet.decide.configuration import BackendSettings
-from gardenbus.gardenlet.decide.flows import OperationType, shoot_flow
-from gardenbus.gardenlet.decide.record import Run, ShootRecord
-from gardenbus.gardenlet.reconcilers.flow import run_flow
+from gardenbus.gardenlet.backend.port import FencingToken
+from gardenbus.gardenlet.domain.flows import OperationType, shoot_flow
+from gardenbus.gardenlet.domain.shoot_record import Run, ShootRecord
+from gardenbus.gardenlet.operation.flow_runner import run_flow
 from tests.support.clocks import FakeClock
-from tests.support.mortal_files import Killed, MortalFiles
+from tests.support.crashing_files import CrashingFiles, Killed
 
 SHOOT = ("garden-dev", "apollo")
 
@@ -24,11 +24,11 @@ SHOOT = ("garden-dev", "apollo")
 async def live(directory: Path, number: int, run: Run, *, has_workers: bool, death: tuple[int, bool] | None) -> bool:
     """One life of a gardenlet; answers whether the run was complete before its death."""
     dies_at, after_the_write = death if death is not None else (None, False)
-    files = MortalFiles(directory, dies_at, after_the_write=after_the_write)
+    files = CrashingFiles(directory, dies_at, after_the_write=after_the_write)
     files.open()
     try:
-        backend = LocalBackend(directory, BackendSettings(step_seconds=0.01), FakeClock(), files)
-        await backend.take_over(Fence(1, number + 1))
+        backend = LocalSeedBackend(directory, ShootBackendSettings(step_seconds=0.01), FakeClock(), files)
+        await backend.acquire(FencingToken(1, number + 1))
         record = backend.load(SHOOT)
         if record is None or record.run is None or record.run.number != run.number:
             earlier = record or ShootRecord(namespace=SHOOT[0], name=SHOOT[1], uid="u1", has_workers=has_workers)
@@ -55,12 +55,12 @@ def test_each_step_takes_effect_once_a_run_however_often_the_process_dies(
     operations: list[OperationType] = ["Create", "Reconcile", "Delete"]
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        fence = 0
+        fencing_token = 0
         for number, (operation, own_deaths) in enumerate(zip(operations, deaths, strict=True), start=1):
             run = Run(operation=operation, generation=number, number=number)
             for death in [*own_deaths, None]:
-                fence += 1
-                asyncio.run(live(directory, fence, run, has_workers=has_workers, death=death))
+                fencing_token += 1
+                asyncio.run(live(directory, fencing_token, run, has_workers=has_workers, death=death))
         files = LocalFiles(directory)
         files.open()
         record = files.load(SHOOT)

@@ -1,10 +1,11 @@
-"""A set in a world that does not wait for it: what must always hold, whatever happens in between.
+"""A set in a changing world: invariants that hold whatever happens in between.
 
-Two replicas of the service look at the set at once, each stopping before any read or write, each killed at any point;
+Two replicas of the service reconcile the set at once, each stopping before any read or write, each killed at any point;
 shoots fail, seeds fall silent, tenants come and go, people change the set, protect replicas and delete some by hand.
-At any time: at most one replica is in the making; no seed goes while a shoot is on it, and none comes to one that goes;
-protected replicas stay; no ordinal is used twice; nextReplicaNumber never falls; there are never more replicas than the
-set wants when one is made, and never fewer when one goes. And when all goes well again, the set is as it should be.
+At any time: at most one replica is under construction; no seed is removed while a shoot is on it, and none is placed on
+one that is being removed; protected replicas stay; no ordinal is used twice; nextReplicaNumber never falls; there are
+never more replicas than the set wants when one is created, and never fewer when one is removed. And when all goes well
+again, the set is as it should be.
 """
 
 import os
@@ -21,13 +22,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.managed_seed_sets import ordinal_of
+from gardenbus.common.api.garden.seed_management import CORDONED_BY, PRIORITY, PROTECT_FROM_DELETION, REMOVAL_ANNOTATION
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError
-from gardenbus.common.resources.document import Document, section
-from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.common.resources.managed_seed_sets import ordinal_of
-from gardenbus.common.resources.seed_management import CORDONED_BY, MARKED_FOR_REMOVAL, PRIORITY, PROTECT_FROM_DELETION
-from gardenbus.managedseedset.decide.ownership import controls
-from tests.support.seed_sets import SET, Hand, SeedGarden, a_managed_seed_set
+from gardenbus.managedseedset.domain.ownership import controls
+from tests.support.seed_sets import SET, SeedGarden, SteppedReconcile, a_managed_seed_set
 
 EXAMPLES = int(os.environ.get("SET_MACHINE_EXAMPLES", "25"))
 STEPS = int(os.environ.get("SET_MACHINE_STEPS", "50"))
@@ -42,17 +43,17 @@ class SetMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.garden = SeedGarden()
-        self.hands: list[Hand] = []
+        self.reconciles: list[SteppedReconcile] = []
         self.uids: dict[str, str] = {}
         self.ready_once: set[str] = set()
-        self.going: set[str] = set()
+        self.removing: set[str] = set()
         self.next_number = 0
         self.tenants = 0
         self.by_hand: set[str] = set()
 
     @initialize(replicas=st.integers(0, MOST), drain=st.booleans(), grown=st.booleans())
     def begin(self, replicas: int, drain: bool, grown: bool) -> None:
-        self.garden.soil(spec={"taints": [{"key": "seed.gardener.cloud/protected"}]})
+        self.garden.host_seed(spec={"taints": [{"key": "seed.gardener.cloud/protected"}]})
         self.garden.applied(a_managed_seed_set(replicas=replicas, spec={"scaleIn": {"drain": drain}}))
         if grown:
             self.all_goes_well_for_a_while(4 * replicas + 1)
@@ -60,46 +61,46 @@ class SetMachine(RuleBasedStateMachine):
     # ------------------------------------------------------------------------------------------ the service
 
     @rule()
-    def look(self) -> None:
-        self.garden.look()
+    def reconcile_once(self) -> None:
+        self.garden.reconcile_once()
 
     @rule(rounds=st.integers(1, 8))
     def all_goes_well_for_a_while(self, rounds: int) -> None:
         for _ in range(rounds):
-            self.garden.look()
+            self.garden.reconcile_once()
             self.bounds_hold()
-            self.garden.tend()
+            self.garden.run_gardenlets()
             self.bounds_hold()
 
-    @precondition(lambda self: len(self.hands) < 2)
+    @precondition(lambda self: len(self.reconciles) < 2)
     @rule(steps=st.integers(0, 30))
-    def begin_a_look(self, steps: int) -> None:
-        self.hands.append(self.garden.hand())
-        self._step(self.hands[-1], steps)
+    def begin_a_reconcile(self, steps: int) -> None:
+        self.reconciles.append(self.garden.stepped())
+        self._step(self.reconciles[-1], steps)
 
-    @precondition(lambda self: self.hands)
+    @precondition(lambda self: self.reconciles)
     @rule(pick=picks, steps=st.integers(1, 30))
     def go_on(self, pick: int, steps: int) -> None:
-        self._step(self.hands[pick % len(self.hands)], steps)
+        self._step(self.reconciles[pick % len(self.reconciles)], steps)
 
-    @precondition(lambda self: self.hands)
+    @precondition(lambda self: self.reconciles)
     @rule(pick=picks)
     def kill(self, pick: int) -> None:
-        self.hands.pop(pick % len(self.hands)).kill()
+        self.reconciles.pop(pick % len(self.reconciles)).kill()
 
-    def _step(self, hand: Hand, steps: int) -> None:
+    def _step(self, stepped: SteppedReconcile, steps: int) -> None:
         for _ in range(steps):
-            hand.step()
+            stepped.step()
             self.bounds_hold()
-            if hand.finished:
-                self.hands.remove(hand)
+            if stepped.finished:
+                self.reconciles.remove(stepped)
                 return
 
     # ------------------------------------------------------------------------------------------ the gardenlets
 
     @rule()
-    def tend(self) -> None:
-        self.garden.tend()
+    def run_gardenlets(self) -> None:
+        self.garden.run_gardenlets()
 
     @precondition(lambda self: self.garden.shoots())
     @rule(pick=picks, state=st.sampled_from(["Succeeded", "Failed", "Error", "Processing"]))
@@ -136,8 +137,8 @@ class SetMachine(RuleBasedStateMachine):
         outcome = self.garden.place(seed, f"tenant-{self.tenants}")
         managed_seed = self.garden.get(ObjectKey("managedseed", "garden", seed))
         is_going = managed_seed is not None and "deletionTimestamp" in managed_seed["metadata"]
-        is_news = outcome == "bound" and is_going and seed not in self.by_hand
-        assert not is_news, f"{seed} is on its way out, and takes shoots"
+        is_changed = outcome == "bound" and is_going and seed not in self.by_hand
+        assert not is_changed, f"{seed} is on its way out, and takes shoots"
 
     @rule(pick=picks)
     def leave(self, pick: int) -> None:
@@ -164,7 +165,7 @@ class SetMachine(RuleBasedStateMachine):
     def let_it_drain(self, drain: bool) -> None:
         self.garden.patched(SET, {"spec": {"scaleIn": {"drain": drain}}})
 
-    @precondition(lambda self: not self.hands and self.garden.shoots())
+    @precondition(lambda self: not self.reconciles and self.garden.shoots())
     @rule(pick=picks, protected=st.booleans(), priority=st.sampled_from([None, "1", "5", "high"]))
     def annotate(self, pick: int, protected: bool, priority: str | None) -> None:
         shoots = self.garden.shoots()
@@ -173,7 +174,7 @@ class SetMachine(RuleBasedStateMachine):
             ObjectKey("shoot", "garden", shoots[pick % len(shoots)]), {"metadata": {"annotations": annotations}}
         )
 
-    @precondition(lambda self: not self.hands and self.garden.managed_seeds())
+    @precondition(lambda self: not self.reconciles and self.garden.managed_seeds())
     @rule(pick=picks)
     def delete_a_managed_seed_by_hand(self, pick: int) -> None:
         managed_seeds = self.garden.managed_seeds()
@@ -182,7 +183,7 @@ class SetMachine(RuleBasedStateMachine):
             self.garden.deleted(ObjectKey("managedseed", "garden", name))
         except GardenbusError:
             return
-        self.going.add(name)
+        self.removing.add(name)
         self.by_hand.add(name)
 
     # ------------------------------------------------------------------------------------------ what always holds
@@ -215,12 +216,12 @@ class SetMachine(RuleBasedStateMachine):
             conditions = {each["type"]: each["status"] for each in section(seed or {}, "status").get("conditions", [])}
             if conditions.get("GardenletReady") == "True":
                 self.ready_once.add(name)
-        making = [
+        factory = [
             name
             for name, shoot in replicas.items()
             if name not in self.ready_once and "deletionTimestamp" not in shoot["metadata"] and not self._is_going(name)
         ]
-        assert len(making) <= 1, f"several replicas are in the making: {making}"
+        assert len(factory) <= 1, f"several replicas are in the making: {factory}"
 
     def _check_going(self, replicas: dict[str, Document]) -> None:
         wanted = self.garden.set()["spec"]["replicas"]
@@ -230,9 +231,9 @@ class SetMachine(RuleBasedStateMachine):
             if is_going and name not in self.by_hand:
                 assert not self.garden.usage(name), f"{name} goes while {self.garden.usage(name)} shoots are on it"
             deleting = self._is_going(name) or "deletionTimestamp" in shoot["metadata"]
-            if not deleting or name in self.going:
+            if not deleting or name in self.removing:
                 continue
-            self.going.add(name)
+            self.removing.add(name)
             protected = section(shoot, "metadata", "annotations").get(PROTECT_FROM_DELETION) == "true"
             assert not protected, f"{name} is protected, and goes"
             others = [each for each in replicas if each != name]
@@ -255,14 +256,14 @@ class SetMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if self.garden.get(SET) is None:
             return
-        for hand in self.hands:
-            hand.kill()
+        for stepped in self.reconciles:
+            stepped.kill()
         for name in self._tenants():
             self.garden.leave(name)
         for name in self._replicas():
             annotations = {PROTECT_FROM_DELETION: None, PRIORITY: None}
             self.garden.patched(ObjectKey("shoot", "garden", name), {"metadata": {"annotations": annotations}})
-        self.garden.settle()
+        self.garden.run_until_stable()
         self._check_settled()
 
     def _check_settled(self) -> None:
@@ -281,7 +282,7 @@ class SetMachine(RuleBasedStateMachine):
             annotations: dict[str, Any] = section(
                 self.garden.now(ObjectKey("seed", "", name)), "metadata", "annotations"
             )
-            assert MARKED_FOR_REMOVAL not in annotations
+            assert REMOVAL_ANNOTATION not in annotations
             assert CORDONED_BY not in annotations
 
 

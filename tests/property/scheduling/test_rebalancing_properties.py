@@ -9,9 +9,9 @@ from math import ceil, floor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gardenbus.common.resources.document import Document, section
-from gardenbus.scheduling.levelling import Kind, least_moves, level
-from gardenbus.scheduling.rebalancing import plan_rebalancing
+from gardenbus.common.api.document import Document, section
+from gardenbus.scheduling.descheduling.min_cost_flow import UnitGroup, balance_counts, least_moves
+from gardenbus.scheduling.descheduling.rebalancing import plan_rebalancing
 from gardenbus.scheduling.simulate import snapshot_of
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged
 
@@ -22,7 +22,7 @@ BACKUP: Document = {
 }
 
 
-def reachable(used: Mapping[str, int], units: Mapping[Kind, int]) -> Mapping[tuple[int, ...], int]:
+def reachable(used: Mapping[str, int], units: Mapping[UnitGroup, int]) -> Mapping[tuple[int, ...], int]:
     """All counts that moves can bring about, with the fewest moves that do."""
     seeds = sorted(used)
     states = {tuple(used[seed] for seed in seeds): 0}
@@ -60,17 +60,17 @@ def allowed(capacity: int, low: Fraction, high: Fraction) -> Sequence[int]:
 
 
 @st.composite
-def places(draw: st.DrawFn) -> tuple[dict[str, int], dict[Kind, int], dict[str, tuple[int, int]]]:
+def places(draw: st.DrawFn) -> tuple[dict[str, int], dict[UnitGroup, int], dict[str, tuple[int, int]]]:
     seeds = [f"s{number}" for number in range(draw(st.integers(2, 8)))]
     counts = {seed: draw(st.integers(0, 4)) for seed in seeds}
-    units: dict[Kind, int] = {}
+    units: dict[UnitGroup, int] = {}
     left = dict(counts)
     for _ in range(draw(st.integers(0, 5))):
         home = draw(st.sampled_from(seeds))
         targets = frozenset(draw(st.sets(st.sampled_from(seeds), min_size=1, max_size=3))) - {home}
         number = draw(st.integers(0, left[home]))
         if targets and number:
-            units[Kind(home, targets)] = units.get(Kind(home, targets), 0) + number
+            units[UnitGroup(home, targets)] = units.get(UnitGroup(home, targets), 0) + number
             left[home] -= number
     bounds = {seed: tuple(sorted(draw(st.tuples(st.integers(0, 4), st.integers(0, 4))))) for seed in seeds}
     return counts, units, {seed: (low, high) for seed, (low, high) in bounds.items()}
@@ -79,12 +79,12 @@ def places(draw: st.DrawFn) -> tuple[dict[str, int], dict[Kind, int], dict[str, 
 @settings(max_examples=300, deadline=None)
 @given(places())
 def test_levelling_misses_the_bounds_least_and_with_the_fewest_moves(
-    case: tuple[dict[str, int], dict[Kind, int], dict[str, tuple[int, int]]],
+    case: tuple[dict[str, int], dict[UnitGroup, int], dict[str, tuple[int, int]]],
 ):
     counts, units, bounds = case
     seeds = sorted(counts)
 
-    levelled = level(counts, units, bounds)
+    levelled = balance_counts(counts, units, bounds)
 
     best = min(
         (sum(max(bounds[s][0] - n, n - bounds[s][1], 0) for s, n in zip(seeds, state, strict=True)), moves)
@@ -136,14 +136,16 @@ def shoots_of(documents: Sequence[Document]) -> list[Document]:
     return [document for document in documents if document["kind"] == "Shoot"]
 
 
-def groups_and_kinds(documents: Sequence[Document]) -> Iterator[tuple[dict[str, int], dict[str, int], dict[Kind, int]]]:
+def groups_and_kinds(
+    documents: Sequence[Document],
+) -> Iterator[tuple[dict[str, int], dict[str, int], dict[UnitGroup, int]]]:
     """Capacities, counts and movable units of each group, read straight from the manifests."""
     seeds = {
         each["metadata"]["name"]: each
         for each in documents
         if each["kind"] == "Seed" and each["spec"]["settings"]["scheduling"]["visible"]
     }
-    units: Counter[Kind] = Counter()
+    units: Counter[UnitGroup] = Counter()
     for shoot in shoots_of(documents):
         home = shoot["spec"]["seedName"]
         if home not in seeds or shoot["metadata"]["annotations"]:
@@ -157,7 +159,7 @@ def groups_and_kinds(documents: Sequence[Document]) -> Iterator[tuple[dict[str, 
             and wanted.items() <= seed["metadata"]["labels"].items()
         )
         if targets:
-            units[Kind(home, targets)] += 1
+            units[UnitGroup(home, targets)] += 1
     group_of = {name: {name} for name in seeds}
     for kind in units:
         joined = set[str]().union(*(group_of[name] for name in {kind.home, *kind.targets}))

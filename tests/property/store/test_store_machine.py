@@ -17,14 +17,21 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.garden.seed_management import REMOVAL_ANNOTATION
+from gardenbus.common.api.garden.seeds import removal_owner
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import StreamPosition
-from gardenbus.common.ports.outbox import News, ObjectNews, OutboxPage, Restored, WorkNews
-from gardenbus.common.ports.store import BindReply, EventRecord, Gains, Guard, RequestOrigin, Superseded
-from gardenbus.common.resources.document import Document, StoredObject
-from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
-from gardenbus.common.resources.seeds import removal_mark
+from gardenbus.common.ports.store import (
+    BindResults,
+    EventRecord,
+    RequestOrigin,
+    Superseded,
+    UnblockIndexes,
+    WritePrecondition,
+)
+from gardenbus.relay.ports.outbox import ObjectEntry, OutboxEntry, OutboxPage, QueueEntry, Restored
 from tests.support.builders import (
     NOW,
     a_condition,
@@ -37,7 +44,7 @@ from tests.support.builders import (
     merged,
 )
 from tests.support.servers import Server
-from tests.support.stores import StoreUnderTest, a_binding, a_parking, in_memory, on_redis
+from tests.support.stores import StoreUnderTest, a_binding, an_unschedulable_shoot, in_memory, on_redis
 
 EXAMPLES = int(os.environ.get("STORE_MACHINE_EXAMPLES", "40"))
 """The same few every time; 100 or more are drawn anew."""
@@ -87,7 +94,7 @@ seed_changes = st.one_of(
     changing(
         st.sampled_from(["True", "?"]).map(lambda it: [a_condition("GardenletReady", it)]), "status", "conditions"
     ),
-    changing(st.sampled_from(["garden/set", None]), "metadata", "annotations", MARKED_FOR_REMOVAL),
+    changing(st.sampled_from(["garden/set", None]), "metadata", "annotations", REMOVAL_ANNOTATION),
 )
 project_changes = changing(small.map(lambda number: f"garden-{number}"), "spec", "namespace")
 other_changes = changing(small.map(str), "data", "a")
@@ -176,7 +183,7 @@ def is_circular(shoots: Mapping[str, str], places: Mapping[str, set[str]]) -> bo
 def _ordered(answer: object) -> object:
     """The same in an order of its own where the store promises none."""
     if isinstance(answer, OutboxPage):
-        return [_news(answer.news), sorted(answer.objects.items())]
+        return [_news(answer.entries), sorted(answer.objects.items())]
     if isinstance(answer, list):
         return [_ordered(entry) for entry in cast("list[object]", answer)]
     if isinstance(answer, GardenbusError):
@@ -184,11 +191,11 @@ def _ordered(answer: object) -> object:
     return answer
 
 
-def _news(news: Sequence[News]) -> list[object]:
+def _news(entries: Sequence[OutboxEntry]) -> list[object]:
     """News without entry ids; work that came in a row by its tail."""
     ordered: list[object] = []
-    for is_work, entries in groupby(news, lambda entry: isinstance(entry, WorkNews)):
-        run = [[type(entry).__name__, msgspec.structs.replace(entry, entry="")] for entry in entries]
+    for is_work, group in groupby(entries, lambda entry: isinstance(entry, QueueEntry)):
+        run = [[type(entry).__name__, msgspec.structs.replace(entry, entry="")] for entry in group]
         ordered += sorted(run, key=repr) if is_work else run
     return ordered
 
@@ -258,9 +265,20 @@ class StoreMachine(RuleBasedStateMachine):
 
     # ------------------------------------------------------------------------------------------ writes
 
-    @rule(key=keys, data=st.data(), age=st.none() | small, placed=seed_names, gate=st.sampled_from([None, 0, 1]))
+    @rule(
+        key=keys,
+        data=st.data(),
+        age=st.none() | small,
+        placed=seed_names,
+        scheduling_generation=st.sampled_from([None, 0, 1]),
+    )
     def create(
-        self, key: ObjectKey, data: st.DataObject, age: int | None, placed: str | None, gate: int | None
+        self,
+        key: ObjectKey,
+        data: st.DataObject,
+        age: int | None,
+        placed: str | None,
+        scheduling_generation: int | None,
     ) -> None:
         changes, held = data.draw(any_changes), data.draw(finalizers)
         origin = self.origin(age)
@@ -268,11 +286,17 @@ class StoreMachine(RuleBasedStateMachine):
         async def call(side: Side) -> object:
             owner = side.reads[SEEDS[0]][-1].uid
             document = merged(merged(first_document(key, owner), changes), {"metadata": {"finalizers": held}})
-            if key.kind == "shoot" and placed and gate is not None:
+            if key.kind == "shoot" and placed and scheduling_generation is not None:
                 document = merged(document, {"spec": {"seedName": placed}})
             seed = ObjectKey("seed", "", placed or "")
-            number = side.read(seed, gate or 0).gate if gate is not None and seed in side.reads else None
-            return await side.kit.store.create(document, origin=origin, last_applied=b"{}", gate=number)
+            number = (
+                side.read(seed, scheduling_generation or 0).scheduling_generation
+                if scheduling_generation is not None and seed in side.reads
+                else None
+            )
+            return await side.kit.store.create(
+                document, origin=origin, last_applied=b"{}", scheduling_generation=number
+            )
 
         answers = self.both(call)
         self.check_write(key, origin, answers[1])
@@ -292,7 +316,7 @@ class StoreMachine(RuleBasedStateMachine):
             base = side.read(key, stale)
             document = merged(base.document(), changes)
             return await side.kit.store.update(
-                base, document, origin=origin, report_fences=fences, bump_generation=bump and not stale
+                base, document, origin=origin, report_stamps=fences, bump_generation=bump and not stale
             )
 
         self.check_write(key, origin, self.both(call)[1])
@@ -301,9 +325,15 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(data=st.data(), stale=st.sampled_from([0, 0, 0, 1]), age=st.none() | small, guarded=st.booleans())
     def delete(self, data: st.DataObject, stale: int, age: int | None, guarded: bool) -> None:
         key = self.known(data)
-        guards = [Guard("usage", key.name, "in use"), Guard("references", key.stored, "referred to")] if guarded else []
+        preconditions = (
+            [WritePrecondition("usage", key.name, "in use"), WritePrecondition("references", key.stored, "referred to")]
+            if guarded
+            else []
+        )
         origin = self.origin(age)
-        answers = self.both(lambda side: side.kit.store.delete(side.read(key, stale), origin=origin, guards=guards))
+        answers = self.both(
+            lambda side: side.kit.store.delete(side.read(key, stale), origin=origin, preconditions=preconditions)
+        )
         self.check_write(key, origin, answers[1])
 
     @rule(
@@ -318,17 +348,21 @@ class StoreMachine(RuleBasedStateMachine):
                 a_binding(
                     side.read(shoot, stale // 2),
                     seed.name,
-                    gate=side.read(seed, gate - 1).gate if gate else None,
-                    spec=merged(side.read(shoot, 0).document()["spec"], {"filled": True}) if gate == 3 else None,
+                    scheduling_generation=side.read(seed, scheduling_generation - 1).scheduling_generation
+                    if scheduling_generation
+                    else None,
+                    spec=merged(side.read(shoot, 0).document()["spec"], {"filled": True})
+                    if scheduling_generation == 3
+                    else None,
                 )
-                for shoot, seed, stale, gate in items
+                for shoot, seed, stale, scheduling_generation in items
             ]
             return await side.kit.store.bind(bindings, since)
 
         answers = self.both(call)
         self.read_again([shoot for shoot, _, _, _ in items])
         seeds = [seed for _, seed, _, _ in items]
-        outcomes = cast("BindReply", answers[1]).outcomes
+        outcomes = cast("BindResults", answers[1]).outcomes
         for seed in {seed for seed, outcome in zip(seeds, outcomes, strict=True) if outcome == "bound"}:
             self.check_capacity(seed)
 
@@ -347,27 +381,27 @@ class StoreMachine(RuleBasedStateMachine):
         stale=st.sampled_from([0, 0, 0, 1]),
         number=small,
     )
-    def park(self, shoots: list[ObjectKey], late: int, stale: int, number: int) -> None:
+    def mark_unschedulable(self, shoots: list[ObjectKey], late: int, stale: int, number: int) -> None:
         async def call(side: Side) -> object:
-            now = (await side.kit.store.usage()).gains
-            parkings = [
-                a_parking(
+            now = (await side.kit.store.usage()).unblock_indexes
+            unschedulable = [
+                an_unschedulable_shoot(
                     side.read(shoot, stale),
-                    seen=Gains(now.objects - late, now.usage),
+                    seen=UnblockIndexes(now.objects - late, now.usage),
                     message=f"refused {number}",
-                    waiting_class=f"class-{number % 2}",
+                    equivalence_class=f"class-{number % 2}",
                     scheduler_name=SCHEDULERS[shoot == SHOOTS[3]],
                 )
                 for shoot in shoots
             ]
-            return await side.kit.store.park(parkings)
+            return await side.kit.store.mark_unschedulable(unschedulable)
 
         self.both(call)
         self.read_again(shoots)
 
     @rule(scheduler=st.sampled_from(SCHEDULERS), number=st.integers(0, 1), limit=small)
-    def wake(self, scheduler: str, number: int, limit: int) -> None:
-        self.both(lambda side: side.kit.store.wake(scheduler, f"class-{number}", limit))
+    def activate(self, scheduler: str, number: int, limit: int) -> None:
+        self.both(lambda side: side.kit.store.activate(scheduler, f"class-{number}", limit))
 
     @rule(
         what=st.sampled_from(["event", "fence", "again", "repeat", "requeue", "time", "look"]),
@@ -382,9 +416,9 @@ class StoreMachine(RuleBasedStateMachine):
                 case "event":
                     await store.record_event(EventRecord(key, "uid", "Normal", "Tested", str(number), "tester"))
                 case "fence":
-                    return await store.accept_fence(seed.name, number % 2, number)
+                    return await store.accept_fencing_token(seed.name, number % 2, number)
                 case "again":
-                    await store.announce_again(key, seed.name)
+                    await store.reannounce_object(key, seed.name)
                 case "repeat":
                     await outbox.reannounce(self.newest - 5 * number)
                 case "requeue":
@@ -409,20 +443,22 @@ class StoreMachine(RuleBasedStateMachine):
 
         async def call(side: Side) -> object:
             page = await side.kit.outbox.head(100_000)
-            await side.kit.outbox.trim(page.news[-1].entry if page.news else None, {"OBJECTS": StreamPosition(1, 2)})
+            await side.kit.outbox.trim(
+                page.entries[-1].entry if page.entries else None, {"OBJECTS": StreamPosition(1, 2)}
+            )
             return page
 
         page = cast("OutboxPage", self.both(call)[1])
-        for entry in page.news:
-            if isinstance(entry, ObjectNews):
+        for entry in page.entries:
+            if isinstance(entry, ObjectEntry):
                 known = self.owners.setdefault(entry.version, (entry.key, entry.verb == "deleted"))
                 assert known == (entry.key, entry.verb == "deleted") or not entry.uid, "a version was used twice"
 
     @rule()
     @precondition(lambda self: self.sequence % 3 == 0)
-    def bury(self) -> None:
+    def collect_tombstones(self) -> None:
         self.floor = self.sequence
-        self.both(lambda side: side.kit.outbox.bury("9999", StreamPosition(CREATED, self.floor)))
+        self.both(lambda side: side.kit.outbox.collect_tombstones("9999", StreamPosition(CREATED, self.floor)))
 
     @rule(key=keys, ahead=small, deleted=st.booleans(), again=st.booleans(), seed=seed_names)
     def lose_the_newest_write(self, key: ObjectKey, ahead: int, deleted: bool, again: bool, seed: str | None) -> None:
@@ -438,7 +474,7 @@ class StoreMachine(RuleBasedStateMachine):
         uid = f"00000000-0000-4000-8000-{self.newest:012}"
 
         async def call(side: Side) -> object:
-            await side.kit.fence()
+            await side.kit.close_for_writes()
             newest = (await side.kit.store.list_page(key.kind)).version
             current = await side.kit.store.get(key)
             version = newest + ahead if ahead or not current else current.version
@@ -461,7 +497,10 @@ class StoreMachine(RuleBasedStateMachine):
     def both_hold_the_same(self) -> None:
         async def call(side: Side) -> object:
             store = side.kit.store
-            waiting = [sorted(await store.waiting(name), key=lambda entry: entry.waiting_class) for name in SCHEDULERS]
+            waiting = [
+                sorted(await store.unschedulable_classes(name), key=lambda entry: entry.equivalence_class)
+                for name in SCHEDULERS
+            ]
             on = [await store.shoots_on(seed.name) for seed in SEEDS]
             page = await store.list_page("none")
             return [await store.get_many(KEYS), await store.usage(), waiting, on, page.version]
@@ -479,7 +518,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def marked(self) -> set[str]:
         """The seeds that are marked for removal."""
-        return {key.name for key in SEEDS if key in self.objects and removal_mark(self.objects[key].document())}
+        return {key.name for key in SEEDS if key in self.objects and removal_owner(self.objects[key].document())}
 
     def hosting(self) -> tuple[dict[str, str], dict[str, set[str]]]:
         """The shoot that each seed is, and the seeds that each such shoot is on."""

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from gardenbus.autoscaler.decide.configuration import AutoscalerConfiguration, SchedulerChoice, parse_configuration
 from gardenbus.autoscaler.settings import load_settings
+from gardenbus.common.api.configuration.seed_autoscaler import (
+    AutoscalerConfiguration,
+    SchedulerReference,
+    parse_configuration,
+)
 from gardenbus.common.errors import SettingsInvalid
 
 HEAD = "apiVersion: seedautoscaler.config.gardener.cloud/v1alpha1\nkind: SeedAutoscalerConfiguration\n"
@@ -33,7 +37,7 @@ def test_all_of_it_is_read() -> None:
     assert configuration.concurrent_syncs == 7
     assert configuration.pace.tolerance == Fraction(1, 20)
     assert configuration.pace.downscale_stabilization == timedelta(seconds=90)
-    assert configuration.schedulers == (SchedulerChoice("mine", "MinimalDistance"), SchedulerChoice())
+    assert configuration.schedulers == (SchedulerReference("mine", "MinimalDistance"), SchedulerReference())
     assert (configuration.log_level, configuration.log_format) == ("debug", "text")
 
 

@@ -5,19 +5,19 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from gardenbus.autoscaler.decide.autoscaling import Pace
-from gardenbus.autoscaler.simulation.hindsight import Costs, Step, fewest_seed_seconds
-from gardenbus.autoscaler.simulation.load import DAY, Load, stays_of
-from gardenbus.autoscaler.simulation.outcome import Scenario, percentile, simulate, summary_of
-from gardenbus.autoscaler.simulation.world import Set, World
+from gardenbus.autoscaling.simulation.oracle import Costs, CountChange, oracle_seed_seconds
+from gardenbus.autoscaling.simulation.report import AutoscalerScenario, percentile, simulate, summary_of
+from gardenbus.autoscaling.simulation.simulator import SeedSetModel, SeedSetSimulator
+from gardenbus.autoscaling.simulation.workload import DAY, ShootWorkload, generate_lifetimes
+from gardenbus.common.api.configuration.seed_autoscaler import Pace
 
 NONE = Costs(0, 0)
 
 
 def test_thirty_days_wait_little_cost_little_more_than_hindsight_and_never_flap() -> None:
-    scenario = Scenario(sync_seconds=30)
-    course = simulate(scenario)
-    summary = summary_of(scenario, course)
+    scenario = AutoscalerScenario(sync_seconds=30)
+    trace = simulate(scenario)
+    summary = summary_of(scenario, trace)
     assert summary.days == 30
     assert summary.shoots > 7000
     assert summary.waiting.p50_seconds == 0
@@ -32,20 +32,20 @@ def test_thirty_days_wait_little_cost_little_more_than_hindsight_and_never_flap(
 
 
 def test_what_it_orders_and_pays_keeps_its_bounds() -> None:
-    scenario = Scenario(load=Load(days=5), least=2, most=6, sync_seconds=60)
-    course = simulate(scenario)
-    assert all(2 <= change.number <= 6 for change in course.changes)
-    assert all(before.number != after.number for before, after in pairwise(course.changes))
-    assert all(moment.ready <= 6 for moment in course.moments)
-    assert all(moment.waiting >= 0 and moment.paid >= moment.ready for moment in course.moments)
+    scenario = AutoscalerScenario(load=ShootWorkload(days=5), least=2, most=6, sync_seconds=60)
+    trace = simulate(scenario)
+    assert all(2 <= change.number <= 6 for change in trace.changes)
+    assert all(before.number != after.number for before, after in pairwise(trace.changes))
+    assert all(instant.ready <= 6 for instant in trace.samples)
+    assert all(instant.waiting >= 0 and instant.paid >= instant.ready for instant in trace.samples)
 
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("drain", [True, False])
 def test_nobody_pays_less_than_hindsight(seed: int, drain: bool) -> None:
-    scenario = Scenario(
-        load=Load(days=3, seed=seed, shoots_per_day=100 + 80 * seed, lifetime_hours=2 + 3 * seed),
-        seeds=Set(capacity=3 + 7 * seed, drain=drain, build_seconds=60 * seed, removal_seconds=30 * seed),
+    scenario = AutoscalerScenario(
+        load=ShootWorkload(days=3, seed=seed, shoots_per_day=100 + 80 * seed, lifetime_hours=2 + 3 * seed),
+        seeds=SeedSetModel(capacity=3 + 7 * seed, drain=drain, build_seconds=60 * seed, removal_seconds=30 * seed),
         least=seed % 3,
         sync_seconds=60,
         window_down_seconds=60 * seed,
@@ -54,46 +54,48 @@ def test_nobody_pays_less_than_hindsight(seed: int, drain: bool) -> None:
 
 
 def test_constant_load_needs_no_change_after_the_first_ones() -> None:
-    """Whoever comes stays."""
-    load = Load(days=10, shoots_per_day=0, bursts=1, burst_shoots=90, mass_deletions=0, lifetime_hours=1e9)
-    course = simulate(Scenario(load=load))
-    assert [change.number for change in course.changes] == [2, 3, 4, 5, 6], "the burst takes a minute"
-    assert course.moments[-1].ready == 6
+    """All shoots stay."""
+    load = ShootWorkload(days=10, shoots_per_day=0, bursts=1, burst_shoots=90, mass_deletions=0, lifetime_hours=1e9)
+    trace = simulate(AutoscalerScenario(load=load))
+    assert [change.number for change in trace.changes] == [2, 3, 4, 5, 6], "the burst takes a minute"
+    assert trace.samples[-1].ready == 6
 
 
 def test_the_same_seed_gives_the_same_course() -> None:
-    scenario = Scenario(load=Load(days=2), sync_seconds=60)
+    scenario = AutoscalerScenario(load=ShootWorkload(days=2), sync_seconds=60)
     assert simulate(scenario) == simulate(scenario)
-    assert simulate(msgspec.structs.replace(scenario, load=Load(days=2, seed=2))) != simulate(scenario)
+    assert simulate(msgspec.structs.replace(scenario, load=ShootWorkload(days=2, seed=2))) != simulate(scenario)
 
 
-class Tireless(World):
-    """One that leaves no look out."""
+class EverySyncSimulator(SeedSetSimulator):
+    """A simulator that leaves no sync out."""
 
-    def _look(self, due: int) -> None:
-        super()._look(due)
-        self._look_again(due + 1)
+    def _sync_due(self, due: int) -> None:
+        super()._sync_due(due)
+        self._schedule_sync(due + 1)
 
 
 @pytest.mark.parametrize("drain", [True, False])
 def test_the_looks_that_are_left_out_would_have_changed_nothing(drain: bool) -> None:
-    load = Load(days=3, shoots_per_day=60, lifetime_hours=4, bursts=2, burst_shoots=40, mass_deletions=2)
-    scenario = Scenario(load=load, seeds=Set(capacity=5, drain=drain), sync_seconds=60, window_up_seconds=120)
-    tireless = Tireless(load, scenario.spec(), scenario.seeds, Pace(), scenario.sync_seconds).run()
-    assert tireless == simulate(scenario)
-    assert len(tireless.changes) > 10
+    load = ShootWorkload(days=3, shoots_per_day=60, lifetime_hours=4, bursts=2, burst_shoots=40, mass_deletions=2)
+    scenario = AutoscalerScenario(
+        load=load, seeds=SeedSetModel(capacity=5, drain=drain), sync_seconds=60, window_up_seconds=120
+    )
+    every_sync = EverySyncSimulator(load, scenario.spec(), scenario.seeds, Pace(), scenario.sync_seconds).run()
+    assert every_sync == simulate(scenario)
+    assert len(every_sync.changes) > 10
 
 
 def test_the_load_has_a_wave_bursts_and_mass_deletions() -> None:
-    load = Load(days=20, bursts=2, burst_shoots=200, mass_deletions=1)
-    stays = stays_of(load)
-    assert stays == sorted(stays, key=lambda stay: stay.arrives_at)
-    hours = [stay.arrives_at % DAY // 3600 for stay in stays]
+    load = ShootWorkload(days=20, bursts=2, burst_shoots=200, mass_deletions=1)
+    lifetimes = generate_lifetimes(load)
+    assert lifetimes == sorted(lifetimes, key=lambda lifetime: lifetime.arrives_at)
+    hours = [lifetime.arrives_at % DAY // 3600 for lifetime in lifetimes]
     assert sum(12 <= hour < 16 for hour in hours) > 3 * sum(hour < 4 for hour in hours)
-    minutes = [stay.arrives_at // 60 for stay in stays]
+    minutes = [lifetime.arrives_at // 60 for lifetime in lifetimes]
     assert max(minutes.count(minute) + minutes.count(minute + 1) for minute in set(minutes)) >= 200
-    leaving = [stay.leaves_at for stay in stays]
-    assert max(leaving.count(moment) for moment in set(leaving)) > 30
+    leaving = [lifetime.leaves_at for lifetime in lifetimes]
+    assert max(leaving.count(instant) for instant in set(leaving)) > 30
 
 
 @pytest.mark.parametrize(
@@ -113,8 +115,8 @@ def test_the_load_has_a_wave_bursts_and_mass_deletions() -> None:
     ],
 )
 def test_hindsight_by_hand(hosted: list[tuple[int, int]], costs: Costs, least: int, seconds: int) -> None:
-    steps = [Step(*step) for step in hosted]
-    assert fewest_seed_seconds(steps, end=100, capacity=10, least=least, costs=costs) == seconds
+    steps = [CountChange(*step) for step in hosted]
+    assert oracle_seed_seconds(steps, end=100, capacity=10, least=least, costs=costs) == seconds
 
 
 def test_percentiles_are_of_the_nearest_rank() -> None:

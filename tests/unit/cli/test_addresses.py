@@ -2,7 +2,7 @@
 
 import pytest
 
-from gardenbus.cli.addresses import without_password, without_user
+from gardenbus.cli.contexts.addresses import without_password, without_user
 
 
 @pytest.mark.parametrize(

@@ -10,22 +10,22 @@ from typer.testing import CliRunner, Result
 
 from gardenbus.cli.commands import options
 from gardenbus.cli.main import app
-from tests.support.answering import AnsweringBus
 from tests.support.builders import a_seed, a_shoot, merged
+from tests.support.fake_api import FakeApi
 
 AT = ("shoot", "apollo", "-n", "garden-dev")
 Call = Callable[..., Result]
 
 
 @pytest.fixture
-def bus() -> AnsweringBus:
+def bus() -> FakeApi:
     shoot = a_shoot("apollo", metadata={"labels": {"tier": "gold", "old": "1"}}, spec={"purpose": "evaluation"})
     seed = a_seed("aws", metadata={"labels": {"env": "dev"}})
-    return AnsweringBus(seed, merged(shoot, {"status": {"seedName": shoot["spec"].get("seedName")}}))
+    return FakeApi(seed, merged(shoot, {"status": {"seedName": shoot["spec"].get("seedName")}}))
 
 
 @pytest.fixture
-def call(bus: AnsweringBus, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
+def call(bus: FakeApi, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
     monkeypatch.setattr(options, "connected", bus.connected)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
@@ -36,7 +36,7 @@ def call(bus: AnsweringBus, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     return gardenbus
 
 
-def apollo(bus: AnsweringBus) -> Mapping[str, Any]:
+def apollo(bus: FakeApi) -> Mapping[str, Any]:
     return bus.objects["shoot", "garden-dev", "apollo"]
 
 
@@ -47,7 +47,7 @@ def an_editor(directory: Path, script: str) -> str:
     return str(file)
 
 
-def test_a_label_is_set_on_the_version_that_was_seen(bus: AnsweringBus, call: Call):
+def test_a_label_is_set_on_the_version_that_was_seen(bus: FakeApi, call: Call):
     result = call("label", *AT, "team=red")
 
     assert (result.exit_code, result.stdout) == (0, "Shoot garden-dev/apollo configured\n")
@@ -55,7 +55,7 @@ def test_a_label_is_set_on_the_version_that_was_seen(bus: AnsweringBus, call: Ca
     assert apollo(bus)["metadata"]["labels"]["team"] == "red"
 
 
-def test_a_label_with_another_value_stays_unless_it_is_to_be_overwritten(bus: AnsweringBus, call: Call):
+def test_a_label_with_another_value_stays_unless_it_is_to_be_overwritten(bus: FakeApi, call: Call):
     refused = call("label", *AT, "tier=iron")
 
     assert refused.exit_code == 1
@@ -65,14 +65,14 @@ def test_a_label_with_another_value_stays_unless_it_is_to_be_overwritten(bus: An
     assert bus.questions("patch") == [{"metadata": {"labels": {"tier": "iron", "old": None}}}]
 
 
-def test_labels_go_to_all_that_a_selector_chooses(bus: AnsweringBus, call: Call):
+def test_labels_go_to_all_that_a_selector_chooses(bus: FakeApi, call: Call):
     assert call("label", "seeds", "-l", "env=dev", "env=test", "--overwrite").exit_code == 0
 
-    assert ("list.seed", {"limit": 500, "labelSelector": "env=dev"}) in bus.asked
+    assert ("list.seed", {"limit": 500, "labelSelector": "env=dev"}) in bus.requests
     assert bus.objects["seed", "_", "aws"]["metadata"]["labels"]["env"] == "test"
 
 
-def test_an_annotation_is_set(bus: AnsweringBus, call: Call):
+def test_an_annotation_is_set(bus: FakeApi, call: Call):
     assert call("annotate", *AT, "gardener.cloud/operation=reconcile").exit_code == 0
 
     assert apollo(bus)["metadata"]["annotations"]["gardener.cloud/operation"] == "reconcile"
@@ -93,16 +93,16 @@ def test_an_annotation_is_set(bus: AnsweringBus, call: Call):
     ],
 )
 def test_what_cannot_be_read_ends_with_2_before_anybody_is_asked(
-    bus: AnsweringBus, call: Call, words: list[str], problem: str
+    bus: FakeApi, call: Call, words: list[str], problem: str
 ):
     result = call(*words)
 
     assert result.exit_code == 2
     assert problem in result.stderr
-    assert bus.asked == []
+    assert bus.requests == []
 
 
-def test_a_merge_patch_is_sent_as_it_is(bus: AnsweringBus, call: Call, tmp_path: Path):
+def test_a_merge_patch_is_sent_as_it_is(bus: FakeApi, call: Call, tmp_path: Path):
     (tmp_path / "patch.yaml").write_text("spec: {purpose: production}")
 
     assert call("patch", *AT, "-p", '{"spec": {"purpose": "testing"}}').exit_code == 0
@@ -111,7 +111,7 @@ def test_a_merge_patch_is_sent_as_it_is(bus: AnsweringBus, call: Call, tmp_path:
     assert bus.questions("patch") == [{"spec": {"purpose": "testing"}}, {"spec": {"purpose": "production"}}]
 
 
-def test_operations_are_carried_out_on_the_version_that_was_seen(bus: AnsweringBus, call: Call):
+def test_operations_are_carried_out_on_the_version_that_was_seen(bus: FakeApi, call: Call):
     operations = (
         '[{"op": "test", "path": "/spec/purpose", "value": "evaluation"}, {"op": "remove", "path": "/spec/purpose"}]'
     )
@@ -123,7 +123,7 @@ def test_operations_are_carried_out_on_the_version_that_was_seen(bus: AnsweringB
     assert "operation 0 (test)" in again.stderr
 
 
-def test_who_was_quicker_is_not_overwritten(bus: AnsweringBus, call: Call, monkeypatch: pytest.MonkeyPatch):
+def test_who_was_quicker_is_not_overwritten(bus: FakeApi, call: Call, monkeypatch: pytest.MonkeyPatch):
     request = bus.request
     others = [{"metadata": {"labels": {"team": "blue"}}}]
 
@@ -140,7 +140,7 @@ def test_who_was_quicker_is_not_overwritten(bus: AnsweringBus, call: Call, monke
     assert apollo(bus)["metadata"]["labels"]["team"] == "blue"
 
 
-def test_an_edit_sends_only_what_was_changed_and_leaves_no_file(bus: AnsweringBus, call: Call, tmp_path: Path):
+def test_an_edit_sends_only_what_was_changed_and_leaves_no_file(bus: FakeApi, call: Call, tmp_path: Path):
     editor = an_editor(tmp_path, "sed -i 's/purpose: evaluation/purpose: testing/' \"$1\"")
 
     result = call("edit", *AT, "--editor", editor)
@@ -171,7 +171,7 @@ def test_the_editor_is_shown_neither_the_status_nor_what_the_store_owns(call: Ca
     ],
 )
 def test_a_text_that_is_not_taken_is_kept_in_a_file_that_is_named(
-    bus: AnsweringBus, call: Call, tmp_path: Path, script: str, code: int, problem: str
+    bus: FakeApi, call: Call, tmp_path: Path, script: str, code: int, problem: str
 ):
     result = call("edit", *AT, "--editor", an_editor(tmp_path, script))
 
@@ -183,7 +183,7 @@ def test_a_text_that_is_not_taken_is_kept_in_a_file_that_is_named(
 
 
 def test_an_edit_of_a_field_that_somebody_else_changed_is_refused(
-    bus: AnsweringBus, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bus: FakeApi, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     request = bus.request
     others = [{"spec": {"purpose": "production"}}]

@@ -7,10 +7,10 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from gardenbus.cli.client import Answer, each_of, find_landscape
-from gardenbus.cli.commands.naming import meant, subject_tail
+from gardenbus.cli.client.api import ApiResponse, find_landscape, split_response
+from gardenbus.cli.client.resource_args import parse_resource, subject_tail
+from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, ServiceEntry
 from gardenbus.cli.main import app
-from gardenbus.cli.supervisor.directory import LandscapeDirectory, LandscapeFile, ServiceEntry
 from gardenbus.common.errors import BadRequest, Unavailable
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 
@@ -95,18 +95,18 @@ def test_addresses_in_the_status_can_be_opened_and_have_no_passwords(tmp_path: P
 
 
 def test_a_kind_is_meant_by_any_of_its_words():
-    assert meant(["shoots"]) == ("shoot", (), True)
-    assert meant(["seed/aws"]) == ("seed", ("aws",), False)
-    assert meant(["cp", "a", "b"]) == ("cloudprofile", ("a", "b"), False)
-    assert meant(["gizmo", "a"]) == ("gizmo", ("a",), True)
+    assert parse_resource(["shoots"]) == ("shoot", (), True)
+    assert parse_resource(["seed/aws"]) == ("seed", ("aws",), False)
+    assert parse_resource(["cp", "a", "b"]) == ("cloudprofile", ("a", "b"), False)
+    assert parse_resource(["gizmo", "a"]) == ("gizmo", ("a",), True)
 
 
 def test_an_object_of_a_namespace_is_not_deleted_by_guess():
-    assert subject_tail(meant(["shoot"]), "a", "dev") == "shoot.dev.a"
-    assert subject_tail(meant(["shoot"]), "dev/a", None) == "shoot.dev.a"
-    assert subject_tail(meant(["seed"]), "aws", "dev") == "seed._.aws"
+    assert subject_tail(parse_resource(["shoot"]), "a", "dev") == "shoot.dev.a"
+    assert subject_tail(parse_resource(["shoot"]), "dev/a", None) == "shoot.dev.a"
+    assert subject_tail(parse_resource(["seed"]), "aws", "dev") == "seed._.aws"
     with pytest.raises(BadRequest, match="-n"):
-        subject_tail(meant(["shoot"]), "a", None)
+        subject_tail(parse_resource(["shoot"]), "a", None)
 
 
 def test_a_landscape_is_found_by_option_environment_or_directory(tmp_path: Path):
@@ -121,19 +121,21 @@ def test_a_landscape_is_found_by_option_environment_or_directory(tmp_path: Path)
 
 
 def test_each_document_has_an_answer_of_its_own():
-    together = Answer(ok=True, result=[{"a": 1}, {"b": 2}], outcome=["created", "unchanged"], warnings=("careful",))
-    mixed = Answer(
+    together = ApiResponse(
+        ok=True, result=[{"a": 1}, {"b": 2}], outcome=["created", "unchanged"], warnings=("careful",)
+    )
+    mixed = ApiResponse(
         ok=False,
         error={"message": "1 of 2"},
         result=[{"ok": True, "result": {}, "outcome": "created"}, {"ok": False, "error": {"code": 422}}],
     )
-    unread = Answer(ok=False, error={"code": 400})
+    unread = ApiResponse(ok=False, error={"code": 400})
 
-    assert [answer.outcome for answer in each_of(together, 2)] == ["created", "unchanged"]
-    assert [answer.warnings for answer in each_of(together, 2)] == [("careful",), ()]
-    assert [answer.ok for answer in each_of(mixed, 2)] == [True, False]
-    assert each_of(unread, 2) == [unread, unread]
-    assert each_of(unread, 1) == [unread]
+    assert [response.outcome for response in split_response(together, 2)] == ["created", "unchanged"]
+    assert [response.warnings for response in split_response(together, 2)] == [("careful",), ()]
+    assert [response.ok for response in split_response(mixed, 2)] == [True, False]
+    assert split_response(unread, 2) == [unread, unread]
+    assert split_response(unread, 1) == [unread]
 
 
 def test_invalid_configurations_are_refused_before_anything_starts(tmp_path: Path):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gardenbus.cli.contexts import Config, Landscape, write_config
+from gardenbus.cli.contexts.config import ContextEntry, ContextsConfig, write_config
 from gardenbus.cli.main import COMMANDS, COMPLETING
 
 GARDENBUS = Path(sys.executable).with_name("gardenbus")
@@ -20,7 +20,9 @@ SHELLS = ("bash", "zsh", "fish")
 def environ(tmp_path: Path) -> dict[str, str]:
     """An environment in which nothing is reached, with a config file of two contexts."""
     file = tmp_path / "config.yaml"
-    write_config(file, Config("lab", {"lab": Landscape(nats_url="127.0.0.1:1"), "moon": Landscape(dir="/nowhere")}))
+    write_config(
+        file, ContextsConfig("lab", {"lab": ContextEntry(nats_url="127.0.0.1:1"), "moon": ContextEntry(dir="/nowhere")})
+    )
     outside = {name: value for name, value in os.environ.items() if not name.startswith("GARDENBUS_")}
     path = f"{GARDENBUS.parent}{os.pathsep}{outside.get('PATH', '')}"
     return {**outside, "GARDENBUS_CONFIG": str(file), "PATH": path}
@@ -177,4 +179,4 @@ def test_commands_and_kinds_are_offered_without_importing_who_speaks_to_a_landsc
     assert commands.isdisjoint({"asyncio", "msgspec", "yaml", "rich.console", "nats", "gardenbus.cli.completions"})
     kinds = imported("gardenbus get sh")
     assert "gardenbus.cli.completions" in kinds
-    assert kinds.isdisjoint({"nats", "structlog", "aiohttp", "gardenbus.scheduling", "gardenbus.cli.supervisor.up"})
+    assert kinds.isdisjoint({"nats", "structlog", "aiohttp", "gardenbus.scheduling", "gardenbus.embedded.up"})

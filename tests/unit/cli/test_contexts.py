@@ -8,12 +8,12 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from gardenbus.cli.addresses import without_user
-from gardenbus.cli.client import connected, find_landscape
-from gardenbus.cli.contexts import Config, Landscape, config_file, read_config, url_of, write_config
+from gardenbus.cli.client.api import connected, find_landscape
+from gardenbus.cli.contexts.addresses import without_user
+from gardenbus.cli.contexts.config import ContextEntry, ContextsConfig, config_file, read_config, url_of, write_config
+from gardenbus.cli.contexts.selection import selected_context
+from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile
 from gardenbus.cli.main import app
-from gardenbus.cli.selecting import chosen
-from gardenbus.cli.supervisor.directory import LandscapeDirectory, LandscapeFile
 from gardenbus.common.errors import BadRequest, Unavailable
 
 SECRET = "s3cret"
@@ -36,11 +36,11 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def environ(file: Path, tmp_path: Path) -> dict[str, str]:
     """An environment with a config file of three contexts, `lab` being the current one."""
     contexts = {
-        "lab": Landscape(nats_url="nats://lab:1", prefix="l"),
-        "plain": Landscape(nats_url="plain:1"),
-        "near": Landscape(dir=str(tmp_path / "other")),
+        "lab": ContextEntry(nats_url="nats://lab:1", prefix="l"),
+        "plain": ContextEntry(nats_url="plain:1"),
+        "near": ContextEntry(dir=str(tmp_path / "other")),
     }
-    write_config(file, Config("lab", contexts))
+    write_config(file, ContextsConfig("lab", contexts))
     return {"GARDENBUS_CONFIG": str(file)}
 
 
@@ -49,11 +49,11 @@ def gardenbus(*words: str) -> Result:
 
 
 def in_context(name: str, *arguments: Any) -> tuple[str, str]:
-    token = chosen.set(name)
+    token = selected_context.set(name)
     try:
         return find_landscape(*arguments)[:2]
     finally:
-        chosen.reset(token)
+        selected_context.reset(token)
 
 
 def test_an_option_comes_before_the_environment_that_before_the_current_context_that_before_the_working_directory(
@@ -84,11 +84,11 @@ def test_a_context_that_is_named_brings_its_prefix_and_the_current_one_leaves_it
 
 def test_a_context_may_be_a_state_directory_which_is_told(environ: dict[str, str], tmp_path: Path):
     assert in_context("near", None, None, None, environ) == ("nats://other:1", "o")
-    token = chosen.set("near")
+    token = selected_context.set("near")
     try:
         assert find_landscape(None, None, None, environ).directory == tmp_path / "other"
     finally:
-        chosen.reset(token)
+        selected_context.reset(token)
 
 
 @pytest.mark.parametrize("options", [(Path("x"), None), (None, "nats://x:1")])
@@ -161,13 +161,13 @@ def test_the_file_is_where_the_environment_says_or_below_the_home():
     assert config_file({"XDG_CONFIG_HOME": "/c", "HOME": "/h"}) == Path("/c/gardenbus/config.yaml")
     assert config_file({"HOME": "/h"}) == Path("/h/.config/gardenbus/config.yaml")
     assert config_file({}) is None
-    assert read_config(None) == Config()
+    assert read_config(None) == ContextsConfig()
     with pytest.raises(BadRequest, match="GARDENBUS_CONFIG"):
-        write_config(None, Config())
+        write_config(None, ContextsConfig())
 
 
 def test_the_file_is_replaced_whole_and_for_its_owner_alone(file: Path, monkeypatch: pytest.MonkeyPatch):
-    write_config(file, Config("a", {"a": Landscape(nats_url="a:1")}))
+    write_config(file, ContextsConfig("a", {"a": ContextEntry(nats_url="a:1")}))
     file.chmod(0o644)
     modes: list[int] = []
     replace = Path.replace
@@ -178,13 +178,13 @@ def test_the_file_is_replaced_whole_and_for_its_owner_alone(file: Path, monkeypa
 
     monkeypatch.setattr(Path, "replace", refuse)
     with pytest.raises(BadRequest, match=r"cannot write .*no room"):
-        write_config(file, Config("b", {"b": Landscape(nats_url="b:1")}))
+        write_config(file, ContextsConfig("b", {"b": ContextEntry(nats_url="b:1")}))
 
     assert modes == [0o600]
     assert read_config(file).current_context == "a"
     assert list(file.parent.iterdir()) == [file]
     monkeypatch.setattr(Path, "replace", replace)
-    write_config(file, Config("b", {"b": Landscape(nats_url="b:1")}))
+    write_config(file, ContextsConfig("b", {"b": ContextEntry(nats_url="b:1")}))
     assert read_config(file).current_context == "b"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert list(file.parent.iterdir()) == [file]
@@ -194,7 +194,7 @@ def test_a_link_to_the_file_stays_a_link(file: Path, tmp_path: Path):
     file.parent.mkdir()
     file.symlink_to(tmp_path / "kept.yaml")
 
-    write_config(file, Config("", {"b": Landscape(nats_url="b:1")}))
+    write_config(file, ContextsConfig("", {"b": ContextEntry(nats_url="b:1")}))
 
     assert file.is_symlink()
     assert yaml.safe_load((tmp_path / "kept.yaml").read_text()) == {"contexts": {"b": {"nats-url": "b:1"}}}
@@ -217,8 +217,9 @@ def test_contexts_are_made_changed_chosen_and_forgotten(file: Path, tmp_path: Pa
     assert gardenbus("config", "set-context", "here", "--dir", "other").stdout == "context here created\n"
     assert gardenbus("config", "set-context", "lab", "--nats-url", "tls://lab:2").stdout == "context lab configured\n"
 
-    assert read_config(file) == Config(
-        "lab", {"lab": Landscape(nats_url="tls://lab:2", prefix="l"), "here": Landscape(dir=str(tmp_path / "other"))}
+    assert read_config(file) == ContextsConfig(
+        "lab",
+        {"lab": ContextEntry(nats_url="tls://lab:2", prefix="l"), "here": ContextEntry(dir=str(tmp_path / "other"))},
     )
     lines = gardenbus("config", "get-contexts").stdout.splitlines()
     assert [line.split() for line in lines[1:]] == [["here", str(tmp_path / "other")], ["*", "lab", "tls://lab:2", "l"]]
@@ -226,7 +227,7 @@ def test_contexts_are_made_changed_chosen_and_forgotten(file: Path, tmp_path: Pa
     assert gardenbus("config", "use-context", "here").exit_code == 0
     assert gardenbus("config", "current-context").stdout == "here\n"
     assert gardenbus("config", "delete-context", "here").exit_code == 0
-    assert read_config(file) == Config("", {"lab": Landscape(nats_url="tls://lab:2", prefix="l")})
+    assert read_config(file) == ContextsConfig("", {"lab": ContextEntry(nats_url="tls://lab:2", prefix="l")})
     assert gardenbus("config", "use-context", "here").exit_code == 2
     assert gardenbus("config", "delete-context", "here").exit_code == 2
 
@@ -262,7 +263,7 @@ def test_credentials_go_into_the_address_as_they_are(tmp_path: Path, who: str, u
     credentials = tmp_path / "credentials"
     credentials.write_text(who)
 
-    assert url_of(Landscape(nats_url=urls, credentials=str(credentials))) == expected
+    assert url_of(ContextEntry(nats_url=urls, credentials=str(credentials))) == expected
     assert SECRET not in without_user(expected)
 
 
@@ -282,7 +283,7 @@ def test_credentials_that_cannot_be_used_are_refused_by_their_file(tmp_path: Pat
         file.write_text(who)
 
     with pytest.raises(BadRequest, match=problem) as refused:
-        url_of(Landscape(nats_url="nats://lab:1", credentials=str(file)))
+        url_of(ContextEntry(nats_url="nats://lab:1", credentials=str(file)))
 
     assert str(refused.value).startswith(f"credentials: {file} ")
     assert SECRET not in str(refused.value)
@@ -290,7 +291,7 @@ def test_credentials_that_cannot_be_used_are_refused_by_their_file(tmp_path: Pat
 
 def test_credentials_are_never_shown(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     opening: Any = connected
-    monkeypatch.setitem(opening.__wrapped__.__kwdefaults__, "patience_seconds", 0.1)
+    monkeypatch.setitem(opening.__wrapped__.__kwdefaults__, "timeout_seconds", 0.1)
     credentials = tmp_path / "credentials"
     credentials.write_text(f"ann:{SECRET}")
     address = f"nats://ann:{SECRET}@127.0.0.1:1"

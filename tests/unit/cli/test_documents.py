@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gardenbus.cli.documents import as_list, chunks, parts_of, read_files, sort_out, title
+from gardenbus.cli.manifests.files import as_list, chunks, parts_of, read_files, sort_manifests, title
+from gardenbus.common.api.document import Document
 from gardenbus.common.errors import BadRequest
-from gardenbus.common.resources.document import Document
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 
 
@@ -40,7 +40,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path):
 
 
 def test_configurations_are_told_from_manifests_which_come_in_the_order_of_their_references():
-    found = sort_out(
+    found = sort_manifests(
         [a_shoot(), a_gardenlet("s1"), a_seed(), {"kind": "SchedulerConfiguration"}, a_cloudprofile(), a_project()]
     )
 
@@ -52,9 +52,9 @@ def test_configurations_are_told_from_manifests_which_come_in_the_order_of_their
 
 def test_a_configuration_that_is_there_twice_is_refused():
     with pytest.raises(BadRequest, match="SchedulerConfiguration"):
-        sort_out([{"kind": "SchedulerConfiguration"}] * 2)
+        sort_manifests([{"kind": "SchedulerConfiguration"}] * 2)
     with pytest.raises(BadRequest, match="twice for the seed s1"):
-        sort_out([a_gardenlet("s1"), a_gardenlet("s2"), a_gardenlet("s1")])
+        sort_manifests([a_gardenlet("s1"), a_gardenlet("s2"), a_gardenlet("s1")])
 
 
 def test_chunks_hold_at_most_so_many_bytes_and_lose_nothing():

@@ -2,15 +2,15 @@ from typing import Any
 
 import pytest
 
-from gardenbus.cli.draining import Drain, Drained, plan_drain, set_visible
-from gardenbus.cli.migrations import Migrations
-from gardenbus.cli.survey import survey
+from gardenbus.cli.client.state_collector import collect_state
+from gardenbus.cli.migrations.drain import DrainResult, SeedDrain, plan_drain, set_visible
+from gardenbus.cli.migrations.runner import Migrations
+from gardenbus.common.api.document import Document
 from gardenbus.common.errors import Forbidden
-from gardenbus.common.resources.document import Document
-from gardenbus.scheduling.moving import Move
-from tests.support.answering import AnsweringBus
+from gardenbus.scheduling.descheduling.relocation import Move
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged
 from tests.support.clocks import FakeClock
+from tests.support.fake_api import FakeApi
 
 BACKUP: Document = {
     "spec": {"backup": {"provider": "aws"}},
@@ -35,17 +35,17 @@ def placed(name: str, place: str = "a", **changes: Any) -> Document:
     return a_shoot(name, **merged(default, changes))
 
 
-def a_landscape(*documents: Document) -> AnsweringBus:
-    return AnsweringBus(a_project(), a_cloudprofile(), *documents)
+def a_landscape(*documents: Document) -> FakeApi:
+    return FakeApi(a_project(), a_cloudprofile(), *documents)
 
 
-async def drained(bus: AnsweringBus, name: str = "a", *, at_once: int = 2, patience: float = 60) -> Drained:
+async def drained(bus: FakeApi, name: str = "a", *, at_once: int = 2, timeout_seconds: float = 60) -> DrainResult:
     clock = FakeClock()
-    migrations = Migrations(bus.api, clock, at_once=at_once, patience_seconds=patience, tell=lambda _: None)
-    return await Drain(bus.api, name, migrations=migrations, clock=clock, patience_seconds=patience).run()
+    migrations = Migrations(bus.api, clock, at_once=at_once, timeout_seconds=timeout_seconds, notify=lambda _: None)
+    return await SeedDrain(bus.api, name, migrations=migrations, clock=clock, timeout_seconds=timeout_seconds).run()
 
 
-def is_visible(bus: AnsweringBus, name: str) -> bool:
+def is_visible(bus: FakeApi, name: str) -> bool:
     return bus.objects["seed", "_", name]["spec"]["settings"]["scheduling"]["visible"]
 
 
@@ -65,7 +65,7 @@ async def test_a_drained_seed_is_hidden_and_empty():
 async def test_what_was_begun_before_is_finished_first():
     bus = a_landscape(seed("a"), seed("b"), placed("begun", spec={"seedName": "b"}), placed("ahead"))
 
-    plan = plan_drain(await survey(bus.api), "a")
+    plan = plan_drain(await collect_state(bus.api), "a")
     result = await drained(bus)
 
     assert list(plan.leaving) == [Move("garden-dev", "begun", "a", "b")]
@@ -86,12 +86,12 @@ async def test_shoots_that_fit_nowhere_stay_and_the_others_move():
 
 async def test_a_landscape_that_changed_is_planned_for_again():
     bus = a_landscape(seed("a"), seed("b"), placed("s0"))
-    bus.refusals = {"s0": (2, "seed b was full for a moment")}
+    bus.rejections = {"s0": (2, "seed b was full for a moment")}
 
     assert [move.name for move in (await drained(bus)).moved] == ["s0"]
 
     bus = a_landscape(seed("a"), seed("b"), placed("s0"))
-    bus.refusals = {"s0": (99, "seed b does not want it")}
+    bus.rejections = {"s0": (99, "seed b does not want it")}
     result = await drained(bus)
     assert result.failed == Move("garden-dev", "s0", "a", "b")
     assert "does not want it" in result.reason
@@ -110,7 +110,7 @@ async def test_a_failed_migration_stops_the_drain():
 async def test_a_shoot_that_is_being_deleted_is_waited_for_as_long_as_a_migration():
     bus = a_landscape(seed("a"), seed("b"), placed("s0", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
 
-    result = await drained(bus, patience=10)
+    result = await drained(bus, timeout_seconds=10)
 
     assert [(stay.name, stay.waits) for stay in result.stays] == [("s0", True)]
 

@@ -7,20 +7,20 @@ from pathlib import Path
 import msgspec
 from typer.testing import CliRunner
 
-from gardenbus.autoscaler.decide.configuration import parse_configuration as parse_autoscaler
-from gardenbus.cli.documents import Sorted, read_files, sort_out
 from gardenbus.cli.main import app
-from gardenbus.cli.ready_seeds import strategy_in, with_ready_seeds
-from gardenbus.common.resources.quantities import parse_quantity
-from gardenbus.gardenlet.decide.configuration import parse_configurations
-from gardenbus.scheduler.decide.configuration import parse_configuration
+from gardenbus.cli.manifests.files import SortedManifests, read_files, sort_manifests
+from gardenbus.cli.simulate.ready_seeds import strategy_in, with_ready_seeds
+from gardenbus.common.api.configuration.gardenlet import parse_configurations
+from gardenbus.common.api.configuration.scheduler import parse_configuration
+from gardenbus.common.api.configuration.seed_autoscaler import parse_configuration as parse_autoscaler
+from gardenbus.common.api.quantities import parse_quantity
 from gardenbus.scheduling.simulate import simulate
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "landscape"
 
 
-def example() -> Sorted:
-    return sort_out(read_files([EXAMPLE]))
+def example() -> SortedManifests:
+    return sort_manifests(read_files([EXAMPLE]))
 
 
 def test_it_has_what_a_landscape_needs():

@@ -8,9 +8,9 @@ from typer.testing import CliRunner, Result
 
 from gardenbus.cli.commands import options
 from gardenbus.cli.main import app
-from gardenbus.common.resources.document import Document
-from tests.support.answering import AnsweringBus
+from gardenbus.common.api.document import Document
 from tests.support.builders import merged
+from tests.support.fake_api import FakeApi
 from tests.support.fleets import a_member_document, a_placement_document
 
 API = "placement.kubernetes-fleet.io/v1beta1"
@@ -74,14 +74,14 @@ def web(**changes: Any) -> Document:
 def explained(monkeypatch: pytest.MonkeyPatch) -> Any:
     def call(*documents: Document, words: str = "placement web") -> Result:
         clusters = [a_member_document(f"c{number}") for number in range(5)]
-        monkeypatch.setattr(options, "connected", AnsweringBus(*clusters, *documents).connected)
+        monkeypatch.setattr(options, "connected", FakeApi(*clusters, *documents).connected)
         return CliRunner().invoke(app, ["explain", *words.split(), "--nats-url", "nats://nowhere:1"])
 
     return call
 
 
-def waits(answer: Result) -> dict[str, str]:
-    return {each["cluster"]: each["waitsFor"] for each in json.loads(answer.stdout)["bindings"]}
+def waits(response: Result) -> dict[str, str]:
+    return {each["cluster"]: each["waitsFor"] for each in json.loads(response.stdout)["bindings"]}
 
 
 def test_a_placement_is_explained_from_its_policy_to_what_would_make_it_look_again(explained: Any):
@@ -101,9 +101,9 @@ def test_a_placement_is_explained_from_its_policy_to_what_would_make_it_look_aga
 
 
 def test_the_answer_as_json_has_the_decisions_as_simulate_gives_them(explained: Any):
-    answer = explained(web(), a_snapshot(a_decision("c1", score=40)), words="crp web -o json")
+    response = explained(web(), a_snapshot(a_decision("c1", score=40)), words="crp web -o json")
 
-    (decision,) = json.loads(answer.stdout)["decisions"]
+    (decision,) = json.loads(response.stdout)["decisions"]
     assert decision == {
         "cluster": "c1",
         "selected": True,
@@ -124,7 +124,7 @@ def test_each_binding_says_what_it_waits_for(explained: Any):
                   finalizers=["kubernetes-fleet.io/work-cleanup"]),
     ]  # fmt: skip
 
-    answer = explained(
+    response = explained(
         web(spec={"strategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 0}}}),
         a_snapshot(a_decision("c0")),
         RESOURCES,
@@ -132,7 +132,7 @@ def test_each_binding_says_what_it_waits_for(explained: Any):
         words="placement web -o json",
     )
 
-    assert waits(answer) == {
+    assert waits(response) == {
         "c0": "",
         "c1": "Applied: Applied False",
         "c2": "its turn to get web-1-snapshot (maxUnavailable 0)",
@@ -159,30 +159,30 @@ def test_scheduled_bindings_wait_for_resources_then_for_room(explained: Any):
 
 
 def test_a_failed_decision_is_said_with_when_it_is_tried_again(explained: Any):
-    answer = explained(web(), a_snapshot(status="False", reason="SchedulingFailed"))
+    response = explained(web(), a_snapshot(status="False", reason="SchedulingFailed"))
 
-    assert "NOT fulfilled: as was found" in answer.stdout
-    assert "the last look failed" in answer.stdout
+    assert "NOT fulfilled: as was found" in response.stdout
+    assert "the last look failed" in response.stdout
 
 
 def test_a_placement_that_cannot_be_read_is_explained_by_what_is_wrong_and_how_to_mend_it(explained: Any):
-    answer = explained(web(spec={"policy": {"numberOfClusters": "many"}}), a_binding("c0", "Bound", "web-0-snapshot"))
+    response = explained(web(spec={"policy": {"numberOfClusters": "many"}}), a_binding("c0", "Bound", "web-0-snapshot"))
 
-    assert answer.exit_code == 0, answer.output
-    assert "NOT fulfilled: spec.policy.numberOfClusters: Expected `int" in answer.stdout
-    assert "correct spec.policy.numberOfClusters, and apply the placement again" in answer.stdout
-    assert "the placement to be mended" in answer.stdout
+    assert response.exit_code == 0, response.output
+    assert "NOT fulfilled: spec.policy.numberOfClusters: Expected `int" in response.stdout
+    assert "correct spec.policy.numberOfClusters, and apply the placement again" in response.stdout
+    assert "the placement to be mended" in response.stdout
 
 
 def test_selectors_that_cannot_be_evaluated_are_said_beside_what_was_decided(explained: Any):
     refused = said("ClusterResourcePlacementScheduled", "False", "InvalidResourceSelectors")
     placement = a_placement_document(POLICY, status={"conditions": [refused]}, metadata={"generation": 1})
 
-    answer = explained(placement, a_snapshot(a_decision("c1")), a_binding("c1", "Scheduled"))
+    response = explained(placement, a_snapshot(a_decision("c1")), a_binding("c1", "Scheduled"))
 
-    assert "NOT fulfilled: ClusterResourcePlacementScheduled False" in answer.stdout
-    assert "the last look failed" in answer.stdout
-    assert any(line.split()[:2] == ["c1", "Scheduled"] for line in answer.stdout.splitlines())
+    assert "NOT fulfilled: ClusterResourcePlacementScheduled False" in response.stdout
+    assert "the last look failed" in response.stdout
+    assert any(line.split()[:2] == ["c1", "Scheduled"] for line in response.stdout.splitlines())
 
 
 def test_what_lacks_clusters_is_explained_by_the_budget_of_those_found(explained: Any):
@@ -191,17 +191,17 @@ def test_what_lacks_clusters_is_explained_by_the_budget_of_those_found(explained
     placement = a_placement_document(many, status={"conditions": [lacking]}, metadata={"generation": 1})
     bindings = [a_binding(name, "Bound", "web-0-snapshot", *SERVING) for name in ("c1", "c2")]
 
-    answer = explained(placement, a_snapshot(status="False"), RESOURCES, *bindings, words="crp web -o json")
+    response = explained(placement, a_snapshot(status="False"), RESOURCES, *bindings, words="crp web -o json")
 
-    assert waits(answer)["c1"] != waits(answer)["c2"]
-    assert waits(answer)["c2"] == "its turn to get web-1-snapshot (maxUnavailable 25%)"
+    assert waits(response)["c1"] != waits(response)["c2"]
+    assert waits(response)["c2"] == "its turn to get web-1-snapshot (maxUnavailable 25%)"
 
 
 def test_a_placement_that_was_not_decided_yet_waits(explained: Any):
-    answer = explained(web())
+    response = explained(web())
 
-    assert "waits: it has not been decided yet" in answer.stdout
-    assert "its policy has no snapshot yet" in answer.stdout
+    assert "waits: it has not been decided yet" in response.stdout
+    assert "its policy has no snapshot yet" in response.stdout
 
 
 def test_a_namespaced_placement_is_found_by_its_namespace_or_alone(explained: Any):
@@ -222,10 +222,10 @@ def test_a_namespaced_placement_is_found_by_its_namespace_or_alone(explained: An
     ],
 )
 def test_what_is_not_there_or_cannot_be_meant_is_said(explained: Any, words: str, code: int, problem: str):
-    answer = explained(web(), words=words)
+    response = explained(web(), words=words)
 
-    assert answer.exit_code == code
-    assert problem in answer.stderr.replace("\n", " ")
+    assert response.exit_code == code
+    assert problem in response.stderr.replace("\n", " ")
 
 
 @pytest.mark.parametrize(

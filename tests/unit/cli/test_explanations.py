@@ -7,16 +7,16 @@ from typing import Any, cast
 import pytest
 from structlog.testing import capture_logs
 
-from gardenbus.cli import explanations
-from gardenbus.cli.commands.explaining import show_seed, show_shoot
-from gardenbus.common.adapters.memory_bus import MemoryBus
+from gardenbus.cli.commands.explain import show_seed, show_shoot
+from gardenbus.cli.explain import explanation
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.bus import Bus, Message, Request
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.scheduler.reconcilers.explaining import Explainer
-from gardenbus.scheduler.reconcilers.explaining_seeds import SeedExplainer
+from gardenbus.scheduler.handlers.explain_seeds import SeedExplainHandler
+from gardenbus.scheduler.handlers.explain_shoots import ShootExplainHandler
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
-from tests.support.scheduling import SCHEDULER, SchedulerInHand, stocked
+from tests.support.memory.bus import MemoryBus
+from tests.support.scheduling import SCHEDULER, SchedulerUnderTest, stocked
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 BASE = (a_cloudprofile(), a_project())
@@ -25,14 +25,14 @@ BASE = (a_cloudprofile(), a_project())
 class Explained:
     """A scheduler that has settled some shoots, and what the API says of them."""
 
-    def __init__(self, scheduler: SchedulerInHand) -> None:
+    def __init__(self, scheduler: SchedulerUnderTest) -> None:
         self.scheduler = scheduler
-        store, current = scheduler.store, scheduler.current
+        store, cache = scheduler.store, scheduler.cache
         self.bus = MemoryBus(scheduler.clock)
-        self._shoots = Explainer(
-            store=store, bus=self.bus, subjects=scheduler.subjects, current=current, scheduler_name=SCHEDULER
+        self._shoots = ShootExplainHandler(
+            store=store, bus=self.bus, subjects=scheduler.subjects, cache=cache, scheduler_name=SCHEDULER
         )
-        self._seeds = SeedExplainer(store=store, current=current, scheduler_name=SCHEDULER)
+        self._seeds = SeedExplainHandler(store=store, cache=cache, scheduler_name=SCHEDULER)
 
     async def shoot(self, name: str = "apollo") -> Document:
         key = ObjectKey("shoot", "garden-dev", name)
@@ -54,15 +54,15 @@ class Explained:
         return await self._asked(self._seeds, self.scheduler.subjects.explain_seed(SCHEDULER, name))
 
     async def _asked(self, handler: Any, subject: str) -> Document:
-        answer: Document = json.loads(await handler(Request(subject, b"", {})))
-        assert answer["ok"], answer
-        return answer["result"]
+        response: Document = json.loads(await handler(Request(subject, b"", {})))
+        assert response["ok"], response
+        return response["result"]
 
 
 async def explained(*documents: Document) -> Explained:
-    scheduler = SchedulerInHand(await stocked(*documents))
+    scheduler = SchedulerUnderTest(await stocked(*documents))
     with capture_logs():
-        await scheduler.settle(*(each["metadata"]["name"] for each in documents if each["kind"] == "Shoot"))
+        await scheduler.handle_batch(*(each["metadata"]["name"] for each in documents if each["kind"] == "Shoot"))
     return Explained(scheduler)
 
 
@@ -76,9 +76,9 @@ async def test_a_shoot_that_waits_is_explained_from_all_seeds_to_what_would_wake
     far = {"provider": {"type": "gcp"}}
     seeds = [a_seed(f"gcp-{number}", spec=far) for number in range(6)]
     found = await explained(*BASE, *seeds, a_seed("full", shoots="0"), a_seed("new", ready=False), a_shoot())
-    answer = await found.shoot()
-    answer["nextAttempt"] = (NOW + timedelta(seconds=32)).isoformat()
-    show_shoot(answer, NOW, show_all=False)
+    response = await found.shoot()
+    response["nextAttempt"] = (NOW + timedelta(seconds=32)).isoformat()
+    show_shoot(response, NOW, show_all=False)
     lines = printed(capsys)
     assert lines[0] == "shoot garden-dev/apollo waits for a seed (scheduler: default-scheduler)"
     assert lines[1] == "since 2026-01-02T03:04:05Z: 0/1 seeds: 1 full"
@@ -105,10 +105,10 @@ async def test_a_shoot_that_waits_is_explained_from_all_seeds_to_what_would_wake
 
 async def test_a_refusal_is_shown_in_full_where_no_scheduler_lists_the_seeds() -> None:
     found = await explained(*BASE, a_seed("full", shoots="0"), a_shoot())
-    answer = await found.shoot()
+    response = await found.shoot()
     reason = "full => seed has no capacity left for shoots"
-    assert reason not in list(explanations.headline(answer))[1]
-    assert reason in list(explanations.headline({**answer, "considered": None}))[1]
+    assert reason not in list(explanation.headline(response))[1]
+    assert reason in list(explanation.headline({**response, "considered": None}))[1]
 
 
 async def test_all_seeds_are_named_when_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,10 +117,10 @@ async def test_all_seeds_are_named_when_that_is_asked_for(capsys: pytest.Capture
         *BASE, *(a_seed(name, ready=False) for name in names), *(a_seed(f"t{name}") for name in names)
     )
     await found.scheduler.store.create(a_shoot())
-    answer = await found.shoot()
-    show_shoot(answer, NOW, show_all=False)
+    response = await found.shoot()
+    show_shoot(response, NOW, show_all=False)
     few = capsys.readouterr().out
-    show_shoot(answer, NOW, show_all=True)
+    show_shoot(response, NOW, show_all=True)
     every = capsys.readouterr().out
     assert "s00, s01, s02 and 27 more" in few
     assert "and 20 more (--all shows them)" in few
@@ -161,11 +161,11 @@ async def test_a_placed_shoot_that_would_go_elsewhere_now_is_told_so() -> None:
     found = await explained(*BASE, a_seed("b"), a_shoot())
     await found.scheduler.store.create(a_seed("a"))
     await found.scheduler.informer.look()
-    answer = await found.shoot()
-    (line,) = explanations.decision(answer, answer["considered"], NOW)
+    response = await found.shoot()
+    (line,) = explanation.decision(response, response["considered"], NOW)
     assert line.startswith("now it would be placed on a (the first by name of the least used, 2 seeds fit)")
-    answer["seed"] = "c"
-    assert list(explanations.history(answer["recorded"], "c"))[-1] == "since then it was moved from b to c"
+    response["seed"] = "c"
+    assert list(explanation.history(response["recorded"], "c"))[-1] == "since then it was moved from b to c"
 
 
 async def test_when_a_shoot_is_tried_next_is_read_from_its_timer() -> None:

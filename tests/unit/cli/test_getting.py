@@ -6,22 +6,22 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from gardenbus.cli.client.resource_args import ResourceArgs, parse_resources
+from gardenbus.cli.client.watch import WatchCache
 from gardenbus.cli.commands import options
-from gardenbus.cli.commands.naming import Meant, meant_all
 from gardenbus.cli.main import app
-from gardenbus.cli.printing import parse_printing, printed, printed_change, sort_key
-from gardenbus.cli.watching import Known
+from gardenbus.cli.output.printers import parse_printer, render_change, render_documents, sort_key
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest
-from gardenbus.common.resources.keys import ObjectKey
-from tests.support.answering import AnsweringBus
 from tests.support.builders import a_project, a_seed, a_shoot
+from tests.support.fake_api import FakeApi
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Any:
-    bus = AnsweringBus(
+    bus = FakeApi(
         a_project(),
         a_seed("aws", shoots=10),
         a_seed("gcp", shoots=3),
@@ -51,13 +51,13 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     ],
 )
 def test_kinds_and_names_are_meant_as_kubectl_means_them(words: str, wanted: list[tuple[str, tuple[str, ...]]]):
-    assert [(meant.kind, meant.names) for meant in meant_all(words.split())] == wanted
+    assert [(meant.kind, meant.names) for meant in parse_resources(words.split())] == wanted
 
 
 @pytest.mark.parametrize("words", ["shoot/", "/a", ",", "shoot/a seed/"])
 def test_what_is_neither_kind_nor_name_is_refused(words: str):
     with pytest.raises(BadRequest, match="KIND"):
-        meant_all(words.split())
+        parse_resources(words.split())
 
 
 def test_several_kinds_are_tables_below_each_other_with_names_that_tell(run: Any):
@@ -105,7 +105,7 @@ def test_what_is_missing_comes_first_in_an_order_and_is_none_in_a_column():
     seeds = [{"a": "x"}, {"a": None}, {"a": 3}, {}]
 
     assert sorted(seeds, key=sort_key(".a")) == [{"a": None}, {}, {"a": 3}, {"a": "x"}]
-    assert printed(parse_printing("custom-columns=A:.a,B:.b[*]"), [{"b": [1, "y"]}], is_one=True) == (
+    assert render_documents(parse_printer("custom-columns=A:.a,B:.b[*]"), [{"b": [1, "y"]}], is_one=True) == (
         "A        B\n<none>   1,y\n"
     )
 
@@ -147,8 +147,8 @@ def test_a_watch_tells_what_is_new_once_and_what_leaves_the_selection_as_deleted
     def shoot(version: int, **labels: str) -> dict[str, Any]:
         return a_shoot("apollo", metadata={"resourceVersion": str(version), "labels": labels})
 
-    known = Known(
-        [Meant("shoot", (), is_namespaced=True)], None, lambda document: "tier" in document["metadata"]["labels"]
+    known = WatchCache(
+        [ResourceArgs("shoot", (), is_namespaced=True)], None, lambda document: "tier" in document["metadata"]["labels"]
     )
     known.note("shoot", shoot(3, tier="gold"))
 
@@ -162,22 +162,24 @@ def test_a_watch_tells_what_is_new_once_and_what_leaves_the_selection_as_deleted
 
 
 def test_a_watch_is_about_the_names_and_the_namespace_that_were_asked_for():
-    by_name = Known([Meant("shoot", ("garden-dev/apollo", "bolt"), is_namespaced=True)], None, None)
-    by_namespace = Known(
-        [Meant("shoot", (), is_namespaced=True), Meant("seed", (), is_namespaced=False)], "garden-dev", None
+    by_name = WatchCache([ResourceArgs("shoot", ("garden-dev/apollo", "bolt"), is_namespaced=True)], None, None)
+    by_namespace = WatchCache(
+        [ResourceArgs("shoot", (), is_namespaced=True), ResourceArgs("seed", (), is_namespaced=False)],
+        "garden-dev",
+        None,
     )
 
-    assert by_name.is_meant(APOLLO)
-    assert by_name.is_meant(APOLLO._replace(name="bolt", namespace="anywhere"))
-    assert not by_name.is_meant(APOLLO._replace(namespace="other"))
-    assert by_namespace.is_meant(APOLLO)
-    assert by_namespace.is_meant(ObjectKey("seed", "", "aws"))
-    assert not by_namespace.is_meant(APOLLO._replace(namespace="other"))
-    assert not by_namespace.is_meant(APOLLO._replace(kind="project"))
+    assert by_name.is_selected(APOLLO)
+    assert by_name.is_selected(APOLLO._replace(name="bolt", namespace="anywhere"))
+    assert not by_name.is_selected(APOLLO._replace(namespace="other"))
+    assert by_namespace.is_selected(APOLLO)
+    assert by_namespace.is_selected(ObjectKey("seed", "", "aws"))
+    assert not by_namespace.is_selected(APOLLO._replace(namespace="other"))
+    assert not by_namespace.is_selected(APOLLO._replace(kind="project"))
 
 
 def test_documents_that_come_one_after_the_other_can_be_told_apart():
-    assert printed_change(parse_printing("json"), {"a": 1}) == '{"a":1}\n'
-    assert printed_change(parse_printing("yaml"), {"a": 1}) == "---\na: 1\n"
-    assert printed_change(parse_printing("jsonpath={.a}"), {"a": 1}) == "1\n"
-    assert printed_change(parse_printing("custom-columns=A:.a"), {"a": 1}) == "1\n"
+    assert render_change(parse_printer("json"), {"a": 1}) == '{"a":1}\n'
+    assert render_change(parse_printer("yaml"), {"a": 1}) == "---\na: 1\n"
+    assert render_change(parse_printer("jsonpath={.a}"), {"a": 1}) == "1\n"
+    assert render_change(parse_printer("custom-columns=A:.a"), {"a": 1}) == "1\n"

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from gardenbus.cli.awaiting import Waiting, key_in
-from gardenbus.cli.commands.describing import condition_lines, head_lines, operation_lines, sections_of
-from gardenbus.cli.goals import failure_of, parse_goal, standing_of
-from gardenbus.cli.related import is_owned_by, listed, roles_of
+from gardenbus.cli.commands.describe import condition_lines, head_lines, operation_lines, sections_of
+from gardenbus.cli.describe.related import is_owned_by, listed, roles_of
+from gardenbus.cli.wait.conditions import failure_message, parse_condition, progress_text
+from gardenbus.cli.wait.waiter import PendingWaits, key_of
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.keys import ObjectKey
 from tests.support.builders import a_condition, a_seed, a_shoot, merged
 
 NOW = datetime(2026, 1, 2, 4, 4, 5, tzinfo=UTC)
@@ -54,33 +54,33 @@ def placed(**status: Any) -> Document:
     ],
 )
 def test_a_goal_is_reached_or_not(goal: str, document: Document | None, is_reached: bool):
-    assert parse_goal(goal).reached(document) is is_reached
+    assert parse_condition(goal).reached(document) is is_reached
 
 
 @pytest.mark.parametrize("text", ["", "ready", "condition", "jsonpath", "jsonpath={.a", "condition="])
 def test_what_is_no_goal_is_refused(text: str):
     with pytest.raises(BadRequest):
-        parse_goal(text)
+        parse_condition(text)
 
 
 def test_waiting_ends_for_who_arrives_and_for_who_has_failed():
-    told: list[ObjectKey] = []
-    goal = parse_goal("scheduled")
+    met: list[ObjectKey] = []
+    goal = parse_condition("scheduled")
     apollo, bolt, comet = (ObjectKey("shoot", "garden-dev", name) for name in ("apollo", "bolt", "comet"))
-    waiting = Waiting(dict.fromkeys((apollo, bolt, comet), goal), told.append)
+    waiting = PendingWaits(dict.fromkeys((apollo, bolt, comet), goal), met.append)
     failed = a_shoot("bolt", status={"lastOperation": {"state": "Failed", "description": "no quota"}})
 
-    waiting.look(apollo, placed())
-    waiting.look(bolt, failed)
-    waiting.look(comet, None)
+    waiting.observe(apollo, placed())
+    waiting.observe(bolt, failed)
+    waiting.observe(comet, None)
 
-    assert told == [apollo]
+    assert met == [apollo]
     assert waiting.keys == {comet}
     assert dict(waiting.left) == {bolt: failed, comet: None}
-    assert failure_of(failed) == "no quota"
-    assert (standing_of(None), standing_of(a_shoot())) == ("not there", "nothing reported yet")
-    assert key_in(placed()) == apollo
-    assert key_in({"kind": "shoot", "namespace": "garden-dev", "name": "apollo"}) == apollo
+    assert failure_message(failed) == "no quota"
+    assert (progress_text(None), progress_text(a_shoot())) == ("not there", "nothing reported yet")
+    assert key_of(placed()) == apollo
+    assert key_of({"kind": "shoot", "namespace": "garden-dev", "name": "apollo"}) == apollo
 
 
 def test_an_operation_is_drawn_with_its_progress():

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from gardenbus.cli.lazy import loaded
 from gardenbus.cli.main import COMMANDS, ENDS, INTERRUPTED, app
-from gardenbus.cli.output import Exit
+from gardenbus.cli.output.console import Exit
 
 BEGINS_ELSEWHERE = ("source <(", "docker compose ", "EDITOR=")
 
@@ -18,10 +18,10 @@ def all_commands() -> Iterator[tuple[str, Any]]:
     """Each command that does something, by the words that call it."""
 
     def below(words: str, command: Any) -> Iterator[tuple[str, Any]]:
-        children: dict[str, Any] = getattr(command, "commands", {})
-        if not children:
+        subcommands: dict[str, Any] = getattr(command, "commands", {})
+        if not subcommands:
             yield words, command
-        for name, child in children.items():
+        for name, child in subcommands.items():
             yield from below(f"{words} {name}", child)
 
     for name, entry in COMMANDS.items():

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from gardenbus.cli.jsonpath import parse_path, parse_template, rendered, values_at
+from gardenbus.cli.output.jsonpath import parse_path, parse_template, rendered, values_at
 from gardenbus.common.errors import BadRequest
 
 SHOOT: dict[str, Any] = {

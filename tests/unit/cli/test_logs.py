@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from gardenbus.cli.log_files import LogTail, log_sources, merged_lines
-from gardenbus.cli.log_lines import Choice, LogLine, parse_duration, pretty, raw_json, read_line, shoot_pattern
+from gardenbus.cli.logs.files import LogTail, log_sources, merged_lines
+from gardenbus.cli.logs.lines import LineFilter, LogLine, parse_duration, pretty, raw_json, read_line, shoot_pattern
 from gardenbus.cli.main import app
 from gardenbus.common.errors import BadRequest
 
@@ -145,7 +145,7 @@ def test_redis_says_how_bad_it_is_by_a_sign() -> None:
 @pytest.mark.parametrize("wrong", [{"level": "loud"}, {"grep": "("}, {"shoot": "/apollo"}])
 def test_what_cannot_be_asked_for_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(BadRequest):
-        Choice(**wrong)
+        LineFilter(**wrong)
 
 
 def test_durations_are_read_with_their_unit() -> None:
@@ -159,16 +159,16 @@ def test_durations_are_read_with_their_unit() -> None:
 def test_what_is_appended_is_followed_through_a_rotation(landscape: Path) -> None:
     logs = landscape / "logs"
     sources = log_sources(logs, ["gardenlet"])
-    news = LogTail(logs, ["gardenlet"], sources).news()
-    assert next(news) == []
+    batches = LogTail(logs, ["gardenlet"], sources).batches()
+    assert next(batches) == []
     file = logs / "gardenlet.log"
     with file.open("a") as log:
         log.write(written("first", seconds=5) + "\n" + written("half", seconds=6)[:10])
-    assert [line.event for line in next(news)] == ["first"]
+    assert [line.event for line in next(batches)] == ["first"]
     with file.open("a") as log:
         log.write(written("half", seconds=6)[10:] + "\n")
-    assert [line.event for line in next(news)] == ["half"]
+    assert [line.event for line in next(batches)] == ["half"]
     file.replace(logs / "gardenlet.log.1")
     file.write_text(written("after", seconds=7) + "\n")
-    assert [line.event for line in next(news)] == ["after"]
+    assert [line.event for line in next(batches)] == ["after"]
     assert [line.event for line in merged_lines(sources)][-1] == "after"

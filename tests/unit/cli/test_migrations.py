@@ -2,13 +2,13 @@ from typing import Any
 
 import pytest
 
-from gardenbus.cli.migrations import OUTAGE_SECONDS, Migrations, News, standing_of
+from gardenbus.cli.migrations.runner import OUTAGE_SECONDS, MigrationEvent, Migrations, migration_status
+from gardenbus.common.api.document import Document
 from gardenbus.common.errors import Unavailable
-from gardenbus.common.resources.document import Document
-from gardenbus.scheduling.moving import Move
-from tests.support.answering import AnsweringBus
+from gardenbus.scheduling.descheduling.relocation import Move
 from tests.support.builders import a_condition, a_shoot, merged
 from tests.support.clocks import FakeClock
+from tests.support.fake_api import FakeApi
 
 HEALTHY = {"labels": {"shoot.gardener.cloud/status": "healthy"}, "generation": 1}
 
@@ -33,19 +33,19 @@ def a_move(name: str, source: str = "a", target: str = "b") -> Move:
 class Trip:
     """Migrations on an answering bus, and what they told."""
 
-    def __init__(self, bus: AnsweringBus, *, at_once: int = 2, patience: float = 60) -> None:
-        self.news: list[News] = []
+    def __init__(self, bus: FakeApi, *, at_once: int = 2, timeout_seconds: float = 60) -> None:
+        self.news: list[MigrationEvent] = []
         self.clock = FakeClock()
         self.migrations = Migrations(
-            bus.api, self.clock, at_once=at_once, patience_seconds=patience, tell=self.news.append
+            bus.api, self.clock, at_once=at_once, timeout_seconds=timeout_seconds, notify=self.news.append
         )
 
-    def told(self, stage: str) -> list[str]:
+    def shoots_in(self, stage: str) -> list[str]:
         return [news.move.name for news in self.news if news.stage == stage]
 
 
 async def test_shoots_move_some_at_once_and_are_waited_for():
-    bus = AnsweringBus(*(placed(f"s{number}") for number in range(5)))
+    bus = FakeApi(*(placed(f"s{number}") for number in range(5)))
     trip = Trip(bus, at_once=2)
     moves = [a_move(f"s{number}") for number in range(5)]
 
@@ -55,12 +55,12 @@ async def test_shoots_move_some_at_once_and_are_waited_for():
     assert outcome.failed is None
     assert all(bus.seed_of(f"s{number}") == ("b", "b") for number in range(5))
     assert bus.most_moving == 2
-    assert trip.told("begun") == [f"s{number}" for number in range(5)]
-    assert sorted(trip.told("done")) == [f"s{number}" for number in range(5)]
+    assert trip.shoots_in("begun") == [f"s{number}" for number in range(5)]
+    assert sorted(trip.shoots_in("done")) == [f"s{number}" for number in range(5)]
 
 
 async def test_the_first_failure_begins_nothing_more():
-    bus = AnsweringBus(placed("s0"), placed("s1"), placed("s2"), looks=5)
+    bus = FakeApi(placed("s0"), placed("s1"), placed("s2"), reads_until_restored=5)
     bus.failing = {"s0"}
     trip = Trip(bus)
 
@@ -73,17 +73,17 @@ async def test_the_first_failure_begins_nothing_more():
 
 
 async def test_a_migration_that_does_not_end_has_failed():
-    bus = AnsweringBus(placed("s0"))
+    bus = FakeApi(placed("s0"))
     bus.stuck = {"s0"}
 
-    outcome = await Trip(bus, patience=30).migrations.carry_out([a_move("s0")])
+    outcome = await Trip(bus, timeout_seconds=30).migrations.carry_out([a_move("s0")])
 
     assert outcome.failed == a_move("s0")
     assert "has not ended after 30 s: Migrate Processing" in outcome.reason
 
 
 async def test_what_is_under_way_already_is_accompanied_and_not_bound_again():
-    bus = AnsweringBus(placed("s0", spec={"seedName": "b"}))
+    bus = FakeApi(placed("s0", spec={"seedName": "b"}))
 
     outcome = await Trip(bus).migrations.carry_out([a_move("s0")])
 
@@ -92,17 +92,17 @@ async def test_what_is_under_way_already_is_accompanied_and_not_bound_again():
 
 
 async def test_shoots_that_are_gone_or_elsewhere_are_passed_over():
-    bus = AnsweringBus(placed("elsewhere", "c"), placed("s0"))
+    bus = FakeApi(placed("elsewhere", "c"), placed("s0"))
     trip = Trip(bus)
 
     outcome = await trip.migrations.carry_out([a_move("gone"), a_move("elsewhere"), a_move("s0")])
 
     assert list(outcome.done) == [a_move("s0")]
-    assert trip.told("gone") == ["gone", "elsewhere"]
+    assert trip.shoots_in("gone") == ["gone", "elsewhere"]
 
 
 async def test_a_change_in_between_means_to_look_again():
-    bus = AnsweringBus(placed("s0"))
+    bus = FakeApi(placed("s0"))
     changes = 3
 
     def change(shoot: Document) -> None:
@@ -120,8 +120,8 @@ async def test_a_change_in_between_means_to_look_again():
 
 
 async def test_a_refused_bind_is_tried_again_when_another_migration_has_ended():
-    bus = AnsweringBus(placed("s0"), placed("s1"))
-    bus.refusals = {"s1": (2, "seed b has no capacity left")}
+    bus = FakeApi(placed("s0"), placed("s1"))
+    bus.rejections = {"s1": (2, "seed b has no capacity left")}
 
     outcome = await Trip(bus).migrations.carry_out([a_move("s0"), a_move("s1")])
 
@@ -129,22 +129,22 @@ async def test_a_refused_bind_is_tried_again_when_another_migration_has_ended():
 
 
 async def test_a_bind_that_is_refused_with_nothing_under_way_ends_it():
-    bus = AnsweringBus(placed("s0"))
-    bus.refusals = {"s0": (9, "seed b has no capacity left")}
+    bus = FakeApi(placed("s0"))
+    bus.rejections = {"s0": (9, "seed b has no capacity left")}
 
     outcome = await Trip(bus).migrations.carry_out([a_move("s0")])
 
-    assert outcome.is_refused
+    assert outcome.is_rejected
     assert outcome.failed == a_move("s0")
     assert outcome.reason == "seed b has no capacity left"
 
 
 async def test_short_outages_are_sat_out_and_long_ones_are_not():
-    bus = AnsweringBus(placed("s0"))
+    bus = FakeApi(placed("s0"))
     bus.outages = 20
     assert list((await Trip(bus).migrations.carry_out([a_move("s0")])).done) == [a_move("s0")]
 
-    bus = AnsweringBus(placed("s0"))
+    bus = FakeApi(placed("s0"))
     bus.outages = 1_000_000
     trip = Trip(bus)
     with pytest.raises(Unavailable):
@@ -153,7 +153,7 @@ async def test_short_outages_are_sat_out_and_long_ones_are_not():
 
 
 async def test_a_shoot_that_was_not_healthy_need_not_be_afterwards():
-    bus = AnsweringBus(placed("s0", metadata={"labels": {"shoot.gardener.cloud/status": "unhealthy"}}))
+    bus = FakeApi(placed("s0", metadata={"labels": {"shoot.gardener.cloud/status": "unhealthy"}}))
 
     assert list((await Trip(bus).migrations.carry_out([a_move("s0")])).done) == [a_move("s0")]
 
@@ -182,7 +182,7 @@ async def test_a_shoot_that_was_not_healthy_need_not_be_afterwards():
 def test_how_far_a_migration_is(changes: Any, stage: str, words: str):
     shoot = merged(placed("s0", "b"), changes)
 
-    standing = standing_of(shoot, a_move("s0"), must_be_healthy=True)
+    status = migration_status(shoot, a_move("s0"), must_be_healthy=True)
 
-    assert standing.stage == stage
-    assert words in standing.words
+    assert status.stage == stage
+    assert words in status.words

@@ -8,10 +8,10 @@ from typer.testing import CliRunner, Result
 
 from gardenbus.cli.commands import options
 from gardenbus.cli.main import app
-from gardenbus.cli.output import say_refusal
-from gardenbus.common.resources.document import Document
-from tests.support.answering import AnsweringBus
+from gardenbus.cli.output.console import print_api_error
+from gardenbus.common.api.document import Document
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged
+from tests.support.fake_api import FakeApi
 
 BACKUP: Document = {
     "spec": {"backup": {"provider": "aws"}},
@@ -91,15 +91,15 @@ def revisions() -> list[Document]:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def call(bus: AnsweringBus, *words: str) -> Result:
+    def call(bus: FakeApi, *words: str) -> Result:
         monkeypatch.setattr(options, "connected", bus.connected)
         return CliRunner().invoke(app, [*words, "--nats-url", "nats://nowhere:1"])
 
     return call
 
 
-def a_landscape(*documents: Document) -> AnsweringBus:
-    return AnsweringBus(a_project(), a_cloudprofile(), *documents, looks=0)
+def a_landscape(*documents: Document) -> FakeApi:
+    return FakeApi(a_project(), a_cloudprofile(), *documents, reads_until_restored=0)
 
 
 def test_bind_moves_a_placed_shoot_and_says_from_where(run: Any):
@@ -125,7 +125,7 @@ def test_bind_by_force_says_so_and_prints_the_shoot_for_programs(run: Any):
 
 def test_a_refused_bind_ends_with_1(run: Any):
     bus = a_landscape(placed("apollo", "a"))
-    bus.refusals = {"apollo": (1, "seed b cannot take the shoot: it is being deleted")}
+    bus.rejections = {"apollo": (1, "seed b cannot take the shoot: it is being deleted")}
 
     result = run(bus, "bind", "apollo", "b")
 
@@ -279,9 +279,9 @@ def test_what_is_in_no_namespace_is_said_so(run: Any):
 
 
 def test_a_refusal_tells_each_field_once(capsys: pytest.CaptureFixture[str]):
-    told, more = {"field": "spec.a", "message": "no"}, {"field": "spec.b", "message": "neither"}
+    named, more = {"field": "spec.a", "message": "no"}, {"field": "spec.b", "message": "neither"}
 
-    say_refusal({"reason": "Invalid", "message": "it is invalid: spec.a: no", "details": [told, more]})
+    print_api_error({"reason": "Invalid", "message": "it is invalid: spec.a: no", "details": [named, more]})
 
     assert capsys.readouterr().err == "gardenbus: Invalid: it is invalid: spec.a: no\n  spec.b: neither\n"
 
@@ -289,8 +289,8 @@ def test_a_refusal_tells_each_field_once(capsys: pytest.CaptureFixture[str]):
 def test_a_refusal_of_several_fields_has_a_line_each(capsys: pytest.CaptureFixture[str]):
     one, two = {"field": "spec.a", "message": "no"}, {"field": "spec.b", "message": "neither"}
 
-    say_refusal({"reason": "Invalid", "message": "Shoot a is invalid: spec.a: no", "details": [one]}, "Shoot dev/a")
-    say_refusal(
+    print_api_error({"reason": "Invalid", "message": "Shoot a is invalid: spec.a: no", "details": [one]}, "Shoot dev/a")
+    print_api_error(
         {"reason": "Invalid", "message": "Shoot a is invalid: spec.a: no; spec.b: neither", "details": [one, two]},
         "Shoot dev/a",
     )
@@ -411,9 +411,9 @@ def test_rollout_undo_gives_the_set_exactly_the_old_templates(run: Any, words: l
 
 def test_undoing_goes_to_the_revision_before_the_present_one_also_after_an_undo(run: Any):
     bus = a_landscape(a_set(), *revisions())
-    told = [run(bus, "rollout", "undo", "mss", "grove").stdout for _ in range(2)]
-    assert "templates of revision 1 again" in told[0]
-    assert "templates of revision 2 again" in told[1]
+    undone = [run(bus, "rollout", "undo", "mss", "grove").stdout for _ in range(2)]
+    assert "templates of revision 1 again" in undone[0]
+    assert "templates of revision 2 again" in undone[1]
 
 
 def test_without_an_earlier_revision_nothing_is_undone(run: Any):

@@ -7,13 +7,13 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from gardenbus.cli.commands import options
+from gardenbus.cli.fleet.columns import FLEET_COLUMNS
+from gardenbus.cli.fleet.sections import fleet_sections
 from gardenbus.cli.main import app
-from gardenbus.cli.placements.columns import FLEET_COLUMNS
-from gardenbus.cli.placements.sections import fleet_sections
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.kinds import CLUSTER, PLACEMENT, understood_kinds
-from tests.support.answering import AnsweringBus
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.kinds import CLUSTER, PLACEMENT, understood_kinds
 from tests.support.builders import merged
+from tests.support.fake_api import FakeApi
 from tests.support.fleets import a_member_document, a_placement_document
 
 API = "placement.kubernetes-fleet.io/v1beta1"
@@ -73,16 +73,16 @@ OBJECTS = (
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     def call(words: str) -> Result:
-        monkeypatch.setattr(options, "connected", AnsweringBus(*OBJECTS).connected)
-        answer = CliRunner().invoke(app, [*words.split(), "--nats-url", "nats://nowhere:1"])
-        assert answer.exit_code == 0, answer.output
-        return answer
+        monkeypatch.setattr(options, "connected", FakeApi(*OBJECTS).connected)
+        response = CliRunner().invoke(app, [*words.split(), "--nats-url", "nats://nowhere:1"])
+        assert response.exit_code == 0, response.output
+        return response
 
     return call
 
 
-def rows(answer: Result) -> list[list[str]]:
-    return [line.split() for line in answer.stdout.splitlines()]
+def rows(response: Result) -> list[list[str]]:
+    return [line.split() for line in response.stdout.splitlines()]
 
 
 def test_every_kind_of_batch_placement_has_columns():

@@ -5,16 +5,23 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gardenbus.cli.refused_messages import RefusedMessage, as_text, body_of, fields_in, refused_message, replay_id
+from gardenbus.cli.client.rejected_messages import (
+    RejectedMessage,
+    as_text,
+    body_of,
+    fields_in,
+    read_rejected_message,
+    replay_id,
+)
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SHOOT = b'{"kind":"Shoot","metadata":{"name":"apollo","namespace":"garden-dev"}}'
 
 
-def refused(body: bytes = SHOOT, subject: str = "garden.apply", reason: str = "Invalid: no") -> RefusedMessage:
+def refused(body: bytes = SHOOT, subject: str = "garden.apply", reason: str = "Invalid: no") -> RejectedMessage:
     digest = hashlib.sha256(body).hexdigest()
     headers = {"Gardenbus-Reason": reason, "Gardenbus-Subject": subject, "Gardenbus-Sha256": digest}
-    return refused_message(7, AT, headers, body)
+    return read_rejected_message(7, AT, headers, body)
 
 
 @pytest.mark.parametrize(

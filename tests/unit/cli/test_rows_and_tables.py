@@ -5,22 +5,23 @@ from fractions import Fraction
 import pytest
 from rich.console import Console
 
-from gardenbus.cli.cells import Context, age_of
-from gardenbus.cli.commands.queueing import waiting_table
-from gardenbus.cli.output import LEAST_LAST_WIDTH, rows_text
-from gardenbus.cli.rows import seed_row, shoot_row, usage_of
-from gardenbus.cli.supervisor.picture import (
+from gardenbus.cli.commands.queue import unschedulable_table
+from gardenbus.cli.local.directory import ServiceStatus
+from gardenbus.cli.output.columns import TableContext, age_of
+from gardenbus.cli.output.console import LEAST_LAST_WIDTH, rows_text
+from gardenbus.cli.output.landscape_tables import used_of
+from gardenbus.cli.output.summaries import summarize_shoot, usage_of
+from gardenbus.cli.output.tables import objects_table
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.rows import seed_row
+from gardenbus.embedded.picture import (
     Scene,
-    ServiceRow,
-    Size,
+    TerminalSize,
     picture,
-    plain_line,
+    status_line,
     unplaced_lines,
     unplaced_table,
-    used_of,
 )
-from gardenbus.cli.tables import objects_table
-from gardenbus.common.resources.document import Document
 from tests.support.builders import a_seed, a_shoot
 
 NOW = datetime(2026, 1, 2, 4, 4, 5, tzinfo=UTC)
@@ -39,7 +40,7 @@ def placed(name: str, seed: str, actual: str = "") -> Document:
 
 
 def test_a_moving_shoot_counts_on_both_seeds():
-    rows = [shoot_row(placed("a", "s1")), shoot_row(placed("b", "s1", "s2")), shoot_row(a_shoot("c"))]
+    rows = [summarize_shoot(placed("a", "s1")), summarize_shoot(placed("b", "s1", "s2")), summarize_shoot(a_shoot("c"))]
 
     assert usage_of(rows) == {"s1": 2, "s2": 1}
 
@@ -53,26 +54,26 @@ def test_a_moving_shoot_counts_on_both_seeds():
     ],
 )
 def test_manifests_of_any_shape_have_rows(document: Document):
-    assert shoot_row(document).state == "new"
-    assert seed_row(document).allocatable is None
+    assert summarize_shoot(document).state == "new"
+    assert seed_row(document).capacity is None
 
 
 def test_quantities_are_read_as_kubernetes_does():
-    assert seed_row(a_seed(shoots="1500m")).allocatable == Fraction(3, 2)
-    assert seed_row(a_seed(shoots="1k")).allocatable == 1000
-    assert used_of(1, Fraction(3, 2)) == "1/1.5"
-    assert used_of(1, Fraction(1000)) == "1/1000"
+    assert seed_row(a_seed(shoots="1500m")).capacity == Fraction(3, 2)
+    assert seed_row(a_seed(shoots="1k")).capacity == 1000
+    assert used_of(1, 1.5) == "1/1.5"
+    assert used_of(1, 1000.0) == "1/1000"
     assert used_of(1, None) == "1"
 
 
 def test_the_picture_shows_services_seeds_and_shoots():
     scene = Scene(
         title="Gardenbus",
-        services=[ServiceRow("nats", "ready", 1), ServiceRow("relay", "waiting", None, restarts=2)],
+        services=[ServiceStatus("nats", "ready", 1), ServiceStatus("relay", "waiting", None, restarts=2)],
         seeds=[seed_row(a_seed("s1", shoots=2)), seed_row(a_seed("s2", ready=False))],
-        shoots=[shoot_row(placed("apollo", "s1")), shoot_row(a_shoot("far"))],
-        news=["relay was killed by SIGKILL"],
-        is_settled=True,
+        shoots=[summarize_shoot(placed("apollo", "s1")), summarize_shoot(a_shoot("far"))],
+        messages=["relay was killed by SIGKILL"],
+        is_converged=True,
     )
 
     text = drawn(picture(scene))
@@ -87,7 +88,7 @@ def test_the_picture_shows_services_seeds_and_shoots():
         "SIGKILL",
     ):
         assert words in text
-    assert plain_line(scene) == "seeds 1/2 ready; 2 shoots: 1 processing, 1 new; not ready: relay"
+    assert status_line(scene) == "seeds 1/2 ready; 2 shoots: 1 processing, 1 new; not ready: relay"
 
 
 def test_unplaced_shoots_are_listed_with_the_reason():
@@ -95,7 +96,7 @@ def test_unplaced_shoots_are_listed_with_the_reason():
     refused = a_shoot(
         "far", status={"lastOperation": {"type": "Create", "state": "Pending", "description": description}}
     )
-    rows = [shoot_row(refused), shoot_row(placed("apollo", "s1"))]
+    rows = [summarize_shoot(refused), summarize_shoot(placed("apollo", "s1"))]
 
     assert unplaced_lines(rows) == ["1 shoots without a seed:", "  garden-dev/far: none of the 3 seeds is ready"]
     assert "none of the 3 seeds is ready" in drawn(unplaced_table(rows))
@@ -108,7 +109,7 @@ FULL = "Failed to schedule Shoot: 0/1 seeds are eligible: {aws-eu1 => seed has n
 
 def test_lists_of_shoots_that_wait_have_the_essence_of_their_refusals():
     operation = {"type": "Create", "state": "Pending", "description": FULL}
-    rows = [shoot_row(a_shoot("far", status={"lastOperation": operation}))]
+    rows = [summarize_shoot(a_shoot("far", status={"lastOperation": operation}))]
     waiting: Document = {
         "namespace": "garden-dev",
         "name": "far",
@@ -119,8 +120,8 @@ def test_lists_of_shoots_that_wait_have_the_essence_of_their_refusals():
     }
 
     assert unplaced_lines(rows)[1] == "  garden-dev/far: 0/1 seeds: 1 full"
-    assert "0/1 seeds: 1 full" in rows_text(waiting_table([waiting], is_wide=False), None)
-    assert FULL.partition(": ")[2] in rows_text(waiting_table([waiting], is_wide=True), None)
+    assert "0/1 seeds: 1 full" in rows_text(unschedulable_table([waiting], is_wide=False), None)
+    assert FULL.partition(": ")[2] in rows_text(unschedulable_table([waiting], is_wide=True), None)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_ages_are_short(then: str | None, age: str):
 
 
 def test_tables_have_the_columns_of_their_kind():
-    context = Context(NOW, {"aws-eu1": 3})
+    context = TableContext(NOW, {"aws-eu1": 3})
 
     seeds = drawn(objects_table("seed", [a_seed(spec={"taints": [{"key": "lab"}]})], context, wide=True))
     shoots = drawn(objects_table("shoot", [placed("apollo", "s1")], context, wide=False))
@@ -185,7 +186,7 @@ def an_event() -> Document:
 def test_a_long_refusal_takes_nothing_from_the_other_columns(
     kind: str, document: Document, names: list[str], terminal_width: int | None
 ):
-    table = objects_table(kind, [document], Context(NOW, {}), wide=True)
+    table = objects_table(kind, [document], TableContext(NOW, {}), wide=True)
 
     lines = rows_text(table, terminal_width).splitlines()
     header, row = lines[0], lines[-1]
@@ -202,9 +203,9 @@ def test_a_long_refusal_takes_nothing_from_the_other_columns(
 
 
 def test_short_rows_are_not_stretched():
-    text = rows_text(objects_table("seed", [a_seed("s1")], Context(NOW, {}), wide=False))
+    text = rows_text(objects_table("seed", [a_seed("s1")], TableContext(NOW, {}), wide=False))
 
-    on_terminal = rows_text(objects_table("seed", [a_seed("s1")], Context(NOW, {}), wide=False), 80)
+    on_terminal = rows_text(objects_table("seed", [a_seed("s1")], TableContext(NOW, {}), wide=False), 80)
 
     assert max(map(len, text.splitlines())) < 80
     assert [line.split() for line in text.splitlines()] == [
@@ -212,7 +213,7 @@ def test_short_rows_are_not_stretched():
     ]
 
 
-def a_full_scene(*, is_settled: bool = True) -> Scene:
+def a_full_scene(*, is_converged: bool = True) -> Scene:
     """Nine seeds, eight services and thirty refusals with a long reason."""
     reason = "none of the 9 seeds " + "fits " * 60
     operation = {"type": "Create", "state": "Pending", "description": reason}
@@ -221,11 +222,11 @@ def a_full_scene(*, is_settled: bool = True) -> Scene:
     ]
     return Scene(
         title="Gardenbus",
-        services=[ServiceRow(f"scheduler-{number}", "ready", number) for number in range(8)],
+        services=[ServiceStatus(f"scheduler-{number}", "ready", number) for number in range(8)],
         seeds=[seed_row(a_seed(f"a-seed-in-a-far-region-{number}", shoots=12)) for number in range(9)],
-        shoots=[shoot_row(each) for each in refused],
-        news=[f"  {number}.0 s  news" for number in range(4)],
-        is_settled=is_settled,
+        shoots=[summarize_shoot(each) for each in refused],
+        messages=[f"  {number}.0 s  news" for number in range(4)],
+        is_converged=is_converged,
         more_hint="gardenbus get shoots --dir D",
     )
 
@@ -233,7 +234,7 @@ def a_full_scene(*, is_settled: bool = True) -> Scene:
 def seen(scene: Scene, columns: int, lines: int) -> list[str]:
     console = Console(width=columns, height=lines, file=io.StringIO())
     with console.capture() as capture:
-        console.print(picture(scene, Size(columns, lines)))
+        console.print(picture(scene, TerminalSize(columns, lines)))
     return capture.get().splitlines()
 
 
@@ -255,16 +256,16 @@ def test_the_picture_fits_the_terminal_and_cuts_no_name(columns: int, lines: int
 
 
 def test_a_busy_landscape_fits_a_small_terminal_too():
-    busy = [shoot_row(placed(f"apollo-{number:02}", "a-seed-in-a-far-region-1")) for number in range(30)]
+    busy = [summarize_shoot(placed(f"apollo-{number:02}", "a-seed-in-a-far-region-1")) for number in range(30)]
 
-    picture_lines = seen(a_full_scene(is_settled=False)._replace(shoots=busy), 80, 24)
+    picture_lines = seen(a_full_scene(is_converged=False)._replace(shoots=busy), 80, 24)
 
     assert len(picture_lines) <= 24
     assert any("garden-dev/apollo-00 " in line and "Create Processing" in line for line in picture_lines)
 
 
 def test_nothing_is_shown_of_seeds_and_shoots_before_there_are_any():
-    starting = Scene(title="Gardenbus · starting", services=[ServiceRow("nats", "starting", 1)], seeds=[], shoots=[])
+    starting = Scene(title="Gardenbus · starting", services=[ServiceStatus("nats", "starting", 1)], seeds=[], shoots=[])
 
     text = "\n".join(seen(starting, 80, 24))
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from gardenbus.cli.commands.simulations import sparkline
+from gardenbus.cli.commands.simulate_autoscaler import sparkline
 from gardenbus.cli.main import app
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 
@@ -32,10 +32,10 @@ def test_json_has_it_all_and_is_the_same_each_time() -> None:
     arguments = ["simulate", "autoscaler", *SHORT, "--seed", "7", "-o", "json"]
     first, second = runner.invoke(app, arguments), runner.invoke(app, arguments)
     assert first.stdout == second.stdout
-    answer = json.loads(first.stdout)
-    assert set(answer) == {"days", "shoots", "mostShoots", "mostSeeds", "waiting", "seedHours", "scaleEvents"}
-    assert set(answer["waiting"]) >= {"p50Seconds", "p99Seconds", "maxSeconds"}
-    assert answer["seedHours"]["paid"] >= answer["seedHours"]["best"] > 0
+    response = json.loads(first.stdout)
+    assert set(response) == {"days", "shoots", "mostShoots", "mostSeeds", "waiting", "seedHours", "scaleEvents"}
+    assert set(response["waiting"]) >= {"p50Seconds", "p99Seconds", "maxSeconds"}
+    assert response["seedHours"]["paid"] >= response["seedHours"]["best"] > 0
     other = runner.invoke(app, [*arguments[:-3], "8", "-o", "json"])
     assert other.stdout != first.stdout
 

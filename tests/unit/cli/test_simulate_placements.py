@@ -10,7 +10,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from gardenbus.cli.main import app
-from gardenbus.common.resources.document import Document
+from gardenbus.common.api.document import Document
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.fleets import a_member_document, a_placement_document
 
@@ -47,15 +47,15 @@ def fleet() -> list[Document]:
 
 
 def test_each_placement_is_answered_with_its_decisions_in_order(simulated: Simulate):
-    answer = simulated(*fleet(), a_placement_document(preferring_ssd(2)), output="json")
+    response = simulated(*fleet(), a_placement_document(preferring_ssd(2)), output="json")
 
-    (entry,) = json.loads(answer.stdout)
+    (entry,) = json.loads(response.stdout)
     assert (entry["placement"], entry["fulfilled"]) == ("web", True)
-    told = [
+    rows = [
         (each["cluster"], each["selected"], each["affinityScore"], each["topologySpreadScore"])
         for each in entry["decisions"]
     ]
-    assert told == [("c2", True, 40, 0), ("c3", True, 0, 0), ("c1", False, 0, 0), ("c4", False, None, None)]
+    assert rows == [("c2", True, 40, 0), ("c3", True, 0, 0), ("c1", False, 0, 0), ("c4", False, None, None)]
     assert all(
         set(each) == {"cluster", "selected", "affinityScore", "topologySpreadScore", "reason"}
         for each in entry["decisions"]
@@ -63,12 +63,12 @@ def test_each_placement_is_answered_with_its_decisions_in_order(simulated: Simul
 
 
 def test_the_table_says_who_was_taken_and_why_the_others_were_not(simulated: Simulate):
-    answer = simulated(*fleet(), a_placement_document(pick(4)))
+    response = simulated(*fleet(), a_placement_document(pick(4)))
 
-    assert answer.exit_code == 0
-    assert "0 of 1 placements fulfilled" in answer.stdout
-    assert "web: 3 of 4 clusters, NOT fulfilled" in answer.stdout
-    (row,) = [line for line in answer.stdout.splitlines() if line.startswith("c4")]
+    assert response.exit_code == 0
+    assert "0 of 1 placements fulfilled" in response.stdout
+    assert "web: 3 of 4 clusters, NOT fulfilled" in response.stdout
+    (row,) = [line for line in response.stdout.splitlines() if line.startswith("c4")]
     assert "no" in row.split()
     assert "gpu" in row
 
@@ -77,23 +77,23 @@ def test_many_clusters_with_one_reason_share_a_row(simulated: Simulate):
     taints = [{"key": "gpu", "effect": "NoSchedule"}]
     tainted = [a_member_document(f"t{number}", spec={"taints": taints}) for number in range(9)]
 
-    answer = simulated(*tainted, a_placement_document())
+    response = simulated(*tainted, a_placement_document())
 
-    assert "t0, t1, t2, t3, t4 and 4 more" in answer.stdout
+    assert "t0, t1, t2, t3, t4 and 4 more" in response.stdout
 
 
 def test_names_are_a_line_each(simulated: Simulate):
-    answer = simulated(*fleet(), a_placement_document(preferring_ssd(2)), output="name")
+    response = simulated(*fleet(), a_placement_document(preferring_ssd(2)), output="name")
 
-    assert answer.stdout.splitlines() == ["web c2", "web c3"]
+    assert response.stdout.splitlines() == ["web c2", "web c3"]
 
 
 def test_files_with_shoots_and_placements_are_answered_with_both(simulated: Simulate):
     landscape = [a_project(), a_cloudprofile(), a_seed("aws"), a_shoot("apollo")]
 
-    answer = simulated(*landscape, *fleet(), a_placement_document(), output="json")
+    response = simulated(*landscape, *fleet(), a_placement_document(), output="json")
 
-    shoots, placements = map(json.loads, answer.stdout.splitlines())
+    shoots, placements = map(json.loads, response.stdout.splitlines())
     assert [each["shoot"] for each in shoots["placements"]] == ["garden-dev/apollo"]
     assert [each["placement"] for each in placements] == ["web"]
     tables = simulated(*landscape, *fleet(), a_placement_document()).stdout
@@ -107,10 +107,10 @@ def test_what_cannot_be_decided_is_said(simulated: Simulate):
     affinity = {"clusterAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     one = a_member_document("c1", status={"properties": {"cpu-count": {"value": "4"}}})
 
-    answer = simulated(one, a_placement_document(pick(1, affinity=affinity)))
+    response = simulated(one, a_placement_document(pick(1, affinity=affinity)))
 
-    assert answer.exit_code == 0
-    assert "web: cannot be decided: " in answer.stdout
+    assert response.exit_code == 0
+    assert "web: cannot be decided: " in response.stdout
 
 
 AGENT = {
@@ -124,22 +124,22 @@ AGENT = {
 
 
 def test_the_clusters_of_an_agents_configuration_count_as_ready(simulated: Simulate):
-    answer = simulated(a_member_document("c1"), AGENT, a_placement_document(preferring_ssd(2)), output="name")
+    response = simulated(a_member_document("c1"), AGENT, a_placement_document(preferring_ssd(2)), output="name")
 
-    assert answer.stdout.splitlines() == ["web lisbon", "web c1"]
+    assert response.stdout.splitlines() == ["web lisbon", "web c1"]
     assert simulated(AGENT, a_placement_document(), output="name").stdout.splitlines() == ["web lisbon"]
 
 
 def test_seeds_are_enrolled_where_an_agents_configuration_says_so(simulated: Simulate):
     agent = {**AGENT, "clusters": [], "enrolSeeds": True}
 
-    answer = simulated(a_seed("aws"), a_seed("silent", ready=False), agent, a_placement_document(), output="name")
+    response = simulated(a_seed("aws"), a_seed("silent", ready=False), agent, a_placement_document(), output="name")
 
-    assert answer.stdout.splitlines() == ["web aws"]
+    assert response.stdout.splitlines() == ["web aws"]
 
 
 def test_a_configuration_that_cannot_be_read_ends_with_2(simulated: Simulate):
-    answer = simulated({**AGENT, "clusters": []}, a_placement_document())
+    response = simulated({**AGENT, "clusters": []}, a_placement_document())
 
-    assert answer.exit_code == 2
-    assert "clusters" in answer.stderr
+    assert response.exit_code == 2
+    assert "clusters" in response.stderr

@@ -10,7 +10,7 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from gardenbus.cli.lazy import LazyGroup, loaded
+from gardenbus.cli.lazy import Entry, LazyGroup, loaded
 from gardenbus.cli.main import COMMANDS, app
 
 HEAVY = (
@@ -23,10 +23,10 @@ HEAVY = (
     "gardenbus.scheduler",
     "gardenbus.scheduling",
     "gardenbus.gardenlet",
-    "gardenbus.cli.bench",
-    "gardenbus.cli.supervisor.up",
-    "gardenbus.cli.commands.migrating",
-    "gardenbus.cli.commands.simulations",
+    "gardenbus.bench",
+    "gardenbus.embedded.up",
+    "gardenbus.cli.commands.migrate",
+    "gardenbus.cli.commands.simulate_autoscaler",
 )
 
 
@@ -43,15 +43,15 @@ def test_a_command_imports_nothing_that_it_does_not_need(words: list[str]):
     assert "gardenbus.cli.main" in names
     assert names.isdisjoint({*HEAVY, "nats", "structlog"})
     if words == ["--help"]:
-        assert names.isdisjoint({"asyncio", "msgspec", "yaml", "gardenbus.cli.commands.objects"})
+        assert names.isdisjoint({"asyncio", "msgspec", "yaml", "gardenbus.cli.commands.apply"})
 
 
 def test_who_connects_over_tcp_imports_no_http_client():
     connect = "asyncio.run(opened())"
     program = (
-        "import asyncio; from gardenbus.cli.client import Where, connected\n"
+        "import asyncio; from gardenbus.cli.client.api import LandscapeTarget, connected\n"
         "    async def opened():\n"
-        "        async with connected(Where('nats://127.0.0.1:1', 'garden'), patience_seconds=0.05): pass\n"
+        "        async with connected(LandscapeTarget('nats://127.0.0.1:1', 'garden'), timeout_seconds=0.05): pass\n"
         f"    {connect}"
     )
 
@@ -102,3 +102,13 @@ def test_a_command_added_as_usual_is_one_of_them():
     del root, hello
     assert CliRunner().invoke(other, ["hello"]).stdout == "hello\n"
     assert get_command(other).list_commands(None) == ["get", "hello"]  # type: ignore[attr-defined]
+
+
+def test_a_command_of_an_extra_that_is_not_installed_names_the_extra(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(typer.Exit) as ended:
+        loaded("fly", Entry("", "Landscape", "Fly.", extra="wings"))
+
+    assert ended.value.exit_code == 1
+    assert capsys.readouterr().err == (
+        "gardenbus: `gardenbus fly` is not part of the client: pip install 'gardenbus[wings]'\n"
+    )

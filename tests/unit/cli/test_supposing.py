@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from gardenbus.cli.commands import options
 from gardenbus.cli.main import app
-from gardenbus.common.resources.document import Document
-from tests.support.answering import AnsweringBus
+from gardenbus.common.api.document import Document
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
+from tests.support.fake_api import FakeApi
 
 BASE = (a_cloudprofile(), a_project())
 ASKING = {"list", "explain", "get"}
@@ -73,10 +73,10 @@ def test_landscapes_of_files_are_simulated_as_ever(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [["--cordon", "a"], ["--strategy", "MinimalDistance"], ["what-if"]])
 def test_the_live_landscape_is_only_read(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    bus = AnsweringBus(*BASE, a_seed("a"), a_shoot("waits"))
+    bus = FakeApi(*BASE, a_seed("a"), a_shoot("waits"))
     before = dict(bus.objects)
     monkeypatch.setattr(options, "connected", bus.connected)
     said(*words, "--nats-url", "nats://127.0.0.1:1")
     assert bus.objects == before
-    assert {tail.split(".")[0] for tail, _ in bus.asked} <= ASKING
-    assert bus.asked
+    assert {tail.split(".")[0] for tail, _ in bus.requests} <= ASKING
+    assert bus.requests

@@ -2,26 +2,30 @@
 
 import os
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from gardenbus.cli.commands.tops import seeds_view, shoots_view, size_of
-from gardenbus.cli.output import rows_text
-from gardenbus.cli.processes_seen import ProcessSeen, cpu_share, look_at
-from gardenbus.cli.rows import SeedRow, ShootRow, shoot_row
+from gardenbus.cli.commands.top import seeds_view, shoots_view, size_of
+from gardenbus.cli.diagnostics.process_usage import ProcessUsage, cpu_share, process_usage
+from gardenbus.cli.output.console import rows_text
+from gardenbus.cli.output.summaries import ShootSummary, summarize_shoot
+from gardenbus.common.api.garden.rows import SeedRow, seed_row
 from tests.support.builders import a_shoot
 
 NOW = datetime(2026, 1, 2, 4, 0, tzinfo=UTC)
 
 
 def a_seed(name: str, allocatable: int | None = 10, ready: str = "True") -> SeedRow:
-    places = None if allocatable is None else Fraction(allocatable)
-    return SeedRow(name, "aws", "eu", ready, "", places, is_visible=True, is_deleting=False)
+    provider = {"type": "aws", "region": "eu"}
+    conditions = [{"type": "GardenletReady", "status": ready}]
+    limit = {} if allocatable is None else {"shoots": allocatable}
+    status = {"conditions": conditions, "allocatable": limit}
+    return seed_row({"metadata": {"name": name}, "spec": {"provider": provider}, "status": status})
 
 
-def on(seed: str, name: str = "apollo") -> ShootRow:
+def on(seed: str, name: str = "apollo") -> ShootSummary:
     operation = {
         "type": "Create",
         "state": "Processing",
@@ -31,7 +35,7 @@ def on(seed: str, name: str = "apollo") -> ShootRow:
     }
     document = a_shoot(name, spec={"seedName": seed} if seed else {}, status={"lastOperation": operation})
     document["metadata"]["creationTimestamp"] = "2026-01-02T03:50:00Z"
-    return shoot_row(document)
+    return summarize_shoot(document)
 
 
 def test_the_fullest_seed_comes_first_with_its_heartbeat() -> None:
@@ -48,11 +52,12 @@ def test_the_fullest_seed_comes_first_with_its_heartbeat() -> None:
 
 
 def test_shoots_are_counted_by_state_and_the_longest_operations_shown_first() -> None:
-    settled = on("full")._replace(operation_state="Succeeded", progress=100)
-    longer = on("full", "longer")._replace(began_at="2026-01-02T03:00:00Z")
+    settled = replace(on("full"), operation_state="Succeeded", state="succeeded", progress=100)
+    longer = replace(on("full", "longer"), began_at="2026-01-02T03:00:00Z")
 
     view = shoots_view(
-        [on("full", "busy"), settled, longer, on("", "waiting")._replace(operation_state="Pending")], NOW
+        [on("full", "busy"), settled, longer, replace(on("", "waiting"), operation_state="Pending", state="pending")],
+        NOW,
     )
 
     states, *slowest = view.rows
@@ -63,11 +68,11 @@ def test_shoots_are_counted_by_state_and_the_longest_operations_shown_first() ->
 def test_a_creation_began_with_its_shoot_and_another_operation_when_it_was_heard_of() -> None:
     assert on("full").began_at == "2026-01-02T03:50:00Z"
     reconciled = a_shoot(status={"lastOperation": {"type": "Reconcile", "lastUpdateTime": "2026-01-02T03:55:00Z"}})
-    assert shoot_row(reconciled).began_at == "2026-01-02T03:55:00Z"
+    assert summarize_shoot(reconciled).began_at == "2026-01-02T03:55:00Z"
 
 
 def test_processor_time_is_measured_between_two_looks() -> None:
-    before, now = ProcessSeen(10.0, 1, 100.0, 50.0), ProcessSeen(11.0, 1, 102.0, 52.0)
+    before, now = ProcessUsage(10.0, 1, 100.0, 50.0), ProcessUsage(11.0, 1, 102.0, 52.0)
     assert cpu_share(before, now) == pytest.approx(0.5)
     assert cpu_share(None, now) == pytest.approx(11 / 102)
     assert cpu_share(before, None) is None
@@ -75,11 +80,11 @@ def test_processor_time_is_measured_between_two_looks() -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells")
 def test_this_process_can_be_looked_at_and_one_that_is_gone_cannot() -> None:
-    seen = look_at(os.getpid())
+    seen = process_usage(os.getpid())
     assert seen is not None
     assert seen.rss_bytes > 1_000_000
     assert seen.cpu_seconds > 0
-    assert look_at(2**22 + 1) is None
+    assert process_usage(2**22 + 1) is None
 
 
 def test_sizes_are_told_in_units_that_can_be_read() -> None:

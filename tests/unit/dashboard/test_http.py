@@ -15,7 +15,7 @@ SAME: dict[str, Any] = {"origin": "http://127.0.0.1:8080", "X_Gardenbus_Token": 
 
 async def writable() -> Dashboard:
     dashboard = Dashboard(DashboardSettings(dashboard_allow_writes=True))
-    await dashboard.answer_api()
+    await dashboard.serve_api()
     return dashboard
 
 
@@ -32,9 +32,9 @@ async def test_lists_come_from_memory_and_nobody_is_asked():
 
 
 async def test_a_query_that_makes_no_sense_is_answered_with_why():
-    answer = await Dashboard().get("/api/shoots?sort=colour")
-    assert answer.status == 400
-    assert "colour" in answer.json()["error"]["message"]
+    response = await Dashboard().get("/api/shoots?sort=colour")
+    assert response.status == 400
+    assert "colour" in response.json()["error"]["message"]
 
 
 async def test_an_object_comes_with_what_is_around_it_and_without_secrets():
@@ -54,19 +54,19 @@ async def test_who_waits_is_told_without_the_api_too():
     dashboard = Dashboard()
     operation = {"type": "Create", "state": "Pending", "description": "nothing fits"}
     dashboard.put(a_shoot("nowhere", status={"lastOperation": operation}), a_shoot("apollo"))
-    answer = (await dashboard.get("/api/waiting")).json()
-    assert answer["total"] == 1
-    assert answer["items"][0]["message"] == "nothing fits"
+    response = (await dashboard.get("/api/waiting")).json()
+    assert response["total"] == 1
+    assert response["items"][0]["message"] == "nothing fits"
 
 
 async def test_every_answer_carries_the_policy_and_allows_no_script_but_ours():
-    answer = await Dashboard().get("/")
-    assert answer.status == 200
-    policy = answer.headers["content-security-policy"]
+    response = await Dashboard().get("/")
+    assert response.status == 200
+    policy = response.headers["content-security-policy"]
     assert "script-src 'self'" in policy
     assert "unsafe" not in policy
-    assert answer.headers["x-content-type-options"] == "nosniff"
-    assert b"http://" not in answer.body.replace(b"http://www.w3.org", b"")
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert b"http://" not in response.body.replace(b"http://www.w3.org", b"")
 
 
 async def test_a_file_that_the_browser_has_is_not_sent_again():
@@ -86,10 +86,10 @@ async def test_a_foreign_name_is_not_answered():
 
 async def test_nothing_can_be_changed_unless_that_was_allowed():
     dashboard = Dashboard()
-    await dashboard.answer_api()
+    await dashboard.serve_api()
     for method, path in (("POST", "/api/seeds/aws-eu1/cordon"), ("DELETE", "/api/object/shoot/garden-dev/apollo")):
         assert (await dashboard.send(method, path, {"confirm": "apollo"}, **SAME)).status == 403
-    assert dashboard.asked == []
+    assert dashboard.requests == []
     assert (await dashboard.get("/api/session")).json()["token"] is None
 
 
@@ -105,16 +105,16 @@ async def test_nothing_can_be_changed_unless_that_was_allowed():
 )
 async def test_a_foreign_page_changes_nothing(headers: dict[str, str]):
     dashboard = await writable()
-    answer = await dashboard.send("POST", "/api/seeds/aws-eu1/cordon", **headers)
-    assert answer.status == 403
-    assert dashboard.asked == []
+    response = await dashboard.send("POST", "/api/seeds/aws-eu1/cordon", **headers)
+    assert response.status == 403
+    assert dashboard.requests == []
 
 
 async def test_a_seed_is_cordoned_as_the_user_dashboard():
     dashboard = await writable()
     dashboard.replies["patch.seed._.aws-eu1"] = {}
     assert (await dashboard.send("POST", "/api/seeds/aws-eu1/cordon", **SAME)).status == 200
-    [(subject, patch)] = dashboard.asked
+    [(subject, patch)] = dashboard.requests
     assert subject == "garden.as.dashboard.api.patch.seed._.aws-eu1"
     assert patch["spec"] == {"settings": {"scheduling": {"visible": False}}}
 
@@ -124,9 +124,9 @@ async def test_a_shoot_is_deleted_only_by_its_name():
     dashboard.replies |= {"patch.shoot.garden-dev.apollo": {}, "delete.shoot.garden-dev.apollo": {}}
     path = "/api/object/shoot/garden-dev/apollo"
     assert (await dashboard.send("DELETE", path, {"confirm": "appollo"}, **SAME)).status == 400
-    assert dashboard.asked == []
+    assert dashboard.requests == []
     assert (await dashboard.send("DELETE", path, {"confirm": "apollo"}, **SAME)).status == 200
-    assert [subject.rpartition("api.")[2] for subject, _ in dashboard.asked] == [
+    assert [subject.rpartition("api.")[2] for subject, _ in dashboard.requests] == [
         "patch.shoot.garden-dev.apollo",
         "delete.shoot.garden-dev.apollo",
     ]
@@ -140,7 +140,7 @@ async def test_a_shoot_that_waits_is_tried_by_its_scheduler_and_a_failed_one_by_
     dashboard.replies["patch.shoot.garden-dev.b"] = {}
     assert (await dashboard.send("POST", "/api/shoots/garden-dev/a/retry", **SAME)).status == 200
     assert (await dashboard.send("POST", "/api/shoots/garden-dev/b/retry", **SAME)).status == 200
-    assert dashboard.asked[-1][1] == {"metadata": {"annotations": {"gardener.cloud/operation": "retry"}}}
+    assert dashboard.requests[-1][1] == {"metadata": {"annotations": {"gardener.cloud/operation": "retry"}}}
 
 
 def test_settings_come_from_the_environment_and_one_option():

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.rows import ShootRow, autoscaler_row, seed_row, set_row, shoot_row
 from gardenbus.common.errors import BadRequest
-from gardenbus.common.resources.document import Document
-from gardenbus.dashboard.decide.choosing import ShootQuery, chosen, page_of, query_from
-from gardenbus.dashboard.decide.history import Sample, rescaled, with_event, with_row
-from gardenbus.dashboard.decide.redacting import HIDDEN, LAST_APPLIED, redacted
-from gardenbus.dashboard.decide.relating import related_to
-from gardenbus.dashboard.decide.rows import ShootRow, autoscaler_row, seed_row, set_row, shoot_row
+from gardenbus.dashboard.domain.redaction import HIDDEN, LAST_APPLIED, redacted
+from gardenbus.dashboard.domain.related_objects import related_to
+from gardenbus.dashboard.domain.scaling_history import Sample, rescaled, with_event, with_row
+from gardenbus.dashboard.domain.shoot_query import ShootQuery, page_of, query_from, select_rows
 from tests.support.builders import a_seed, a_shoot
 
 
@@ -25,19 +25,19 @@ def refused(name: str) -> Document:
 
 def test_a_shoot_without_a_status_is_new():
     row = a_row()
-    assert (row.state, row.seed, row.progress, row.refused) == ("new", "", 0, False)
+    assert (row.state, row.seed, row.progress, row.is_unschedulable) == ("new", "", 0, False)
 
 
 def test_a_shoot_that_a_scheduler_refused_waits():
     row = shoot_row(refused("apollo"))
-    assert row.refused
+    assert row.is_unschedulable
     assert row.description == "nothing fits"
 
 
 def test_a_shoot_that_is_deleted_waits_for_nothing():
     row = shoot_row(refused("apollo") | {"metadata": {"name": "apollo", "deletionTimestamp": "2026-01-01T00:00:00Z"}})
     assert row.state == "deleting"
-    assert not row.refused
+    assert not row.is_unschedulable
 
 
 def test_a_manifest_of_any_shape_has_a_row():
@@ -58,7 +58,7 @@ def test_a_seed_without_a_limit_has_no_capacity():
 
 def test_rows_are_filtered_sorted_and_paged():
     rows = [a_row(f"s{number}", spec={"region": "eu" if number % 2 else "us"}) for number in range(10)]
-    found = chosen(rows, ShootQuery(region="eu", sort="-name"))
+    found = select_rows(rows, ShootQuery(region="eu", sort="-name"))
     assert [row.name for row in found] == ["s9", "s7", "s5", "s3", "s1"]
     page = page_of(found, ShootQuery(offset=1, limit=2))
     assert ([row.name for row in page.rows], page.total) == (["s7", "s5"], 5)
@@ -66,13 +66,13 @@ def test_rows_are_filtered_sorted_and_paged():
 
 def test_a_search_wants_all_words():
     rows = [a_row("apollo"), a_row("artemis", spec={"seedName": "aws-eu1"})]
-    assert [row.name for row in chosen(rows, ShootQuery(search="aws-eu1 art"))] == ["artemis"]
+    assert [row.name for row in select_rows(rows, ShootQuery(search="aws-eu1 art"))] == ["artemis"]
 
 
 def test_trouble_and_waiting_are_states_to_filter_by():
     rows = [a_row("well"), shoot_row(refused("nowhere")), a_row("bad", status={"lastOperation": {"state": "Failed"}})]
-    assert [row.name for row in chosen(rows, ShootQuery(state="waiting"))] == ["nowhere"]
-    assert [row.name for row in chosen(rows, ShootQuery(state="trouble"))] == ["bad"]
+    assert [row.name for row in select_rows(rows, ShootQuery(state="waiting"))] == ["nowhere"]
+    assert [row.name for row in select_rows(rows, ShootQuery(state="trouble"))] == ["bad"]
 
 
 @pytest.mark.parametrize("wrong", [{"sort": "colour"}, {"limit": "0"}, {"limit": "x"}, {"offset": "-1"}, {"hue": "1"}])
@@ -104,12 +104,12 @@ def test_a_shoot_leads_to_its_seeds_and_its_profile():
 
 
 def test_the_history_begins_with_events_and_goes_on_with_what_is_seen():
-    told = rescaled("New size: 2; reason: shoots above target", "2026-01-01T00:00:00Z")
-    assert told is not None
-    assert told == Sample("2026-01-01T00:00:00Z", 2, reason="shoots above target")
+    sent = rescaled("New size: 2; reason: shoots above target", "2026-01-01T00:00:00Z")
+    assert sent is not None
+    assert sent == Sample("2026-01-01T00:00:00Z", 2, reason="shoots above target")
     assert rescaled("something else", "now") is None
     row = autoscaler_row({"status": {"desiredReplicas": 3, "currentReplicas": 2}})
-    samples = with_row(with_event([], told), row, "2026-01-01T00:01:00Z")
+    samples = with_row(with_event([], sent), row, "2026-01-01T00:01:00Z")
     assert [each.desired for each in samples] == [2, 3]
     assert with_row(samples, row, "2026-01-01T00:02:00Z") == samples
-    assert with_event(samples, told) == samples
+    assert with_event(samples, sent) == samples

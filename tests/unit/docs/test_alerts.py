@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from gardenbus.cli.main import COMMANDS
-from gardenbus.cli.reference.exported import exported
+from gardenbus.docs.exported_metrics import exported
 from tests.support.promtool import FOREIGN, ROOT, metrics_in, promtool, run_promtool, scenario
 
 OBSERVABILITY = ROOT / "deploy" / "compose" / "observability"
@@ -180,7 +180,7 @@ TROUBLES: Mapping[str, Trouble] = {
     ),
     "heartbeats are late": Trouble({"gardenbus_lifecycle_leases_late": constant(3)}, ("GardenbusLeasesLate",)),
     "most fall silent together": Trouble({"gardenbus_lifecycle_seeds_held": constant(70)}, ("GardenbusBrakeEngaged",)),
-    "the canary is not heard": Trouble(
+    "the heartbeat probe is not received": Trouble(
         {"gardenbus_lifecycle_looks_postponed_total": counting(30)}, ("GardenbusLifecycleDeaf",)
     ),
     "a region is full": Trouble({USED: constant(95)}, ("GardenbusRegionFull",), 30),

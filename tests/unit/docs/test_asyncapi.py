@@ -10,17 +10,17 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator, ValidationError
 
-from gardenbus.apiserver.reconcilers.api import VERBS, PatchBody
-from gardenbus.apiserver.reconcilers.placing import BindBody
-from gardenbus.apiserver.reconcilers.reading import Query
-from gardenbus.apiserver.reconcilers.scaling import ScaleBody
-from gardenbus.common.adapters.jetstream_streams import streams
-from gardenbus.common.resources.asyncapi import asyncapi, parameters_of
-from gardenbus.common.resources.channels import HEADERS, PARAMETERS, channels
-from gardenbus.common.resources.json_schemas import schemas
-from gardenbus.common.resources.keys import Header, Subjects
-from gardenbus.common.resources.wire_views import BindRequest, ListRequest, MergePatch, ScaleRequest
-from gardenbus.common.runtime.reference import outdated, write
+from gardenbus.apiserver.handlers.api import VERBS, PatchBody
+from gardenbus.apiserver.handlers.queries import ListQuery
+from gardenbus.apiserver.registry.scale import ScaleBody
+from gardenbus.apiserver.registry.seed_binder import BindBody
+from gardenbus.common.adapters.nats.streams import streams
+from gardenbus.common.api.channels import HEADERS, PARAMETERS, channels
+from gardenbus.common.api.keys import Header, Subjects
+from gardenbus.common.api.messages import BindRequest, ListRequest, MergePatch, ScaleRequest
+from gardenbus.docs.asyncapi import asyncapi, parameters_of
+from gardenbus.docs.bus_reference import outdated, write
+from gardenbus.docs.json_schemas import schemas
 from tests.support.bus_document import BusDocument
 
 ROOT = Path(__file__).parents[3]
@@ -142,7 +142,7 @@ def test_every_answered_request_has_its_channel():
 
 @pytest.mark.parametrize(
     ("described", "read"),
-    [(MergePatch, PatchBody), (BindRequest, BindBody), (ScaleRequest, ScaleBody), (ListRequest, Query)],
+    [(MergePatch, PatchBody), (BindRequest, BindBody), (ScaleRequest, ScaleBody), (ListRequest, ListQuery)],
 )
 def test_a_request_is_described_as_it_is_read(described: type, read: type):
     assert fields(described) == fields(read)

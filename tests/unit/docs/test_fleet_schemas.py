@@ -5,9 +5,9 @@ from typing import Any, cast
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from gardenbus.cli.reference.kinds import kinds_page
-from gardenbus.common.resources.json_schemas import schemas
-from gardenbus.common.resources.kinds import CLUSTER, KINDS, PLACEMENT
+from gardenbus.common.api.kinds import CLUSTER, KINDS, PLACEMENT
+from gardenbus.docs.json_schemas import schemas
+from gardenbus.docs.kinds import kinds_page
 
 FLEET = sorted(kind.kind for kind in KINDS.values() if kind.group in (CLUSTER, PLACEMENT))
 Document = dict[str, Any]

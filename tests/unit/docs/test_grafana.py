@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gardenbus.cli.reference.exported import exported
+from gardenbus.docs.exported_metrics import exported
 from tests.support.promtool import FOREIGN, ROOT, metrics_in, promtool, run_promtool
 
 GRAFANA = ROOT / "deploy" / "compose" / "observability" / "grafana"

@@ -11,7 +11,7 @@ import pytest
 
 from gardenbus.cli.lazy import loaded
 from gardenbus.cli.main import COMMANDS
-from gardenbus.cli.reference.commands import options_of
+from gardenbus.docs.commands import options_of
 from tests.support.sessions import PAGES, ROOT
 
 HELP = {"-h", "--help"}

@@ -8,17 +8,17 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from gardenbus.apiserver.decide.defaults import with_creation_defaults, with_defaults
-from gardenbus.apiserver.decide.metadata import key_of
-from gardenbus.apiserver.decide.service_objects import SERVICE_KINDS
-from gardenbus.apiserver.decide.validation import validate
+from gardenbus.apiserver.domain.controller_owned_kinds import CONTROLLER_OWNED_KINDS
+from gardenbus.apiserver.domain.defaults import with_creation_defaults, with_defaults
+from gardenbus.apiserver.domain.metadata import key_of
+from gardenbus.apiserver.domain.validation import validate
 from gardenbus.cli.main import app
-from gardenbus.common.resources.document import Document, encode
-from gardenbus.common.resources.kinds import by_word
+from gardenbus.common.api.configuration.member_agent import parse_configurations
+from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.kinds import by_word
 from gardenbus.fleet.binding_states import ABSENT, TRANSITIONS
+from gardenbus.fleet.cycle_result import FAILED
 from gardenbus.memberagent.backend.local import FAIL_ANNOTATION
-from gardenbus.memberagent.decide.configuration import parse_configurations
-from gardenbus.placement.decide.scheduled import FAILED
 
 PAGE = (Path(__file__).parents[3] / "docs" / "placement.md").read_text()
 PICTURE = (Path(__file__).parents[3] / "docs" / "assets" / "binding-life.svg").read_text()
@@ -71,7 +71,7 @@ def test_the_short_names_on_the_page_are_known():
     for word in words:
         by_word(word)
     kept = {by_word(word).singular for word in ("csps", "sps", "crs", "rss", "crb", "rb", "work")}
-    assert kept == SERVICE_KINDS
+    assert kept == CONTROLLER_OWNED_KINDS
 
 
 def test_what_is_named_in_code_is_called_so():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gardenbus.cli.reference.pages import pages
+from gardenbus.docs.pages import pages
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
 

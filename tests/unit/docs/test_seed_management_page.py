@@ -10,38 +10,41 @@ import pytest
 import typer.main
 import yaml
 
-from gardenbus.apiserver.decide.defaults import with_creation_defaults, with_defaults
-from gardenbus.apiserver.decide.facts import Facts
-from gardenbus.apiserver.decide.managed_seeds import admit_managed_seed, with_its_shoot
-from gardenbus.apiserver.decide.metadata import key_of
-from gardenbus.apiserver.decide.use_as_seed import used_as_seed
-from gardenbus.apiserver.decide.validation import validate
-from gardenbus.autoscaler.decide import autoscaling, status
-from gardenbus.autoscaler.decide.configuration import AutoscalerConfiguration, SchedulerChoice
-from gardenbus.autoscaler.decide.configuration import parse_configuration as parse_autoscaler
-from gardenbus.autoscaler.reconcilers import autoscalers
-from gardenbus.cli.commands import simulations
-from gardenbus.cli.ready_seeds import with_ready_seeds
-from gardenbus.common.resources.document import Document, section
-from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.common.resources.managed_seed_sets import replica_managed_seed, replica_shoot, template_seed
-from gardenbus.common.resources.seed_management import (
+from gardenbus.apiserver.domain.defaults import with_creation_defaults, with_defaults
+from gardenbus.apiserver.domain.managed_seeds import admit_managed_seed, with_defaults_of_its_shoot
+from gardenbus.apiserver.domain.metadata import key_of
+from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.apiserver.domain.use_as_seed import requested_seed
+from gardenbus.apiserver.domain.validation import validate
+from gardenbus.autoscaler.controllers import seed_autoscaler
+from gardenbus.autoscaler.domain import status
+from gardenbus.autoscaling import decision
+from gardenbus.cli.commands import simulate_autoscaler
+from gardenbus.cli.simulate.ready_seeds import with_ready_seeds
+from gardenbus.common.api.configuration.controller_manager import (
+    LifecycleConfiguration,
+    ManagedSeedSetConfiguration,
+    parse_lifecycle,
+)
+from gardenbus.common.api.configuration.controller_manager import parse_managed_seed_sets as parse_sets
+from gardenbus.common.api.configuration.gardenlet import ManagedSeedSettings, parse_configurations
+from gardenbus.common.api.configuration.seed_autoscaler import AutoscalerConfiguration, SchedulerReference
+from gardenbus.common.api.configuration.seed_autoscaler import parse_configuration as parse_autoscaler
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.managed_seed_sets import replica_managed_seed, replica_shoot, template_seed
+from gardenbus.common.api.garden.seed_management import (
     CORDONED_BY,
-    MARKED_FOR_REMOVAL,
     PRIORITY,
     PROTECT_FROM_DELETION,
+    REMOVAL_ANNOTATION,
     REVISION_LABEL,
     USE_AS_SEED,
 )
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.runtime.settings import CommonSettings
-from gardenbus.gardenlet.decide.configuration import ManagedSeedSettings, parse_configurations
-from gardenbus.lifecycle.decide.configuration import LifecycleConfiguration
-from gardenbus.lifecycle.decide.configuration import parse_configuration as parse_lifecycle
-from gardenbus.managedseedset.decide import shrinking, steps, telling, updating
-from gardenbus.managedseedset.decide.configuration import SetConfiguration
-from gardenbus.managedseedset.decide.configuration import parse_configuration as parse_sets
-from gardenbus.managedseedset.settings import SetSettings
-from gardenbus.scheduling.rebalancing import PROTECT_FROM_REBALANCING
+from gardenbus.managedseedset.domain import conditions, replica_steps, rolling_update, scale_in
+from gardenbus.managedseedset.settings import ManagedSeedSetSettings
+from gardenbus.scheduling.descheduling.rebalancing import PROTECT_FROM_REBALANCING
 from gardenbus.scheduling.simulate import simulate
 from tests.support.builders import merged
 
@@ -83,10 +86,10 @@ def stored(document: Document) -> Document:
 
 def admitted(managed_seed: Document, shoot: Document) -> Document:
     """A ManagedSeed as the apiserver would store it on a Shoot. Raises InvalidResource, Forbidden."""
-    facts = Facts(objects={ObjectKey("shoot", "garden", shoot["metadata"]["name"]): shoot})
-    managed_seed = with_its_shoot(stored(managed_seed), None, facts)
+    related = RelatedObjects(objects={ObjectKey("shoot", "garden", shoot["metadata"]["name"]): shoot})
+    managed_seed = with_defaults_of_its_shoot(stored(managed_seed), None, related)
     validate(managed_seed, None)
-    admit_managed_seed(managed_seed, None, facts)
+    admit_managed_seed(managed_seed, None, related)
     return managed_seed
 
 
@@ -147,9 +150,11 @@ def test_the_configuration_files_hold_the_defaults() -> None:
     (gardenlet,) = parse_configurations(yaml.safe_dump(of_gardenlet))
 
     written = {"log_level": "info", "log_format": "json"}
-    assert sets == msgspec.structs.replace(SetConfiguration(), ignored=("controllers.shootMigration",), **written)
+    assert sets == msgspec.structs.replace(
+        ManagedSeedSetConfiguration(), ignored=("controllers.shootMigration",), **written
+    )
     assert lifecycle.concurrent_migrations == LifecycleConfiguration().concurrent_migrations
-    schedulers = (SchedulerChoice(strategy="SameRegion"),)
+    schedulers = (SchedulerReference(strategy="SameRegion"),)
     assert autoscaler == msgspec.structs.replace(AutoscalerConfiguration(), schedulers=schedulers, **written)
     assert gardenlet.managed_seed == ManagedSeedSettings()
     assert gardenlet.certificate_validity.days == 30
@@ -158,18 +163,18 @@ def test_the_configuration_files_hold_the_defaults() -> None:
 
 
 def test_every_setting_of_sets_is_on_the_page_with_its_default() -> None:
-    own = {field.name for field in msgspec.structs.fields(SetSettings)}
+    own = {field.name for field in msgspec.structs.fields(ManagedSeedSetSettings)}
     own -= {field.name for field in msgspec.structs.fields(CommonSettings)} | {"configuration"}
     told: Mapping[str, str] = dict(re.findall(r"^\| `GARDENBUS_([A-Z_]+)` \| `([^`]+)` \|", PAGE, re.MULTILINE))
 
     assert {name.lower() for name in told} == own
     for name, default in told.items():
-        value = getattr(SetSettings(), name.lower())
+        value = getattr(ManagedSeedSetSettings(), name.lower())
         assert str(value) == default or float(value) == float(default)
 
 
 def test_every_reason_for_which_a_set_waits_is_on_the_page() -> None:
-    reasons = {value for name, value in vars(steps).items() if name.isupper() and isinstance(value, str)}
+    reasons = {value for name, value in vars(replica_steps).items() if name.isupper() and isinstance(value, str)}
     told = {name for row in table_rows("| `pendingReplica.reason`") for name in row[:1]}
 
     reasons -= {value for value in reasons if not value[0].isupper()}
@@ -179,16 +184,16 @@ def test_every_reason_for_which_a_set_waits_is_on_the_page() -> None:
 @pytest.mark.parametrize(
     "word",
     [
-        telling.SCALE_IN_BLOCKED,
-        telling.REPLICA_UNSCHEDULABLE,
-        telling.INVALID_PRIORITY,
-        updating.PROGRESSING,
-        updating.UPDATING,
-        updating.UPDATE_COMPLETE,
-        updating.UPDATE_FAILED,
-        updating.PARTITIONED,
+        conditions.SCALE_IN_BLOCKED,
+        conditions.REPLICA_UNSCHEDULABLE,
+        conditions.INVALID_PRIORITY,
+        rolling_update.PROGRESSING,
+        rolling_update.UPDATING,
+        rolling_update.UPDATE_COMPLETE,
+        rolling_update.UPDATE_FAILED,
+        rolling_update.PARTITIONED,
         CORDONED_BY,
-        MARKED_FOR_REMOVAL,
+        REMOVAL_ANNOTATION,
         PRIORITY,
         PROTECT_FROM_DELETION,
         REVISION_LABEL,
@@ -201,15 +206,15 @@ def test_every_condition_and_annotation_is_on_the_page(word: str) -> None:
 
 
 def test_every_obstacle_to_shrinking_is_on_the_page() -> None:
-    reasons = set(re.findall(r'Obstacle\(replica\.name, "(\w+)"', source_of(shrinking))) | {"NoReplicaRemovable"}
+    reasons = set(re.findall(r'Obstacle\(replica\.name, "(\w+)"', source_of(scale_in))) | {"NoReplicaRemovable"}
 
     assert len(reasons) == 5
     assert [reason for reason in sorted(reasons) if f"`{reason}`" not in PAGE] == []
 
 
 def test_every_finding_of_an_autoscaler_is_on_the_page() -> None:
-    sources = "".join(map(source_of, (autoscaling, status, autoscalers)))
-    reasons = set(re.findall(r'Finding\((?:TRUE|FALSE), "(\w+)"', sources))
+    sources = "".join(map(source_of, (decision, status, seed_autoscaler)))
+    reasons = set(re.findall(r'ConditionValue\((?:TRUE|FALSE), "(\w+)"', sources))
     reasons |= set(re.findall(r'_fail\(stored, "(\w+)"', sources))
 
     assert len(reasons) >= 15
@@ -227,14 +232,14 @@ def test_every_word_of_the_annotation_use_as_seed_on_the_page_is_known() -> None
             "kind": "Shoot",
             "metadata": {"name": "oak", "namespace": "garden", "uid": "1", "annotations": annotations},
         }
-        used = used_as_seed(shoot)
+        used = requested_seed(shoot)
         assert used.managed_seed is not None
         assert used.warnings == (), word
 
 
 def test_every_option_of_simulate_autoscaler_is_on_the_page() -> None:
     alone = typer.Typer(add_completion=False)
-    alone.command()(simulations.autoscaler)
+    alone.command()(simulate_autoscaler.autoscaler)
     parameters = typer.main.get_command(alone).params
     options = {option for each in parameters for option in (*each.opts, *each.secondary_opts)}
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.member_clusters import MemberCluster, Taint
-from gardenbus.common.resources.placement_parts import ClusterDecision
-from gardenbus.common.resources.placements import ClusterToleration
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.fleet.member_clusters import ClusterTaint, MemberCluster
+from gardenbus.common.api.fleet.placement_parts import ClusterDecision
+from gardenbus.common.api.fleet.placements import ClusterToleration
 from gardenbus.fleet.cycle import decide
-from gardenbus.fleet.eligibility import objection
+from gardenbus.fleet.eligibility import ineligibility_reason
 from gardenbus.fleet.fleet import Fleet
-from gardenbus.fleet.tolerating import tolerates, untolerated
+from gardenbus.fleet.taint_toleration import tolerates, untolerated
 from tests.support.fleets import NOW, a_member, a_placement, a_snapshot, an_agent, leaving
 
 
@@ -34,7 +34,7 @@ from tests.support.fleets import NOW, a_member, a_placement, a_snapshot, an_agen
     ],
 )
 def test_the_first_check_that_fails_is_the_reason(cluster: MemberCluster, expected: str | None) -> None:
-    reason = objection(cluster, NOW)
+    reason = ineligibility_reason(cluster, NOW)
     assert (reason is None) if expected is None else (expected in (reason or ""))
     assert Fleet.of([cluster], NOW).ineligibility("a") == reason
 
@@ -65,12 +65,12 @@ def test_what_a_fleet_takes_over_from_an_earlier_one_is_what_did_not_change() ->
     )
     assert changed.labels.domains("x") == {"2": 1}
     assert list(changed.properties.column("p").by_value) == [2]
-    assert list(changed.taints) == [(Taint("k"),)]
+    assert list(changed.taints) == [(ClusterTaint("k"),)]
     assert list(Fleet.of([a_member("c", {"x": "3"})], NOW, changed).labels.domains("x")) == ["3"]
 
 
-K1 = Taint("k1", "v1", "NoSchedule")
-K2 = Taint("k2", "v2", "NoSchedule")
+K1 = ClusterTaint("k1", "v1", "NoSchedule")
+K2 = ClusterTaint("k2", "v2", "NoSchedule")
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,19 @@
 
 import pytest
 
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.placement_parts import DisruptionBudget, Eviction, ResourceBinding
-from gardenbus.fleet.eviction import Verdict, is_settled, judge
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.fleet.placement_parts import DisruptionBudget, Eviction, ResourceBinding
+from gardenbus.fleet.eviction import EvictionResult, assess_eviction, is_terminal
 from tests.support.fleets import a_placement, at
 from tests.support.rolling import FAILED, PENDING, a_budget, an_eviction, on_its_way, scheduled, unscheduled
 
 THREE: Document = {"placementType": "PickN", "numberOfClusters": 3}
 
 
-def verdict(
+def assessed(
     *bindings: ResourceBinding, policy: Document | None = None, budget: Document | None = None, cluster: str = "a"
-) -> Verdict:
-    return judge(
+) -> EvictionResult:
+    return assess_eviction(
         Eviction.from_document(an_eviction("e", cluster)),
         a_placement(policy if policy is not None else THREE),
         bindings,
@@ -27,42 +27,42 @@ def ready(names: str) -> list[ResourceBinding]:
 
 
 def test_without_a_placement_it_is_invalid() -> None:
-    told = judge(Eviction.from_document(an_eviction("e", "a")), None, (), None)
-    assert (told.is_valid, told.binding) == (False, "")
+    result = assess_eviction(Eviction.from_document(an_eviction("e", "a")), None, (), None)
+    assert (result.is_valid, result.binding) == (False, "")
 
 
 def test_of_a_placement_that_leaves_it_is_invalid() -> None:
     leaving = a_placement(THREE, metadata={"deletionTimestamp": at()})
-    assert not judge(Eviction.from_document(an_eviction("e", "a")), leaving, ready("a"), None).is_valid
+    assert not assess_eviction(Eviction.from_document(an_eviction("e", "a")), leaving, ready("a"), None).is_valid
 
 
 def test_of_fixed_clusters_it_is_invalid() -> None:
-    assert not verdict(*ready("a"), policy={"placementType": "PickFixed", "clusterNames": ["a"]}).is_valid
+    assert not assessed(*ready("a"), policy={"placementType": "PickFixed", "clusterNames": ["a"]}).is_valid
 
 
 def test_without_a_binding_or_with_two_it_is_invalid() -> None:
-    assert not verdict(*ready("b")).is_valid
-    assert not verdict(on_its_way("a"), on_its_way("a", name="again")).is_valid
+    assert not assessed(*ready("b")).is_valid
+    assert not assessed(on_its_way("a"), on_its_way("a", name="again")).is_valid
 
 
 def test_who_leaves_already_is_evicted() -> None:
-    told = verdict(unscheduled("a", deleting=-1))
-    assert (told.is_valid, told.is_executed, told.binding) == (True, True, "")
+    result = assessed(unscheduled("a", deleting=-1))
+    assert (result.is_valid, result.is_executed, result.binding) == (True, True, "")
 
 
 @pytest.mark.parametrize("binding", [scheduled("a"), unscheduled("a", previous="Scheduled")])
 def test_what_is_not_placed_cannot_be_taken_off(binding: ResourceBinding) -> None:
-    told = verdict(binding)
-    assert (told.is_valid, told.is_executed) == (True, False)
+    result = assessed(binding)
+    assert (result.is_valid, result.is_executed) == (True, False)
 
 
 def test_without_a_budget_it_is_allowed() -> None:
-    assert verdict(*ready("abc")).binding == "web-a"
+    assert assessed(*ready("abc")).binding == "web-a"
 
 
 def test_who_failed_goes_whatever_the_budget() -> None:
-    told = verdict(on_its_way("a", available=FAILED), budget=a_budget(minAvailable=3))
-    assert told.binding == "web-a"
+    result = assessed(on_its_way("a", available=FAILED), budget=a_budget(minAvailable=3))
+    assert result.binding == "web-a"
 
 
 @pytest.mark.parametrize(
@@ -79,33 +79,33 @@ def test_who_failed_goes_whatever_the_budget() -> None:
     ],
 )
 def test_a_budget_lets_go_what_it_says_percent_rounded_up(budget: Document, allowed: bool) -> None:
-    told = verdict(*ready("abc"), budget=a_budget(**budget))
-    assert told.is_valid
-    assert told.is_executed is allowed
-    assert told.binding == ("web-a" if allowed else "")
+    result = assessed(*ready("abc"), budget=a_budget(**budget))
+    assert result.is_valid
+    assert result.is_executed is allowed
+    assert result.binding == ("web-a" if allowed else "")
 
 
 def test_what_is_not_available_counts_against_the_budget() -> None:
     bindings = [on_its_way("a"), on_its_way("b"), on_its_way("c", available=PENDING)]
-    assert not verdict(*bindings, budget=a_budget(maxUnavailable=1)).is_executed
-    assert verdict(*bindings, budget=a_budget(maxUnavailable=2)).is_executed
-    assert not verdict(*bindings, budget=a_budget(minAvailable=2)).is_executed
+    assert not assessed(*bindings, budget=a_budget(maxUnavailable=1)).is_executed
+    assert assessed(*bindings, budget=a_budget(maxUnavailable=2)).is_executed
+    assert not assessed(*bindings, budget=a_budget(minAvailable=2)).is_executed
 
 
 @pytest.mark.parametrize("budget", [{"maxUnavailable": 2}, {"minAvailable": "10%"}])
 def test_of_placements_everywhere_a_budget_is_a_number_of_available_ones(budget: Document) -> None:
-    told = verdict(*ready("abc"), policy={"placementType": "PickAll"}, budget=a_budget(**budget))
-    assert (told.is_valid, told.is_executed) == (True, False)
-    fine = verdict(*ready("abc"), policy={"placementType": "PickAll"}, budget=a_budget(minAvailable=2))
+    result = assessed(*ready("abc"), policy={"placementType": "PickAll"}, budget=a_budget(**budget))
+    assert (result.is_valid, result.is_executed) == (True, False)
+    fine = assessed(*ready("abc"), policy={"placementType": "PickAll"}, budget=a_budget(minAvailable=2))
     assert fine.binding == "web-a"
 
 
 def test_it_is_judged_once() -> None:
     document = an_eviction("e", "a")
-    assert not is_settled(Eviction.from_document(document))
+    assert not is_terminal(Eviction.from_document(document))
     document["status"] = {"conditions": [{"type": "Valid", "status": "True"}]}
-    assert not is_settled(Eviction.from_document(document))
+    assert not is_terminal(Eviction.from_document(document))
     document["status"] = {"conditions": [{"type": "Valid", "status": "False"}]}
-    assert is_settled(Eviction.from_document(document))
+    assert is_terminal(Eviction.from_document(document))
     document["status"] = {"conditions": [{"type": "Executed", "status": "False"}]}
-    assert is_settled(Eviction.from_document(document))
+    assert is_terminal(Eviction.from_document(document))

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.placement_parts import PLACEMENT_GENERATION, ResourceBinding
-from gardenbus.fleet.classifying import Record
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.fleet.placement_parts import PLACEMENT_GENERATION, ResourceBinding
+from gardenbus.fleet.binding_classes import BindingRecord
 from gardenbus.fleet.cycle import decide
-from gardenbus.fleet.decisions import is_told, same_decisions
+from gardenbus.fleet.cycle_result import CycleResult, UnexpectedState
+from gardenbus.fleet.decisions import is_recorded, same_decisions
 from gardenbus.fleet.downscaling import downscale, surplus, worst_first
 from gardenbus.fleet.fleet import Fleet
-from gardenbus.fleet.framework import Group, Score
-from gardenbus.fleet.outcome import Cycle, UnexpectedState
-from gardenbus.fleet.picking import Scored, needs_another_batch, number_to_pick, ranked
+from gardenbus.fleet.framework import Score, ScoreGroup
+from gardenbus.fleet.picking import ScoredCluster, needs_another_batch, number_to_pick, ranked
 from tests.support.fleets import (
     NOW,
     OBSOLETE,
@@ -32,15 +32,17 @@ def _n(number: int | None) -> Document:
     return {"placementType": "PickN", "numberOfClusters": number}
 
 
-def _decide(policy: Document | None, fleet: Fleet = THREE, bindings: list[ResourceBinding] | None = None) -> Cycle:
+def _decide(
+    policy: Document | None, fleet: Fleet = THREE, bindings: list[ResourceBinding] | None = None
+) -> CycleResult:
     return decide(a_placement(policy), a_snapshot(policy), fleet, bindings or [], NOW)
 
 
-def _records(*stated: tuple[str, tuple[int, int] | None]) -> list[Record]:
-    return [Record(a_binding(cluster, score=score)) for cluster, score in stated]
+def _records(*stated: tuple[str, tuple[int, int] | None]) -> list[BindingRecord]:
+    return [BindingRecord(a_binding(cluster, score=score)) for cluster, score in stated]
 
 
-def _clusters(records: list[Record]) -> list[str]:
+def _clusters(records: list[BindingRecord]) -> list[str]:
     return [record.cluster for record in records]
 
 
@@ -141,11 +143,11 @@ def test_as_many_are_picked_as_wanted_allowed_and_there(desired: int, limit: int
 
 
 def test_the_best_scores_and_among_equals_the_later_names_go_first() -> None:
-    groups = [Group(0b010, Score(2, 10, 1)), Group(0b101, Score(1, 20))]
+    groups = [ScoreGroup(0b010, Score(2, 10, 1)), ScoreGroup(0b101, Score(1, 20))]
     assert list(ranked(groups)) == [
-        Scored(1, Score(2, 10, 1)),
-        Scored(2, Score(1, 20)),
-        Scored(0, Score(1, 20)),
+        ScoredCluster(1, Score(2, 10, 1)),
+        ScoredCluster(2, Score(1, 20)),
+        ScoredCluster(0, Score(1, 20)),
     ]
     assert list(ranked([])) == []
     assert [pick.cluster for pick in _decide(_n(2)).creations] == ["c", "b"]
@@ -247,8 +249,8 @@ def test_pick_fixed_without_names_does_nothing_and_tells_nothing() -> None:
     policy: Document = {"placementType": "PickFixed", "clusterNames": []}
     cycle = _decide(policy, THREE, [a_binding("a", snapshot=OBSOLETE)])
     assert not cycle.writes_bindings
-    assert not cycle.decides
-    assert is_told(a_snapshot(policy), cycle)
+    assert not cycle.updates_status
+    assert is_recorded(a_snapshot(policy), cycle)
 
 
 def test_a_thousand_selected_are_told_and_nothing_else() -> None:
@@ -292,12 +294,12 @@ def test_a_status_that_says_it_all_already_is_not_written_again() -> None:
     policy = _n(1)
     bindings = applied([], _decide(policy))
     cycle = _decide(policy, THREE, bindings)
-    assert not is_told(a_snapshot(policy), cycle)
-    told = a_snapshot(policy, status=_status(cycle, generation=1))
-    assert is_told(told, cycle)
+    assert not is_recorded(a_snapshot(policy), cycle)
+    recorded = a_snapshot(policy, status=_status(cycle, generation=1))
+    assert is_recorded(recorded, cycle)
     newer = a_snapshot(policy, status=_status(cycle, 1), metadata={"annotations": {PLACEMENT_GENERATION: "2"}})
-    assert not is_told(newer, cycle)
-    assert not is_told(told, _decide(_n(2), THREE, bindings))
+    assert not is_recorded(newer, cycle)
+    assert not is_recorded(recorded, _decide(_n(2), THREE, bindings))
 
 
 def test_decisions_are_the_same_in_whatever_order() -> None:
@@ -307,7 +309,7 @@ def test_decisions_are_the_same_in_whatever_order() -> None:
     assert not same_decisions(decisions[:1], decisions[1:2])
 
 
-def _status(cycle: Cycle, generation: int) -> Document:
+def _status(cycle: CycleResult, generation: int) -> Document:
     return {
         "observedCRPGeneration": generation,
         "conditions": [{"type": "Scheduled", "status": "True", "reason": cycle.reason, "message": cycle.message}],

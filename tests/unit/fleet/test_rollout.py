@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.fleet.placement_parts import ResourceBinding
 from gardenbus.common.errors import InvalidResource
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.placement_parts import ResourceBinding
-from gardenbus.fleet.outcome import UnexpectedState
-from gardenbus.fleet.rollout import Rollout, plan
+from gardenbus.fleet.cycle_result import UnexpectedState
+from gardenbus.fleet.rollout import RolloutStep, plan
 from tests.support.fleets import NOW, a_placement
 from tests.support.rolling import (
     EARLIER,
@@ -32,7 +32,7 @@ def step(
     strategy: Document | None = None,
     lacking: bool = False,
     **rolling: Any,
-) -> Rollout:
+) -> RolloutStep:
     names = {"unavailable": "maxUnavailable", "surge": "maxSurge", "period": "unavailablePeriodSeconds"}
     update = {names[name]: value for name, value in rolling.items()}
     placement = a_placement(policy, spec={"strategy": {"rollingUpdate": update, **(strategy or {})}})
@@ -142,7 +142,7 @@ def test_what_cannot_be_observed_is_ready_after_its_period() -> None:
 
 def test_a_finished_rollout_is_left_alone() -> None:
     rollout = step(*(on_its_way(name) for name in "abc"), policy=pick_n(3))
-    assert rollout == Rollout(reason="all bindings are up to date")
+    assert rollout == RolloutStep(reason="all bindings are up to date")
 
 
 def test_who_is_up_to_date_and_does_not_say_so_is_made_to() -> None:
@@ -154,7 +154,7 @@ def test_ways_of_applying_go_first_and_to_all_but_the_leaving() -> None:
     apply = {"type": "ServerSideApply"}
     bindings = [unscheduled("x"), on_its_way("a"), scheduled("b"), unscheduled("y", deleting=-1)]
     rollout = step(*bindings, policy=pick_n(2), strategy={"applyStrategy": apply})
-    assert rollout == Rollout(strategies=("web-a", "web-b", "web-x"))
+    assert rollout == RolloutStep(strategies=("web-a", "web-b", "web-x"))
     same = on_its_way("a", applyStrategy=apply)
     assert step(same, policy=pick_n(1), strategy={"applyStrategy": apply}).strategies == ()
 
@@ -190,7 +190,7 @@ def test_without_resources_nothing_begins() -> None:
 
 
 def test_others_roll_out_what_is_theirs() -> None:
-    assert step(scheduled("a"), strategy={"type": "External"}) == Rollout(reason="others roll it out")
+    assert step(scheduled("a"), strategy={"type": "External"}) == RolloutStep(reason="others roll it out")
 
 
 def test_a_limit_that_is_no_number_is_refused() -> None:

@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from gardenbus.common.resources.placement_parts import ResourceBinding
-from gardenbus.fleet.availability import Readiness, has_failed, may_be_placed, readiness, with_condition
+from gardenbus.common.api.fleet.placement_parts import ResourceBinding
+from gardenbus.fleet.availability import BindingReadiness, has_failed, may_be_placed, readiness, with_condition
 from gardenbus.fleet.binding_states import ABSENT, DELETING, TRANSITIONS, By, check
-from gardenbus.fleet.budgets import Counts, budget_of, scaled
-from gardenbus.fleet.outcome import UnexpectedState
+from gardenbus.fleet.budgets import BindingCounts, budget_of, scaled
+from gardenbus.fleet.cycle_result import UnexpectedState
 from tests.support.fleets import NOW, at
 from tests.support.rolling import FAILED, PENDING, UNTRACKABLE, on_its_way, scheduled, unscheduled
 
@@ -33,7 +33,9 @@ def test_percent_are_of_the_target_rounded_up(limit: int | str, total: int, numb
 
 
 def test_a_budget_is_what_is_ready_beyond_those_that_must_be() -> None:
-    budget = budget_of(Counts(target=10, ready=9, leaving=1, can_be_ready=11), max_unavailable="25%", max_surge=2)
+    budget = budget_of(
+        BindingCounts(target=10, ready=9, leaving=1, can_be_ready=11), max_unavailable="25%", max_surge=2
+    )
     assert (budget.removals, budget.additions, budget.least) == (1, 1, 7)
 
 
@@ -57,22 +59,22 @@ def test_who_only_compares_is_ready_once_it_has() -> None:
     said = {"type": "DiffReported", "status": "True", "observedGeneration": 1}
     document = {"metadata": {"name": "x", "generation": 1}, "status": {"conditions": [said]}}
     binding = ResourceBinding.from_document(document)
-    assert readiness(binding, unavailable_period_seconds=60, now=NOW) == Readiness(is_ready=True)
+    assert readiness(binding, unavailable_period_seconds=60, now=NOW) == BindingReadiness(is_ready=True)
 
 
 @pytest.mark.parametrize(
     ("binding", "expected"),
     [
-        (on_its_way("a"), Readiness(is_ready=True)),
-        (on_its_way("a", available=None), Readiness(is_ready=False)),
-        (on_its_way("a", available=FAILED), Readiness(is_ready=False)),
-        (on_its_way("a", available=PENDING), Readiness(is_ready=False)),
-        (on_its_way("a", generation=2, observed=1), Readiness(is_ready=False)),
-        (on_its_way("a", available=UNTRACKABLE, since=-61), Readiness(is_ready=True)),
-        (on_its_way("a", available=UNTRACKABLE, since=-10), Readiness(is_ready=False, wait_seconds=50)),
+        (on_its_way("a"), BindingReadiness(is_ready=True)),
+        (on_its_way("a", available=None), BindingReadiness(is_ready=False)),
+        (on_its_way("a", available=FAILED), BindingReadiness(is_ready=False)),
+        (on_its_way("a", available=PENDING), BindingReadiness(is_ready=False)),
+        (on_its_way("a", generation=2, observed=1), BindingReadiness(is_ready=False)),
+        (on_its_way("a", available=UNTRACKABLE, since=-61), BindingReadiness(is_ready=True)),
+        (on_its_way("a", available=UNTRACKABLE, since=-10), BindingReadiness(is_ready=False, wait_seconds=50)),
     ],
 )
-def test_a_binding_is_ready_when_it_is_available_now(binding: ResourceBinding, expected: Readiness) -> None:
+def test_a_binding_is_ready_when_it_is_available_now(binding: ResourceBinding, expected: BindingReadiness) -> None:
     assert readiness(binding, unavailable_period_seconds=60, now=NOW) == expected
 
 
@@ -84,11 +86,11 @@ def test_only_what_was_bound_can_be_in_a_cluster() -> None:
 
 
 def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
-    first = with_condition([], "Applied", status="True", reason="x", message="m", generation=1, now=at())
-    again = with_condition(first, "Applied", status="True", reason="y", message="n", generation=2, now=at(9))
+    first = with_condition([], "Applied", ("True", "x", "m"), generation=1, now=at())
+    again = with_condition(first, "Applied", ("True", "y", "n"), generation=2, now=at(9))
     assert again[0]["lastTransitionTime"] == at()
     assert again[0]["observedGeneration"] == 2
-    turned = with_condition(again, "Applied", status="False", reason="y", message="n", generation=2, now=at(9))
+    turned = with_condition(again, "Applied", ("False", "y", "n"), generation=2, now=at(9))
     assert turned[0]["lastTransitionTime"] == at(9)
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.placements import PARENT_LABEL
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.fleet.placements import PARENT_LABEL
 from gardenbus.fleet.simulate import simulate
 from tests.support.fleets import NOW, a_member_document, a_placement_document, an_agent
 
@@ -32,9 +32,9 @@ def _snapshot(policy: Document, name: str, latest: str = "true") -> Document:
     }
 
 
-def _selected(answers: list[dict[str, Any]]) -> list[str]:
-    [answer] = answers
-    return [one["cluster"] for one in answer["decisions"] if one["selected"]]
+def _selected(results: list[dict[str, Any]]) -> list[str]:
+    [result] = results
+    return [one["cluster"] for one in result["decisions"] if one["selected"]]
 
 
 CLUSTERS = [a_member_document(name) for name in "abc"]
@@ -42,9 +42,9 @@ CLUSTERS = [a_member_document(name) for name in "abc"]
 
 def test_it_tells_who_is_chosen_in_order_with_both_scores_and_why_others_are_not() -> None:
     sick = a_member_document("sick", status={"agentStatus": [an_agent(joined="False")]})
-    [answer] = simulate([*CLUSTERS, sick, a_placement_document(N2)])
-    assert (answer["placement"], answer["fulfilled"]) == ("web", True)
-    decisions = answer["decisions"]
+    [result] = simulate([*CLUSTERS, sick, a_placement_document(N2)])
+    assert (result["placement"], result["fulfilled"]) == ("web", True)
+    decisions = result["decisions"]
     assert [(one["cluster"], one["selected"]) for one in decisions] == [
         ("c", True),
         ("b", True),
@@ -65,9 +65,9 @@ def test_the_others_are_told_however_many_they_are() -> None:
 def test_lists_are_opened_and_placements_are_told_in_the_order_of_the_manifests() -> None:
     namespaced = a_placement_document(name="own", kind="ResourcePlacement", metadata={"namespace": "shop"})
     placements = {"kind": "List", "items": [a_placement_document(name="z"), namespaced]}
-    answers = simulate([placements, {"kind": "MemberClusterList", "items": CLUSTERS}, {"kind": "Shoot"}, {}])
-    assert [answer["placement"] for answer in answers] == ["z", "shop/own"]
-    assert [len(answer["decisions"]) for answer in answers] == [3, 3]
+    results = simulate([placements, {"kind": "MemberClusterList", "items": CLUSTERS}, {"kind": "Shoot"}, {}])
+    assert [result["placement"] for result in results] == ["z", "shop/own"]
+    assert [len(result["decisions"]) for result in results] == [3, 3]
 
 
 def test_clusters_are_judged_at_the_newest_heartbeat_unless_told_when() -> None:
@@ -103,9 +103,9 @@ def test_bindings_of_others_are_no_concern() -> None:
 def test_what_cannot_be_decided_says_why() -> None:
     broken = a_placement_document({"placementType": "PickN"}, name="broken")
     unreadable = a_placement_document({"placementType": "PickSome"}, name="unreadable")
-    answers = simulate([*CLUSTERS, {"kind": "MemberCluster", "metadata": {"name": 7}}, broken, unreadable])
-    assert [(answer["placement"], answer["fulfilled"], answer["decisions"]) for answer in answers] == [
+    results = simulate([*CLUSTERS, {"kind": "MemberCluster", "metadata": {"name": 7}}, broken, unreadable])
+    assert [(result["placement"], result["fulfilled"], result["decisions"]) for result in results] == [
         ("broken", False, []),
         ("unreadable", False, []),
     ]
-    assert all(answer["error"] for answer in answers)
+    assert all(result["error"] for result in results)

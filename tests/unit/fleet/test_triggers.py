@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.member_clusters import MemberCluster
-from gardenbus.fleet.outcome import FULFILLED, UNFULFILLED
-from gardenbus.fleet.triggers import ClusterChange, binding_may_change, may_change
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.fleet.member_clusters import MemberCluster
+from gardenbus.fleet.cycle_result import FULFILLED, UNFULFILLED
+from gardenbus.fleet.triggers import ClusterChange, binding_may_change
 from tests.support.fleets import AVAILABLE, NOW, a_binding, a_member, a_placement, a_snapshot, an_agent, at, leaving
 
 PROD = {"labelSelector": {"matchLabels": {"env": "prod"}}}
@@ -88,33 +88,33 @@ YES, NO = True, False
 def test_only_those_are_touched_whose_decision_may_change(
     old: MemberCluster | None, new: MemberCluster | None, policy: tuple[Document, str], expected: bool
 ) -> None:
-    stated, standing = policy
-    snapshot = a_snapshot(stated, status=_status(standing))
-    assert may_change(a_placement(stated), snapshot, old, new, was=NOW, now=NOW) is expected
+    stated, policy_state = policy
+    snapshot = a_snapshot(stated, status=_status(policy_state))
+    assert ClusterChange(old, new, was=NOW, now=NOW).affects(a_placement(stated), snapshot) is expected
 
 
 def test_a_heartbeat_that_goes_stale_touches_those_that_lack_clusters_and_those_that_name_it() -> None:
-    change = ClusterChange.of(PLAIN, PLAIN, was=NOW, now=NOW + 301)
-    assert change.matters
-    assert change.touches(a_placement(SOME), a_snapshot(SOME, status=_status("lacking")))
-    assert change.touches(a_placement(FIXED), a_snapshot(FIXED, status=_status("selected")))
-    assert not change.touches(a_placement(SOME), a_snapshot(SOME, status=_status("selected")))
-    assert not ClusterChange.of(PLAIN, PLAIN, was=NOW, now=NOW + 100).matters
+    change = ClusterChange(PLAIN, PLAIN, was=NOW, now=NOW + 301)
+    assert change.is_relevant
+    assert change.affects(a_placement(SOME), a_snapshot(SOME, status=_status("lacking")))
+    assert change.affects(a_placement(FIXED), a_snapshot(FIXED, status=_status("selected")))
+    assert not change.affects(a_placement(SOME), a_snapshot(SOME, status=_status("selected")))
+    assert not ClusterChange(PLAIN, PLAIN, was=NOW, now=NOW + 100).is_relevant
 
 
 def test_a_namespace_touches_the_placements_in_it() -> None:
     tells = [{"type": "NamespaceCollectionSucceeded", "status": "True"}]
     before, after = (a_member("a", conditions=tells, namespaces=names) for names in ({"x": ""}, {"x": "", "shop": ""}))
-    change = ClusterChange.of(before, after, was=NOW, now=NOW)
+    change = ClusterChange(before, after, was=NOW, now=NOW)
     for namespace, expected in (("shop", True), ("bank", False)):
         placement = a_placement(kind="ResourcePlacement", metadata={"namespace": namespace})
-        assert change.touches(placement, a_snapshot(status=_status("all"))) is expected
+        assert change.affects(placement, a_snapshot(status=_status("all"))) is expected
 
 
 def test_where_not_all_selected_are_told_a_leaving_cluster_touches_the_placement() -> None:
     targets = [{"clusterName": f"c{place}", "selected": True} for place in range(1000)]
     snapshot = a_snapshot(status={**_status("all"), "targetClusters": targets})
-    assert may_change(a_placement(), snapshot, PLAIN, GONE, was=NOW, now=NOW)
+    assert ClusterChange(PLAIN, GONE, was=NOW, now=NOW).affects(a_placement(), snapshot)
 
 
 @pytest.mark.parametrize(
@@ -137,13 +137,13 @@ def test_a_binding_calls_for_another_cycle_when_it_goes_or_may_replace_another(
     assert binding_may_change(a_snapshot(SOME_ALWAYS if always else SOME), old, new) is expected
 
 
-def _status(standing: str) -> Document:
-    if standing == "unknown":
+def _status(policy_state: str) -> Document:
+    if policy_state == "unknown":
         return {}
-    lacking = standing in ("lacking", "failed")
-    reason = {"failed": "UnexpectedState", "lacking": UNFULFILLED}.get(standing, FULFILLED)
+    lacking = policy_state in ("lacking", "failed")
+    reason = {"failed": "UnexpectedState", "lacking": UNFULFILLED}.get(policy_state, FULFILLED)
     return {
-        "observedCRPGeneration": 0 if standing == "old" else 1,
+        "observedCRPGeneration": 0 if policy_state == "old" else 1,
         "conditions": [{"type": "Scheduled", "status": "False" if lacking else "True", "reason": reason}],
-        "targetClusters": [{"clusterName": "a", "selected": standing == "selected"}],
+        "targetClusters": [{"clusterName": "a", "selected": policy_state == "selected"}],
     }

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
+from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration, parse_configurations
+from gardenbus.common.api.document import Document
 from gardenbus.common.errors import SettingsInvalid
-from gardenbus.common.resources.document import Document
-from gardenbus.gardenlet.decide.configuration import GardenletConfiguration, parse_configurations
 from gardenbus.gardenlet.settings import load_settings
 from tests.support.gardenlets import a_configuration, configured
 
@@ -24,11 +24,11 @@ def read(**changes: Any) -> GardenletConfiguration:
     return configured(a_configuration(**changes))
 
 
-def test_what_is_not_said_is_as_gardeners_defaults() -> None:
+def test_what_is_not_given_is_as_gardeners_defaults() -> None:
     configuration = read(controllers=None, backend=None, resources=None)
 
     assert configuration.lease.resync_seconds == 2
-    assert configuration.lease.patience == timedelta(seconds=20)
+    assert configuration.lease.grace_period == timedelta(seconds=20)
     assert configuration.seed_care_period == timedelta(seconds=30)
     assert configuration.shoot.concurrent_syncs == 20
     assert configuration.shoot.sync_period == timedelta(hours=1)
@@ -91,7 +91,7 @@ def test_what_is_wrong_is_named_by_its_path(changes: Document, problem: str) -> 
     assert problems(a_configuration(**changes))[0].startswith(problem)
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     found = problems(
         a_configuration(backend={"type": "aws"}, controllers={"shoot": {"retryDuration": 5, "concurrentSyncs": 0}})
     )
@@ -115,7 +115,7 @@ def test_a_file_may_hold_several() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "kind: [", "- 1\n- 2", "a: &a [*a]\nb: {{}}"])
-def test_what_is_no_configuration_is_refused(text: str) -> None:
+def test_what_is_no_configuration_is_rejected(text: str) -> None:
     with pytest.raises(SettingsInvalid):
         parse_configurations(text)
 
@@ -150,7 +150,7 @@ def test_the_command_line_and_the_environment_make_the_settings(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("arguments", [[], ["--config"], ["--state-dir", "x"], ["--config", "x", "--verbose"]])
-def test_a_wrong_command_line_is_told(arguments: list[str]) -> None:
+def test_a_wrong_command_line_is_reported(arguments: list[str]) -> None:
     with pytest.raises(SettingsInvalid):
         load_settings(arguments, environ={})
 

@@ -4,37 +4,45 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gardenbus.gardenlet.decide.lease import LeaseSeen, Renew, StandBy, Take, judge_lease, lease_manifest, micro_time
+from gardenbus.gardenlet.domain.lease import (
+    AcquireLease,
+    ObservedLease,
+    RenewLease,
+    StandBy,
+    decide_lease,
+    lease_manifest,
+    micro_time,
+)
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
-PATIENCE = timedelta(seconds=20)
+GRACE_PERIOD = timedelta(seconds=20)
 
 
-def seen(holder: str, seconds_ago: float = 1) -> LeaseSeen:
-    return LeaseSeen(41, holder, NOW - timedelta(seconds=seconds_ago))
+def observed(holder: str, seconds_ago: float = 1) -> ObservedLease:
+    return ObservedLease(41, holder, NOW - timedelta(seconds=seconds_ago))
 
 
 @pytest.mark.parametrize(
     ("last", "is_held", "expected"),
     [
-        (None, False, Take(0)),
-        (None, True, Take(0)),
-        (seen("me"), True, Renew(41)),
-        (seen("me"), False, Take(41)),
-        (seen(""), False, Take(41)),
-        (seen(""), True, Take(41)),
-        (seen("other"), False, StandBy("other")),
-        (seen("other"), True, StandBy("other")),
-        (seen("other", 20), False, StandBy("other")),
-        (seen("other", 20.1), False, Take(41)),
-        (seen("other", 20.1), True, Take(41)),
+        (None, False, AcquireLease(0)),
+        (None, True, AcquireLease(0)),
+        (observed("me"), True, RenewLease(41)),
+        (observed("me"), False, AcquireLease(41)),
+        (observed(""), False, AcquireLease(41)),
+        (observed(""), True, AcquireLease(41)),
+        (observed("other"), False, StandBy("other")),
+        (observed("other"), True, StandBy("other")),
+        (observed("other", 20), False, StandBy("other")),
+        (observed("other", 20.1), False, AcquireLease(41)),
+        (observed("other", 20.1), True, AcquireLease(41)),
     ],
 )
-def test_who_may_hold_the_lease(last: LeaseSeen | None, is_held: bool, expected: object) -> None:
-    assert judge_lease(last, identity="me", is_held=is_held, now=NOW, patience=PATIENCE) == expected
+def test_who_may_hold_the_lease(last: ObservedLease | None, is_held: bool, expected: object) -> None:
+    assert decide_lease(last, identity="me", is_held=is_held, now=NOW, grace_period=GRACE_PERIOD) == expected
 
 
-def test_a_lease_without_a_known_seed_has_no_owner() -> None:
+def test_a_lease_without_an_observed_seed_has_no_owner() -> None:
     lease = lease_manifest("aws-eu1", holder="me", resync_seconds=2, renewed_at=NOW, seed_uid="")
 
     assert lease["metadata"] == {"name": "aws-eu1", "namespace": "gardener-system-seed-lease"}

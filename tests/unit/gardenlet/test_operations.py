@@ -5,24 +5,24 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.resources.document import Document
-from gardenbus.gardenlet.decide.flows import OperationType
-from gardenbus.gardenlet.decide.operations import (
-    Action,
-    Begin,
+from gardenbus.common.api.document import Document
+from gardenbus.gardenlet.domain.flows import OperationType
+from gardenbus.gardenlet.domain.operations import (
     Claim,
-    Later,
     NothingBuilt,
+    NothingToDo,
+    ObservedShoot,
     RepeatReport,
-    SeedFitness,
-    SeedUnfit,
-    ShootTold,
-    Snapshot,
+    RunOperation,
+    SeedNotReady,
+    SeedReadiness,
+    ShootAction,
+    ShootSnapshot,
     adopted,
     next_action,
     operation_type,
 )
-from gardenbus.gardenlet.decide.record import Run, ShootRecord
+from gardenbus.gardenlet.domain.shoot_record import Run, ShootRecord
 from tests.support.builders import NOW, a_shoot, merged
 
 INSTANT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -30,14 +30,14 @@ SEED = "aws-eu1"
 VERSION = "1.2.3"
 
 
-def told(*, role: str = "run", version: int = 7, **changes: Any) -> ShootTold:
+def observed(*, role: str = "run", version: int = 7, **changes: Any) -> ObservedShoot:
     """A shoot of generation 2 that this seed has claimed."""
     default = a_shoot(
         metadata={"uid": "u1", "generation": 2, "finalizers": ["gardener"]},
         spec={"seedName": SEED},
         status={"seedName": SEED},
     )
-    return ShootTold.of(merged(default, changes), uid="u1", version=version, role=role)
+    return ObservedShoot.of(merged(default, changes), uid="u1", version=version, role=role)
 
 
 DELETING: Document = {"deletionTimestamp": NOW}
@@ -61,17 +61,17 @@ def a_record(kind: OperationType = "Create", state: str = "Succeeded", **changes
 
 
 def action(
-    shoot: ShootTold,
+    shoot: ObservedShoot,
     record: ShootRecord | None = None,
     *,
-    fitness: SeedFitness | None = None,
+    readiness: SeedReadiness | None = None,
     later_by: float = 0,
     respect_ignore: bool = False,
     has_state: bool = False,
-) -> Action:
-    snapshot = Snapshot(
+) -> ShootAction:
+    snapshot = ShootSnapshot(
         seed_name=SEED,
-        fitness=fitness or SeedFitness(),
+        readiness=readiness or SeedReadiness(),
         now=INSTANT + timedelta(seconds=later_by),
         sync_period=timedelta(hours=1),
         respect_ignore=respect_ignore,
@@ -101,66 +101,66 @@ def test_which_operation_it_is(is_deleting: bool, last: Document, expected: Oper
 
 
 def test_a_new_shoot_is_claimed_before_anything_is_done() -> None:
-    assert action(told(status={"seedName": None})) == Claim()
+    assert action(observed(status={"seedName": None})) == Claim()
 
 
 def test_a_claimed_shoot_is_created() -> None:
-    assert action(told()) == Begin(Run(operation="Create", generation=2, number=1), resumed=False)
+    assert action(observed()) == RunOperation(Run(operation="Create", generation=2, number=1), resumed=False)
 
 
 @pytest.mark.parametrize(
     "shoot",
     [
-        told(role="wait"),
-        told(role="migrate-away"),
-        told(status={"seedName": "other"}),
-        told(spec={"seedName": "other"}),
+        observed(role="wait"),
+        observed(role="migrate-away"),
+        observed(status={"seedName": "other"}),
+        observed(spec={"seedName": "other"}),
     ],
 )
-def test_what_is_anothers_is_left_alone(shoot: ShootTold) -> None:
-    assert action(shoot) == Later("not responsible")
+def test_what_is_anothers_is_left_alone(shoot: ObservedShoot) -> None:
+    assert action(shoot) == NothingToDo("not responsible")
 
 
 def test_a_shoot_that_was_never_begun_is_let_go() -> None:
-    assert action(told(metadata=DELETING, status={"seedName": None})) == NothingBuilt()
+    assert action(observed(metadata=DELETING, status={"seedName": None})) == NothingBuilt()
 
 
 def test_without_the_finalizer_nothing_is_deleted() -> None:
-    assert action(told(metadata=DELETING | {"finalizers": []}), a_record()) == Later("no finalizer")
+    assert action(observed(metadata=DELETING | {"finalizers": []}), a_record()) == NothingToDo("no finalizer")
 
 
 def test_a_deletion_ends_what_failed_before() -> None:
-    started = action(told(metadata=DELETING | {"generation": 3}), a_record(state="Failed", attempts=4))
+    started = action(observed(metadata=DELETING | {"generation": 3}), a_record(state="Failed", attempts=4))
 
-    assert started == Begin(Run(operation="Delete", generation=3, number=2), resumed=False)
+    assert started == RunOperation(Run(operation="Delete", generation=3, number=2), resumed=False)
 
 
 def test_a_deletion_starts_without_waiting_for_a_backoff() -> None:
     record = a_record(state="Error", retry_at=INSTANT + timedelta(minutes=5))
 
-    assert isinstance(action(told(metadata=DELETING), record), Begin)
+    assert isinstance(action(observed(metadata=DELETING), record), RunOperation)
 
 
-def test_a_finished_deletion_is_said_again() -> None:
-    assert action(told(metadata=DELETING), a_record("Delete")) == RepeatReport()
+def test_a_finished_deletion_is_reported_again() -> None:
+    assert action(observed(metadata=DELETING), a_record("Delete")) == RepeatReport()
 
 
 @pytest.mark.parametrize("state", ["Processing", "Error"])
 def test_a_run_that_was_cut_or_failed_goes_on_where_it_stood(state: str) -> None:
-    assert action(told(), a_record(state=state)) == Begin(
+    assert action(observed(), a_record(state=state)) == RunOperation(
         Run(operation="Create", generation=2, number=1, done=("namespace",)), resumed=True
     )
 
 
 def test_a_new_generation_starts_the_run_anew() -> None:
-    begun = action(told(metadata={"generation": 3}), a_record(state="Error"))
+    begun = action(observed(metadata={"generation": 3}), a_record(state="Error"))
 
-    assert begun == Begin(Run(operation="Create", generation=3, number=2), resumed=False)
+    assert begun == RunOperation(Run(operation="Create", generation=3, number=2), resumed=False)
 
 
 def test_what_failed_for_good_waits_for_a_new_generation() -> None:
-    assert action(told(), a_record(state="Failed")) == Later("failed")
-    assert isinstance(action(told(metadata={"generation": 3}), a_record(state="Failed")), Begin)
+    assert action(observed(), a_record(state="Failed")) == NothingToDo("failed")
+    assert isinstance(action(observed(metadata={"generation": 3}), a_record(state="Failed")), RunOperation)
 
 
 def test_what_failed_for_good_is_tried_again_by_another_version_of_the_gardenlet() -> None:
@@ -168,63 +168,65 @@ def test_what_failed_for_good_is_tried_again_by_another_version_of_the_gardenlet
     by_another = a_record(state="Failed", status=failed.status | {"gardener": {"version": "1.2.2"}})
     by_this = a_record(state="Failed", status=failed.status | {"gardener": {"version": VERSION}})
 
-    assert action(told(), by_another) == Begin(Run(operation="Create", generation=2, number=2), resumed=False)
-    assert action(told(), by_this) == Later("failed")
+    assert action(observed(), by_another) == RunOperation(
+        Run(operation="Create", generation=2, number=2), resumed=False
+    )
+    assert action(observed(), by_this) == NothingToDo("failed")
 
 
 def test_a_failed_run_waits_for_its_backoff() -> None:
     record = a_record(state="Error", retry_at=INSTANT + timedelta(seconds=8))
 
-    assert action(told(), record, later_by=3) == Later("backoff", 5)
-    assert isinstance(action(told(), record, later_by=8), Begin)
-    assert isinstance(action(told(metadata={"generation": 3}), record, later_by=3), Begin)
+    assert action(observed(), record, later_by=3) == NothingToDo("backoff", 5)
+    assert isinstance(action(observed(), record, later_by=8), RunOperation)
+    assert isinstance(action(observed(metadata={"generation": 3}), record, later_by=3), RunOperation)
 
 
-def test_a_settled_shoot_waits_for_its_sync() -> None:
-    assert action(told(), a_record(), later_by=600) == Later("settled", 3000)
-    assert action(told(), a_record(), later_by=3601) == Begin(
+def test_a_reconciled_shoot_waits_for_its_sync() -> None:
+    assert action(observed(), a_record(), later_by=600) == NothingToDo("settled", 3000)
+    assert action(observed(), a_record(), later_by=3601) == RunOperation(
         Run(operation="Reconcile", generation=2, number=2), resumed=False
     )
 
 
 def test_a_shoot_of_which_nothing_is_kept_is_reconciled_at_once() -> None:
-    shoot = told(status={"lastOperation": operation("Create", "Succeeded"), "observedGeneration": 2})
+    shoot = observed(status={"lastOperation": operation("Create", "Succeeded"), "observedGeneration": 2})
 
-    assert action(shoot) == Begin(Run(operation="Reconcile", generation=2, number=1), resumed=False)
+    assert action(shoot) == RunOperation(Run(operation="Reconcile", generation=2, number=1), resumed=False)
 
 
 def test_an_emergency_stop_holds_everything() -> None:
-    for shoot in (told(), told(metadata=DELETING)):
-        assert action(shoot, fitness=SeedFitness("not ready", is_stopped=True)) == Later("emergency stop")
+    for shoot in (observed(), observed(metadata=DELETING)):
+        assert action(shoot, readiness=SeedReadiness("not ready", is_stopped=True)) == NothingToDo("emergency stop")
 
 
 def test_an_unfit_seed_postpones_what_would_begin_only() -> None:
-    unfit = SeedFitness("condition GardenletReady is not True.")
+    not_ready = SeedReadiness("condition GardenletReady is not True.")
 
-    assert action(told(), fitness=unfit) == SeedUnfit("Create", "condition GardenletReady is not True.")
-    assert action(told(), a_record(), fitness=unfit, later_by=60) == Later("settled", 3540)
+    assert action(observed(), readiness=not_ready) == SeedNotReady("Create", "condition GardenletReady is not True.")
+    assert action(observed(), a_record(), readiness=not_ready, later_by=60) == NothingToDo("settled", 3540)
 
 
 def test_ignoring_counts_in_the_garden_namespace_or_where_it_is_allowed() -> None:
     ignored = {"annotations": {"shoot.gardener.cloud/ignore": "true"}}
 
-    assert isinstance(action(told(metadata=ignored)), Begin)
-    assert action(told(metadata=ignored), respect_ignore=True) == Later("ignored")
-    assert action(told(metadata=ignored | {"namespace": "garden"})) == Later("ignored")
+    assert isinstance(action(observed(metadata=ignored)), RunOperation)
+    assert action(observed(metadata=ignored), respect_ignore=True) == NothingToDo("ignored")
+    assert action(observed(metadata=ignored | {"namespace": "garden"})) == NothingToDo("ignored")
 
 
 def test_an_unreadable_time_counts_as_now() -> None:
     status = {"lastOperation": operation("Create", "Succeeded") | {"lastUpdateTime": "soon"}, "observedGeneration": 2}
 
-    assert action(told(), a_record(status=status)) == Later("settled", 3600)
+    assert action(observed(), a_record(status=status)) == NothingToDo("settled", 3600)
 
 
-def test_what_is_adopted_knows_the_status_but_not_a_refused_scheduling() -> None:
+def test_what_is_adopted_knows_the_status_but_not_a_failed_scheduling() -> None:
     status = {
         "technicalID": "shoot--dev--old",
         "observedGeneration": 1,
         "lastOperation": operation("Create", "Pending"),
     }
-    record = adopted(told(status=status | {"unknown": 1}))
+    record = adopted(observed(status=status | {"unknown": 1}))
 
     assert record.status == {"technicalID": "shoot--dev--old", "observedGeneration": 1, "seedName": SEED}

@@ -5,27 +5,29 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.resources.document import Document
-from gardenbus.gardenlet.decide.failures import NON_RETRYABLE, StepFailure, parse_failure_requests
-from gardenbus.gardenlet.decide.operations import ShootTold
-from gardenbus.gardenlet.decide.record import Run, ShootRecord, with_status
-from gardenbus.gardenlet.decide.seed_status import (
+from gardenbus.agent.domain.allocatable import allocatable
+from gardenbus.common.api.configuration.failure_injection import parse_step_failures
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.error_codes import NON_RETRYABLE
+from gardenbus.gardenlet.domain.failures import StepFailure
+from gardenbus.gardenlet.domain.operations import ObservedShoot
+from gardenbus.gardenlet.domain.seed_status import (
     SeedFindings,
-    allocatable,
-    fitness,
     gardener_identity,
+    readiness,
     seed_status_patch,
 )
-from gardenbus.gardenlet.decide.status import (
-    cared,
+from gardenbus.gardenlet.domain.shoot_record import Run, ShootRecord, with_status
+from gardenbus.gardenlet.domain.shoot_status import (
+    awaiting_dependency,
+    care_patch,
     failed,
     handed_over,
     progressed,
-    seed_unfit,
+    seed_not_ready,
     started,
     succeeded,
     technical_id,
-    waiting,
 )
 from tests.support.builders import NOW, a_condition, a_seed, a_shoot, merged
 from tests.support.gardenlets import a_configuration, configured
@@ -41,12 +43,12 @@ def a_record(**status: Any) -> ShootRecord:
     return ShootRecord(namespace="garden-dev", name="apollo", uid="u1", run=RUN, status=status)
 
 
-def told(**status: Any) -> ShootTold:
-    return ShootTold.of(a_shoot(metadata={"generation": 2}, status=status), uid="u1", version=1, role="run")
+def observed(**status: Any) -> ObservedShoot:
+    return ObservedShoot.of(a_shoot(metadata={"generation": 2}, status=status), uid="u1", version=1, role="run")
 
 
-def a_start(record: ShootRecord, run: Run = RUN, shoot: ShootTold | None = None) -> Document:
-    return started(shoot or told(), record, run, seed_name="aws-eu1", gardener=IDENTITY, now=LATER)
+def a_start(record: ShootRecord, run: Run = RUN, shoot: ObservedShoot | None = None) -> Document:
+    return started(shoot or observed(), record, run, seed_name="aws-eu1", gardener=IDENTITY, now=LATER)
 
 
 def test_a_project_prefix_is_left_out_of_the_technical_id() -> None:
@@ -54,7 +56,7 @@ def test_a_project_prefix_is_left_out_of_the_technical_id() -> None:
     assert technical_id("elsewhere", "apollo") == "shoot--elsewhere--apollo"
 
 
-def test_a_start_says_what_will_be_done_by_whom() -> None:
+def test_a_start_reports_what_will_be_done_by_whom() -> None:
     patch = a_start(a_record())
 
     assert patch["lastOperation"] == {
@@ -70,7 +72,7 @@ def test_a_start_says_what_will_be_done_by_whom() -> None:
 
 
 def test_a_technical_id_is_given_once() -> None:
-    assert a_start(a_record(), shoot=told(technicalID="shoot-old"))["technicalID"] == "shoot-old"
+    assert a_start(a_record(), shoot=observed(technicalID="shoot-old"))["technicalID"] == "shoot-old"
     assert a_start(a_record(technicalID="shoot-kept"))["technicalID"] == "shoot-kept"
 
 
@@ -140,25 +142,25 @@ def test_the_retry_duration_ends_the_trying() -> None:
     )
 
 
-def test_an_unfit_seed_is_told_once() -> None:
-    patch = seed_unfit("Create", {}, "it is not ready.", now=INSTANT)
+def test_an_unfit_seed_is_reported_once() -> None:
+    patch = seed_not_ready("Create", {}, "it is not ready.", now=INSTANT)
     assert patch is not None
     assert patch["lastOperation"]["state"] == "Error"
 
-    assert seed_unfit("Create", patch["lastOperation"], "it is not ready.", now=LATER) is None
-    assert seed_unfit("Create", patch["lastOperation"], "it is deaf.", now=LATER) is not None
+    assert seed_not_ready("Create", patch["lastOperation"], "it is not ready.", now=LATER) is None
+    assert seed_not_ready("Create", patch["lastOperation"], "it is deaf.", now=LATER) is not None
 
 
-def test_a_migration_that_waits_has_no_progress_and_is_said_once() -> None:
+def test_a_migration_that_waits_has_no_progress_and_is_reported_once() -> None:
     reconciled = {"type": "Reconcile", "state": "Succeeded", "progress": 100}
-    patch = waiting("Migrate", reconciled, "seed b is not ready.", now=INSTANT)
+    patch = awaiting_dependency("Migrate", reconciled, "seed b is not ready.", now=INSTANT)
     assert patch is not None
     operation = patch["lastOperation"]
     assert (operation["type"], operation["state"], operation["progress"]) == ("Migrate", "Error", 0)
     assert operation["description"].endswith("seed b is not ready. Operation will be retried.")
 
-    assert waiting("Migrate", operation, "seed b is not ready.", now=LATER) is None
-    assert waiting("Restore", operation, "seed b is not ready.", now=LATER) is not None
+    assert awaiting_dependency("Migrate", operation, "seed b is not ready.", now=LATER) is None
+    assert awaiting_dependency("Restore", operation, "seed b is not ready.", now=LATER) is not None
 
 
 def test_a_shoot_is_handed_over_in_one_report() -> None:
@@ -174,10 +176,10 @@ def test_a_shoot_is_handed_over_in_one_report() -> None:
 
 
 def test_care_reports_what_changed_and_keeps_the_time_of_what_did_not() -> None:
-    status = cared({}, {}, has_workers=True, now=INSTANT)
-    assert cared(status, {}, has_workers=True, now=LATER) == {}
+    status = care_patch({}, {}, has_workers=True, now=INSTANT)
+    assert care_patch(status, {}, has_workers=True, now=LATER) == {}
 
-    patch = cared(status, {"EveryNodeReady": "Node 3 is silent."}, has_workers=True, now=LATER)
+    patch = care_patch(status, {"EveryNodeReady": "Node 3 is silent."}, has_workers=True, now=LATER)
     nodes = next(each for each in patch["conditions"] if each["type"] == "EveryNodeReady")
     others = [each for each in patch["conditions"] if each["type"] != "EveryNodeReady"]
     assert (nodes["status"], nodes["message"]) == ("False", "Node 3 is silent.")
@@ -201,18 +203,18 @@ def patch_of(
     )
 
 
-def settled_seed(**changes: Any) -> Document:
+def reconciled_seed(**changes: Any) -> Document:
     seed = seen_seed()
     return merged(merged(seed, {"status": patch_of(seed)}), changes)
 
 
-def test_a_settled_seed_needs_no_report() -> None:
-    assert patch_of(settled_seed(), now=LATER) == {}
+def test_a_reconciled_seed_needs_no_report() -> None:
+    assert patch_of(reconciled_seed(), now=LATER) == {}
 
 
 @pytest.mark.parametrize("kind", ["GardenletReady", "SeedSystemComponentsHealthy"])
 def test_a_condition_turned_unknown_is_put_right(kind: str) -> None:
-    seed = settled_seed()
+    seed = reconciled_seed()
     conditions = [
         condition | ({"status": "Unknown"} if condition["type"] == kind else {})
         for condition in seed["status"]["conditions"]
@@ -223,7 +225,7 @@ def test_a_condition_turned_unknown_is_put_right(kind: str) -> None:
 
 
 def test_a_new_generation_is_observed_without_a_flicker() -> None:
-    patch = patch_of(settled_seed(metadata={"generation": 2}), now=LATER)
+    patch = patch_of(reconciled_seed(metadata={"generation": 2}), now=LATER)
 
     assert patch["observedGeneration"] == 2
     assert patch["lastOperation"]["state"] == "Succeeded"
@@ -263,48 +265,48 @@ def test_buckets_matter_to_seeds_with_backup_only() -> None:
         ("1", "1u", "999999u"),
     ],
 )
-def test_what_is_reserved_is_taken_off(capacity: str | int, reserved: str | int, expected: str | float) -> None:
+def test_what_is_reserved_is_subtracted(capacity: str | int, reserved: str | int, expected: str | float) -> None:
     assert allocatable({"x": capacity, "y": "7"}, {"x": reserved}) == {"x": expected, "y": "7"}
 
 
 def test_a_seed_is_fit_when_it_is_up_to_date_ready_and_healthy() -> None:
-    assert fitness(settled_seed(), IDENTITY).problem is None
-    assert fitness(None, IDENTITY).problem is not None
-    assert fitness(settled_seed(metadata={"generation": 2}), IDENTITY).problem == "observed generation outdated."
+    assert readiness(reconciled_seed(), IDENTITY).problem is None
+    assert readiness(None, IDENTITY).problem is not None
+    assert readiness(reconciled_seed(metadata={"generation": 2}), IDENTITY).problem == "observed generation outdated."
     other = gardener_identity("aws-eu1", "2.0.0")
-    assert fitness(settled_seed(), other).problem == "observed Gardener version not up to date."
+    assert readiness(reconciled_seed(), other).problem == "observed Gardener version not up to date."
     for kind in ("GardenletReady", "SeedSystemComponentsHealthy"):
         conditions = [
             a_condition(each, "False" if each == kind else "True")
             for each in ("GardenletReady", "SeedSystemComponentsHealthy")
         ]
-        unready = settled_seed(status={"conditions": conditions})
-        assert fitness(unready, IDENTITY).problem == f"condition {kind} is not True."
-        assert fitness(merged(unready, {"metadata": {"deletionTimestamp": NOW}}), IDENTITY).problem is None
+        unready = reconciled_seed(status={"conditions": conditions})
+        assert readiness(unready, IDENTITY).problem == f"condition {kind} is not True."
+        assert readiness(merged(unready, {"metadata": {"deletionTimestamp": NOW}}), IDENTITY).problem is None
 
 
 def test_only_the_exact_word_stops_a_seed() -> None:
     stop = "shoot.gardener.cloud/emergency-stop-reconciliations"
 
-    assert fitness(settled_seed(metadata={"annotations": {stop: "true"}}), IDENTITY).is_stopped
-    assert not fitness(settled_seed(metadata={"annotations": {stop: "True"}}), IDENTITY).is_stopped
+    assert readiness(reconciled_seed(metadata={"annotations": {stop: "true"}}), IDENTITY).is_stopped
+    assert not readiness(reconciled_seed(metadata={"annotations": {stop: "True"}}), IDENTITY).is_stopped
 
 
 # ---------------------------------------------------------------------------------------------- failures
 
 
 def test_requested_failures_are_read() -> None:
-    one, two = parse_failure_requests("etcd=ERR_INFRA_DEPENDENCIES,times=2; machines=ERR_INFRA_QUOTA_EXCEEDED")
+    one, two = parse_step_failures("etcd=ERR_INFRA_DEPENDENCIES,times=2; machines=ERR_INFRA_QUOTA_EXCEEDED")
 
-    assert (one.step, one.code, one.times) == ("etcd", "ERR_INFRA_DEPENDENCIES", 2)
+    assert (one.step, one.argument, one.times) == ("etcd", "ERR_INFRA_DEPENDENCIES", 2)
     assert two.times is None
-    assert parse_failure_requests("") == ()
+    assert parse_step_failures("") == ()
 
 
 @pytest.mark.parametrize("text", ["etcd", "etcd=", "etcd=ERR", "etcd=ERR_INFRA_DEPENDENCIES,times=x", "=ERR"])
-def test_what_is_no_request_is_refused(text: str) -> None:
+def test_what_is_no_request_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="is no"):
-        parse_failure_requests(text)
+        parse_step_failures(text)
 
 
 def test_the_end_of_the_client_certificate_is_reported_where_there_is_one() -> None:

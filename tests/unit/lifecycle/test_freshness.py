@@ -3,15 +3,15 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from gardenbus.lifecycle.decide.freshness import (
+from gardenbus.lifecycle.domain.freshness import (
     LeaseRecord,
     LeaseUnreadable,
     NotNewer,
     Renewed,
     RenewedAhead,
+    accept_heartbeat,
     expires_at,
     read_lease,
-    take_heartbeat,
 )
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
@@ -23,13 +23,13 @@ def after(seconds: float) -> datetime:
 
 
 def beat(record: LeaseRecord, renew_time: datetime, at: float) -> Renewed | RenewedAhead | NotNewer:
-    return take_heartbeat(record, renew_time, stood_at=after(at), arrived_at=at, tolerance=TOLERANCE)
+    return accept_heartbeat(record, renew_time, server_time=after(at), arrived_at=at, tolerance=TOLERANCE)
 
 
 def test_a_lease_counts_for_a_period_after_its_arrival_whatever_it_says_itself() -> None:
     heartbeat = beat(LeaseRecord(), after(-3600), 5)
     assert isinstance(heartbeat, Renewed)
-    assert expires_at(heartbeat.record, well_since=0, monitor_period=40) == 45
+    assert expires_at(heartbeat.record, healthy_since=0, monitor_period=40) == 45
 
 
 def test_a_renew_time_that_is_not_newer_renews_nothing() -> None:
@@ -42,11 +42,11 @@ def test_a_renew_time_that_is_not_newer_renews_nothing() -> None:
 def test_a_lease_from_the_future_renews_and_is_told_once() -> None:
     first = beat(LeaseRecord(), after(3600), 0)
     assert isinstance(first, RenewedAhead)
-    assert first.is_news
+    assert first.is_first
     assert first.ahead_by == timedelta(hours=1)
     second = beat(first.record, after(3602), 2)
     assert isinstance(second, RenewedAhead)
-    assert not second.is_news
+    assert not second.is_first
     assert beat(second.record, after(3602), 4) == NotNewer()
 
 
@@ -65,9 +65,9 @@ def test_arrivals_never_go_back() -> None:
 
 
 def test_a_seed_that_was_never_heard_of_gets_a_period_from_the_end_of_the_outage() -> None:
-    assert expires_at(None, well_since=100, monitor_period=40) == 140
-    assert expires_at(LeaseRecord(70), well_since=100, monitor_period=40) == 140
-    assert expires_at(LeaseRecord(130), well_since=100, monitor_period=40) == 170
+    assert expires_at(None, healthy_since=100, monitor_period=40) == 140
+    assert expires_at(LeaseRecord(70), healthy_since=100, monitor_period=40) == 140
+    assert expires_at(LeaseRecord(130), healthy_since=100, monitor_period=40) == 170
 
 
 def test_the_times_of_a_lease_manifest_are_read() -> None:

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from gardenbus.common.api.configuration.controller_manager import LifecycleConfiguration, parse_lifecycle
 from gardenbus.common.errors import SettingsInvalid
-from gardenbus.lifecycle.decide.configuration import LifecycleConfiguration, parse_configuration
 from gardenbus.lifecycle.settings import load_settings
 
 HEAD = "apiVersion: controllermanager.config.gardener.cloud/v1alpha1\nkind: ControllerManagerConfiguration\n"
@@ -15,7 +15,7 @@ def seconds(value: float) -> timedelta:
 
 
 def test_without_values_gardeners_defaults_hold() -> None:
-    configuration = parse_configuration(HEAD)
+    configuration = parse_lifecycle(HEAD)
     assert configuration == LifecycleConfiguration()
     assert configuration.sync_period == seconds(10)
     assert configuration.monitor_period == seconds(40)
@@ -24,14 +24,14 @@ def test_without_values_gardeners_defaults_hold() -> None:
 
 
 def test_shoots_wait_for_five_monitor_periods_unless_told_otherwise() -> None:
-    configuration = parse_configuration(HEAD + "controllers: {seed: {monitorPeriod: 4s}}")
+    configuration = parse_lifecycle(HEAD + "controllers: {seed: {monitorPeriod: 4s}}")
     assert configuration.shoot_monitor_period == seconds(20)
-    configuration = parse_configuration(HEAD + "controllers: {seed: {monitorPeriod: 4s, shootMonitorPeriod: 300s}}")
+    configuration = parse_lifecycle(HEAD + "controllers: {seed: {monitorPeriod: 4s, shootMonitorPeriod: 300s}}")
     assert configuration.shoot_monitor_period == seconds(300)
 
 
 def test_what_belongs_to_other_controllers_is_accepted_and_named() -> None:
-    configuration = parse_configuration(
+    configuration = parse_lifecycle(
         HEAD
         + """
 gardenClientConnection: {qps: 100, burst: 130}
@@ -61,7 +61,7 @@ server: {healthProbes: {port: 2718}}
 
 def test_everything_that_is_wrong_is_told_with_its_path() -> None:
     with pytest.raises(SettingsInvalid) as refused:
-        parse_configuration(
+        parse_lifecycle(
             """
 apiVersion: v1
 kind: ControllerManagerConfiguration
@@ -91,7 +91,7 @@ controllers:
 @pytest.mark.parametrize("text", ["[1]", "a: [", "", HEAD + "controllers: [1]", HEAD + "controllers: {seed: 3}"])
 def test_a_file_of_another_shape_is_refused(text: str) -> None:
     with pytest.raises(SettingsInvalid):
-        parse_configuration(text)
+        parse_lifecycle(text)
 
 
 def test_settings_come_from_the_file_and_the_environment(tmp_path: Path) -> None:

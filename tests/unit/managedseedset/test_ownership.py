@@ -1,11 +1,11 @@
-"""What a set takes in, what it lets go, and what it never touches."""
+"""Adoption, release, and objects of other owners."""
 
 from typing import Any
 
 import pytest
 
-from gardenbus.common.resources.document import Document, section
-from gardenbus.common.resources.keys import ObjectKey
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.keys import ObjectKey
 from tests.support.builders import a_managed_seed, a_shoot, merged
 from tests.support.seed_sets import SET, SeedGarden, a_managed_seed_set
 
@@ -38,7 +38,7 @@ def test_a_shoot_that_is_called_and_labelled_as_a_replica_is_adopted_with_its_ma
     garden.applied(a_managed_seed("crowd-4", metadata={"labels": {"set": "crowd"}}))
     garden.applied(a_managed_seed_set(replicas=1))
 
-    garden.settle()
+    garden.run_until_stable()
 
     assert garden.shoots() == ["crowd-4"]
     for kind in ("shoot", "managedseed"):
@@ -63,7 +63,7 @@ def test_others_are_left_alone(garden: SeedGarden, stranger: Document):
     before = owners(garden, shoot_key(stranger["metadata"]["name"]))
     garden.applied(a_managed_seed_set(replicas=0))
 
-    garden.settle()
+    garden.run_until_stable()
 
     assert garden.shoots() == [stranger["metadata"]["name"]]
     assert owners(garden, shoot_key(stranger["metadata"]["name"])) == before
@@ -72,10 +72,10 @@ def test_others_are_left_alone(garden: SeedGarden, stranger: Document):
 
 def test_what_the_selector_no_longer_matches_is_released_and_replaced(garden: SeedGarden):
     garden.applied(a_managed_seed_set(replicas=1))
-    garden.settle()
+    garden.run_until_stable()
 
     garden.patched(shoot_key("crowd-0"), {"metadata": {"labels": {"set": "mine"}}})
-    garden.settle()
+    garden.run_until_stable()
 
     assert garden.shoots() == ["crowd-0", "crowd-1"]
     assert owners(garden, shoot_key("crowd-0")) == []
@@ -85,14 +85,14 @@ def test_what_the_selector_no_longer_matches_is_released_and_replaced(garden: Se
 
 def test_a_released_replica_is_not_removed_with_the_set(garden: SeedGarden):
     garden.applied(a_managed_seed_set(replicas=1))
-    garden.settle()
+    garden.run_until_stable()
     garden.patched(shoot_key("crowd-0"), {"metadata": {"labels": {"set": "mine"}}})
-    garden.look()
+    garden.reconcile_once()
     garden.deleted(SET)
     for _ in range(30):
         if garden.get(SET) is not None:
-            garden.look()
-            garden.tend()
+            garden.reconcile_once()
+            garden.run_gardenlets()
 
     assert garden.get(SET) is None
     assert "crowd-0" in garden.shoots()
@@ -104,7 +104,7 @@ def test_a_managed_seed_of_another_owner_keeps_its_replica(garden: SeedGarden):
     garden.applied(a_managed_seed("crowd-0", metadata={"ownerReferences": [OTHER_OWNER]}))
     garden.applied(a_managed_seed_set(replicas=0))
 
-    garden.settle()
+    garden.run_until_stable()
 
     assert garden.managed_seeds() == ["crowd-0"]
     assert section(garden.condition("ScaleInBlocked")).get("reason") == "Protected"
@@ -112,11 +112,11 @@ def test_a_managed_seed_of_another_owner_keeps_its_replica(garden: SeedGarden):
 
 def test_nobody_is_adopted_by_a_set_that_is_deleted(garden: SeedGarden):
     garden.applied(a_managed_seed_set(replicas=1))
-    garden.settle()
+    garden.run_until_stable()
     garden.place("crowd-0", "tenant")
     garden.deleted(SET)
     garden.applied(a_replica_like_shoot("crowd-7"))
 
-    garden.settle()
+    garden.run_until_stable()
 
     assert owners(garden, shoot_key("crowd-7")) == []

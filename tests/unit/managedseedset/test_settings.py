@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from gardenbus.common.api.configuration.controller_manager import parse_managed_seed_sets
 from gardenbus.common.errors import SettingsInvalid
-from gardenbus.managedseedset.decide.configuration import parse_configuration
 from gardenbus.managedseedset.settings import load_settings
 
 HEAD = "apiVersion: controllermanager.config.gardener.cloud/v1alpha1\nkind: ControllerManagerConfiguration\n"
@@ -21,25 +21,25 @@ def test_without_a_file_gardeners_defaults_hold():
 
 
 def test_a_section_with_gaps_has_the_defaults_in_them():
-    configuration = parse_configuration(HEAD + "controllers: {managedSeedSet: {maxShootRetries: 0}}")
+    configuration = parse_managed_seed_sets(HEAD + "controllers: {managedSeedSet: {maxShootRetries: 0}}")
 
     assert configuration.max_shoot_retries == 0
     assert configuration.sync_period == timedelta(minutes=30)
 
 
 def test_other_controllers_sections_are_accepted_and_named():
-    configuration = parse_configuration(HEAD + "controllers: {seed: {monitorPeriod: 40s}}\nserver: {}")
+    configuration = parse_managed_seed_sets(HEAD + "controllers: {seed: {monitorPeriod: 40s}}\nserver: {}")
 
     assert set(configuration.ignored) == {"server", "controllers.seed"}
 
 
 def test_all_problems_are_told_at_once():
-    with pytest.raises(SettingsInvalid) as refused:
-        parse_configuration(
+    with pytest.raises(SettingsInvalid) as rejected:
+        parse_managed_seed_sets(
             HEAD + "controllers: {managedSeedSet: {syncPeriod: 0s, maxShootRetries: -1, concurrentSyncs: x, y: 1}}"
         )
 
-    paths = {problem.partition(":")[0] for problem in refused.value.problems}
+    paths = {problem.partition(":")[0] for problem in rejected.value.problems}
     names = ("syncPeriod", "maxShootRetries", "concurrentSyncs", "y")
     assert paths == {f"controllers.managedSeedSet.{name}" for name in names}
 

@@ -4,14 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from gardenbus.agent.domain.registration import FINGERPRINT, member_cluster_manifest
+from gardenbus.common.api.configuration.member_agent import check_together, parse_configurations
+from gardenbus.common.api.document import encode
 from gardenbus.common.errors import SettingsInvalid
-from gardenbus.common.resources.document import encode
-from gardenbus.memberagent.decide.configuration import (
-    FINGERPRINT,
-    check_together,
-    member_cluster_manifest,
-    parse_configurations,
-)
 from gardenbus.memberagent.settings import load_settings
 from tests.support.member_agents import a_member_cluster, an_agent_configuration, read
 
@@ -38,13 +34,13 @@ def test_the_example_holds_thirteen_clusters_on_two_coasts() -> None:
         ({"backend": {"applySeconds": -1}}, "must not be negative"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_path(changes: dict[str, object], problem: str) -> None:
+def test_what_is_wrong_is_reported_with_its_path(changes: dict[str, object], problem: str) -> None:
     with pytest.raises(SettingsInvalid) as raised:
         parse_configurations(encode({**an_agent_configuration(a_member_cluster()), **changes}))
     assert problem in "; ".join(raised.value.problems)
 
 
-def test_a_cluster_is_spoken_for_once() -> None:
+def test_a_cluster_is_configured_once() -> None:
     twice = [read(an_agent_configuration(a_member_cluster()))] * 2
     assert check_together(twice) == ["cluster lisbon is configured twice"]
 
@@ -55,7 +51,7 @@ def test_seeds_are_enrolled_by_one_configuration_only() -> None:
     ]
 
 
-def test_a_manifest_carries_by_what_it_is_known_whether_it_is_registered() -> None:
+def test_a_manifest_carries_what_shows_whether_it_is_registered() -> None:
     (cluster,) = read(an_agent_configuration(a_member_cluster())).clusters
     same = member_cluster_manifest(cluster, period_seconds=60)
     assert same == member_cluster_manifest(cluster, period_seconds=60)

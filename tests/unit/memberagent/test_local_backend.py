@@ -5,16 +5,20 @@ from typing import Any
 
 import pytest
 
+from gardenbus.common.api.configuration.failure_injection import FailureRequest, parse_manifest_failures
+from gardenbus.common.api.configuration.member_agent import MemberBackendSettings
 from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.memberagent.backend.local import LocalBackend
-from gardenbus.memberagent.decide.configuration import BackendSettings
-from gardenbus.memberagent.decide.failures import FailureRequest, parse_failure_requests
+from gardenbus.memberagent.backend.local import LocalClusterBackend
 from tests.support.member_agents import a_manifest
 
 
-def a_backend(directory: Path, **changes: Any) -> LocalBackend:
-    backend = LocalBackend(
-        directory / "lisbon", changes.pop("settings", BackendSettings()), SystemClock(), cluster="lisbon", **changes
+def a_backend(directory: Path, **changes: Any) -> LocalClusterBackend:
+    backend = LocalClusterBackend(
+        directory / "lisbon",
+        changes.pop("settings", MemberBackendSettings()),
+        SystemClock(),
+        cluster="lisbon",
+        **changes,
     )
     assert backend.acquire()
     return backend
@@ -72,19 +76,19 @@ async def test_failures_that_are_counted_end_even_over_a_restart(tmp_path: Path)
     assert (await second.apply("w", [a_manifest()])).outcomes[0].applied
 
 
-async def test_a_manifest_may_refuse_to_go(tmp_path: Path) -> None:
-    backend = a_backend(tmp_path, failures=parse_failure_requests("delete,times=1"))
+async def test_a_manifest_may_fail_to_go(tmp_path: Path) -> None:
+    backend = a_backend(tmp_path, failures=parse_manifest_failures("delete,times=1"))
     await backend.apply("w", [a_manifest()])
     assert backend.remove("w") == "ConfigMap shop/motd: Failed, as asked for."
     assert backend.remove("w") is None
 
 
-async def test_what_starts_is_available_later_and_of_some_nobody_can_tell(tmp_path: Path) -> None:
-    backend = a_backend(tmp_path, settings=BackendSettings(available_seconds=60))
+async def test_what_starts_is_available_later_and_some_kinds_cannot_be_tracked(tmp_path: Path) -> None:
+    backend = a_backend(tmp_path, settings=MemberBackendSettings(available_seconds=60))
     applied = await backend.apply("w", [a_manifest("Deployment", "web"), a_manifest("Job", "once"), a_manifest()])
     assert [outcome.available for outcome in applied.outcomes] == [False, None, True]
-    assert applied.look_again_seconds is not None
-    assert 50 < applied.look_again_seconds <= 60
+    assert applied.requeue_after_seconds is not None
+    assert 50 < applied.requeue_after_seconds <= 60
 
 
 async def test_switches_are_files(tmp_path: Path) -> None:
@@ -110,13 +114,13 @@ async def test_a_file_that_cannot_be_read_is_thrown_away(tmp_path: Path) -> None
 
 def test_one_process_holds_a_directory(tmp_path: Path) -> None:
     first = a_backend(tmp_path)
-    second = LocalBackend(tmp_path / "lisbon", BackendSettings(), SystemClock(), cluster="lisbon")
+    second = LocalClusterBackend(tmp_path / "lisbon", MemberBackendSettings(), SystemClock(), cluster="lisbon")
     assert not second.acquire()
     first.release()
     assert second.acquire()
 
 
 @pytest.mark.parametrize("text", ["explode", "apply=a=b", "apply,times=x", "available=;apply,"])
-def test_failures_that_cannot_be_read_are_refused(text: str) -> None:
+def test_failures_that_cannot_be_read_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="is not"):
-        parse_failure_requests(text)
+        parse_manifest_failures(text)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from structlog.testing import capture_logs
 
-from gardenbus.memberagent.decide.beats import seconds_to_next
-from gardenbus.memberagent.open_files import allow_open_files
+from gardenbus.memberagent.backend.open_files import allow_open_files
+from gardenbus.memberagent.domain.heartbeat_schedule import seconds_to_next
 
 NOW = 1_767_323_045.25
 
@@ -51,7 +51,7 @@ def test_the_limit_of_open_files_is_raised_as_far_as_the_system_lets_it(files: t
     assert resource.getrlimit(resource.RLIMIT_NOFILE)[1] == files[1]
 
 
-def test_a_limit_that_is_too_low_is_told() -> None:
+def test_a_limit_that_is_too_low_is_reported() -> None:
     with capture_logs() as logs:
         limit = allow_open_files(1 << 40)
     assert limit > 0

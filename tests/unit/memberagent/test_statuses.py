@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from gardenbus.common.resources.conditions import conditions_of
-from gardenbus.common.resources.member_clusters import MemberCluster, has_left
-from gardenbus.common.resources.works import Work
-from gardenbus.memberagent.decide.enrolling import enrolment, seed_facts
-from gardenbus.memberagent.decide.facts import Facts, joined_patch, left_patch
-from gardenbus.memberagent.decide.works import Outcome, cleaned_up_status, says_already, status_of
+from gardenbus.agent.domain.cluster_facts import ClusterFacts, joined_patch, left_patch
+from gardenbus.agent.domain.enrolment import enrolment, seed_facts
+from gardenbus.common.api.conditions import conditions_of
+from gardenbus.common.api.fleet.member_clusters import MemberCluster, has_left
+from gardenbus.common.api.fleet.works import Work
+from gardenbus.memberagent.domain.work_status import ManifestResult, cleaned_up_status, status_includes, status_of
 from tests.support.builders import a_seed, merged
-from tests.support.member_agents import a_manifest, a_work, told_conditions
+from tests.support.member_agents import a_manifest, a_work, observed_conditions
 
 NOW, LATER = "2026-11-21T12:00:00Z", "2026-11-21T12:00:09Z"
 MANIFESTS = [a_manifest(), a_manifest("Job", "once")]
@@ -19,51 +19,51 @@ def the_work(**changes: Any) -> dict[str, Any]:
     return a_work(*MANIFESTS, metadata={"generation": 3, "uid": "u"}, **changes)
 
 
-def outcomes(*available: bool | None, applied: bool = True) -> list[Outcome]:
+def outcomes(*available: bool | None, applied: bool = True) -> list[ManifestResult]:
     return [
-        Outcome(number, MANIFESTS[number], applied=applied, available=each, message="so")
+        ManifestResult(number, MANIFESTS[number], applied=applied, available=each, message="so")
         for number, each in enumerate(available)
     ]
 
 
-def said(work: dict[str, Any], *given: Outcome) -> dict[str, tuple[str, str]]:
-    return told_conditions({"status": status_of(work, given, now=NOW)})
+def reported(work: dict[str, Any], *given: ManifestResult) -> dict[str, tuple[str, str]]:
+    return observed_conditions({"status": status_of(work, given, now=NOW)})
 
 
 def test_a_work_is_available_when_all_its_manifests_are() -> None:
-    assert said(the_work(), *outcomes(True, True)) == {
+    assert reported(the_work(), *outcomes(True, True)) == {
         "Applied": ("True", "AllManifestsApplied"),
         "Available": ("True", "AllManifestsAvailable"),
     }
 
 
-def test_a_work_of_which_nobody_can_tell_says_so() -> None:
-    assert said(the_work(), *outcomes(True, None))["Available"] == (
+def test_a_work_that_cannot_be_tracked_reports_so() -> None:
+    assert reported(the_work(), *outcomes(True, None))["Available"] == (
         "True",
         "SomeManifestsAreNotAvailabilityTrackable",
     )
 
 
 def test_one_manifest_that_waits_is_enough() -> None:
-    assert said(the_work(), *outcomes(None, False))["Available"] == ("False", "SomeManifestsAreNotAvailable")
+    assert reported(the_work(), *outcomes(None, False))["Available"] == ("False", "SomeManifestsAreNotAvailable")
 
 
 def test_one_manifest_that_fails_is_enough() -> None:
-    mixed = [*outcomes(True), Outcome(1, MANIFESTS[1], applied=False, message="no")]
-    assert said(the_work(), *mixed)["Applied"] == ("False", "SomeManifestsAreNotApplied")
+    mixed = [*outcomes(True), ManifestResult(1, MANIFESTS[1], applied=False, message="no")]
+    assert reported(the_work(), *mixed)["Applied"] == ("False", "SomeManifestsAreNotApplied")
 
 
 def test_conditions_speak_of_a_generation_and_keep_their_time() -> None:
     first = status_of(the_work(), outcomes(True, True), now=NOW)
     work = the_work(status=first)
-    assert says_already(work, status_of(work, outcomes(True, True), now=LATER))
+    assert status_includes(work, status_of(work, outcomes(True, True), now=LATER))
     newer = merged(work, {"metadata": {"generation": 4}})
     second = status_of(newer, outcomes(True, True), now=LATER)
-    assert not says_already(newer, second)
+    assert not status_includes(newer, second)
     assert {(each["observedGeneration"], each["lastTransitionTime"]) for each in second["conditions"]} == {(4, NOW)}
 
 
-def test_what_is_only_compared_says_nothing_of_being_applied() -> None:
+def test_what_is_only_compared_reports_nothing_of_being_applied() -> None:
     work = the_work(status=status_of(the_work(), outcomes(True, True), now=NOW))
     compared = merged(work, {"spec": {"applyStrategy": {"type": "ReportDiff"}}})
     patch = status_of(compared, outcomes(True, True), now=NOW)
@@ -72,7 +72,7 @@ def test_what_is_only_compared_says_nothing_of_being_applied() -> None:
         ("Applied", None),
         ("Available", None),
     ]
-    assert not says_already(compared, patch)
+    assert not status_includes(compared, patch)
 
 
 def test_a_work_whose_manifests_are_gone_is_cleaned_up() -> None:
@@ -82,22 +82,24 @@ def test_a_work_whose_manifests_are_gone_is_cleaned_up() -> None:
     assert Work.from_document(deleting).is_cleaned_up
 
 
-def test_a_cluster_joins_with_all_that_is_known_of_it() -> None:
-    told = {"metadata": {"name": "lisbon", "generation": 1}, "status": {"properties": {"old": {"value": "1"}}}}
-    facts = Facts(properties={"nodes": "4"}, usage={"capacity": {"cpu": "8"}}, namespaces={"shop": "w"}, problem="ill")
-    patch = joined_patch(told, facts, now=NOW)
+def test_a_cluster_joins_with_all_its_facts() -> None:
+    observed = {"metadata": {"name": "lisbon", "generation": 1}, "status": {"properties": {"old": {"value": "1"}}}}
+    facts = ClusterFacts(
+        properties={"nodes": "4"}, usage={"capacity": {"cpu": "8"}}, namespaces={"shop": "w"}, problem="ill"
+    )
+    patch = joined_patch(observed, facts, now=NOW)
     assert patch["properties"] == {"old": None, "nodes": {"value": "4", "observationTime": NOW}}
-    cluster = MemberCluster.from_document({**told, "status": {**patch, "properties": {}}})
+    cluster = MemberCluster.from_document({**observed, "status": {**patch, "properties": {}}})
     assert cluster.agent is not None
     assert {each.type: each.status for each in cluster.agent.conditions} == {"Joined": "True", "Healthy": "False"}
     assert cluster.status.namespaces == {"shop": "w"}
 
 
 def test_a_cluster_leaves_once_it_is_being_deleted() -> None:
-    told = {"metadata": {"name": "lisbon", "deletionTimestamp": NOW}}
-    told["status"] = left_patch(told, now=NOW)
-    assert has_left(told)
-    assert not has_left({**told, "metadata": {"name": "lisbon"}})
+    observed = {"metadata": {"name": "lisbon", "deletionTimestamp": NOW}}
+    observed["status"] = left_patch(observed, now=NOW)
+    assert has_left(observed)
+    assert not has_left({**observed, "metadata": {"name": "lisbon"}})
 
 
 def test_a_seed_is_enrolled_with_where_it_is() -> None:
@@ -110,7 +112,7 @@ def test_a_seed_is_enrolled_with_where_it_is() -> None:
     assert manifest["spec"]["taints"] == [{"key": "dedicated", "value": "", "effect": "NoSchedule"}]
 
 
-def test_a_seed_whose_gardenlet_is_not_heard_is_silent() -> None:
+def test_a_seed_whose_gardenlet_is_silent_is_silent_too() -> None:
     for status, problem, silent in (("True", False, False), ("False", True, False), ("Unknown", True, True)):
         seed = a_seed("s", status={"conditions": [{"type": "GardenletReady", "status": status}]})
         assert conditions_of(seed)

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.adapters.memory_store import MemoryStore
+from gardenbus.common.api.conditions import conditions_of
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.common.ports.store import Superseded
-from gardenbus.common.resources.conditions import conditions_of
-from gardenbus.common.resources.document import Document, StoredObject
-from gardenbus.common.resources.keys import ObjectKey
-from tests.support.placing import a_crp, a_namespace, pick_n
+from tests.support.memory.store import MemoryStore
+from tests.support.placements import a_crp, a_namespace, pick_n
 from tests.support.rolling import RollingBench, a_budget, an_eviction
 
 
@@ -23,7 +23,7 @@ async def rolled_out(policy: Document | None = None) -> RollingBench:
     return bench
 
 
-def told(eviction: Document) -> dict[str, tuple[str, str]]:
+def recorded_conditions(eviction: Document) -> dict[str, tuple[str, str]]:
     return {each["type"]: (each["status"], each["reason"]) for each in conditions_of(eviction)}
 
 
@@ -40,7 +40,7 @@ async def test_an_eviction_takes_a_binding_off_and_the_scheduler_refills() -> No
     assert set(await bench.states()) == {"b", "c"}
     await bench.change({"spec": {"taints": [{"key": "drain", "effect": "NoSchedule"}]}}, CLUSTER_C)
     await bench.add(an_eviction("e", "c"))
-    assert told(await bench.evict("e")) == EXECUTED
+    assert recorded_conditions(await bench.evict("e")) == EXECUTED
     await bench.rest()
     assert await bench.states() == {"a": "Bound", "b": "Bound"}
     assert set(await bench.on_clusters()) == {"a", "b"}
@@ -49,15 +49,19 @@ async def test_an_eviction_takes_a_binding_off_and_the_scheduler_refills() -> No
 async def test_an_eviction_of_nothing_is_invalid_for_good() -> None:
     bench = await rolled_out()
     await bench.add(an_eviction("e", "nowhere"), an_eviction("f", "b", placement="other"))
-    assert told(await bench.evict("e")) == {"Valid": ("False", "ClusterResourcePlacementEvictionInvalid")}
-    assert told(await bench.evict("f")) == {"Valid": ("False", "ClusterResourcePlacementEvictionInvalid")}
+    assert recorded_conditions(await bench.evict("e")) == {
+        "Valid": ("False", "ClusterResourcePlacementEvictionInvalid")
+    }
+    assert recorded_conditions(await bench.evict("f")) == {
+        "Valid": ("False", "ClusterResourcePlacementEvictionInvalid")
+    }
 
 
 async def test_a_budget_holds_for_evictions_one_after_the_other() -> None:
     bench = await rolled_out()
     await bench.add(a_budget(minAvailable=1), an_eviction("e", "b"), an_eviction("f", "c"))
-    assert told(await bench.evict("e")) == EXECUTED
-    assert told(await bench.evict("f")) == NOT_EXECUTED
+    assert recorded_conditions(await bench.evict("e")) == EXECUTED
+    assert recorded_conditions(await bench.evict("f")) == NOT_EXECUTED
     assert sum(each.is_deleting for each in await bench.bindings()) == 1
     version = await bench.version()
     await bench.evict("f")
@@ -83,7 +87,7 @@ async def test_a_budget_that_comes_meanwhile_is_seen() -> None:
     await bench.rest()
     store.late = True
     await bench.add(an_eviction("e", "b"))
-    assert told(await bench.evict("e")) == NOT_EXECUTED
+    assert recorded_conditions(await bench.evict("e")) == NOT_EXECUTED
     assert not any(each.is_deleting for each in await bench.bindings())
 
 
@@ -119,7 +123,7 @@ async def test_whoever_dies_in_between_evicts_once(dies_at: int) -> None:
         await bench.evict("e")
     store.writes_left = -1
     await bench.rest()  # the binding goes, and another one comes to the same cluster
-    assert told(await bench.evict("e")) == EXECUTED
+    assert recorded_conditions(await bench.evict("e")) == EXECUTED
     await bench.rest()
     assert len(uids & {each.uid for each in await bench.bindings()}) == 1
     assert await bench.states() == {"a": "Bound", "b": "Bound"}

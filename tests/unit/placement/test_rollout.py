@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.adapters.memory_store import MemoryStore
+from gardenbus.common.api.conditions import conditions_of, get_condition
+from gardenbus.common.api.document import Document, StoredObject, encode, section
+from gardenbus.common.api.fleet.placement_parts import BINDING_CLEANUP, WORK_CLEANUP
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict, Transient
-from gardenbus.common.ports.outbox import EventNews
 from gardenbus.common.ports.store import Creation, Superseded
-from gardenbus.common.resources.conditions import conditions_of, get_condition
-from gardenbus.common.resources.document import Document, StoredObject, encode, section
-from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.common.resources.placement_parts import BINDING_CLEANUP, WORK_CLEANUP
-from gardenbus.fleet.outcome import UnexpectedState
+from gardenbus.fleet.cycle_result import UnexpectedState
+from gardenbus.relay.ports.outbox import EventEntry
 from tests.support.builders import merged
-from tests.support.placing import WEB, a_configmap, a_crp, a_live_cluster, a_namespace, pick_n
+from tests.support.memory.store import MemoryStore
+from tests.support.placements import WEB, a_configmap, a_crp, a_live_cluster, a_namespace, pick_n
 from tests.support.rolling import RollingBench, a_request
 
 
@@ -32,7 +32,7 @@ async def rolled_out(policy: Document | None = None, **spec: Document) -> Rollin
     return bench
 
 
-async def saying(bench: RollingBench, cluster: str) -> dict[str, tuple[str, str]]:
+async def rollout_conditions(bench: RollingBench, cluster: str) -> dict[str, tuple[str, str]]:
     """The conditions of the binding on a cluster that speak of its generation: status and reason."""
     (binding,) = [
         document
@@ -61,7 +61,7 @@ async def test_a_placement_reaches_its_clusters() -> None:
     assert await bench.states() == {"a": "Bound", "b": "Bound", "c": "Bound"}
     assert set((await bench.resources_of()).values()) == {"web-0-snapshot"}
     assert await bench.on_clusters() == {"a": ["web-work"], "b": ["web-work"], "c": ["web-work"]}
-    assert await saying(bench, "a") == ALL_IS_WELL
+    assert await rollout_conditions(bench, "a") == ALL_IS_WELL
     status = (await bench.get())["status"]
     conditions = {each["type"]: each["status"] for each in status["conditions"]}
     assert conditions["ClusterResourcePlacementAvailable"] == "True"
@@ -96,10 +96,10 @@ async def test_a_scheduled_binding_gets_no_work() -> None:
 async def test_new_resources_go_out_one_cluster_after_the_other() -> None:
     bench = await rolled_out(pick_n(3))
     await bench.change({"data": {"colour": "blue"}}, ObjectKey("configmap", "web", "settings"))
-    await bench.look()
+    await bench.reconcile_once()
     await bench.roll()
     assert sorted((await bench.resources_of()).values()) == ["web-0-snapshot", "web-0-snapshot", "web-1-snapshot"]
-    assert (await saying(bench, "c"))["RolloutStarted"] == ("False", "RolloutNotStartedYet")
+    assert (await rollout_conditions(bench, "c"))["RolloutStarted"] == ("False", "RolloutNotStartedYet")
     await bench.roll()
     assert sorted((await bench.resources_of()).values()) == ["web-0-snapshot", "web-0-snapshot", "web-1-snapshot"]
     await bench.rest()
@@ -116,7 +116,7 @@ async def test_a_rollout_stops_at_a_cluster_that_fails_and_goes_on_when_it_recov
     await bench.change({"data": {"colour": "blue"}}, ObjectKey("configmap", "web", "settings"))
     await bench.rest()
     assert list((await bench.resources_of()).values()).count("web-1-snapshot") == 1
-    assert (await saying(bench, "a"))["Applied"] == ("False", "NotAllWorkHasBeenApplied")
+    assert (await rollout_conditions(bench, "a"))["Applied"] == ("False", "NotAllWorkHasBeenApplied")
     (binding,) = [
         each.document() for each in await bench.bindings() if each.document()["status"].get("failedPlacements")
     ]
@@ -124,7 +124,7 @@ async def test_a_rollout_stops_at_a_cluster_that_fails_and_goes_on_when_it_recov
     bench.broken.clear()
     await bench.rest()
     assert set((await bench.resources_of()).values()) == {"web-1-snapshot"}
-    assert await saying(bench, "a") == ALL_IS_WELL
+    assert await rollout_conditions(bench, "a") == ALL_IS_WELL
 
 
 async def test_a_failed_cluster_gets_newer_resources_at_once() -> None:
@@ -133,7 +133,7 @@ async def test_a_failed_cluster_gets_newer_resources_at_once() -> None:
     await bench.change({"data": {"colour": "blue"}}, ObjectKey("configmap", "web", "settings"))
     await bench.rest()
     await bench.change({"data": {"colour": "green"}}, ObjectKey("configmap", "web", "settings"))
-    await bench.look()
+    await bench.reconcile_once()
     await bench.roll()
     assert (await bench.resources_of())["a"] == "web-2-snapshot"
 
@@ -141,7 +141,7 @@ async def test_a_failed_cluster_gets_newer_resources_at_once() -> None:
 async def test_new_resources_reach_a_placement_that_lacks_clusters() -> None:
     bench = await rolled_out(pick_n(9))
     await bench.change({"data": {"colour": "blue"}}, ObjectKey("configmap", "web", "settings"))
-    await bench.look()
+    await bench.reconcile_once()
     await bench.roll()
     assert list((await bench.resources_of()).values()).count("web-1-snapshot") == 1
     await bench.rest()
@@ -161,7 +161,7 @@ async def test_new_resources_reach_a_placement_whose_policy_cannot_be_evaluated(
     await bench.add(a_live_cluster("d", bench.clock, status={"properties": {"nodes": {"value": "four"}}}))
     await bench.change({"data": {"colour": "blue"}}, ObjectKey("configmap", "web", "settings"))
     await bench.snapshots.reconcile(a_request(WEB, "placement"))
-    await bench.known.read(bench.kit.store)
+    await bench.cache.read(bench.kit.store)
     with pytest.raises(UnexpectedState):
         await bench.scheduling.reconcile(a_request(WEB, "placementscheduling"))
     for _ in range(12):
@@ -219,7 +219,7 @@ async def test_another_way_of_applying_reaches_all_works() -> None:
     works = [each.document() for each in await bench.all_works()]
     assert [each["spec"]["applyStrategy"] for each in works] == [{"type": "ServerSideApply"}] * 3
     assert set((await bench.resources_of()).values()) == {"web-0-snapshot"}
-    assert await saying(bench, "b") == ALL_IS_WELL
+    assert await rollout_conditions(bench, "b") == ALL_IS_WELL
 
 
 async def test_others_may_roll_out_what_is_theirs() -> None:
@@ -237,7 +237,7 @@ async def test_of_two_that_spend_at_once_only_one_does() -> None:
         overtake = False
 
         async def update(self, base: StoredObject, document: Document, **options: Any) -> StoredObject | Superseded:
-            if self.overtake and base.key.kind == "clusterresourcebinding" and options.get("guards"):
+            if self.overtake and base.key.kind == "clusterresourcebinding" and options.get("preconditions"):
                 self.overtake = False
                 master = await self.get(ObjectKey("clusterresourcesnapshot", "", "web-0-snapshot"))
                 assert master is not None
@@ -275,7 +275,7 @@ async def test_a_contradiction_is_told_and_tried_again() -> None:
     await bench.kit.store.create_many([Creation(double)])
     with pytest.raises(Transient, match="both of cluster"):
         await bench.roll()
-    events = [each for each in await bench.kit.news() if isinstance(each, EventNews)]
+    events = [each for each in await bench.kit.entries() if isinstance(each, EventEntry)]
     assert any(b"RolloutFailed" in encode(each) for each in events)
 
 
@@ -290,7 +290,7 @@ async def test_large_resources_come_in_several_works_and_go_with_them() -> None:
         await bench.kit.store.delete(await bench.kit.now(key))
     await bench.rest()
     assert await bench.on_clusters() == {name: ["web-work"] for name in "abc"}
-    assert await saying(bench, "a") == ALL_IS_WELL
+    assert await rollout_conditions(bench, "a") == ALL_IS_WELL
 
 
 async def test_works_that_cannot_be_made_say_so() -> None:
@@ -341,9 +341,9 @@ async def test_a_placement_of_a_namespace_is_rolled_out_under_names_of_its_own()
     assert await bench.on_clusters() == {"a": ["web-work", "web.web-work"]}
     binding = (await bench.bindings(placement))[0]
     await bench.works.reconcile(a_request(binding.key, "placementwork"))
-    assert (await saying_of(bench, placement)) == ALL_IS_WELL
+    assert (await rollout_conditions_of(bench, placement)) == ALL_IS_WELL
 
 
-async def saying_of(bench: RollingBench, placement: ObjectKey) -> dict[str, tuple[str, str]]:
+async def rollout_conditions_of(bench: RollingBench, placement: ObjectKey) -> dict[str, tuple[str, str]]:
     (binding,) = await bench.bindings(placement)
     return {each["type"]: (each["status"], each["reason"]) for each in conditions_of(binding.document())}

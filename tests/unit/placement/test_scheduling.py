@@ -6,15 +6,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from gardenbus.common.api.conditions import get_condition
+from gardenbus.common.api.document import section
+from gardenbus.common.api.fleet.member_clusters import MemberClusterStatus
+from gardenbus.common.api.fleet.placements import PLACEMENT_CLEANUP, SCHEDULER_CLEANUP
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.controller import Requeue
 from gardenbus.common.errors import Conflict, Transient, Unavailable
-from gardenbus.common.machinery.controller import Again
-from gardenbus.common.ports.outbox import EventNews
-from gardenbus.common.resources.conditions import get_condition
-from gardenbus.common.resources.document import section
-from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.common.resources.member_clusters import MemberClusterStatus
-from gardenbus.common.resources.placements import PLACEMENT_CLEANUP, SCHEDULER_CLEANUP
-from tests.support.placing import WEB, Bench, a_crp, a_live_cluster, a_namespace, pick_n, request_for
+from gardenbus.relay.ports.outbox import EventEntry
+from tests.support.placements import WEB, Bench, a_crp, a_live_cluster, a_namespace, pick_n, request_for
 
 
 async def scheduled(bench: Bench) -> tuple[str, str, str]:
@@ -123,7 +123,7 @@ async def test_a_policy_that_cannot_be_evaluated_is_told_and_tried_again() -> No
     terms = [{"propertySelector": {"matchExpressions": [expression]}}]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"clusterSelectorTerms": terms}}
     await bench.add(a_namespace(), a_crp(policy=pick_n(1, affinity={"clusterAffinity": required})))
-    await bench.known.read(bench.store)
+    await bench.cache.read(bench.store)
     await bench.snapshots.reconcile(request_for(WEB))
     for _ in range(2):
         with pytest.raises(Transient):
@@ -132,7 +132,7 @@ async def test_a_policy_that_cannot_be_evaluated_is_told_and_tried_again() -> No
     status, reason, message = await scheduled(bench)
     assert (status, reason) == ("False", "SchedulingFailed")
     assert "available-" in message
-    assert len([each for each in await bench.kit.news() if isinstance(each, EventNews)]) == 1
+    assert len([each for each in await bench.kit.entries() if isinstance(each, EventEntry)]) == 1
 
 
 async def test_a_cluster_that_leaves_loses_its_binding() -> None:
@@ -180,8 +180,8 @@ async def test_a_cluster_that_is_not_announced_yet_keeps_its_binding() -> None:
     await bench.clusters("a", "b")
     await bench.add(a_namespace(), a_crp())
     await bench.settle()
-    del bench.known.members["b"]
-    assert isinstance(await bench.scheduling.reconcile(request_for(WEB)), Again)
+    del bench.cache.members["b"]
+    assert isinstance(await bench.scheduling.reconcile(request_for(WEB)), Requeue)
     assert await bench.states() == {"a": "Scheduled", "b": "Scheduled"}
 
 
@@ -192,7 +192,7 @@ async def test_no_binding_is_given_up_for_a_cluster_that_cannot_be_read_and_the_
     await bench.settle()
     cluster = await bench.kit.now(ObjectKey("membercluster", "", "b"))
     await bench.kit.store.update(cluster, {**cluster.document(), "spec": {"taints": "none"}})
-    del bench.known.members["b"]
+    del bench.cache.members["b"]
     with pytest.raises(Transient):
         await bench.scheduling.reconcile(request_for(WEB))
     await bench.status.reconcile(request_for(WEB))
@@ -254,7 +254,7 @@ async def test_whoever_dies_between_two_writes_is_made_up_for(policy: Any, at: i
     bench = await prepared(policy)
     mortal = Bench(bench.kit, Interrupted(bench.kit.store, at, dies))  # pyright: ignore[reportArgumentType]
     with contextlib.suppress(Unavailable):
-        await mortal.look()
+        await mortal.reconcile_once()
     assert len([state for state in (await bench.states()).values() if state != "Unscheduled"]) <= 5
     await bench.settle()
     assert await bench.states() == await whole.states()
@@ -267,19 +267,19 @@ async def test_of_two_that_decide_at_once_only_one_writes_with_effect(at: int) -
     bench = Bench()
     await bench.clusters("a", "b", "c", "d")
     await bench.add(a_namespace(), a_crp(policy=pick_n(2)))
-    await bench.known.read(bench.store)
+    await bench.cache.read(bench.store)
     await bench.snapshots.reconcile(request_for(WEB))
     another = Bench(bench.kit)
-    await another.known.read(bench.store)
+    await another.cache.read(bench.store)
     for name in ("c", "d"):
-        silent = msgspec.structs.replace(another.known.members[name], status=MemberClusterStatus())
-        another.known.members[name] = silent
+        silent = msgspec.structs.replace(another.cache.members[name], status=MemberClusterStatus())
+        another.cache.members[name] = silent
 
     async def the_other_decides() -> None:
         await another.scheduling.reconcile(request_for(WEB))
 
     held_up = Bench(bench.kit, Interrupted(bench.kit.store, at, the_other_decides))  # pyright: ignore[reportArgumentType]
-    await held_up.known.read(bench.store)
+    await held_up.cache.read(bench.store)
     try:
         await held_up.scheduling.reconcile(request_for(WEB))
     except Conflict:
@@ -299,7 +299,7 @@ async def test_a_cluster_that_left_has_gone_before_another_takes_its_place(at: i
     await bench.kit.store.delete(await bench.kit.now(ObjectKey("membercluster", "", left)))
     mortal = Bench(bench.kit, Interrupted(bench.kit.store, at, dies))  # pyright: ignore[reportArgumentType]
     with contextlib.suppress(Unavailable):
-        await mortal.look()
+        await mortal.reconcile_once()
     assert len([state for state in (await bench.states()).values() if state != "Unscheduled"]) <= 3
     await bench.settle()
     states = await bench.states()
@@ -333,7 +333,7 @@ async def test_what_another_replica_creates_while_this_one_decides_is_not_create
         await bench.add({**like, "metadata": {**metadata, "name": f"web-{picked}-other"}, "spec": spec, "status": {}})
 
     slow = Bench(bench.kit, Interrupted(bench.kit.store, 0, creates))  # pyright: ignore[reportArgumentType]
-    await slow.known.read(bench.kit.store)
-    assert isinstance(await slow.scheduling.reconcile(request_for(WEB)), Again)
+    await slow.cache.read(bench.kit.store)
+    assert isinstance(await slow.scheduling.reconcile(request_for(WEB)), Requeue)
     await bench.settle()
     assert sorted(each["spec"]["targetCluster"] for each in await bench.parts("binding")) == sorted({*before, picked})

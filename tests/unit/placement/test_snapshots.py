@@ -5,18 +5,19 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.resources.document import Document, StoredObject, section, split
-from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.common.resources.placement_parts import (
+from gardenbus.common.api.document import Document, StoredObject, section, split
+from gardenbus.common.api.fleet.placement_parts import (
     GROUP_HASH,
     IS_LATEST_LABEL,
     NUMBER_OF_CLUSTERS,
     NUMBER_OF_SNAPSHOTS,
     PLACEMENT_GENERATION,
 )
-from gardenbus.common.resources.placements import Placement
-from gardenbus.placement.decide.policies import PolicyPlan, active_one, plan_policy, policy_hash, retired
-from gardenbus.placement.decide.resources import (
+from gardenbus.common.api.fleet.placements import Placement
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.placement.domain.policy_snapshots import PolicyPlan, active_one, plan_policy, policy_hash, retired
+from gardenbus.placement.domain.resource_selectors import is_propagated, scopes_around, watch_scopes
+from gardenbus.placement.domain.resource_snapshots import (
     CHANGED_SINCE,
     ResourcePlan,
     cleaned,
@@ -24,9 +25,8 @@ from gardenbus.placement.decide.resources import (
     in_parts,
     plan_resources,
 )
-from gardenbus.placement.decide.selectors import is_handed_on, places_around, places_of
 from tests.support.builders import merged
-from tests.support.placing import WEB, Bench, a_configmap, a_crp, a_namespace, pick_n, request_for
+from tests.support.placements import WEB, Bench, a_configmap, a_crp, a_namespace, pick_n, request_for
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 CREATED = "2026-01-02T03:00:00Z"
@@ -244,16 +244,16 @@ def test_resources_are_in_the_order_of_applying() -> None:
     ids=lambda each: str(each["kind"]),
 )
 def test_some_things_stay_here(kept: Document) -> None:
-    assert not is_handed_on(kept)
-    assert is_handed_on(RED)
+    assert not is_propagated(kept)
+    assert is_propagated(RED)
 
 
 def test_a_change_is_looked_for_where_a_selection_looks() -> None:
-    places = places_of(placement()[0])
-    assert places & set(places_around(ObjectKey("namespace", "", "web")))
-    assert places & set(places_around(ObjectKey("deployment", "web", "any")))
-    assert not places & set(places_around(ObjectKey("deployment", "other", "any")))
-    assert not places & set(places_around(ObjectKey("namespace", "", "other")))
+    places = watch_scopes(placement()[0])
+    assert places & set(scopes_around(ObjectKey("namespace", "", "web")))
+    assert places & set(scopes_around(ObjectKey("deployment", "web", "any")))
+    assert not places & set(scopes_around(ObjectKey("deployment", "other", "any")))
+    assert not places & set(scopes_around(ObjectKey("namespace", "", "other")))
 
 
 async def test_a_namespace_goes_with_what_is_in_it_and_the_landscape_stays() -> None:

@@ -2,19 +2,19 @@
 
 from typing import Any
 
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.placements import Placement
-from gardenbus.placement.decide.statuses import status_of
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.fleet.placements import Placement
+from gardenbus.placement.domain.placement_status import status_of
 from tests.support.builders import merged
-from tests.support.placing import a_crp, pick_n
+from tests.support.placements import a_crp, pick_n
 
 NOW, LATER = "2026-01-02T03:04:05Z", "2026-01-02T04:00:00Z"
 STEPS = ("RolloutStarted", "Overridden", "WorkSynchronized", "Applied", "Available")
 
 
-def a_snapshot(*chosen: str, refused: tuple[str, ...] = (), status: str = "True", observed: int = 1) -> Document:
+def a_snapshot(*chosen: str, rejected: tuple[str, ...] = (), status: str = "True", observed: int = 1) -> Document:
     decisions = [{"clusterName": name, "selected": True, "reason": "picked"} for name in chosen]
-    decisions += [{"clusterName": name, "selected": False, "reason": f"{name} does not fit"} for name in refused]
+    decisions += [{"clusterName": name, "selected": False, "reason": f"{name} does not fit"} for name in rejected]
     condition = {"type": "Scheduled", "status": status, "reason": "R", "message": "M", "observedGeneration": 1}
     return {
         "metadata": {"generation": 1, "annotations": {"kubernetes-fleet.io/CRP-generation": str(observed)}},
@@ -38,19 +38,19 @@ def status(snapshot: Document | None, *bindings: Document, **more: Any) -> Docum
     return status_of(Placement.from_document(document), document, snapshot, bindings, NOW)
 
 
-def conditions(told: Document) -> dict[str, str]:
-    return {each["type"].removeprefix("ClusterResourcePlacement"): each["status"] for each in told["conditions"]}
+def conditions(updated: Document) -> dict[str, str]:
+    return {each["type"].removeprefix("ClusterResourcePlacement"): each["status"] for each in updated["conditions"]}
 
 
 def test_before_a_decision_nothing_else_is_told() -> None:
-    for told in (
+    for updated in (
         status(None),
         status(a_snapshot("a"), metadata={"generation": 2}),
         status(a_snapshot("a", observed=0)),
     ):
-        assert conditions(told) == {"Scheduled": "Unknown"}
-        assert told["conditions"][0]["reason"] == "SchedulePending"
-        assert told["placementStatuses"] == []
+        assert conditions(updated) == {"Scheduled": "Unknown"}
+        assert updated["conditions"][0]["reason"] == "SchedulePending"
+        assert updated["placementStatuses"] == []
 
 
 def test_without_any_cluster_only_scheduling_is_told() -> None:
@@ -58,20 +58,20 @@ def test_without_any_cluster_only_scheduling_is_told() -> None:
 
 
 def test_all_true_on_all_clusters_is_true_of_the_whole() -> None:
-    told = status(a_snapshot("a", "b"), a_binding("a", *STEPS), a_binding("b", *STEPS))
-    assert conditions(told) == dict.fromkeys(("Scheduled", *STEPS), "True")
-    assert [each["observedResourceIndex"] for each in told["placementStatuses"]] == ["3", "3"]
+    updated = status(a_snapshot("a", "b"), a_binding("a", *STEPS), a_binding("b", *STEPS))
+    assert conditions(updated) == dict.fromkeys(("Scheduled", *STEPS), "True")
+    assert [each["observedResourceIndex"] for each in updated["placementStatuses"]] == ["3", "3"]
 
 
 def test_the_first_that_is_not_true_ends_the_list() -> None:
-    told = status(a_snapshot("a", "b"), a_binding("a", *STEPS), a_binding("b", *STEPS[:2]))
-    assert conditions(told) == {
+    updated = status(a_snapshot("a", "b"), a_binding("a", *STEPS), a_binding("b", *STEPS[:2]))
+    assert conditions(updated) == {
         "Scheduled": "True",
         "RolloutStarted": "True",
         "Overridden": "True",
         "WorkSynchronized": "Unknown",
     }
-    assert "1 of 2" in told["conditions"][-1]["message"]
+    assert "1 of 2" in updated["conditions"][-1]["message"]
 
 
 def test_unknown_anywhere_outweighs_false_elsewhere() -> None:
@@ -84,8 +84,8 @@ def test_unknown_anywhere_outweighs_false_elsewhere() -> None:
 
 
 def test_conditions_of_another_generation_say_nothing() -> None:
-    told = status(a_snapshot("a"), a_binding("a", *STEPS, metadata={"generation": 2}))
-    assert conditions(told) == {"Scheduled": "True", "RolloutStarted": "Unknown"}
+    updated = status(a_snapshot("a"), a_binding("a", *STEPS, metadata={"generation": 2}))
+    assert conditions(updated) == {"Scheduled": "True", "RolloutStarted": "Unknown"}
 
 
 def test_bindings_given_up_or_leaving_do_not_count() -> None:
@@ -97,27 +97,27 @@ def test_bindings_given_up_or_leaving_do_not_count() -> None:
 
 
 def test_what_is_missing_is_shown_without_a_name() -> None:
-    told = status(a_snapshot("a", refused=("b", "c"), status="False"), a_binding("a", *STEPS))
-    assert len(told["placementStatuses"]) == 2
-    missing = told["placementStatuses"][1]
+    updated = status(a_snapshot("a", rejected=("b", "c"), status="False"), a_binding("a", *STEPS))
+    assert len(updated["placementStatuses"]) == 2
+    missing = updated["placementStatuses"][1]
     assert "clusterName" not in missing
     assert missing["conditions"][0]["message"] == "b does not fit"
 
 
 def test_differences_are_reported_in_place_of_applying() -> None:
     strategy = {"strategy": {"applyStrategy": {"type": "ReportDiff"}}}
-    told = status(a_snapshot("a"), a_binding("a", *STEPS[:3], "DiffReported"), spec=strategy)
-    assert list(conditions(told)) == ["Scheduled", *STEPS[:3], "DiffReported"]
+    updated = status(a_snapshot("a"), a_binding("a", *STEPS[:3], "DiffReported"), spec=strategy)
+    assert list(conditions(updated)) == ["Scheduled", *STEPS[:3], "DiffReported"]
 
 
 def test_failures_of_resources_are_handed_on() -> None:
     failed = [{"kind": "ConfigMap", "name": "c"}]
-    told = status(a_snapshot("a"), a_binding("a", *STEPS, status={"failedPlacements": failed}))
-    assert told["placementStatuses"][0]["failedPlacements"] == failed
+    updated = status(a_snapshot("a"), a_binding("a", *STEPS, status={"failedPlacements": failed}))
+    assert updated["placementStatuses"][0]["failedPlacements"] == failed
 
 
 def test_times_move_with_what_is_said() -> None:
-    snapshot = a_snapshot("a", refused=("b",), status="False")
+    snapshot = a_snapshot("a", rejected=("b",), status="False")
     document = merged(a_crp(policy=pick_n(2)), {"metadata": {"generation": 1}})
     first = status_of(Placement.from_document(document), document, snapshot, [a_binding("a")], NOW)
     document["status"] = first

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from gardenbus.agent.settings import AgentSettings, load_agent_settings
 from gardenbus.common.errors import SettingsInvalid
-from gardenbus.common.runtime.agent_settings import AgentSettings, load_agents
 
 USAGE = "usage: agents --config FILE"
 
@@ -27,7 +27,7 @@ def twice(words: Sequence[str]) -> list[str]:
 
 
 def loaded(*arguments: str, **environ: str) -> Settings:
-    return load_agents(Settings, parse, twice, usage=USAGE, arguments=arguments, environ=environ)
+    return load_agent_settings(Settings, parse, twice, usage=USAGE, arguments=arguments, environ=environ)
 
 
 @pytest.fixture

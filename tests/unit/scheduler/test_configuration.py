@@ -1,7 +1,7 @@
 import pytest
 
+from gardenbus.common.api.configuration.scheduler import SchedulerConfiguration, parse_configuration
 from gardenbus.common.errors import SettingsInvalid
-from gardenbus.scheduler.decide.configuration import SchedulerConfiguration, parse_configuration
 
 HEAD = "apiVersion: scheduler.config.gardener.cloud/v1alpha1\nkind: SchedulerConfiguration\n"
 

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from gardenbus.common.adapters.memory_store import MemoryStore
-from gardenbus.common.ports.store import BindReply, Parking, ParkReply
-from gardenbus.common.resources.document import Document, StoredObject
-from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.common.resources.seed_management import MARKED_FOR_REMOVAL
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.garden.seed_management import REMOVAL_ANNOTATION
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.ports.store import BindResults, UnschedulableResults, UnschedulableShoot
 from tests.support.builders import (
     a_cloudprofile,
     a_managed_seed,
@@ -19,7 +18,8 @@ from tests.support.builders import (
     a_shoot,
     merged,
 )
-from tests.support.scheduling import SCHEDULER, HandedWork, SchedulerInHand, shoot_in, stocked
+from tests.support.memory.store import MemoryStore
+from tests.support.scheduling import SCHEDULER, FetchedWork, SchedulerUnderTest, shoot_in, stocked
 
 BASE = (a_cloudprofile(), a_project())
 
@@ -33,8 +33,8 @@ async def changed(store: MemoryStore, key: ObjectKey, changes: Document) -> None
 async def test_a_batch_is_placed_each_placement_counting_for_the_next() -> None:
     names = [f"s{number:03}" for number in range(250)]
     store = await stocked(*BASE, a_seed("a"), a_seed("b"), *(a_shoot(name) for name in names))
-    scheduler = SchedulerInHand(store)
-    await scheduler.settle(*names)
+    scheduler = SchedulerUnderTest(store)
+    await scheduler.handle_batch(*names)
     seeds = Counter([(await shoot_in(store, name)).parts.seed_name for name in names])
     assert seeds == {"a": 125, "b": 125}
     assert sorted(scheduler.ledger.acknowledged) == sorted(scheduler.subject(name) for name in names)
@@ -49,7 +49,7 @@ async def test_binding_fills_in_what_the_seed_gives() -> None:
         }
     )
     store = await stocked(*BASE, seed, a_shoot(spec={"networking": {"pods": None}}))
-    await SchedulerInHand(store).settle("apollo")
+    await SchedulerUnderTest(store).handle_batch("apollo")
     spec = (await shoot_in(store, "apollo")).document()["spec"]
     assert (spec["seedName"], spec["dns"]["domain"], spec["networking"]["pods"]) == (
         "aws-eu1",
@@ -60,8 +60,8 @@ async def test_binding_fills_in_what_the_seed_gives() -> None:
 
 async def test_a_refused_shoot_is_parked_and_its_timer_stored_before_the_acknowledgement() -> None:
     store = await stocked(*BASE, a_seed(shoots="0"), a_shoot())
-    scheduler = SchedulerInHand(store)
-    await scheduler.settle("apollo")
+    scheduler = SchedulerUnderTest(store)
+    await scheduler.handle_batch("apollo")
     operation = (await shoot_in(store, "apollo")).document()["status"]["lastOperation"]
     assert (operation["type"], operation["state"]) == ("Create", "Pending")
     assert operation["description"].startswith("Failed to schedule Shoot: 0/1 seeds are eligible: {aws-eu1 => ")
@@ -77,12 +77,12 @@ async def test_each_decision_is_one_line_with_its_grounds() -> None:
     taints = {"taints": [{"key": "mine"}]}
     hidden = a_seed("h", spec={"settings": {"scheduling": {"visible": False}}})
     store = await stocked(*BASE, hidden, a_seed("s", spec=taints), a_seed("t", shoots="1"), a_shoot("a"), a_shoot("b"))
-    scheduler = SchedulerInHand(store)
+    scheduler = SchedulerUnderTest(store)
     with capture_logs() as lines:
-        await scheduler.settle("a", "b")
+        await scheduler.handle_batch("a", "b")
     placed, refused = lines
     class_name = refused["class"]
-    assert [each.waiting_class for each in await store.waiting(SCHEDULER)] == [class_name]
+    assert [each.equivalence_class for each in await store.unschedulable_classes(SCHEDULER)] == [class_name]
     shared = {"class": class_name, "candidates": 3, "log_level": "info", "deliveries": 1, "queued_ms": 1}
     at_hand = {"uid": placed["uid"], "duration_ms": 0.0}
     assert placed == {
@@ -106,9 +106,9 @@ async def test_each_decision_is_one_line_with_its_grounds() -> None:
 
 async def test_the_wait_grows_with_each_refusal() -> None:
     store = await stocked(*BASE, a_seed(shoots="0"), a_shoot())
-    scheduler = SchedulerInHand(store)
+    scheduler = SchedulerUnderTest(store)
     for _attempt in range(3):
-        await scheduler.settle("apollo")
+        await scheduler.handle_batch("apollo")
     assert [timer.headers["Nats-Schedule"][-10:] for timer in scheduler.ledger.timers] == [
         "04:07.000Z",
         "04:09.000Z",
@@ -127,27 +127,27 @@ NOT_MINE: list[Document] = [
 async def test_what_is_not_its_business_is_acknowledged_and_left_alone(changes: Document) -> None:
     store = await stocked(*BASE, a_seed(), a_shoot(**changes))
     before = await shoot_in(store, "apollo")
-    scheduler = SchedulerInHand(store)
-    await scheduler.settle("apollo", "not-there")
+    scheduler = SchedulerUnderTest(store)
+    await scheduler.handle_batch("apollo", "not-there")
     assert len(scheduler.ledger.acknowledged) == 2
     assert await shoot_in(store, "apollo") == before
 
 
 async def test_one_that_lost_against_another_scheduler_is_decided_again() -> None:
     store = await stocked(*BASE, a_seed("a", shoots="1"), a_seed("b"), a_shoot("one"), a_shoot("two"))
-    quick, slow = SchedulerInHand(store), SchedulerInHand(store)
+    quick, slow = SchedulerUnderTest(store), SchedulerUnderTest(store)
     await slow.informer.look()
-    await quick.settle("one")
-    await slow.settle_blindly("two")
+    await quick.handle_batch("one")
+    await slow.handle_batch_blindly("two")
     assert (await shoot_in(store, "two")).parts.seed_name == "b"
 
 
 async def test_a_seed_that_changed_since_is_not_bound_to() -> None:
     store = await stocked(*BASE, a_seed("a"), a_seed("b"), a_shoot())
-    scheduler = SchedulerInHand(store)
+    scheduler = SchedulerUnderTest(store)
     await scheduler.informer.look()
     await changed(store, ObjectKey("seed", "", "a"), {"spec": {"taints": [{"key": "new"}]}})
-    settled = asyncio.create_task(scheduler.settle_blindly("apollo"))
+    settled = asyncio.create_task(scheduler.handle_batch_blindly("apollo"))
     await asyncio.sleep(0.01)
     assert (await shoot_in(store, "apollo")).parts.seed_name == ""
     await scheduler.informer.look()
@@ -160,7 +160,7 @@ class ShootsThatChange(MemoryStore):
 
     is_changed = False
 
-    async def bind(self, bindings: Any, usage_since: int | None = 0) -> BindReply:
+    async def bind(self, bindings: Any, usage_since: int | None = 0) -> BindResults:
         if not self.is_changed:
             self.is_changed = True
             await changed(self, ObjectKey("shoot", "garden-dev", "apollo"), {"spec": {"region": "eu-central-1"}})
@@ -170,7 +170,7 @@ class ShootsThatChange(MemoryStore):
 async def test_a_shoot_that_changed_since_is_read_and_decided_again() -> None:
     plain = await stocked(*BASE, a_seed("a"), a_seed("b", spec={"provider": {"region": "eu-central-1"}}), a_shoot())
     plain.__class__ = ShootsThatChange
-    await SchedulerInHand(plain).settle("apollo")
+    await SchedulerUnderTest(plain).handle_batch("apollo")
     assert (await shoot_in(plain, "apollo")).parts.seed_name == "b"
 
 
@@ -179,18 +179,18 @@ class GainsWhileParking(MemoryStore):
 
     is_gained = False
 
-    async def park(self, parkings: Any, usage_since: int | None = 0) -> ParkReply:
+    async def mark_unschedulable(self, unschedulable: Any, usage_since: int | None = 0) -> UnschedulableResults:
         if not self.is_gained:
             self.is_gained = True
             await changed(self, ObjectKey("seed", "", "aws-eu1"), {"status": {"allocatable": {"shoots": "1"}}})
-        return await super().park(parkings, usage_since)
+        return await super().mark_unschedulable(unschedulable, usage_since)
 
 
 async def test_no_gain_falls_between_deciding_and_parking() -> None:
     store = await stocked(*BASE, a_seed(shoots="0"), a_shoot())
     store.__class__ = GainsWhileParking
-    scheduler = SchedulerInHand(store)
-    await scheduler.settle("apollo")
+    scheduler = SchedulerUnderTest(store)
+    await scheduler.handle_batch("apollo")
     assert (await shoot_in(store, "apollo")).parts.seed_name == "aws-eu1"
     assert scheduler.ledger.timers == []
 
@@ -198,7 +198,7 @@ async def test_no_gain_falls_between_deciding_and_parking() -> None:
 class LosesPlacements(MemoryStore):
     """The first shoot of a batch is deleted just before it is bound: its place stays free."""
 
-    async def bind(self, bindings: Any, usage_since: int | None = 0) -> BindReply:
+    async def bind(self, bindings: Any, usage_since: int | None = 0) -> BindResults:
         gone = await self.get(ObjectKey("shoot", "garden-dev", "one"))
         if gone is not None:
             await self.delete(gone)
@@ -208,7 +208,7 @@ class LosesPlacements(MemoryStore):
 async def test_a_refusal_never_stands_on_a_placement_that_was_not_made() -> None:
     store = await stocked(*BASE, a_seed(shoots="1"), a_shoot("one"), a_shoot("two"))
     store.__class__ = LosesPlacements
-    await SchedulerInHand(store).settle("one", "two")
+    await SchedulerUnderTest(store).handle_batch("one", "two")
     assert (await shoot_in(store, "two")).parts.seed_name == "aws-eu1"
 
 
@@ -228,8 +228,8 @@ class Explodes:
 
 async def test_an_exception_leaves_its_shoot_queued_with_backoff_and_hurts_no_other() -> None:
     store = await stocked(*BASE, a_seed(), a_shoot("bad"), a_shoot("good"))
-    scheduler = SchedulerInHand(store, filters=[Explodes()])
-    await scheduler.settle("bad", "good", headers={"Gardenbus-Attempt": "2"})
+    scheduler = SchedulerUnderTest(store, filters=[Explodes()])
+    await scheduler.handle_batch("bad", "good", headers={"Gardenbus-Attempt": "2"})
     assert (await shoot_in(store, "good")).parts.seed_name == "aws-eu1"
     assert (await shoot_in(store, "bad")).parts.seed_name == ""
     (timer,) = scheduler.ledger.timers
@@ -248,10 +248,10 @@ HOSTING = (
 """The shoot x is the seed a, on which the shoot y is the seed b."""
 
 
-async def settled(scheduler: SchedulerInHand, namespace: str, name: str) -> StoredObject:
+async def settled(scheduler: SchedulerUnderTest, namespace: str, name: str) -> StoredObject:
     await scheduler.informer.look()
     key = ObjectKey("shoot", namespace, name)
-    await scheduler.shoots.settle([HandedWork(scheduler.subjects.scheduling(SCHEDULER, key))])
+    await scheduler.shoots.handle_batch([FetchedWork(scheduler.subjects.scheduling(SCHEDULER, key))])
     stored = await scheduler.store.get(key)
     assert stored is not None
     return stored
@@ -259,14 +259,14 @@ async def settled(scheduler: SchedulerInHand, namespace: str, name: str) -> Stor
 
 async def test_a_shoot_is_placed_past_all_the_seeds_that_it_hosts() -> None:
     store = await stocked(a_cloudprofile(), a_seed("a"), a_seed("b"), a_seed("c", shoots="1"), *HOSTING)
-    scheduler = SchedulerInHand(store)
+    scheduler = SchedulerUnderTest(store)
     assert (await settled(scheduler, "garden", "x")).parts.seed_name == "c"
     assert scheduler.counted("attempts", result="bound") == 1
 
 
 async def test_the_refusal_of_a_shoot_names_the_seeds_that_it_hosts() -> None:
     store = await stocked(a_cloudprofile(), a_seed("a"), a_seed("b"), a_seed("c", shoots="0"), *HOSTING)
-    scheduler = SchedulerInHand(store)
+    scheduler = SchedulerUnderTest(store)
     refused = await settled(scheduler, "garden", "x")
     description = refused.document()["status"]["lastOperation"]["description"]
     assert description.startswith("Failed to schedule Shoot: 0/1 seeds are eligible: {c => ")
@@ -275,10 +275,10 @@ async def test_the_refusal_of_a_shoot_names_the_seeds_that_it_hosts() -> None:
 
 async def test_the_seeds_that_one_shoot_hosts_are_open_to_the_others_of_its_batch() -> None:
     store = await stocked(a_cloudprofile(), a_seed("a", shoots="2"), *HOSTING, *BASE[1:], a_shoot("other", "garden"))
-    scheduler = SchedulerInHand(store)
+    scheduler = SchedulerUnderTest(store)
     await scheduler.informer.look()
     keys = [ObjectKey("shoot", "garden", name) for name in ("x", "other")]
-    await scheduler.shoots.settle([HandedWork(scheduler.subjects.scheduling(SCHEDULER, key)) for key in keys])
+    await scheduler.shoots.handle_batch([FetchedWork(scheduler.subjects.scheduling(SCHEDULER, key)) for key in keys])
     x, other = await store.get_many(keys)
     assert x is not None
     assert other is not None
@@ -287,10 +287,10 @@ async def test_the_seeds_that_one_shoot_hosts_are_open_to_the_others_of_its_batc
 
 async def test_a_seed_that_was_marked_since_is_left_to_those_who_know() -> None:
     store = await stocked(*BASE, a_seed("a"), a_seed("b"), a_shoot())
-    scheduler = SchedulerInHand(store)
+    scheduler = SchedulerUnderTest(store)
     await scheduler.informer.look()
-    await changed(store, ObjectKey("seed", "", "a"), {"metadata": {"annotations": {MARKED_FOR_REMOVAL: "garden/set"}}})
-    settling = asyncio.create_task(scheduler.settle_blindly("apollo"))
+    await changed(store, ObjectKey("seed", "", "a"), {"metadata": {"annotations": {REMOVAL_ANNOTATION: "garden/set"}}})
+    settling = asyncio.create_task(scheduler.handle_batch_blindly("apollo"))
     await asyncio.sleep(0.01)
     await scheduler.informer.look()
     await settling
@@ -300,31 +300,31 @@ async def test_a_seed_that_was_marked_since_is_left_to_those_who_know() -> None:
 async def test_two_schedulers_never_overfill_a_seed() -> None:
     names = [f"s{number:02}" for number in range(40)]
     store = await stocked(*BASE, a_seed("a", shoots="7"), a_seed("b", shoots="5"), *(a_shoot(name) for name in names))
-    schedulers = [SchedulerInHand(store) for _replica in range(2)]
-    await asyncio.gather(*(scheduler.settle(*names) for scheduler in schedulers))
+    schedulers = [SchedulerUnderTest(store) for _replica in range(2)]
+    await asyncio.gather(*(scheduler.handle_batch(*names) for scheduler in schedulers))
     seeds = Counter([(await shoot_in(store, name)).parts.seed_name for name in names])
     assert seeds == {"a": 7, "b": 5, "": 28}
 
 
 class TestWaking:
-    async def waiting(self, *documents: Document, shoots: int = 3) -> SchedulerInHand:
+    async def waiting(self, *documents: Document, shoots: int = 3) -> SchedulerUnderTest:
         names = [f"s{number}" for number in range(shoots)]
         store = await stocked(*BASE, *documents, *(a_shoot(name) for name in names))
-        scheduler = SchedulerInHand(store)
-        await scheduler.settle(*names)
+        scheduler = SchedulerUnderTest(store)
+        await scheduler.handle_batch(*names)
         scheduler.ledger.entries.clear()
         return scheduler
 
-    async def unseen(self, scheduler: SchedulerInHand) -> int:
-        return sum(waiting.unseen for waiting in await scheduler.store.waiting(SCHEDULER))
+    async def unseen(self, scheduler: SchedulerUnderTest) -> int:
+        return sum(waiting.unseen for waiting in await scheduler.store.unschedulable_classes(SCHEDULER))
 
-    async def give(self, scheduler: SchedulerInHand, changes: Document) -> None:
+    async def give(self, scheduler: SchedulerUnderTest, changes: Document) -> None:
         await changed(scheduler.store, ObjectKey("seed", "", "aws-eu1"), changes)
 
     async def test_as_many_are_woken_as_there_are_places(self) -> None:
         scheduler = await self.waiting(a_seed(shoots="0"))
         await self.give(scheduler, {"status": {"allocatable": {"shoots": "2"}}})
-        await scheduler.wake()
+        await scheduler.activate()
         assert scheduler.counted("woken") == 2
         assert await self.unseen(scheduler) == 1
         assert [what for what, _subject in scheduler.ledger.entries] == ["timer", "ack"]
@@ -332,14 +332,14 @@ class TestWaking:
     async def test_all_are_woken_where_there_is_no_limit(self) -> None:
         scheduler = await self.waiting(a_seed(shoots="0"))
         await self.give(scheduler, {"status": {"allocatable": None}})
-        await scheduler.wake()
+        await scheduler.activate()
         assert scheduler.counted("woken") == 3
         assert [what for what, _subject in scheduler.ledger.entries] == ["ack"]
 
     async def test_nobody_is_woken_by_a_gain_that_is_not_for_them(self) -> None:
         scheduler = await self.waiting(a_seed(shoots="0"))
         await scheduler.store.create(a_seed("elsewhere", spec={"provider": {"region": "us-east-1"}}))
-        await scheduler.wake()
+        await scheduler.activate()
         assert scheduler.counted("woken") == 0
         assert [what for what, _subject in scheduler.ledger.entries] == ["ack"]
 
@@ -347,29 +347,31 @@ class TestWaking:
         names = [f"n{number}" for number in range(450)]
         own = [a_shoot(name, spec={"seedSelector": {"matchLabels": {"for": name}}}) for name in names]
         store = await stocked(*BASE, a_seed(), *own)
-        scheduler = SchedulerInHand(store)
-        await scheduler.settle(*names)
+        scheduler = SchedulerUnderTest(store)
+        await scheduler.handle_batch(*names)
         await store.create(a_seed("last", metadata={"labels": {"for": "n449"}}))
-        await scheduler.wake()
+        await scheduler.activate()
         assert scheduler.counted("woken") == 1
 
     async def test_a_class_that_cannot_be_read_is_woken_whole(self) -> None:
         scheduler = await self.waiting(a_seed(shoots="0"), shoots=1)
         stored = await shoot_in(scheduler.store, "s0")
-        seen, uid, generation = scheduler.current.seen, stored.uid, stored.generation
-        parking = Parking("garden-dev", "s0", uid, generation, SCHEDULER, "old", b"{}", seen, "no")
-        await scheduler.store.park([parking])
+        seen, uid, generation = scheduler.cache.seen, stored.uid, stored.generation
+        unschedulable_shoot = UnschedulableShoot(
+            "garden-dev", "s0", uid, generation, SCHEDULER, "old", b"{}", seen, "no"
+        )
+        await scheduler.store.mark_unschedulable([unschedulable_shoot])
         await self.give(scheduler, {"status": {"allocatable": {"shoots": "1"}}})
-        await scheduler.wake()
+        await scheduler.activate()
         assert scheduler.counted("woken") == 1
 
 
 async def test_region_configmaps_without_effect_outdate_nothing_else() -> None:
     store = await stocked(*BASE, a_seed(), a_region_configmap("a"), a_region_configmap("b"))
-    scheduler = SchedulerInHand(store, strategy="MinimalDistance")
+    scheduler = SchedulerUnderTest(store, strategy="MinimalDistance")
     await scheduler.informer.look()
-    landscape = scheduler.current.snapshot().landscape
+    landscape = scheduler.cache.snapshot().landscape
     assert list(landscape.duplicate_region_configmaps()) == ["b"]
     await changed(store, ObjectKey("seed", "", "aws-eu1"), {"status": {"observedGeneration": 5}})
     await scheduler.informer.look()
-    assert scheduler.current.snapshot().landscape is landscape
+    assert scheduler.cache.snapshot().landscape is landscape

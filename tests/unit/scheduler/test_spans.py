@@ -4,14 +4,14 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from gardenbus.common.adapters.memory_store import MemoryStore
+from gardenbus.common.api.document import Document
 from gardenbus.common.errors import Unavailable
-from gardenbus.common.ports.outbox import ObjectNews, WorkNews
-from gardenbus.common.ports.store import Binding, BindReply
+from gardenbus.common.ports.store import BindResults, SeedBinding
 from gardenbus.common.ports.tracing import TRACEPARENT
-from gardenbus.common.resources.document import Document
+from gardenbus.relay.ports.outbox import ObjectEntry, QueueEntry
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
-from tests.support.scheduling import SCHEDULER, SchedulerInHand, shoot_in, stocked
+from tests.support.memory.store import MemoryStore
+from tests.support.scheduling import SCHEDULER, SchedulerUnderTest, shoot_in, stocked
 from tests.support.spans import FROM_A_CLIENT, TRACE_ID, Recorder, recorded
 
 BASE = (a_cloudprofile(), a_project())
@@ -30,8 +30,8 @@ class Explodes:
 
 def traces_of(store: MemoryStore, name: str) -> Sequence[str]:
     """What goes along with the news of a shoot."""
-    news = store.state.outbox
-    return [each.trace for each in news if isinstance(each, ObjectNews) and each.key.name == name]
+    entries = store.state.outbox
+    return [each.trace for each in entries if isinstance(each, ObjectEntry) and each.key.name == name]
 
 
 def tree(recorder: Recorder) -> list[tuple[str, str]]:
@@ -40,9 +40,9 @@ def tree(recorder: Recorder) -> list[tuple[str, str]]:
 
 async def test_waiting_deciding_and_binding_are_spans_and_the_news_of_the_bind_goes_on_below_it() -> None:
     store = await stocked(*BASE, a_seed(), a_shoot())
-    scheduler = SchedulerInHand(store)
+    scheduler = SchedulerUnderTest(store)
     with recorded() as recorder, capture_logs() as logs:
-        await scheduler.settle("apollo", headers=TRACED)
+        await scheduler.handle_batch("apollo", headers=TRACED)
     assert tree(recorder) == [
         ("queue.wait", FROM_A_CLIENT),
         ("scheduler.schedule", "queue.wait"),
@@ -59,7 +59,7 @@ async def test_waiting_deciding_and_binding_are_spans_and_the_news_of_the_bind_g
 async def test_where_nothing_is_recorded_the_trace_is_told_and_passed_on_as_it_came() -> None:
     store = await stocked(*BASE, a_seed(), a_shoot())
     with capture_logs() as logs:
-        await SchedulerInHand(store).settle("apollo", headers=TRACED)
+        await SchedulerUnderTest(store).handle_batch("apollo", headers=TRACED)
     assert traces_of(store, "apollo")[-1] == FROM_A_CLIENT
     (line,) = [line for line in logs if line["event"] == "shoot.scheduled"]
     assert line["trace_id"] == TRACE_ID
@@ -69,31 +69,31 @@ async def test_where_nothing_is_recorded_the_trace_is_told_and_passed_on_as_it_c
 async def test_work_without_a_trace_that_is_one_is_not_traced(given: str) -> None:
     store = await stocked(*BASE, a_seed(), a_shoot())
     with recorded() as recorder:
-        await SchedulerInHand(store).settle("apollo", headers={TRACEPARENT: given} if given else None)
+        await SchedulerUnderTest(store).handle_batch("apollo", headers={TRACEPARENT: given} if given else None)
     assert recorder.spans == []
     assert (await shoot_in(store, "apollo")).parts.seed_name == "aws-eu1"
 
 
 async def test_a_refused_shoot_ends_its_span_and_its_timer_carries_the_trace() -> None:
     store = await stocked(*BASE, a_seed(shoots="0"), a_shoot())
-    scheduler = SchedulerInHand(store)
+    scheduler = SchedulerUnderTest(store)
     with recorded() as recorder:
-        await scheduler.settle("apollo", headers=TRACED)
+        await scheduler.handle_batch("apollo", headers=TRACED)
     assert recorder.open() == []
     scheduling = recorder.named("scheduler.schedule")
     assert (scheduling.attributes["outcome"], scheduling.attributes["rule"]) == ("parked", "capacity")
     (timer,) = scheduler.ledger.timers
     assert timer.headers[TRACEPARENT] == scheduling.traceparent
     await store.create(a_seed("more"))
-    await scheduler.wake()
-    work = [each for each in store.state.outbox if isinstance(each, WorkNews)]
+    await scheduler.activate()
+    work = [each for each in store.state.outbox if isinstance(each, QueueEntry)]
     assert (work[-1].tail, work[-1].trace) == (f"scheduling.{SCHEDULER}.garden-dev.apollo", scheduling.traceparent)
 
 
 async def test_what_is_none_of_its_business_ends_its_span() -> None:
     store = await stocked(*BASE, a_seed(), a_shoot(spec={"schedulerName": "mine"}))
     with recorded() as recorder:
-        await SchedulerInHand(store).settle("apollo", "nobody", headers=TRACED)
+        await SchedulerUnderTest(store).handle_batch("apollo", "nobody", headers=TRACED)
     assert recorder.open() == []
     outcomes = [span.attributes["outcome"] for span in recorder.spans if span.name == "scheduler.schedule"]
     assert outcomes == ["obsolete", "obsolete"]
@@ -101,9 +101,9 @@ async def test_what_is_none_of_its_business_ends_its_span() -> None:
 
 async def test_a_decision_that_ends_in_an_exception_ends_its_spans() -> None:
     store = await stocked(*BASE, a_seed(), a_shoot())
-    scheduler = SchedulerInHand(store, filters=[Explodes()])
+    scheduler = SchedulerUnderTest(store, filters=[Explodes()])
     with recorded() as recorder:
-        await scheduler.settle("apollo", headers=TRACED)
+        await scheduler.handle_batch("apollo", headers=TRACED)
     assert recorder.open() == []
     assert "ZeroDivisionError" in recorder.named("scheduler.decide").failed
     (timer,) = scheduler.ledger.timers
@@ -113,23 +113,23 @@ async def test_a_decision_that_ends_in_an_exception_ends_its_spans() -> None:
 async def test_a_store_that_is_away_leaves_no_span_open() -> None:
     store = await stocked(*BASE, a_seed(), a_shoot())
 
-    async def bind(_bindings: Sequence[Binding], _since: int | None = 0) -> BindReply:
+    async def bind(_bindings: Sequence[SeedBinding], _since: int | None = 0) -> BindResults:
         raise Unavailable("away")
 
     store.bind = bind  # pyright: ignore[reportAttributeAccessIssue]
     with recorded() as recorder, pytest.raises(Unavailable):
-        await SchedulerInHand(store).settle("apollo", headers=TRACED)
+        await SchedulerUnderTest(store).handle_batch("apollo", headers=TRACED)
     assert recorder.open() == []
     assert recorder.named("scheduler.schedule").failed
 
 
 async def test_one_that_is_decided_again_stays_within_its_span() -> None:
     store = await stocked(*BASE, a_seed("a", shoots="1"), a_seed("b"), a_shoot("one"), a_shoot("two"))
-    first, second = SchedulerInHand(store), SchedulerInHand(store)
+    first, second = SchedulerUnderTest(store), SchedulerUnderTest(store)
     await second.informer.look()
-    await first.settle("one")
+    await first.handle_batch("one")
     with recorded() as recorder:
-        await second.settle_blindly("two", headers=TRACED)
+        await second.handle_batch_blindly("two", headers=TRACED)
     assert recorder.open() == []
     named = recorder.names()
     assert named.count("scheduler.schedule") == 1

@@ -2,10 +2,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.keys import ObjectKey
-from gardenbus.scheduling.moving import Hosting
-from gardenbus.scheduling.rebalancing import PROTECT_FROM_REBALANCING, Rebalancing, plan_rebalancing
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.scheduling.descheduling.rebalancing import PROTECT_FROM_REBALANCING, RebalancingPlan, plan_rebalancing
+from gardenbus.scheduling.descheduling.relocation import HostedSeeds
 from gardenbus.scheduling.simulate import snapshot_of
 from tests.support.builders import (
     a_cloudprofile,
@@ -36,18 +36,18 @@ def shoots_on(place: str, number: int, **changes: Any) -> list[Document]:
 
 
 def planned(
-    *documents: Document, band: str = "1/10", forbidden: Hosting | None = None, strategy: str = "SameRegion"
-) -> Rebalancing:
+    *documents: Document, band: str = "1/10", forbidden: HostedSeeds | None = None, strategy: str = "SameRegion"
+) -> RebalancingPlan:
     landscape = [a_project(), a_cloudprofile(), *documents]
     shoots = [each for each in documents if each["kind"] == "Shoot"]
     return plan_rebalancing(shoots, snapshot_of(landscape, strategy), band=Fraction(band), forbidden=forbidden or {})
 
 
-def ways(plan: Rebalancing) -> Sequence[tuple[str, str]]:
+def ways(plan: RebalancingPlan) -> Sequence[tuple[str, str]]:
     return [(move.source, move.target) for move in plan.moves]
 
 
-def after(plan: Rebalancing) -> dict[str, int]:
+def after(plan: RebalancingPlan) -> dict[str, int]:
     return {share.seed: share.planned for share in plan.seeds}
 
 

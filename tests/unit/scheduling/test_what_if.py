@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from gardenbus.common.api.document import Document
 from gardenbus.common.errors import BadRequest
-from gardenbus.common.resources.document import Document
-from gardenbus.scheduling.what_if import Difference, SeedChange, ShootChange, Supposition, difference
+from gardenbus.scheduling.what_if import SeedChange, ShootChange, WhatIfChanges, WhatIfResult, compare_schedules
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 
 BASE = [a_cloudprofile(), a_project()]
@@ -17,10 +17,10 @@ def on(name: str, seed: str) -> Document:
     return a_shoot(name, spec={"seedName": seed}, status={"seedName": seed})
 
 
-def supposing(*documents: Document, **suppositions: Any) -> Difference:
+def supposing(*documents: Document, **suppositions: Any) -> WhatIfResult:
     landscape = [*BASE, *documents]
     before = copy.deepcopy(landscape)
-    found = difference(landscape, Supposition(**suppositions))
+    found = compare_schedules(landscape, WhatIfChanges(**suppositions))
     assert landscape == before
     return found
 

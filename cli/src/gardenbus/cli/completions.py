@@ -1,4 +1,4 @@
-"""What a shell offers to complete: kinds, and names and namespaces as far as a landscape tells them within a second.
+"""Shell completion: kinds, and names and namespaces as far as the landscape lists them within a second.
 
 A completion never says what went wrong: it offers nothing.
 """
@@ -8,25 +8,15 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gardenbus.cli.documents import as_mapping
+from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.common.api.fleet.placements import KINDS as PLACEMENT_KINDS
+from gardenbus.common.api.kinds import by_word, understood_kinds
 from gardenbus.common.errors import GardenbusError, Unsupported
-from gardenbus.common.resources.kinds import by_word, understood_kinds
-from gardenbus.common.resources.placements import KINDS as PLACEMENT_KINDS
 
 WITHIN_SECONDS = 1.0
 PAGE = 500
 OUTPUTS = ("wide", "yaml", "json", "name", "jsonpath=", "custom-columns=")
-GOALS = ("condition=", "scheduled", "reconciled", "delete", "create", "jsonpath=")
-
-
-def contexts(incomplete: str) -> list[str]:
-    """Contexts of the config file."""
-    from gardenbus.cli.contexts import config_file, read_config  # noqa: PLC0415  as below
-
-    try:
-        return [name for name in sorted(read_config(config_file()).contexts) if name.startswith(incomplete)]
-    except GardenbusError:
-        return []
+WAIT_CONDITIONS = ("condition=", "scheduled", "reconciled", "delete", "create", "jsonpath=")
 
 
 def outputs(incomplete: str) -> list[str]:
@@ -34,9 +24,9 @@ def outputs(incomplete: str) -> list[str]:
     return [each for each in OUTPUTS if each.startswith(incomplete)]
 
 
-def goals(incomplete: str) -> list[str]:
+def wait_conditions(incomplete: str) -> list[str]:
     """Values of `--for` of `wait`."""
-    return [each for each in GOALS if each.startswith(incomplete)]
+    return [each for each in WAIT_CONDITIONS if each.startswith(incomplete)]
 
 
 def kinds(incomplete: str) -> list[str]:
@@ -103,12 +93,12 @@ explained = objects_of(
     },
     bare="shoot",
 )
-"""What `explain` takes."""
+"""Arguments of `explain`."""
 
 
 def namespaces(ctx: Any, incomplete: str) -> list[str]:
     """Namespaces of the Projects."""
-    found = _asked(ctx, "project")
+    found = _list(ctx, "project")
     named = (str(as_mapping(project.get("spec")).get("namespace") or "") for project in found)
     return sorted({name for name in named if name and name.startswith(incomplete)})
 
@@ -131,26 +121,26 @@ def names(ctx: Any, word: str, incomplete: str) -> list[str]:
         return []
     namespace = ctx.params.get("namespace")
     tail = f"{spec.singular}.{namespace}" if namespace and spec.namespaced else spec.singular
-    found = (str(as_mapping(document.get("metadata")).get("name")) for document in _asked(ctx, tail))
+    found = (str(as_mapping(document.get("metadata")).get("name")) for document in _list(ctx, tail))
     return sorted({name for name in found if name.startswith(incomplete)})
 
 
-def _asked(ctx: Any, tail: str) -> list[dict[str, Any]]:
-    """What a landscape lists within the time that one waits for a Tab; [] where none is meant or none answers."""
-    from gardenbus.cli.client import connected, find_landscape  # noqa: PLC0415  kinds are offered at once
+def _list(ctx: Any, tail: str) -> list[dict[str, Any]]:
+    """List objects within the time that one waits for a Tab; [] without a landscape or a response."""
+    from gardenbus.cli.client.api import connected, find_landscape  # noqa: PLC0415  kinds are offered at once
 
     found: list[dict[str, Any]] = []
 
-    async def ask() -> None:
+    async def call() -> None:
         async with asyncio.timeout(WITHIN_SECONDS), connected(where) as api:
             query: dict[str, Any] = {"limit": PAGE}
             while query:
-                page = await api.ask(f"list.{tail}", query, timeout_seconds=WITHIN_SECONDS)
+                page = await api.call(f"list.{tail}", query, timeout_seconds=WITHIN_SECONDS)
                 found.extend(page["items"])
                 query = {"limit": PAGE, "continue": page["continue"]} if page.get("continue") else {}
 
     given = ctx.params
     with contextlib.suppress(GardenbusError, OSError, TimeoutError):
         where = find_landscape(given.get("directory"), given.get("nats_url"), given.get("prefix"))
-        asyncio.run(ask())
+        asyncio.run(call())
     return found

@@ -3,7 +3,7 @@
 Starting Python costs 10 ms, importing all commands half a second: who asks for `get` pays for `get`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from inspect import getdoc
 from typing import Any, ClassVar, NamedTuple
@@ -13,12 +13,15 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_command_from_info
 from typer.models import CommandInfo
 
-from gardenbus.cli.selecting import chosen, context_option
+from gardenbus.cli.contexts.selection import context_option, selected_context
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
+PLUGINS = "gardenbus.cli.commands"
+"""The entry point group of commands that other distributions bring: name → `module:name`."""
+
 _COMMANDS = "gardenbus.cli.commands."
-_ASKS_A_LANDSCAPE = frozenset({"directory", "nats_url", "prefix"})
+_LANDSCAPE_PARAMETERS = frozenset({"directory", "nats_url", "prefix"})
 _MAKES_LANDSCAPES = frozenset({"up", "config"})
 
 
@@ -28,22 +31,30 @@ class Entry(NamedTuple):
     where: str
     panel: str
     summary: str
-    """What the list of commands says; `--help` of the command itself shows its docstring."""
+    """What the list of commands shows; `--help` of the command itself shows its docstring."""
+
+    extra: str = ""
+    """The extra of this distribution that brings the command by an entry point; "" for the client's own commands."""
 
 
 class LazyGroup(TyperGroup):
     """Lists `entries` from their summaries, and imports the one that is called."""
 
     entries: ClassVar[Mapping[str, Entry]] = {}
+    has_plugins: ClassVar[bool] = False
+    """Whether other distributions may add commands, by entry points of the group `PLUGINS`."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Entries first, then commands that were added as usual."""
-        return [*self.entries, *(name for name in super().list_commands(ctx) if name not in self.entries)]
+        """Entries first, then other plug-ins, then commands that were added as usual."""
+        added = [*(_plugin_names() if self.has_plugins else ()), *super().list_commands(ctx)]
+        return list(dict.fromkeys([*self.entries, *added]))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command, or only its name and summary while it was not called."""
         found = super().get_command(ctx, cmd_name)
         entry = self.entries.get(cmd_name)
+        if found is None and entry is None and self.has_plugins and cmd_name in _plugin_names():
+            return loaded(cmd_name, Entry("", "Plug-ins", "", extra=cmd_name))
         if found is not None or entry is None:
             return found
         return TyperCommand(cmd_name, help=entry.summary, rich_help_panel=entry.panel)
@@ -53,7 +64,7 @@ class LazyGroup(TyperGroup):
         name = args[0]
         if name not in self.commands and name in self.entries:
             self.commands[name] = command = loaded(name, self.entries[name])
-            if chosen.get() is not None and not ctx.resilient_parsing and not _takes_context(command):
+            if selected_context.get() is not None and not ctx.resilient_parsing and not _has_context_option(command):
                 raise typer.BadParameter(f"{name!r} asks no landscape of the config file: it takes no --context")
         elif name not in self.commands:
             self.commands = {**{each: self.get_command(ctx, each) for each in self.entries}, **self.commands}
@@ -61,9 +72,12 @@ class LazyGroup(TyperGroup):
 
 
 def loaded(name: str, entry: Entry) -> Any:
-    """A command with its options, imported now; one that asks a landscape gets `--context` beside them."""
-    module, _, attribute = entry.where.partition(":")
-    target: Any = getattr(import_module(_COMMANDS + module), attribute)
+    """Import a command with its options; one that asks a landscape gets `--context` beside them."""
+    if entry.extra:
+        target: Any = _plugin(name, entry.extra)
+    else:
+        module, _, attribute = entry.where.partition(":")
+        target = getattr(import_module(_COMMANDS + module), attribute)
     if isinstance(target, typer.Typer):
         command = get_command(target)
         command.name = name
@@ -75,16 +89,34 @@ def loaded(name: str, entry: Entry) -> Any:
     return command
 
 
+def _plugin_names() -> Sequence[str]:
+    from importlib.metadata import entry_points  # noqa: PLC0415  the client's own commands need not pay for it
+
+    return sorted(entry_points(group=PLUGINS).names)
+
+
+def _plugin(name: str, extra: str) -> Any:
+    """Load a command of another distribution; one that is not installed ends the process with the extra to install."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  as above
+
+    for entry_point in entry_points(group=PLUGINS, name=name):
+        return entry_point.load()
+    typer.echo(f"gardenbus: `gardenbus {name}` is not part of the client: pip install 'gardenbus[{extra}]'", err=True)
+    raise typer.Exit(1)
+
+
 def _add_context(command: Any) -> None:
     for child in getattr(command, "commands", {}).values():
         _add_context(child)
-    if {parameter.name for parameter in command.params} >= _ASKS_A_LANDSCAPE:
+    if {parameter.name for parameter in command.params} >= _LANDSCAPE_PARAMETERS:
         command.params.append(context_option())
 
 
-def _takes_context(command: Any) -> bool:
-    children = getattr(command, "commands", {}).values()
-    return any(parameter.name == "context" for parameter in command.params) or any(map(_takes_context, children))
+def _has_context_option(command: Any) -> bool:
+    subcommands = getattr(command, "commands", {}).values()
+    return any(parameter.name == "context" for parameter in command.params) or any(
+        map(_has_context_option, subcommands)
+    )
 
 
 def help_of(command: Callable[..., None]) -> str:

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 
 import typer
 
+from gardenbus.cli.contexts.selection import RootContext
 from gardenbus.cli.lazy import HELP_OPTIONS, Entry, LazyGroup
-from gardenbus.cli.selecting import RootContext
 
 COMPLETING = "_GARDENBUS_COMPLETE"
 """Where a shell's completion script says what it wants."""
@@ -22,42 +22,42 @@ ENDS = (
 )
 
 COMMANDS: Mapping[str, Entry] = {
-    "up": Entry("landscape:up", "Landscape", "Start a landscape: NATS, Redis and all services."),
-    "down": Entry("landscape:down", "Landscape", "Stop the landscape of a directory; its state stays."),
-    "status": Entry("landscape:status", "Landscape", "Show the processes of a landscape and their health."),
-    "bench": Entry("benchmarks:bench", "Landscape", "Measure how fast this machine is."),
-    "get": Entry("getting:get", "Objects", "Show objects, once or as they change."),
-    "describe": Entry("describing:describe", "Objects", "Show an object in full, why it waits, and its Events."),
-    "apply": Entry("objects:apply", "Objects", "Create or update what manifests say."),
-    "delete": Entry("objects:delete", "Objects", "Delete objects."),
-    "edit": Entry("changing:edit", "Objects", "Change an object in an editor."),
-    "patch": Entry("changing:patch", "Objects", "Change fields of objects."),
-    "label": Entry("changing:label", "Objects", "Set labels, or take them away."),
-    "annotate": Entry("changing:annotate", "Objects", "Set annotations, or take them away."),
-    "wait": Entry("waiting:wait", "Objects", "Wait until objects are scheduled, reconciled, gone, and more."),
-    "bind": Entry("placing:bind", "Placement", "Bind a waiting shoot to a seed, or move a placed one there."),
-    "cordon": Entry("placing:cordon", "Placement", "Hide a seed from the scheduler."),
-    "uncordon": Entry("placing:uncordon", "Placement", "Show a seed to the scheduler again."),
-    "drain": Entry("migrating:drain", "Placement", "Empty a seed: cordon it, then migrate its shoots."),
-    "rebalance": Entry("migrating:rebalance", "Placement", "Plan the fewest migrations for seeds used alike."),
-    "scale": Entry("sets:scale", "Sets of seeds", "Set how many replicas a ManagedSeedSet shall have."),
+    "up": Entry("", "Landscape", "Start a landscape: NATS, Redis and all services.", "embedded"),
+    "down": Entry("", "Landscape", "Stop the landscape of a directory; its state stays.", "embedded"),
+    "status": Entry("", "Landscape", "Show the processes of a landscape and their health.", "embedded"),
+    "bench": Entry("", "Landscape", "Measure how fast this machine is.", "bench"),
+    "get": Entry("get:get", "Objects", "Show objects, once or as they change."),
+    "describe": Entry("describe:describe", "Objects", "Show an object in full, why it waits, and its Events."),
+    "apply": Entry("apply:apply", "Objects", "Create or update what manifests say."),
+    "delete": Entry("apply:delete", "Objects", "Delete objects."),
+    "edit": Entry("modify:edit", "Objects", "Change an object in an editor."),
+    "patch": Entry("modify:patch", "Objects", "Change fields of objects."),
+    "label": Entry("modify:label", "Objects", "Set labels, or take them away."),
+    "annotate": Entry("modify:annotate", "Objects", "Set annotations, or take them away."),
+    "wait": Entry("wait:wait", "Objects", "Wait until objects are scheduled, reconciled, gone, and more."),
+    "bind": Entry("bind:bind", "Placement", "Bind a waiting shoot to a seed, or move a placed one there."),
+    "cordon": Entry("bind:cordon", "Placement", "Hide a seed from the scheduler."),
+    "uncordon": Entry("bind:uncordon", "Placement", "Show a seed to the scheduler again."),
+    "drain": Entry("migrate:drain", "Placement", "Empty a seed: cordon it, then migrate its shoots."),
+    "rebalance": Entry("migrate:rebalance", "Placement", "Plan the fewest migrations for seeds used alike."),
+    "scale": Entry("seed_sets:scale", "Sets of seeds", "Set how many replicas a ManagedSeedSet shall have."),
     "rollout": Entry("groups:rollout", "Sets of seeds", "Look at the revisions of a set's templates, and go back."),
-    "events": Entry("news:events", "News", "Show the Events of the last 24 hours, the newest last."),
-    "watch": Entry("news:watch", "News", "Show changes of objects as they are announced."),
+    "events": Entry("events:events", "News", "Show the Events of the last 24 hours, the newest last."),
+    "watch": Entry("events:watch", "News", "Show changes of objects as they are announced."),
     "explain": Entry(
-        "explaining:explain", "Decisions", "Say why a shoot or a placement is where it is, or what a seed takes."
+        "explain:explain", "Decisions", "Say why a shoot or a placement is where it is, or what a seed takes."
     ),
     "simulate": Entry(
         "groups:simulate", "Decisions", "Try what is not so yet: other seeds, more shoots, files, an autoscaler's days."
     ),
-    "queue": Entry("queueing:queue", "Operating", "Show which shoots wait for a seed, why, and when they are tried."),
-    "retry": Entry("queueing:retry", "Operating", "Try a shoot now: find it a seed, or repeat what went wrong."),
+    "queue": Entry("queue:queue", "Operating", "Show which shoots wait for a seed, why, and when they are tried."),
+    "retry": Entry("queue:retry", "Operating", "Try a shoot now: find it a seed, or repeat what went wrong."),
     "rejected": Entry("rejected:rejected", "Operating", "Show what could not be taken, and send it again."),
     "logs": Entry("logs:logs", "Operating", "Show what the services say; follow one shoot through all of them."),
     "doctor": Entry("doctor:doctor", "Operating", "Examine a landscape, and say what to do."),
-    "top": Entry("tops:top", "Operating", "Show seeds, shoots, services or queues, kept current."),
-    "config": Entry("contexts:config", "This command line", "Keep several landscapes under names."),
-    "completion": Entry("completing:completion", "This command line", "Print a completion script for a shell."),
+    "top": Entry("top:top", "Operating", "Show seeds, shoots, services or queues, kept current."),
+    "config": Entry("config:config", "This command line", "Keep several landscapes under names."),
+    "completion": Entry("completion:completion", "This command line", "Print a completion script for a shell."),
 }
 
 
@@ -65,6 +65,7 @@ class Commands(LazyGroup):
     """The commands of `gardenbus`."""
 
     entries: ClassVar[Mapping[str, Entry]] = COMMANDS
+    has_plugins: ClassVar[bool] = True
 
 
 app = typer.Typer(
@@ -78,11 +79,11 @@ app = typer.Typer(
 )
 
 
-def _show_version(is_asked: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value
-    if is_asked:
+def _show_version(is_requested: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value
+    if is_requested:
         from importlib.metadata import version  # noqa: PLC0415  nothing else needs it
 
-        typer.echo(f"gardenbus {version('gardenbus-cli')}")
+        typer.echo(f"gardenbus {version('gardenbus')}")
         raise typer.Exit
 
 

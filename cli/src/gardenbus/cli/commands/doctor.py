@@ -8,24 +8,30 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
-from gardenbus.cli.addresses import without_user
-from gardenbus.cli.checkup import queues, servers, services
-from gardenbus.cli.checkup.findings import Finding, State, worst
-from gardenbus.cli.checkup.patient import Patient
-from gardenbus.cli.client import CONNECT_SECONDS, Where, connected, find_landscape
+from gardenbus.cli.client.api import CONNECT_SECONDS, LandscapeTarget, connected, find_landscape
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix
-from gardenbus.cli.output import Exit, Format, counted, exit_codes, show_document, show_lines, show_rows
-from gardenbus.cli.supervisor.directory import DEFAULT_DIRECTORY, LandscapeDirectory, LandscapeFile, directory_option
-from gardenbus.cli.supervisor.external import check_redis_url
+from gardenbus.cli.contexts.addresses import check_redis_url, without_user
+from gardenbus.cli.diagnostics import queues, servers, services
+from gardenbus.cli.diagnostics.findings import DiagnosticFinding, State, worst
+from gardenbus.cli.diagnostics.target import DiagnosticsTarget
+from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, LandscapeFile, directory_option
+from gardenbus.cli.output.console import (
+    Exit,
+    Format,
+    counted,
+    exit_codes,
+    new_table,
+    show_document,
+    show_lines,
+    show_rows,
+)
 from gardenbus.common.errors import GardenbusError, Unavailable
 
 CHECK_SECONDS = 20.0
 
-Check = Callable[[Patient], Awaitable[Sequence[Finding]]]
+Check = Callable[[DiagnosticsTarget], Awaitable[Sequence[DiagnosticFinding]]]
 
 CHECKS: Mapping[str, Check] = {
     "nats": servers.nats,
@@ -74,35 +80,35 @@ def doctor(
         findings = asyncio.run(examined(where, chosen, landscape, place))
     _print(findings, output)
     if worst(findings) == "failed":
-        raise typer.Exit(Exit.REFUSED)
+        raise typer.Exit(Exit.FAILED)
 
 
 async def examined(
-    where: Where, redis_url: str | None, landscape: LandscapeFile | None = None, directory: Path | None = None
-) -> list[Finding]:
-    """Everything that is found; a check that cannot be made has failed, and keeps no other from being made."""
-    findings: list[Finding] = []
+    where: LandscapeTarget, redis_url: str | None, landscape: LandscapeFile | None = None, directory: Path | None = None
+) -> list[DiagnosticFinding]:
+    """Run all checks; a check that cannot be made has failed, and keeps no other from being made."""
+    findings: list[DiagnosticFinding] = []
     try:
-        async with _patient(where, redis_url, landscape, directory) as patient:
-            for found in await asyncio.gather(*(_made(name, check, patient) for name, check in CHECKS.items())):
+        async with _open_target(where, redis_url, landscape, directory) as target:
+            for found in await asyncio.gather(*(_made(name, check, target) for name, check in CHECKS.items())):
                 findings += found
     except Unavailable as error:
-        findings.append(Finding("nats", "failed", error.message, "gardenbus status"))
+        findings.append(DiagnosticFinding("nats", "failed", error.message, "gardenbus status"))
     return findings
 
 
 @contextlib.asynccontextmanager
-async def _patient(
-    where: Where, redis_url: str | None, landscape: LandscapeFile | None, directory: Path | None
-) -> AsyncGenerator[Patient]:
-    from gardenbus.common.adapters.jetstream_inquiry import inquire  # noqa: PLC0415  slow to import, as the next
-    from gardenbus.common.adapters.redis_connection import RedisConnection  # noqa: PLC0415
+async def _open_target(
+    where: LandscapeTarget, redis_url: str | None, landscape: LandscapeFile | None, directory: Path | None
+) -> AsyncGenerator[DiagnosticsTarget]:
+    from gardenbus.common.adapters.nats.admin import connect_admin  # noqa: PLC0415  slow to import, as the next
+    from gardenbus.common.adapters.redis.connection import RedisConnection  # noqa: PLC0415
 
     async with contextlib.AsyncExitStack() as stack:
         api = await stack.enter_async_context(connected(where))
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                inquiry = await stack.enter_async_context(inquire(where.nats_url, "gardenbus-doctor"))
+                admin = await stack.enter_async_context(connect_admin(where.nats_url, "gardenbus-doctor"))
         except TimeoutError as error:
             shown = without_user(where.nats_url)
             raise Unavailable(f"no NATS at {shown} within {CONNECT_SECONDS:g} s: is it up?") from error
@@ -110,39 +116,36 @@ async def _patient(
         if redis is not None:
             stack.push_async_callback(redis.close)
         if landscape is None or directory is None:
-            yield Patient(api, inquiry, redis, None)
+            yield DiagnosticsTarget(api, admin, redis, None)
         else:
-            yield Patient(api, inquiry, redis, landscape, directory, directory_option(directory))
+            yield DiagnosticsTarget(api, admin, redis, landscape, directory, directory_option(directory))
 
 
-async def _made(name: str, check: Check, patient: Patient) -> Sequence[Finding]:
+async def _made(name: str, check: Check, target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     try:
         async with asyncio.timeout(CHECK_SECONDS):
-            return await check(patient)
+            return await check(target)
     except TimeoutError:
-        return [Finding(name, "failed", f"no answer within {CHECK_SECONDS:g} s", patient.command("status"))]
+        return [DiagnosticFinding(name, "failed", f"no answer within {CHECK_SECONDS:g} s", target.command("status"))]
     except GardenbusError as error:
-        return [Finding(name, "failed", error.message, patient.command("status"))]
+        return [DiagnosticFinding(name, "failed", error.message, target.command("status"))]
 
 
-def _print(findings: Sequence[Finding], output: Format) -> None:
+def _print(findings: Sequence[DiagnosticFinding], output: Format) -> None:
     if output in (Format.JSON, Format.YAML):
-        show_document({"state": worst(findings), "findings": [each._asdict() for each in findings]}, output)
+        show_document({"state": worst(findings), "findings": [each.row for each in findings]}, output)
         return
     if output is Format.NAME:
         show_lines([each.check for each in findings if each.state in ("warning", "failed")])
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for title in ("", "CHECK"):
-        table.add_column(title, no_wrap=True)
-    table.add_column("FOUND", overflow="fold")
+    table = new_table("", "CHECK", folded="FOUND")
     for each in findings:
         sign, style = SIGNS[each.state]
         table.add_row(Text(sign, style=style), each.check, Text(each.found))
     show_rows(table)
-    remedies = [each for each in findings if each.remedy and each.state in ("warning", "failed")]
-    if remedies:
-        show_lines(["", "What to do:", *(f"  {each.check}: {each.remedy}" for each in remedies)])
+    suggestions = [each for each in findings if each.suggestion and each.state in ("warning", "failed")]
+    if suggestions:
+        show_lines(["", "What to do:", *(f"  {each.check}: {each.suggestion}" for each in suggestions)])
     bad = sum(each.state == "failed" for each in findings)
     warned = sum(each.state == "warning" for each in findings)
     seen = counted(len(findings), "check")

@@ -2,7 +2,7 @@
 
 import typer
 
-from gardenbus.cli.commands import decisions, sets, simulations, supposing
+from gardenbus.cli.commands import seed_sets, simulate_autoscaler, simulate_files, what_if
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of
 
 rollout = typer.Typer(
@@ -12,17 +12,19 @@ rollout = typer.Typer(
     context_settings=HELP_OPTIONS,
 )
 simulate = typer.Typer(
-    cls=simulations.DefaultGroup,
+    cls=simulate_autoscaler.DefaultGroup,
     add_completion=False,
-    help=help_of(simulations.simulate),
+    help=help_of(simulate_autoscaler.simulate),
     no_args_is_help=True,
     context_settings=HELP_OPTIONS,
     subcommand_metavar="[COMMAND] [ARGS]…",
 )
 
-for command in (sets.rollout_status, sets.rollout_history, sets.rollout_undo):
+for command in (seed_sets.rollout_status, seed_sets.rollout_history, seed_sets.rollout_undo):
     rollout.command(command.__name__.removeprefix("rollout_"), help=help_of(command))(command)
 
-simulate.command(simulations.WHAT_IF, help=help_of(supposing.what_if))(supposing.what_if)
-simulate.command(simulations.LANDSCAPES, help=help_of(decisions.simulate_command))(decisions.simulate_command)
-simulate.command("autoscaler", help=help_of(simulations.autoscaler))(simulations.autoscaler)
+simulate.command(simulate_autoscaler.WHAT_IF, help=help_of(what_if.what_if))(what_if.what_if)
+simulate.command(simulate_autoscaler.LANDSCAPES, help=help_of(simulate_files.simulate_command))(
+    simulate_files.simulate_command
+)
+simulate.command("autoscaler", help=help_of(simulate_autoscaler.autoscaler))(simulate_autoscaler.autoscaler)

@@ -11,10 +11,10 @@ from typing import Annotated
 import typer
 
 from gardenbus.cli.commands.options import Directory
-from gardenbus.cli.log_files import LogTail, log_sources, merged_lines
-from gardenbus.cli.log_lines import Choice, LogLine, parse_duration, pretty, raw_json, read_line
-from gardenbus.cli.output import console, errors, exit_codes
-from gardenbus.cli.supervisor.directory import DEFAULT_DIRECTORY, LandscapeDirectory
+from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory
+from gardenbus.cli.logs.files import LogTail, log_sources, merged_lines
+from gardenbus.cli.logs.lines import LineFilter, LogLine, parse_duration, pretty, raw_json, read_line
+from gardenbus.cli.output.console import console, errors, exit_codes
 from gardenbus.common.errors import BadRequest, Unavailable
 
 STANDARD_INPUT = "-"
@@ -23,7 +23,7 @@ COMPOSE = "docker compose -f deploy/compose/compose.yaml logs --no-color"
 
 
 class LogOutput(StrEnum):
-    """What `-o` takes."""
+    """Values of `-o`."""
 
     TEXT = "text"
     JSON = "json"
@@ -57,10 +57,10 @@ def logs(  # noqa: PLR0913 - one parameter an option
     wanted = services or []
     with exit_codes(), contextlib.suppress(KeyboardInterrupt):
         youngest = datetime.now(UTC) - parse_duration(since) if since else None
-        choice = Choice(level=level.lower(), since=youngest, trace=trace, grep=grep, shoot=shoot)
+        line_filter = LineFilter(level=level.lower(), since=youngest, trace=trace, grep=grep, shoot=shoot)
         if STANDARD_INPUT in wanted:
             lines = (read_line(raw, "") for raw in sys.stdin if raw.strip())
-            _show(_last(filter(choice.takes, lines), tail), output)
+            _show(_last(filter(line_filter.matches, lines), tail), output)
             return
         chosen = directory or DEFAULT_DIRECTORY
         files = LandscapeDirectory(chosen).logs
@@ -73,12 +73,12 @@ def logs(  # noqa: PLR0913 - one parameter an option
             raise BadRequest(f"there are no logs in {files} yet")
         appended = LogTail(files, wanted, sources)
         width = max([LEAST_WIDTH, *(len(source.name) for source in sources)])
-        shown = _show(_last(filter(choice.takes, merged_lines(sources)), tail), output, width)
+        shown = _show(_last(filter(line_filter.matches, merged_lines(sources)), tail), output, width)
         if not shown and not follow:
             errors.print("no line fits", markup=False)
         if follow:
-            for batch in appended.news():
-                _show(filter(choice.takes, batch), output, width)
+            for batch in appended.batches():
+                _show(filter(line_filter.matches, batch), output, width)
 
 
 def _last(lines: Iterator[LogLine], count: int | None) -> Iterable[LogLine]:
@@ -86,7 +86,7 @@ def _last(lines: Iterator[LogLine], count: int | None) -> Iterable[LogLine]:
 
 
 def _show(lines: Iterable[LogLine], output: LogOutput, width: int = LEAST_WIDTH) -> int:
-    """Print lines; answers how many."""
+    """Print lines; returns their number."""
     count = 0
     is_coloured = console.is_terminal and not console.no_color
     zone = datetime.now().astimezone().tzinfo

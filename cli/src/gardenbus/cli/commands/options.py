@@ -8,11 +8,11 @@ from typing import Annotated, TypeVar
 import typer
 
 from gardenbus.cli import completions
-from gardenbus.cli.client import ApiClient, connected, find_landscape
-from gardenbus.cli.output import Format, exit_codes
-from gardenbus.cli.printing import WAYS
+from gardenbus.cli.client.api import ApiClient, connected, find_landscape
+from gardenbus.cli.output.console import Format, exit_codes
+from gardenbus.cli.output.printers import WAYS
+from gardenbus.common.api.durations import parse_duration
 from gardenbus.common.errors import BadRequest
-from gardenbus.common.resources.durations import parse_duration
 
 Result = TypeVar("Result")
 
@@ -56,7 +56,7 @@ Timeout = Annotated[str, typer.Option("--timeout", help="How long to wait, as 90
 Files = Annotated[list[Path], typer.Option("-f", "--filename", help="File or folder of manifests, `-` for stdin.")]
 
 
-def asked(
+def run_with_client(
     work: Callable[[ApiClient], Awaitable[Result]], directory: Path | None, nats_url: str | None, prefix: str | None
 ) -> Result:
     """Connect to the landscape that is meant, do the work, and end with the exit code for what went wrong."""

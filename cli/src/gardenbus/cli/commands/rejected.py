@@ -1,9 +1,6 @@
 """`rejected`: what could not be taken, why, and sending it again."""
 
 import asyncio
-import os
-import shlex
-import subprocess
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,19 +8,28 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from gardenbus.cli import streams
-from gardenbus.cli.cells import age_of
-from gardenbus.cli.client import ApiClient
-from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, asked
+from gardenbus.cli.client import jetstream
+from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.rejected_messages import RejectedMessage, as_text, body_of, read_rejected_message, replay_id
+from gardenbus.cli.commands.editor import open_editor
+from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, run_with_client
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of
-from gardenbus.cli.output import Exit, Format, errors, say_error, show_document, show_lines, show_rows
-from gardenbus.cli.refused_messages import RefusedMessage, as_text, body_of, refused_message, replay_id
+from gardenbus.cli.output.columns import age_of
+from gardenbus.cli.output.console import (
+    Exit,
+    Format,
+    errors,
+    new_table,
+    print_error,
+    show_document,
+    show_lines,
+    show_rows,
+)
 from gardenbus.common.errors import BadRequest, NotFound, Unavailable
-from gardenbus.common.ports.bus import Delivered, ReplayDone
+from gardenbus.common.ports.bus import ReplayDone, StreamMessage
 
 OUTCOME_SECONDS = 15.0
 POLL_SECONDS = 0.1
@@ -56,11 +62,11 @@ def listing(
     if context.invoked_subcommand is not None:
         return
 
-    async def work(api: ApiClient) -> list[RefusedMessage]:
+    async def work(api: ApiClient) -> list[RejectedMessage]:
         position = await api.bus.position(api.subjects.stream("REJECTED"))
         return await _after(api, max(0, position.sequence - limit))
 
-    found = asked(work, directory, nats_url, prefix)
+    found = run_with_client(work, directory, nats_url, prefix)
     if output in (Format.JSON, Format.YAML):
         show_document({"items": [dict(each.row) for each in found]}, output)
     elif output is Format.NAME:
@@ -83,7 +89,7 @@ def show(
 
     Example: gardenbus rejected show 3
     """
-    found = asked(lambda api: _one(api, identity), directory, nats_url, prefix)
+    found = run_with_client(lambda api: _one(api, identity), directory, nats_url, prefix)
     if output in (Format.JSON, Format.YAML):
         show_document({**found.row, "sha256": found.digest, "body": found.document or as_text(found)}, output)
         return
@@ -126,7 +132,7 @@ def replay(
             worst = max(worst, await _replayed(api, await _one(api, identity), is_edited=edit))
         return worst
 
-    if code := asked(work, directory, nats_url, prefix):
+    if code := run_with_client(work, directory, nats_url, prefix):
         raise typer.Exit(code)
 
 
@@ -134,12 +140,9 @@ for command in (show, replay):
     rejected.command(command.__name__, help=help_of(command))(command)
 
 
-def _table(found: list[RefusedMessage]) -> Table:
+def _table(found: list[RejectedMessage]) -> Table:
     now = datetime.now(UTC)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for title in ("ID", "AGE", "SUBJECT", "OBJECT", "REASON", "FIELD"):
-        table.add_column(title, no_wrap=True)
-    table.add_column("MESSAGE", overflow="fold")
+    table = new_table("ID", "AGE", "SUBJECT", "OBJECT", "REASON", "FIELD", folded="MESSAGE")
     for each in found:
         fields = ",".join(each.fields)
         message = Text(" ".join(each.message.split()))
@@ -149,82 +152,78 @@ def _table(found: list[RefusedMessage]) -> Table:
     return table
 
 
-async def _after(api: ApiClient, sequence: int) -> list[RefusedMessage]:
+async def _after(api: ApiClient, sequence: int) -> list[RejectedMessage]:
     """All that was rejected after a place in the stream."""
-    found: list[RefusedMessage] = []
+    found: list[RejectedMessage] = []
     stream = api.subjects.stream("REJECTED")
     async with api.bus.follow(stream, [api.subjects.rejected], after_sequence=sequence) as follower:
         async for event in follower:
-            if isinstance(event, Delivered):
-                found.append(refused_message(event.sequence, event.at, event.headers, event.body))
+            if isinstance(event, StreamMessage):
+                found.append(read_rejected_message(event.sequence, event.at, event.headers, event.body))
             elif isinstance(event, ReplayDone):
                 break
     return found
 
 
-async def _one(api: ApiClient, identity: int) -> RefusedMessage:
-    message = await streams.stored(api, api.subjects.stream("REJECTED"), identity)
+async def _one(api: ApiClient, identity: int) -> RejectedMessage:
+    message = await jetstream.stored(api, api.subjects.stream("REJECTED"), identity)
     if message is None:
         raise NotFound(f"nothing that was rejected has the number {identity}: see gardenbus rejected")
-    return refused_message(message.sequence, message.at, message.headers, message.body)
+    return read_rejected_message(message.sequence, message.at, message.headers, message.body)
 
 
-async def _replayed(api: ApiClient, refused: RefusedMessage, *, is_edited: bool) -> Exit:
-    body = refused.body
-    if refused.is_queued_work:
-        await api.bus.request(refused.subject, b"")
-        show_lines([f"{refused.id}: {refused.subject} is queued again"])
+async def _replayed(api: ApiClient, original: RejectedMessage, *, is_edited: bool) -> Exit:
+    body = original.body
+    if original.is_queued_work:
+        await api.bus.request(original.subject, b"")
+        show_lines([f"{original.id}: {original.subject} is queued again"])
         return Exit.DONE
     if is_edited:
-        body = edited(refused)
-    elif refused.is_cut:
-        raise BadRequest(f"{refused.id}: only its first {len(body)} bytes were kept: send the original anew")
-    headers = {_MESSAGE_ID: replay_id(refused, body)}
-    answer = msgspec.json.decode(await api.bus.request(refused.subject, body, headers=headers), type=dict[str, Any])
-    if "seq" not in answer:
-        raise Unavailable(f"{refused.id}: {refused.subject} does not keep it: {answer.get('error')}")
-    if answer.get("duplicate"):
-        errors.print(f"{refused.id}: was sent again already; it is not taken twice")
-    return await _outcome(api, refused, str(answer["stream"]), int(answer["seq"]))
+        body = edited(original)
+    elif original.is_cut:
+        raise BadRequest(f"{original.id}: only its first {len(body)} bytes were kept: send the original anew")
+    headers = {_MESSAGE_ID: replay_id(original, body)}
+    response = msgspec.json.decode(await api.bus.request(original.subject, body, headers=headers), type=dict[str, Any])
+    if "seq" not in response:
+        raise Unavailable(f"{original.id}: {original.subject} does not keep it: {response.get('error')}")
+    if response.get("duplicate"):
+        errors.print(f"{original.id}: was sent again already; it is not taken twice")
+    return await _outcome(api, original, str(response["stream"]), int(response["seq"]))
 
 
-async def _outcome(api: ApiClient, refused: RefusedMessage, stream: str, sequence: int) -> Exit:
-    """Wait until what was sent has been taken from its stream, and see whether it was refused again."""
+async def _outcome(api: ApiClient, original: RejectedMessage, stream: str, sequence: int) -> Exit:
+    """Wait until the replay has left its stream; returns its new rejection, if there is one."""
     deadline = asyncio.get_running_loop().time() + OUTCOME_SECONDS
-    sent = await streams.stored(api, stream, sequence)
-    while sent is not None and await streams.stored(api, stream, sequence) is not None:
+    sent = await jetstream.stored(api, stream, sequence)
+    while sent is not None and await jetstream.stored(api, stream, sequence) is not None:
         if asyncio.get_running_loop().time() > deadline:
-            say_error(f"{refused.id}: it was sent (message {sequence} of {stream}), and nobody has taken it yet")
+            print_error(f"{original.id}: it was sent (message {sequence} of {stream}), and nobody has taken it yet")
             return Exit.OUT_OF_REACH
         await asyncio.sleep(POLL_SECONDS)
-    for again in await _after(api, refused.id):
+    for repeated in await _after(api, original.id):
         if (
-            again.subject == refused.subject
-            and (sent is None or again.at >= sent.at)
-            and again.object == refused.object
+            repeated.subject == original.subject
+            and (sent is None or repeated.at >= sent.at)
+            and repeated.object == original.object
         ):
-            say_error(f"{refused.id}: refused again, as {again.id}: {again.reason}: {again.message}")
-            return Exit.REFUSED
-    show_lines([f"{refused.id}: taken ({refused.object or refused.subject})"])
+            print_error(f"{original.id}: refused again, as {repeated.id}: {repeated.reason}: {repeated.message}")
+            return Exit.FAILED
+    show_lines([f"{original.id}: taken ({original.object or original.subject})"])
     return Exit.DONE
 
 
-def edited(refused: RefusedMessage) -> bytes:
+def edited(original: RejectedMessage) -> bytes:
     """Its body as somebody changed it in their editor. Raises BadRequest when it was left as it is, or is no YAML."""
-    before = as_text(refused)
-    why = "".join(f"# {line}\n" for line in (f"{refused.subject}: {refused.reason}", refused.message))
+    before = as_text(original)
+    why = "".join(f"# {line}\n" for line in (f"{original.subject}: {original.reason}", original.message))
     with tempfile.TemporaryDirectory(prefix="gardenbus-") as directory:
-        file = Path(directory) / f"rejected-{refused.id}.yaml"
+        file = Path(directory) / f"rejected-{original.id}.yaml"
         file.write_text(why + before, encoding="utf-8")
-        editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-        try:
-            subprocess.run([*shlex.split(editor), str(file)], check=True)  # noqa: S603 - what the operator chose
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise BadRequest(f"the editor ({editor}) failed, nothing is sent: {error}") from error
+        open_editor(file)
         after = file.read_text(encoding="utf-8")
     if after == why + before:
-        raise BadRequest(f"{refused.id}: nothing was changed, nothing is sent")
+        raise BadRequest(f"{original.id}: nothing was changed, nothing is sent")
     try:
         return body_of(after)
     except ValueError as error:
-        raise BadRequest(f"{refused.id}: {error}") from error
+        raise BadRequest(f"{original.id}: {error}") from error

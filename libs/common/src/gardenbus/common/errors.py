@@ -27,12 +27,12 @@ class GardenbusError(Exception):
 
     @property
     def message(self) -> str:
-        """What happened and what to do, in one sentence."""
+        """Error message in one sentence, with the remedy."""
         return str(self.args[0]) if self.args else self.reason
 
 
 class Transient(GardenbusError):
-    """May succeed later, unchanged."""
+    """The same call may succeed later."""
 
 
 class Unavailable(Transient):
@@ -43,20 +43,20 @@ class Unavailable(Transient):
 
 
 class Conflict(Transient):
-    """The object is not what the write was based on. Read again and decide again, at once."""
+    """The object is not the version that the write was based on. Read it and reconcile again, at once."""
 
     code = 409
     reason = "Conflict"
 
 
 class AlreadyExists(Conflict):
-    """An object of that kind and name is there already."""
+    """An object of that kind and name exists already."""
 
     reason = "AlreadyExists"
 
 
 class Terminal(GardenbusError):
-    """Never succeeds until its input changes."""
+    """The same call never succeeds until its input changes."""
 
     code = 422
     reason = "Invalid"
@@ -64,14 +64,14 @@ class Terminal(GardenbusError):
 
 @dataclass(frozen=True, slots=True)
 class FieldProblem:
-    """One field that breaks a rule: `field` is its path (`spec.provider.workers[0].name`)."""
+    """An invalid field: `field` is its path (`spec.provider.workers[0].name`)."""
 
     field: str
     message: str
 
 
 class InvalidResource(Terminal):
-    """The document breaks rules of its kind; `problems` names each field."""
+    """The document is invalid; `problems` names each field."""
 
     code = 422
     reason = "Invalid"
@@ -89,7 +89,7 @@ class BadRequest(Terminal):
 
 
 class Forbidden(Terminal):
-    """Admission refuses: in use, not confirmed, not yours."""
+    """Denied by admission: in use, not confirmed, or not permitted."""
 
     code = 403
     reason = "Forbidden"

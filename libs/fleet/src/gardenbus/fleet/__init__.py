@@ -1,4 +1,4 @@
-"""Which clusters a placement goes to, how it is rolled out, and who may be evicted. Pure: values in, values out.
+"""Placement of resources onto member clusters: scheduling, rollout and eviction. Pure: values in, values out.
 
 Source of the rules: KubeFleet.
 """

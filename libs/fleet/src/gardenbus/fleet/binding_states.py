@@ -12,30 +12,30 @@ Source: KubeFleet's `apis/placement/v1beta1/binding_types.go` and the controller
 
 from typing import Literal, NamedTuple
 
-from gardenbus.common.resources.placement_parts import BOUND, PREVIOUS_STATE, SCHEDULED, UNSCHEDULED, ResourceBinding
-from gardenbus.fleet.outcome import UnexpectedState
+from gardenbus.common.api.fleet.placement_parts import BOUND, PREVIOUS_STATE, SCHEDULED, UNSCHEDULED, ResourceBinding
+from gardenbus.fleet.cycle_result import UnexpectedState
 
 ABSENT = ""
 """There is no binding."""
 
 DELETING = "Deleting"
-"""Its deletion was asked for; finalizers hold it."""
+"""It has a deletion timestamp; finalizers hold it."""
 
 By = Literal["scheduler", "rollout", "eviction", "works"]
-"""The parts of the placement service that write bindings."""
+"""The controllers of the placement service that write bindings."""
 
 
 class Transition(NamedTuple):
-    """One step that a binding may take."""
+    """One transition of a binding."""
 
     old: str
-    """The state that it is in."""
+    """State before."""
 
     new: str
-    """The state that it comes to."""
+    """State after."""
 
     by: By
-    """Who may do it."""
+    """The controller that may make it."""
 
 
 TRANSITIONS = frozenset(
@@ -56,20 +56,20 @@ TRANSITIONS = frozenset(
         Transition(DELETING, ABSENT, "works"),
     }
 )
-"""Every step there is. A write that leaves the state as it is takes none."""
+"""All transitions. A write that keeps the state needs none."""
 
 
 def state_of(binding: ResourceBinding | None) -> str:
-    """Where in the table a binding is."""
+    """Return the state of a binding as the table names it."""
     if binding is None:
         return ABSENT
     return DELETING if binding.is_deleting else binding.spec.state
 
 
 def check(old: ResourceBinding | None, new: ResourceBinding | None, by: By) -> None:
-    """Raise UnexpectedState when a write would take a step that is not in the table.
+    """Raise UnexpectedState when a write would make a transition that is not in the table.
 
-    Whoever comes back from Unscheduled comes back to what it was.
+    A binding that leaves Unscheduled has to return to its previous state.
     """
     before, after = state_of(old), state_of(new)
     if before == after:

@@ -1,4 +1,4 @@
-"""How much of a placement may be missing, or too much, at once.
+"""Budgets of a rollout: the bindings that may be unavailable, or surplus, at once.
 
 Source: KubeFleet's `pkg/controllers/rollout/controller.go` (calculateMaxToRemove, calculateMaxToAdd and
 calculateRealTarget), and Kubernetes' `GetScaledValueFromIntOrPercent`, rounding up.
@@ -8,46 +8,46 @@ import re
 
 import msgspec
 
+from gardenbus.common.api.fleet.placements import PICK_FIXED, PICK_N, Placement
 from gardenbus.common.errors import InvalidResource
-from gardenbus.common.resources.placements import PICK_FIXED, PICK_N, Placement
 
 _PERCENT = re.compile(r"([0-9]{1,9})%")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-class Counts(msgspec.Struct, frozen=True):
+class BindingCounts(msgspec.Struct, frozen=True):
     """The bindings of a placement, counted."""
 
     target: int
-    """How many clusters are wanted."""
+    """Number of clusters wanted."""
 
     ready: int
-    """Bindings that serve, those on their way out among them."""
+    """Ready bindings, deleting ones among them."""
 
     leaving: int
-    """Of these, those on their way out: they may stop to serve at any time."""
+    """Ready bindings that are being deleted: they may become unavailable at any time."""
 
     can_be_ready: int
-    """Bindings that serve or may come to: all that were handed to an agent, unless they failed."""
+    """Bindings that are ready or may become so: all that were rolled out and have not failed."""
 
 
-class Budget(msgspec.Struct, frozen=True):
-    """What one step of a rollout may do. Both can be negative: nothing may be done then."""
+class RolloutBudget(msgspec.Struct, frozen=True):
+    """Limits of one rollout step. A limit of zero or less allows nothing."""
 
     removals: int
-    """Ready bindings that may stop to serve."""
+    """Ready bindings that may become unavailable."""
 
     additions: int
-    """Bindings that may be handed to an agent."""
+    """Bindings that may be rolled out."""
 
     least: int
-    """How many have to serve; zero or less: none has to."""
+    """Number of bindings that have to be ready; zero or less: none."""
 
 
-def budget_of(counts: Counts, *, max_unavailable: int | str, max_surge: int | str) -> Budget:
-    """The budget that these counts leave. Raises InvalidResource when a limit is neither a number nor percent."""
+def budget_of(counts: BindingCounts, *, max_unavailable: int | str, max_surge: int | str) -> RolloutBudget:
+    """Return the budget for these counts. Raises InvalidResource when a limit is neither a number nor percent."""
     least = counts.target - scaled(max_unavailable, counts.target)
-    return Budget(
+    return RolloutBudget(
         removals=counts.ready - counts.leaving - least,
         additions=counts.target + scaled(max_surge, counts.target) - counts.can_be_ready,
         least=least,
@@ -55,7 +55,7 @@ def budget_of(counts: Counts, *, max_unavailable: int | str, max_surge: int | st
 
 
 def target_of(placement: Placement, chosen: int) -> int:
-    """How many clusters a placement wants; `chosen` are those that are Scheduled or Bound."""
+    """Return the number of clusters that a placement wants; `chosen` bindings are Scheduled or Bound."""
     policy = placement.policy
     if policy.placement_type == PICK_N:
         return policy.number_of_clusters or 0
@@ -65,7 +65,7 @@ def target_of(placement: Placement, chosen: int) -> int:
 
 
 def scaled(limit: int | str, total: int) -> int:
-    """A limit as a number: percent of the total are rounded up. Raises InvalidResource when it is neither."""
+    """Return a limit as a number; percent of the total are rounded up. Raises InvalidResource when it is neither."""
     if isinstance(limit, int):
         return limit
     if match := _PERCENT.fullmatch(limit):

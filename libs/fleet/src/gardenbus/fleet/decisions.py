@@ -1,4 +1,4 @@
-"""What is told about clusters that were chosen, or were not, and whether it has been told already.
+"""Decisions and condition of a cycle, as the policy snapshot's status records them.
 
 Source: KubeFleet's `newSchedulingDecisionsFromBindings` and `updatePolicySnapshotStatusFromBindings`.
 """
@@ -8,86 +8,90 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from gardenbus.common.resources.placement_parts import (
+from gardenbus.common.api.bitsets import ascending
+from gardenbus.common.api.fleet.placement_parts import (
     PLACEMENT_GENERATION,
     ClusterDecision,
     ClusterScore,
     PolicySnapshot,
 )
-from gardenbus.fleet.classifying import Record
+from gardenbus.fleet.binding_classes import BindingRecord
+from gardenbus.fleet.cycle_result import FULFILLED, UNFULFILLED, CycleResult, UnexpectedState
 from gardenbus.fleet.fleet import Fleet
-from gardenbus.fleet.framework import Filtered, Score
-from gardenbus.fleet.masks import ascending
-from gardenbus.fleet.outcome import FULFILLED, UNFULFILLED, Cycle, UnexpectedState
-from gardenbus.fleet.picking import Scored
+from gardenbus.fleet.framework import FilteredClusters, Score
+from gardenbus.fleet.picking import ScoredCluster
 
 
 class Limits(NamedTuple):
-    """How many decisions are told."""
+    """Maximum numbers of recorded decisions."""
 
     total: int
-    """In all."""
+    """All decisions."""
 
     others: int
-    """About clusters that were not chosen."""
+    """Decisions about clusters that were not chosen."""
 
 
 STATUS = Limits(1000, 20)
-"""What a status holds."""
+"""Limits of a snapshot's status."""
 
 ALL = Limits(sys.maxsize, sys.maxsize)
-"""For people who want to know of everyone."""
+"""No limits, for simulations and explanations."""
 
 SCHEDULED_CONDITION = "Scheduled"
 """The condition of a policy snapshot."""
 
 
 def chosen(cluster: str, score: Score | None) -> ClusterDecision:
-    """That a cluster was chosen; without a score where nothing is ranked."""
+    """Decision for a chosen cluster; without a score where nothing is ranked."""
     if score is None:
         return ClusterDecision(cluster, selected=True, reason="the policy names it")
     stated = ClusterScore(score.affinity, score.spread)
-    return ClusterDecision(cluster, selected=True, cluster_score=stated, reason=f"chosen with {_told(score)}")
+    return ClusterDecision(cluster, selected=True, cluster_score=stated, reason=f"chosen with {_describe_score(score)}")
 
 
 def outranked(cluster: str, score: Score) -> ClusterDecision:
-    """That a cluster would do, and others do better."""
+    """Decision for a feasible cluster that ranks lower than the chosen ones."""
     stated = ClusterScore(score.affinity, score.spread)
-    return ClusterDecision(cluster, cluster_score=stated, reason=f"others rank higher: it has {_told(score)}")
+    return ClusterDecision(cluster, cluster_score=stated, reason=f"others rank higher: it has {_describe_score(score)}")
 
 
-def refused(cluster: str, reason: str) -> ClusterDecision:
-    """That a cluster cannot be chosen."""
+def rejected(cluster: str, reason: str) -> ClusterDecision:
+    """Decision for a cluster that cannot be chosen."""
     return ClusterDecision(cluster, reason=reason)
 
 
-def told(
-    fleet: Fleet, selected: Iterable[Record], not_picked: Iterable[Scored], filtered: Filtered | None, limits: Limits
+def recorded_decisions(
+    fleet: Fleet,
+    selected: Iterable[BindingRecord],
+    not_picked: Iterable[ScoredCluster],
+    filtered: FilteredClusters | None,
+    limits: Limits,
 ) -> tuple[ClusterDecision, ...]:
-    """The decisions to tell: those selected, then those that are not, by score, and those refused by name."""
-    told_of = [record.decision for record in selected][: limits.total]
-    seen = {decision.cluster_name for decision in told_of}
-    room = min(limits.others, limits.total - len(told_of))
+    """Return the decisions to record: the selected, then the unselected by score, then the rejected by name."""
+    decisions = [record.decision for record in selected][: limits.total]
+    seen = {decision.cluster_name for decision in decisions}
+    room = min(limits.others, limits.total - len(decisions))
     for scored in not_picked:
         if room <= 0:
-            return tuple(told_of)
+            return tuple(decisions)
         name = fleet.name(scored.place)
         if name not in seen:
-            told_of.append(outranked(name, scored.score))
+            decisions.append(outranked(name, scored.score))
             room -= 1
-    told_of.extend(_refusals(fleet, filtered, seen, room) if filtered else ())
-    return tuple(told_of)
+    decisions.extend(_rejections(fleet, filtered, seen, room) if filtered else ())
+    return tuple(decisions)
 
 
 def condition(wanted: int, found: int) -> tuple[bool, str, str]:
-    """Whether the condition Scheduled is True; its reason and message."""
+    """Return status (True: enough were found), reason and message of the condition Scheduled."""
     if found < wanted:
         return False, UNFULFILLED, f"the policy wants {wanted} cluster(s), {found} could be found"
     return True, FULFILLED, f"all clusters that the policy wants were found: {found} cluster(s)"
 
 
 def observed_generation(snapshot: PolicySnapshot) -> int:
-    """The placement's generation that a snapshot stands for; raises UnexpectedState where it does not say."""
+    """Return the placement's generation of a snapshot; raises UnexpectedState where it is missing."""
     return _number(snapshot, PLACEMENT_GENERATION)
 
 
@@ -99,15 +103,15 @@ def _number(snapshot: PolicySnapshot, annotation: str) -> int:
 
 
 def wanted_number(snapshot: PolicySnapshot, annotation: str) -> int:
-    """How many clusters a PickN policy wants; raises UnexpectedState where the snapshot does not say."""
+    """Return the number of clusters of a PickN policy; raises UnexpectedState where it is missing."""
     return _number(snapshot, annotation)
 
 
-def is_told(snapshot: PolicySnapshot, cycle: Cycle) -> bool:
-    """Whether a snapshot's status says already what a cycle came to, so that nothing is to be written."""
+def is_recorded(snapshot: PolicySnapshot, cycle: CycleResult) -> bool:
+    """Report whether a snapshot's status already holds the result of a cycle."""
     status = snapshot.status
     stated = next((each for each in status.conditions if each.type == SCHEDULED_CONDITION), None)
-    return not cycle.decides or (
+    return not cycle.updates_status or (
         stated is not None
         and (stated.status, stated.reason, stated.message)
         == ("True" if cycle.fulfilled else "False", cycle.reason, cycle.message)
@@ -117,20 +121,20 @@ def is_told(snapshot: PolicySnapshot, cycle: Cycle) -> bool:
 
 
 def same_decisions(old: tuple[ClusterDecision, ...], new: tuple[ClusterDecision, ...]) -> bool:
-    """Whether the same is said of the same clusters, in whatever order."""
+    """Report whether two sets of decisions are equal, in any order."""
     if len(old) != len(new):
         return False
     by_cluster = {decision.cluster_name: decision for decision in new}
     return all(by_cluster.get(decision.cluster_name) == decision for decision in old)
 
 
-def _refusals(fleet: Fleet, filtered: Filtered, seen: set[str], room: int) -> Iterator[ClusterDecision]:
-    """The first ones by name. One that is selected all the same takes its place among them, and is not told."""
+def _rejections(fleet: Fleet, filtered: FilteredClusters, seen: set[str], room: int) -> Iterator[ClusterDecision]:
+    """Yield the first ones by name; one that is selected nevertheless counts, and is left out."""
     for place in islice(ascending(filtered.clusters), room):
         name = fleet.name(place)
         if name not in seen:
-            yield refused(name, filtered.reason(place))
+            yield rejected(name, filtered.reason(place))
 
 
-def _told(score: Score) -> str:
+def _describe_score(score: Score) -> str:
     return f"affinity score {score.affinity}, topology spread score {score.spread}"

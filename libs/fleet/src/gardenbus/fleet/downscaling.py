@@ -1,4 +1,4 @@
-"""Which bindings go when there are too many: those that never reached a cluster first, then the worst.
+"""Choice of the bindings to remove when there are too many: those that never reached a cluster first, then the worst.
 
 Source: KubeFleet's `shouldDownscale`, `downscale` and `sortByClusterScoreAndName`.
 """
@@ -6,27 +6,27 @@ Source: KubeFleet's `shouldDownscale`, `downscale` and `sortByClusterScoreAndNam
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gardenbus.common.resources.placement_parts import ClusterDecision
-from gardenbus.fleet.classifying import Record
-from gardenbus.fleet.outcome import UnexpectedState
+from gardenbus.common.api.fleet.placement_parts import ClusterDecision
+from gardenbus.fleet.binding_classes import BindingRecord
+from gardenbus.fleet.cycle_result import UnexpectedState
 
 
 class Downscaled(NamedTuple):
-    """Who goes, and who stays."""
+    """The removed and the remaining bindings."""
 
-    removed: list[Record]
-    scheduled: list[Record]
-    bound: list[Record]
+    removed: list[BindingRecord]
+    scheduled: list[BindingRecord]
+    bound: list[BindingRecord]
 
 
 def surplus(wanted: int, present: int, obsolete: int) -> int | None:
-    """How many of the present ones are too many for PickN; None when none has to go, obsolete ones included."""
+    """Return how many present bindings PickN has too many; None when none has to go, obsolete ones included."""
     too_many = present - wanted
     return too_many if too_many >= 0 and too_many + obsolete > 0 else None
 
 
-def downscale(scheduled: Sequence[Record], bound: Sequence[Record], count: int) -> Downscaled:
-    """Choose `count` to go; raises UnexpectedState when there are not as many."""
+def downscale(scheduled: Sequence[BindingRecord], bound: Sequence[BindingRecord], count: int) -> Downscaled:
+    """Choose `count` bindings to remove; raises UnexpectedState when there are fewer."""
     if not 0 <= count <= len(scheduled) + len(bound):
         raise UnexpectedState(f"{count} bindings cannot go: there are {len(scheduled) + len(bound)}")
     if count == 0:
@@ -41,8 +41,8 @@ def downscale(scheduled: Sequence[Record], bound: Sequence[Record], count: int) 
     return Downscaled([*scheduled, *ordered[:left]], [], ordered[left:])
 
 
-def worst_first(records: Sequence[Record]) -> list[Record]:
-    """In the order in which they go: without a score first, then by score, then by the cluster's name."""
+def worst_first(records: Sequence[BindingRecord]) -> list[BindingRecord]:
+    """Sort by removal order: without a score first, then by score, then by the cluster's name."""
     return sorted(records, key=lambda record: (*_worth(record.decision), record.cluster))
 
 

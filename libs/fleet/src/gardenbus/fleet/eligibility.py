@@ -1,6 +1,6 @@
-"""Whether a cluster can be placed on at all: its agent is heard, has joined, and is not unhealthy for long.
+"""Eligibility of a cluster: it has a fresh heartbeat, has joined, and is not unhealthy for long.
 
-What makes a cluster ineligible either holds from the start or from an instant on, when nobody says otherwise before.
+A reason for ineligibility holds either from the start or from an instant on, unless the agent reports before.
 Source: KubeFleet's `clustereligibilitychecker`.
 """
 
@@ -8,21 +8,21 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from math import inf
 
-from gardenbus.common.resources.conditions import TRUE
-from gardenbus.common.resources.member_clusters import HEALTHY, JOINED, AgentCondition, AgentStatus, MemberCluster
+from gardenbus.common.api.conditions import TRUE
+from gardenbus.common.api.fleet.member_clusters import HEALTHY, JOINED, AgentCondition, AgentStatus, MemberCluster
 
 HEARTBEAT_TIMEOUT_SECONDS = 300.0
-"""How old the last heartbeat may be."""
+"""Maximum age of the last heartbeat."""
 
 HEALTH_TIMEOUT_SECONDS = 300.0
-"""How long a cluster may be unhealthy before it counts."""
+"""Tolerated duration of an unhealthy state."""
 
-Outlook = tuple[tuple[float, str], ...]
-"""Objections, each with the instant (unix seconds) after which it holds; the first that holds is told."""
+TimedReasons = tuple[tuple[float, str], ...]
+"""Reasons for ineligibility, each with the instant (unix seconds) after which it holds; the first that holds counts."""
 
 
-def outlook(cluster: MemberCluster) -> Outlook:
-    """What speaks against a cluster, now or once an instant has passed, in the order of the checks."""
+def timed_reasons(cluster: MemberCluster) -> TimedReasons:
+    """Return the reasons against a cluster, present and future, in the order of the checks."""
     if cluster.is_deleting:
         return ((-inf, "it is leaving the fleet"),)
     agent = cluster.agent
@@ -46,24 +46,24 @@ def outlook(cluster: MemberCluster) -> Outlook:
     return (stale,)
 
 
-def objection(cluster: MemberCluster, now: float) -> str | None:
-    """Why a cluster is not eligible at `now` (unix seconds); None when it is."""
-    return objection_at(outlook(cluster), now)
+def ineligibility_reason(cluster: MemberCluster, now: float) -> str | None:
+    """Return why a cluster is not eligible at `now` (unix seconds); None when it is."""
+    return reason_at(timed_reasons(cluster), now)
 
 
-def objection_at(objections: Outlook, now: float) -> str | None:
-    """The first objection that holds at `now`."""
-    return next((reason for after, reason in objections if now > after), None)
+def reason_at(reasons: TimedReasons, now: float) -> str | None:
+    """Return the first reason that holds at `now`."""
+    return next((reason for after, reason in reasons if now > after), None)
 
 
-def next_change(objections: Outlook, now: float) -> float:
-    """After which instant something holds that does not hold at `now`; infinite if nothing will."""
-    return min((after for after, _ in objections if after >= now), default=inf)
+def next_change(reasons: TimedReasons, now: float) -> float:
+    """Return the next instant after which another reason holds; infinite if there is none."""
+    return min((after for after, _ in reasons if after >= now), default=inf)
 
 
 @lru_cache(maxsize=16384)
 def instant(text: str) -> float:
-    """The unix seconds of a timestamp; -infinity for one that is missing or cannot be read."""
+    """Return the unix seconds of a timestamp; -infinity for one that is missing or unreadable."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

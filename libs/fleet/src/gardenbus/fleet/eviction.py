@@ -1,4 +1,4 @@
-"""Whether one placement may be taken off one cluster, once.
+"""Assessment of one eviction of a placement from a cluster.
 
 Source: KubeFleet's `pkg/controllers/clusterresourceplacementeviction/controller.go`.
 """
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from gardenbus.common.resources.conditions import FALSE
-from gardenbus.common.resources.placement_parts import DisruptionBudget, Eviction, ResourceBinding
-from gardenbus.common.resources.placements import PICK_ALL, PICK_FIXED, PICK_N, Placement
-from gardenbus.common.resources.works import AVAILABLE
+from gardenbus.common.api.conditions import FALSE
+from gardenbus.common.api.fleet.placement_parts import DisruptionBudget, Eviction, ResourceBinding
+from gardenbus.common.api.fleet.placements import PICK_ALL, PICK_FIXED, PICK_N, Placement
+from gardenbus.common.api.fleet.works import AVAILABLE
 from gardenbus.fleet.availability import has_failed, is_diff_reported, is_true, may_be_placed
 from gardenbus.fleet.budgets import scaled
 
@@ -22,69 +22,69 @@ INVALID_REASON = "ClusterResourcePlacementEvictionInvalid"
 EXECUTED_REASON = "ClusterResourcePlacementEvictionExecuted"
 NOT_EXECUTED_REASON = "ClusterResourcePlacementEvictionNotExecuted"
 
-LEAVING = "the placement is already being taken off the cluster"
+ALREADY_LEAVING = "the placement is already being taken off the cluster"
 
 
-class Verdict(msgspec.Struct, frozen=True):
-    """What becomes of an eviction; it is told in its conditions, and final."""
+class EvictionResult(msgspec.Struct, frozen=True):
+    """Final result of an eviction, as its conditions record it."""
 
     is_valid: bool
-    """Whether it makes sense at all."""
+    """True when the eviction can be assessed."""
 
     message: str
-    """Why, or why not."""
+    """Reason in words."""
 
     is_executed: bool = False
-    """Whether the placement goes, or goes already."""
+    """True when the binding is deleted, or is being deleted already."""
 
     binding: str = ""
     """The binding to delete; "" for none."""
 
 
 class Availability(msgspec.Struct, frozen=True):
-    """How a placement's bindings are, and how many of them an eviction may take."""
+    """Available bindings of a placement, and the number that may be evicted."""
 
     available: int
-    """Bindings that serve."""
+    """Bindings that are available."""
 
     total: int
-    """All bindings, whatever their state."""
+    """All bindings, in any state."""
 
     allowed: int
-    """How many may go."""
+    """Number of allowed evictions."""
 
 
-def is_settled(eviction: Eviction) -> bool:
-    """Whether it has been judged: nothing more happens to it."""
+def is_terminal(eviction: Eviction) -> bool:
+    """Report whether an eviction has its final result."""
     conditions = {each.type: each for each in eviction.status.conditions}
     valid = conditions.get(VALID)
     is_invalid = valid is not None and valid.is_fresh(FALSE, eviction.metadata.generation)
     return is_invalid or EXECUTED in conditions
 
 
-def judge(
+def assess_eviction(
     eviction: Eviction,
     placement: Placement | None,
     bindings: Sequence[ResourceBinding],
     budget: DisruptionBudget | None,
-) -> Verdict:
-    """Judge an eviction on the bindings of its placement, those on their way out among them.
+) -> EvictionResult:
+    """Assess an eviction against all bindings of its placement, deleting ones too.
 
     Raises InvalidResource when the budget is no number.
     """
     if placement is None:
-        return Verdict(is_valid=False, message=f"there is no placement {eviction.spec.placement_name}")
-    if objection := _objection(placement):
-        return Verdict(is_valid=False, message=objection)
+        return EvictionResult(is_valid=False, message=f"there is no placement {eviction.spec.placement_name}")
+    if invalid_reason := _invalid_reason(placement):
+        return EvictionResult(is_valid=False, message=invalid_reason)
     of_cluster = [each for each in bindings if each.spec.target_cluster == eviction.spec.cluster_name]
     if len(of_cluster) != 1:
         count = f"there are {len(of_cluster)}" if of_cluster else "there is none"
         message = f"one binding of cluster {eviction.spec.cluster_name} is needed, and {count}"
-        return Verdict(is_valid=False, message=message)
-    return _judge_binding(of_cluster[0], placement, bindings, budget)
+        return EvictionResult(is_valid=False, message=message)
+    return _assess_binding(of_cluster[0], placement, bindings, budget)
 
 
-def _objection(placement: Placement) -> str:
+def _invalid_reason(placement: Placement) -> str:
     if placement.metadata.deletion_timestamp is not None:
         return "the placement is being deleted"
     if placement.policy.placement_type == PICK_FIXED:
@@ -92,30 +92,32 @@ def _objection(placement: Placement) -> str:
     return ""
 
 
-def _judge_binding(
+def _assess_binding(
     binding: ResourceBinding,
     placement: Placement,
     bindings: Sequence[ResourceBinding],
     budget: DisruptionBudget | None,
-) -> Verdict:
+) -> EvictionResult:
     if binding.is_deleting:
-        return Verdict(is_valid=True, is_executed=True, message=LEAVING)
+        return EvictionResult(is_valid=True, is_executed=True, message=ALREADY_LEAVING)
     if not may_be_placed(binding):
-        return Verdict(is_valid=True, message="nothing has been placed on the cluster yet")
+        return EvictionResult(is_valid=True, message="nothing has been placed on the cluster yet")
     if has_failed(binding) or is_diff_reported(binding):
-        return Verdict(is_valid=True, is_executed=True, binding=binding.name, message="it does not serve there")
+        return EvictionResult(is_valid=True, is_executed=True, binding=binding.name, message="it does not serve there")
     if budget is None:
-        return Verdict(is_valid=True, is_executed=True, binding=binding.name, message="there is no disruption budget")
+        return EvictionResult(
+            is_valid=True, is_executed=True, binding=binding.name, message="there is no disruption budget"
+        )
     if placement.policy.placement_type == PICK_ALL and not _fits_pick_all(budget):
-        return Verdict(
+        return EvictionResult(
             is_valid=True,
             message="the disruption budget of a PickAll placement must be minAvailable, as a number",
         )
     found = availability_of(placement, bindings, budget)
     counted = f"{found.available} of {found.total} bindings are available"
     if found.allowed <= 0:
-        return Verdict(is_valid=True, message=f"the disruption budget allows none to go: {counted}")
-    return Verdict(
+        return EvictionResult(is_valid=True, message=f"the disruption budget allows none to go: {counted}")
+    return EvictionResult(
         is_valid=True,
         is_executed=True,
         binding=binding.name,
@@ -126,7 +128,7 @@ def _judge_binding(
 def availability_of(
     placement: Placement, bindings: Sequence[ResourceBinding], budget: DisruptionBudget
 ) -> Availability:
-    """How many bindings serve, and how many the budget lets go. Percent are of the number asked for (PickN)."""
+    """Count the available bindings and the allowed evictions. Percent refer to the wanted number (PickN)."""
     available = sum(is_true(each, AVAILABLE) for each in bindings)
     policy = placement.policy
     desired = (policy.number_of_clusters or 0) if policy.placement_type == PICK_N else 0

@@ -1,11 +1,11 @@
-"""How plug-ins take part in a cycle: the extension points, and what comes of them.
+"""The scheduling framework: extension points, and the plug-ins that run at them.
 
-A plug-in stands at each extension point whose method it has, in the order of the framework's tuple. It speaks about
-sets of clusters: what it says of a set is worked out once for all in it.
+A plug-in runs at each extension point whose method it has, in the order of the framework's tuple. It works on sets of
+clusters: a result is computed once for all members of a set.
 
     post_batch ─► pre_filter ─► filter ─► pre_score ─► score
 
-A filter names those that it objects to; whom none names has passed. Whom one has named is not shown to the next.
+A filter names the clusters that it rejects; all others pass. Rejected clusters are not shown to the next filter.
 Source: KubeFleet's `pkg/scheduler/framework`.
 """
 
@@ -15,33 +15,33 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
+from gardenbus.common.api.bitsets import Bitset, ascending
+from gardenbus.fleet.cycle_result import UnexpectedState
 from gardenbus.fleet.fleet import Fleet
-from gardenbus.fleet.masks import Mask, ascending
-from gardenbus.fleet.outcome import UnexpectedState
 from gardenbus.fleet.requirements import Requirements
 
 
 class Code(Enum):
-    """What a plug-in comes to."""
+    """Result code of a plug-in."""
 
     SUCCESS = "Success"
-    """Go on."""
+    """Continue."""
 
     SKIP = "Skip"
     """The plug-in has nothing to do in this cycle."""
 
     UNSCHEDULABLE = "ClusterUnschedulable"
-    """The cluster cannot be taken."""
+    """The cluster cannot be chosen."""
 
     ALREADY_SELECTED = "ClusterAlreadySelected"
-    """The cluster is taken already."""
+    """The cluster is chosen already."""
 
     ERROR = "InternalError"
     """The cycle cannot go on."""
 
 
 class Status(msgspec.Struct, frozen=True):
-    """What a plug-in comes to, and why."""
+    """Result code of a plug-in, with a reason."""
 
     code: Code
     reason: str = ""
@@ -51,39 +51,39 @@ SUCCESS = Status(Code.SUCCESS)
 SKIP = Status(Code.SKIP)
 
 
-class Verdict(NamedTuple):
-    """What a filter has against a set of clusters."""
+class FilterResult(NamedTuple):
+    """Status of a filter for a set of clusters."""
 
-    clusters: Mask
+    clusters: Bitset
     status: Status
 
 
 class Score(NamedTuple):
-    """How well a cluster fits. Greater is better, the first field counts most."""
+    """Score of a cluster. Greater is better, the first field counts most."""
 
     spread: int = 0
-    """By the spread constraints."""
+    """From the spread constraints."""
 
     affinity: int = 0
-    """By the preferred terms."""
+    """From the preferred terms."""
 
     obsolete: int = 0
-    """1 when it has a binding of an earlier policy: who is there may stay. Not published."""
+    """1 when the cluster has a binding of an earlier policy, which is preferred. Not published."""
 
     def plus(self, other: "Score") -> "Score":
-        """Both together."""
+        """Return the sum of both."""
         return Score(self.spread + other.spread, self.affinity + other.affinity, self.obsolete + other.obsolete)
 
 
-class Group(NamedTuple):
+class ScoreGroup(NamedTuple):
     """Clusters of equal score."""
 
-    clusters: Mask
+    clusters: Bitset
     score: Score
 
 
 class CycleState:
-    """What plug-ins know of a cycle, and note in it for their later extension points."""
+    """Input of a cycle, and what plug-ins keep for their later extension points."""
 
     def __init__(
         self,
@@ -91,105 +91,103 @@ class CycleState:
         fleet: Fleet,
         *,
         namespace: str = "",
-        selected: Mask = 0,
-        obsolete: Mask = 0,
+        selected: Bitset = 0,
+        obsolete: Bitset = 0,
         desired: int = 0,
     ) -> None:
         self.policy = policy
-        """What is asked for."""
+        """The parsed policy."""
         self.fleet = fleet
-        """Of whom."""
+        """The candidate clusters."""
         self.namespace = namespace
-        """Of a ResourcePlacement."""
+        """Namespace of a ResourcePlacement; "" otherwise."""
         self.selected = selected
-        """Clusters that are taken by this policy."""
+        """Clusters already chosen by this policy."""
         self.obsolete = obsolete
         """Clusters that have a binding of an earlier policy."""
         self.desired = desired
-        """How many more are wanted."""
+        """Number of further clusters wanted."""
         self.notes: dict[str, object] = {}
-        """Of plug-ins, by name."""
+        """Data of plug-ins within a batch, by name."""
         self.kept: dict[str, object] = {}
-        """What plug-ins hand on from one batch to the next, by whatever they call it."""
-        self.skipped_filters: set[str] = set()
-        self.skipped_scores: set[str] = set()
+        """Data of plug-ins kept from batch to batch, by keys of their own."""
 
 
 class Plugin(Protocol):
-    """Whatever stands at an extension point."""
+    """A plug-in of the framework."""
 
     @property
     def name(self) -> str:
-        """As reasons name it."""
+        """Name as reasons show it."""
         ...
 
 
 @runtime_checkable
 class PostBatchPlugin(Plugin, Protocol):
-    """Limits how many are picked at once."""
+    """Limits the size of a batch."""
 
     def post_batch(self, state: CycleState) -> tuple[int, Status]:
-        """The limit, with SUCCESS; or SKIP for none."""
+        """Return the limit, with SUCCESS; or SKIP for none."""
         ...
 
 
 @runtime_checkable
 class PreFilterPlugin(Plugin, Protocol):
-    """Prepares its filter, or has it left out."""
+    """Prepares its filter, or skips it."""
 
     def pre_filter(self, state: CycleState) -> Status:
-        """SUCCESS or SKIP."""
+        """Return SUCCESS or SKIP."""
         ...
 
 
 @runtime_checkable
 class FilterPlugin(Plugin, Protocol):
-    """Says who cannot be taken."""
+    """Rejects clusters."""
 
-    def filter(self, state: CycleState, candidates: Mask) -> Iterable[Verdict]:
-        """Whom of the candidates it objects to."""
+    def filter(self, state: CycleState, candidates: Bitset) -> Iterable[FilterResult]:
+        """Yield the rejected candidates."""
         ...
 
 
 @runtime_checkable
 class PreScorePlugin(Plugin, Protocol):
-    """Prepares its score, or has it left out."""
+    """Prepares its score, or skips it."""
 
     def pre_score(self, state: CycleState) -> Status:
-        """SUCCESS or SKIP."""
+        """Return SUCCESS or SKIP."""
         ...
 
 
 @runtime_checkable
 class ScorePlugin(Plugin, Protocol):
-    """Says how well clusters fit."""
+    """Scores clusters."""
 
-    def score(self, state: CycleState, candidates: Mask) -> Sequence[Group]:
-        """Scores of disjoint sets; whom it leaves out gets nothing."""
+    def score(self, state: CycleState, candidates: Bitset) -> Sequence[ScoreGroup]:
+        """Return scores of disjoint sets; clusters in none get zero."""
         ...
 
 
-class Filtered(NamedTuple):
-    """What the filters leave, and what they object to."""
+class FilteredClusters(NamedTuple):
+    """Clusters that passed the filters, and the rejections."""
 
-    passed: Mask
-    objections: tuple[Verdict, ...]
+    passed: Bitset
+    rejections: tuple[FilterResult, ...]
 
     @property
-    def clusters(self) -> Mask:
-        """All that are objected to."""
+    def clusters(self) -> Bitset:
+        """All rejected clusters."""
         found = 0
-        for verdict in self.objections:
-            found |= verdict.clusters
+        for result in self.rejections:
+            found |= result.clusters
         return found
 
     def reason(self, place: int) -> str:
-        """What is objected to a cluster."""
-        return next((verdict.status.reason for verdict in self.objections if verdict.clusters >> place & 1), "")
+        """Return why a cluster was rejected."""
+        return next((result.status.reason for result in self.rejections if result.clusters >> place & 1), "")
 
 
 class Framework:
-    """Runs plug-ins at the extension points. Raises UnexpectedState for whatever an extension point cannot answer."""
+    """Runs plug-ins at the extension points. Raises UnexpectedState for a status that is invalid at its point."""
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
         self._post_batch = [plugin for plugin in plugins if isinstance(plugin, PostBatchPlugin)]
@@ -199,7 +197,7 @@ class Framework:
         self._scores = [plugin for plugin in plugins if isinstance(plugin, ScorePlugin)]
 
     def batch_limit(self, state: CycleState) -> int:
-        """How many may be picked at once: the least of what plug-ins say, and not more than are wanted."""
+        """Return the smallest limit of the plug-ins, and at most the number of wanted clusters."""
         limit = state.desired
         for plugin in self._post_batch:
             own, status = plugin.post_batch(state)
@@ -209,39 +207,29 @@ class Framework:
                 raise _unexpected(plugin, "post_batch", status)
         return limit
 
-    def filter(self, state: CycleState) -> Filtered:
-        """Whom of the fleet the filters leave. Clusters that are taken already are in neither part."""
-        for plugin in self._pre_filters:
-            status = plugin.pre_filter(state)
-            if status.code is Code.SKIP:
-                state.skipped_filters.add(plugin.name)
-            elif status.code is not Code.SUCCESS:
-                raise _unexpected(plugin, "pre_filter", status)
-        remaining = state.fleet.everything
-        objections: list[Verdict] = []
+    def filter(self, state: CycleState) -> FilteredClusters:
+        """Run the filters over the fleet. Clusters already selected are in neither part of the result."""
+        skipped = {each.name for each in self._pre_filters if _skips(each, "pre_filter", each.pre_filter(state))}
+        remaining = state.fleet.all_clusters
+        rejections: list[FilterResult] = []
         for plugin in self._filters:
-            if plugin.name in state.skipped_filters:
+            if plugin.name in skipped:
                 continue
             for clusters, status in plugin.filter(state, remaining):
                 if status.code is Code.UNSCHEDULABLE:
-                    objections.append(Verdict(clusters & remaining, status))
+                    rejections.append(FilterResult(clusters & remaining, status))
                 elif status.code is not Code.ALREADY_SELECTED:
                     raise _unexpected(plugin, "filter", status)
                 remaining &= ~clusters
-        return Filtered(remaining, tuple(objections))
+        return FilteredClusters(remaining, tuple(rejections))
 
-    def score(self, state: CycleState, candidates: Mask) -> list[Group]:
-        """The candidates in groups of equal score, the best first."""
-        scoring: list[ScorePlugin] = []
-        for plugin in self._pre_scores:
-            status = plugin.pre_score(state)
-            if status.code is Code.SKIP:
-                state.skipped_scores.add(plugin.name)
-            elif status.code is not Code.SUCCESS:
-                raise _unexpected(plugin, "pre_score", status)
-        scoring = [plugin for plugin in self._scores if plugin.name not in state.skipped_scores]
-        groups = [Group(candidates, Score())] if candidates else []
-        for plugin in scoring if candidates else ():
+    def score(self, state: CycleState, candidates: Bitset) -> list[ScoreGroup]:
+        """Return the candidates in groups of equal score, the best first."""
+        skipped = {each.name for each in self._pre_scores if _skips(each, "pre_score", each.pre_score(state))}
+        groups = [ScoreGroup(candidates, Score())] if candidates else []
+        for plugin in self._scores if candidates else ():
+            if plugin.name in skipped:
+                continue
             groups = combine(groups, plugin.score(state, candidates))
         return sorted(groups, key=lambda group: group.score, reverse=True)
 
@@ -250,13 +238,13 @@ _MANY = 4096
 _NOTHING = Score()
 
 
-def combine(groups: Sequence[Group], parts: Sequence[Group]) -> list[Group]:
-    """Groups of equal score after further scores are added; `parts` are disjoint."""
+def combine(groups: Sequence[ScoreGroup], parts: Sequence[ScoreGroup]) -> list[ScoreGroup]:
+    """Add further scores to groups of equal score; `parts` are disjoint."""
     if not parts:
         return list(groups)
     if len(groups) * len(parts) > _MANY:
         return _combine_one_by_one(groups, parts)
-    merged: dict[Score, Mask] = {}
+    merged: dict[Score, Bitset] = {}
     for clusters, score in groups:
         rest, is_first = clusters, score == _NOTHING
         for part, more in parts:
@@ -268,17 +256,23 @@ def combine(groups: Sequence[Group], parts: Sequence[Group]) -> list[Group]:
                     break
         if rest:
             merged[score] = merged.get(score, 0) | rest
-    return [Group(clusters, score) for score, clusters in merged.items()]
+    return [ScoreGroup(clusters, score) for score, clusters in merged.items()]
 
 
-def _combine_one_by_one(groups: Sequence[Group], parts: Sequence[Group]) -> list[Group]:
+def _combine_one_by_one(groups: Sequence[ScoreGroup], parts: Sequence[ScoreGroup]) -> list[ScoreGroup]:
     more = {place: score for clusters, score in parts for place in ascending(clusters)}
-    merged: dict[Score, Mask] = {}
+    merged: dict[Score, Bitset] = {}
     for clusters, score in groups:
         for place in ascending(clusters):
             total = score.plus(more[place]) if place in more else score
             merged[total] = merged.get(total, 0) | 1 << place
-    return [Group(clusters, score) for score, clusters in merged.items()]
+    return [ScoreGroup(clusters, score) for score, clusters in merged.items()]
+
+
+def _skips(plugin: Plugin, point: str, status: Status) -> bool:
+    if status.code not in (Code.SKIP, Code.SUCCESS):
+        raise _unexpected(plugin, point, status)
+    return status.code is Code.SKIP
 
 
 def _unexpected(plugin: Plugin, point: str, status: Status) -> UnexpectedState:

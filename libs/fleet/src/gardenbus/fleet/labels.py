@@ -1,15 +1,15 @@
-"""The labels of all clusters, indexed: which clusters a selector matches, which values a label has."""
+"""Index of the labels of all clusters: clusters by selector, and values by key."""
 
 from collections.abc import Mapping, Sequence
 
-from gardenbus.common.resources.selectors import LabelSelector, Requirement
-from gardenbus.fleet.masks import Mask, mask_of
+from gardenbus.common.api.bitsets import Bitset, bitset_of
+from gardenbus.common.api.selectors import LabelSelector, LabelSelectorRequirement
 
-_MOST_REMEMBERED = 50_000
+_MAX_CACHED_SELECTORS = 50_000
 
 
 class LabelIndex:
-    """An index of labels; `labels` are those of the clusters in the order of their places."""
+    """An index of labels; `labels` are those of the clusters by place."""
 
     def __init__(self, labels: Sequence[Mapping[str, str]]) -> None:
         self._labels = labels
@@ -19,48 +19,48 @@ class LabelIndex:
             for key, value in own.items():
                 places.setdefault(key, {}).setdefault(value, []).append(place)
         self._domains = {
-            key: {value: mask_of(held, len(labels)) for value, held in by_value.items()}
+            key: {value: bitset_of(held, len(labels)) for value, held in by_value.items()}
             for key, by_value in places.items()
         }
-        self._having: dict[str, Mask] = {}
-        self._matching: dict[LabelSelector, Mask] = {}
+        self._having: dict[str, Bitset] = {}
+        self._matching: dict[LabelSelector, Bitset] = {}
 
-    def matching(self, selector: LabelSelector) -> Mask:
-        """The clusters that a valid selector matches."""
-        known = self._matching.get(selector)
-        if known is None:
-            if len(self._matching) >= _MOST_REMEMBERED:
+    def matching(self, selector: LabelSelector) -> Bitset:
+        """Return the clusters that a valid selector matches."""
+        cached = self._matching.get(selector)
+        if cached is None:
+            if len(self._matching) >= _MAX_CACHED_SELECTORS:
                 self._matching.clear()
-            known = self._matching[selector] = self._match(selector)
-        return known
+            cached = self._matching[selector] = self._match(selector)
+        return cached
 
-    def domains(self, key: str) -> Mapping[str, Mask]:
-        """The clusters by their value of a label; those without it are in none."""
+    def domains(self, key: str) -> Mapping[str, Bitset]:
+        """Return the clusters by their value of a label; those without it are in none."""
         return self._domains.get(key, {})
 
-    def having(self, key: str) -> Mask:
-        """The clusters that have a label."""
-        known = self._having.get(key)
-        if known is None:
-            known = 0
+    def having(self, key: str) -> Bitset:
+        """Return the clusters that have a label."""
+        cached = self._having.get(key)
+        if cached is None:
+            cached = 0
             for clusters in self.domains(key).values():
-                known |= clusters
-            self._having[key] = known
-        return known
+                cached |= clusters
+            self._having[key] = cached
+        return cached
 
     def value(self, key: str, place: int) -> str | None:
-        """One cluster's value of a label."""
+        """Return one cluster's value of a label."""
         return self._labels[place].get(key)
 
-    def _match(self, selector: LabelSelector) -> Mask:
+    def _match(self, selector: LabelSelector) -> Bitset:
         mask = self._everything
         for key, value in selector.match_labels:
             mask &= self.domains(key).get(value, 0)
         for requirement in selector.match_expressions:
-            mask &= self._meeting(requirement)
+            mask &= self._matching_requirement(requirement)
         return mask
 
-    def _meeting(self, requirement: Requirement) -> Mask:
+    def _matching_requirement(self, requirement: LabelSelectorRequirement) -> Bitset:
         domains = self.domains(requirement.key)
         narrowed = requirement.operator in ("In", "NotIn")
         found = 0

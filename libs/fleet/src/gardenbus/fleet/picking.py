@@ -1,16 +1,16 @@
-"""Who is picked out of those that were scored, and when another batch follows.
+"""Ranking of scored clusters, and the condition for another batch.
 
-Better scores go first; of equal ones the later name. Source: KubeFleet's `frameworkutils.go` and `score.go`.
+Better scores come first; of equal ones the later name. Source: KubeFleet's `frameworkutils.go` and `score.go`.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gardenbus.fleet.framework import Group, Score
-from gardenbus.fleet.masks import descending
+from gardenbus.common.api.bitsets import descending
+from gardenbus.fleet.framework import Score, ScoreGroup
 
 
-class Scored(NamedTuple):
+class ScoredCluster(NamedTuple):
     """One cluster, by its place in the fleet, with its score."""
 
     place: int
@@ -18,17 +18,17 @@ class Scored(NamedTuple):
 
 
 def number_to_pick(desired: int, limit: int, scored: int) -> int:
-    """How many to pick: as many as are wanted, allowed at once, and there."""
+    """Return the number to pick: the least of wanted, allowed per batch, and available."""
     return min(desired, limit, scored)
 
 
-def ranked(groups: Sequence[Group]) -> Iterator[Scored]:
-    """Clusters in the order in which they are picked; `groups` as `Framework.score` gives them."""
+def ranked(groups: Sequence[ScoreGroup]) -> Iterator[ScoredCluster]:
+    """Yield clusters in picking order; `groups` as `Framework.score` returns them."""
     for clusters, score in groups:
         for place in descending(clusters):
-            yield Scored(place, score)
+            yield ScoredCluster(place, score)
 
 
 def needs_another_batch(desired: int, limit: int, made: int) -> bool:
-    """Whether to go on at once: more were wanted than were allowed at once, and all that were allowed came about."""
+    """Report whether another batch follows: more were wanted than allowed at once, and all allowed were made."""
     return desired > limit and made >= limit

@@ -1,4 +1,4 @@
-"""The properties of clusters as numbers: compared for selectors, interpolated for sorters.
+"""Properties of clusters as numbers: compared by selectors, interpolated by sorters.
 
 Source: KubeFleet's plug-in ClusterAffinity (`types.go`).
 """
@@ -7,22 +7,19 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import inf, isinf, trunc
 
-from gardenbus.common.resources.member_clusters import MemberCluster
-from gardenbus.common.resources.quantities import parse_quantity
-from gardenbus.fleet.masks import Mask
-from gardenbus.fleet.outcome import UnexpectedState
+from gardenbus.common.api.bitsets import Bitset
+from gardenbus.common.api.fleet.member_clusters import MemberCluster
+from gardenbus.common.api.quantities import parse_quantity
+from gardenbus.fleet.cycle_result import UnexpectedState
 
 RESOURCE_PREFIX = "resources.kubernetes-fleet.io/"
-"""Of the properties that are read from a cluster's resource usage."""
-
-DESCENDING = "Descending"
-ASCENDING = "Ascending"
+"""Prefix of properties that are read from a cluster's resource usage."""
 
 _RESOURCE_PARTS = 2
 
 
 def written_value(cluster: MemberCluster, name: str) -> str | None:
-    """A cluster's property as it is written; None where it has none. Raises UnexpectedState for an impossible name."""
+    """Return a cluster's property as written; None where it has none. Raises UnexpectedState for an invalid name."""
     if not name.startswith(RESOURCE_PREFIX):
         stated = cluster.status.properties.get(name)
         return stated.value if stated else None
@@ -41,7 +38,7 @@ def check_name(name: str) -> None:
 
 
 def quantity(text: str, what: str) -> Fraction:
-    """The number that a text stands for; raises UnexpectedState, which begins with `what`, for none."""
+    """Parse a quantity; raises UnexpectedState, whose message begins with `what`, for an invalid one."""
     try:
         return parse_quantity(text)
     except ValueError as error:
@@ -49,7 +46,7 @@ def quantity(text: str, what: str) -> Fraction:
 
 
 def compares(value: Fraction, operator: str, bound: Fraction) -> bool:
-    """Whether a comparison holds; raises UnexpectedState for an operator that there is not."""
+    """Compare two values; raises UnexpectedState for an unknown operator."""
     match operator:
         case "Gt":
             return value > bound
@@ -68,7 +65,7 @@ def compares(value: Fraction, operator: str, bound: Fraction) -> bool:
 
 
 def interpolate(value: float, low: float, high: float, *, order: str, weight: int) -> int:
-    """How much of a weight a value is worth where the fleet's values lie between `low` and `high`.
+    """Return the share of a weight for a value where the fleet's values lie between `low` and `high`.
 
     Halves are rounded away from zero. Raises UnexpectedState for a value outside, infinite bounds, an unknown order.
     """
@@ -86,17 +83,17 @@ def interpolate(value: float, low: float, high: float, *, order: str, weight: in
             raise UnexpectedState(f"{order!r} is no sort order")
 
 
-class Column:
+class PropertyColumn:
     """One property of all clusters."""
 
     def __init__(self, name: str, clusters: Sequence[MemberCluster]) -> None:
         check_name(name)
-        self.present: Mask = 0
-        """Which clusters have it."""
-        self.by_value: dict[Fraction, Mask] = {}
-        """The clusters by its value."""
+        self.present: Bitset = 0
+        """Clusters that have it."""
+        self.by_value: dict[Fraction, Bitset] = {}
+        """Clusters by value."""
         self.problems: dict[int, UnexpectedState] = {}
-        """Of those where it is no quantity."""
+        """Errors by place, where it is no quantity."""
         for place, cluster in enumerate(clusters):
             written = written_value(cluster, name)
             if written is None:
@@ -109,7 +106,7 @@ class Column:
             else:
                 self.by_value[value] = self.by_value.get(value, 0) | 1 << place
 
-    def check(self, clusters: Mask) -> None:
+    def check(self, clusters: Bitset) -> None:
         """Raise UnexpectedState if it is no quantity on one of some clusters."""
         for place, error in self.problems.items():
             if clusters >> place & 1:
@@ -117,25 +114,25 @@ class Column:
 
 
 class PropertyTable:
-    """All properties of all clusters, read when they are asked for."""
+    """All properties of all clusters, parsed on first use."""
 
     def __init__(self, clusters: Sequence[MemberCluster]) -> None:
         self._clusters = clusters
-        self._columns: dict[str, Column] = {}
-        self._meeting: dict[tuple[str, str, str], Mask] = {}
-        self._shares: dict[tuple[str, str, int], tuple[tuple[Mask, int], ...]] = {}
+        self._columns: dict[str, PropertyColumn] = {}
+        self._matching: dict[tuple[str, str, str], Bitset] = {}
+        self._shares: dict[tuple[str, str, int], tuple[tuple[Bitset, int], ...]] = {}
 
-    def column(self, name: str) -> Column:
-        """One property; raises UnexpectedState for an impossible name."""
+    def column(self, name: str) -> PropertyColumn:
+        """Return one property; raises UnexpectedState for an invalid name."""
         column = self._columns.get(name)
         if column is None:
-            column = self._columns[name] = Column(name, self._clusters)
+            column = self._columns[name] = PropertyColumn(name, self._clusters)
         return column
 
-    def meeting(self, name: str, operator: str, values: tuple[str, ...], among: Mask) -> Mask:
-        """Those of some clusters whose property compares as wanted.
+    def satisfying(self, name: str, operator: str, values: tuple[str, ...], among: Bitset) -> Bitset:
+        """Return the clusters among `among` whose property satisfies a comparison.
 
-        Raises UnexpectedState where a comparison has no meaning; clusters without the property are never compared.
+        Raises UnexpectedState for an invalid comparison; clusters without the property are never compared.
         """
         column = self.column(name)
         column.check(among)
@@ -144,32 +141,32 @@ class PropertyTable:
             return 0
         if len(values) != 1:
             raise UnexpectedState(f"property {name} is compared with {len(values)} values instead of one")
-        known = self._meeting.get((name, operator, values[0]))
-        if known is None:
+        cached = self._matching.get((name, operator, values[0]))
+        if cached is None:
             bound = quantity(values[0], f"property selector {name}")
-            known = 0
+            cached = 0
             for value, clusters in column.by_value.items():
                 if compares(value, operator, bound):
-                    known |= clusters
+                    cached |= clusters
             compares(bound, operator, bound)
-            self._meeting[name, operator, values[0]] = known
-        return among & known
+            self._matching[name, operator, values[0]] = cached
+        return among & cached
 
-    def shares(self, name: str, order: str, weight: int) -> tuple[tuple[Mask, int], ...]:
-        """How much of a weight clusters get by a property; raises UnexpectedState where it is no quantity."""
+    def shares(self, name: str, order: str, weight: int) -> tuple[tuple[Bitset, int], ...]:
+        """Return the share of a weight by clusters; raises UnexpectedState where the property is no quantity."""
         column = self.column(name)
         column.check(column.present)
-        known = self._shares.get((name, order, weight))
-        if known is None:
-            known = self._shares[name, order, weight] = _shares(column.by_value, order, weight)
-        return known
+        cached = self._shares.get((name, order, weight))
+        if cached is None:
+            cached = self._shares[name, order, weight] = _shares(column.by_value, order, weight)
+        return cached
 
 
-def _shares(by_value: Mapping[Fraction, Mask], order: str, weight: int) -> tuple[tuple[Mask, int], ...]:
+def _shares(by_value: Mapping[Fraction, Bitset], order: str, weight: int) -> tuple[tuple[Bitset, int], ...]:
     if not by_value:
         return ()
     low, high = _float(min(by_value)), _float(max(by_value))
-    by_share: dict[int, Mask] = {}
+    by_share: dict[int, Bitset] = {}
     for value, clusters in by_value.items():
         share = interpolate(_float(value), low, high, order=order, weight=weight)
         by_share[share] = by_share.get(share, 0) | clusters

@@ -1,11 +1,11 @@
-"""A policy as cycles use it: selectors read once, empty parts left out. Read once per policy, not per cycle."""
+"""A policy parsed for scheduling: selectors compiled, empty parts left out. Parsed once per policy."""
 
 from functools import lru_cache
 
 import msgspec
 
-from gardenbus.common.resources.document import encode
-from gardenbus.common.resources.placements import (
+from gardenbus.common.api.document import encode
+from gardenbus.common.api.fleet.placements import (
     ClusterSelectorTerm,
     ClusterToleration,
     PlacementPolicy,
@@ -15,43 +15,43 @@ from gardenbus.common.resources.placements import (
     RequiredTerms,
     TopologySpreadConstraint,
 )
-from gardenbus.common.resources.selectors import LabelSelector, parse_selector
-from gardenbus.fleet.outcome import UnexpectedState
+from gardenbus.common.api.selectors import LabelSelector, parse_selector
+from gardenbus.fleet.cycle_result import UnexpectedState
 
 
 class Term(msgspec.Struct, frozen=True):
-    """What a cluster must be like, or is liked for."""
+    """A required or preferred property of clusters."""
 
     selector: LabelSelector | None = None
-    """On its labels."""
+    """Label selector."""
 
     problem: str = ""
-    """Why its labels cannot be selected."""
+    """Error of an invalid label selector."""
 
     properties: tuple[PropertyRequirement, ...] = ()
-    """Comparisons with its properties."""
+    """Comparisons of properties."""
 
     sorter: PropertySorter | None = None
-    """By which property a preference is graded."""
+    """The property that grades a preference."""
 
     def check(self) -> None:
-        """Raise UnexpectedState when the selector is none."""
+        """Raise UnexpectedState when the selector is invalid."""
         if self.problem:
             raise UnexpectedState(f"the policy's label selector is invalid: {self.problem}")
 
 
 class Preference(msgspec.Struct, frozen=True):
-    """What is liked in a cluster."""
+    """A preferred term with its weight."""
 
     weight: int
-    """How much."""
+    """Its weight."""
 
     term: Term
-    """What."""
+    """Its term."""
 
 
 class Requirements(msgspec.Struct, frozen=True):
-    """A policy, read."""
+    """A parsed policy."""
 
     placement_type: PlacementType
     """`PickAll`, `PickN` or `PickFixed`."""
@@ -60,26 +60,26 @@ class Requirements(msgspec.Struct, frozen=True):
     """`PickFixed`: the clusters, each once."""
 
     required: tuple[Term, ...] = ()
-    """One must hold, if there are any."""
+    """Terms of which one must match, if there are any."""
 
     always: tuple[Term, ...] = ()
-    """One must hold, if there are any; and go on holding."""
+    """Terms of which one must match, and keep matching, if there are any."""
 
     preferred: tuple[Preference, ...] = ()
-    """For the ranking."""
+    """Preferences for the ranking."""
 
     hard: tuple[TopologySpreadConstraint, ...] = ()
-    """Spread that excludes."""
+    """Spread constraints that exclude."""
 
     soft: tuple[TopologySpreadConstraint, ...] = ()
-    """Spread that is liked."""
+    """Spread constraints that only score."""
 
     tolerations: tuple[ClusterToleration, ...] = ()
-    """Which taints are no obstacle."""
+    """Tolerated taints."""
 
 
 def requirements_of(policy: PlacementPolicy | None) -> Requirements:
-    """What a policy asks for; none is PickAll."""
+    """Parse a policy; none is PickAll."""
     return _read(encode(policy or PlacementPolicy()))
 
 

@@ -1,30 +1,29 @@
-"""What the next step of a rollout is: which bindings are handed to an agent, brought up to date, or removed.
+"""The next step of a rollout: the bindings to bind, to update, and to delete.
 
-A step is decided on the bindings as they are, within the budgets that they leave, and can be carried out in any order
-and in part: each of its writes alone keeps the budgets, and what is left is decided again.
+A step is decided on the current bindings, within their budgets, and can be carried out in any order and in part: each
+of its writes alone keeps the budgets, and the rest is decided again.
 
-- Bound bindings that failed and are outdated are brought up to date whatever the budget: nothing is lost by it. They
-  may come to serve by it, so they are taken from the additions first (KubeFleet goes beyond maxSurge there).
+- Failed and outdated Bound bindings are updated regardless of the budget: nothing is lost by it. They may become ready,
+  so they count against the additions first (KubeFleet exceeds maxSurge there).
 - The budget of removals goes to Unscheduled bindings first, then to outdated Bound ones.
 - The budget of additions turns Scheduled bindings Bound.
-- Where none of this is possible, Unscheduled bindings go that take nothing away: they were never placed, they failed,
-  their cluster is gone, or nobody asks for any cluster to serve. KubeFleet waits for ever there.
-- Where that is not possible either, and there are fewer clusters than wanted, outdated Bound bindings are brought up
-  to date by a budget of those that were found. KubeFleet waits for more clusters there.
+- Where none of this is possible, Unscheduled bindings go whose removal costs nothing: they were never placed, they
+  failed, their cluster is gone, or no cluster has to be ready. KubeFleet waits for ever there.
+- Where that is not possible either, and there are fewer clusters than wanted, outdated Bound bindings are updated by
+  a budget of those that were found. KubeFleet waits for more clusters there.
 
 Source: KubeFleet's `pkg/controllers/rollout/controller.go`.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime
 from math import inf
 
 import msgspec
 
-from gardenbus.common.resources.conditions import FALSE, conditions_of, get_condition
-from gardenbus.common.resources.document import Document, section
-from gardenbus.common.resources.placement_parts import BOUND, SCHEDULED, UNSCHEDULED, ResourceBinding
-from gardenbus.common.resources.placements import Placement, RollingUpdate
+from gardenbus.common.api.conditions import FALSE, conditions_of, get_condition
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.placement_parts import BOUND, SCHEDULED, UNSCHEDULED, ResourceBinding
+from gardenbus.common.api.fleet.placements import Placement, RollingUpdate
 from gardenbus.fleet.availability import (
     ROLLOUT_STARTED,
     has_failed,
@@ -33,54 +32,55 @@ from gardenbus.fleet.availability import (
     may_be_placed,
     readiness,
 )
-from gardenbus.fleet.budgets import Budget, Counts, budget_of, target_of
-from gardenbus.fleet.outcome import FAILED, UNFULFILLED, UnexpectedState
-from gardenbus.fleet.refusal import condition_type
+from gardenbus.fleet.budgets import BindingCounts, RolloutBudget, budget_of, target_of
+from gardenbus.fleet.cycle_result import FAILED, UNFULFILLED, UnexpectedState
+from gardenbus.fleet.eligibility import instant
+from gardenbus.fleet.rejection import condition_type
 
 ROLLING_UPDATE = "RollingUpdate"
 
 CLEANUP_SECONDS = 5.0
-"""How long to wait for a cluster that an earlier binding still has."""
+"""Recheck interval while an earlier binding still occupies a cluster."""
 
-CLEANUP_PATIENCE_SECONDS = 60.0
-"""For so long all bindings wait for such a cluster; then only those that are on it."""
+CLEANUP_GRACE_SECONDS = 60.0
+"""Grace period in which such a cluster holds up all bindings; after it, only its own."""
 
 
-class Rollout(msgspec.Struct, frozen=True):
+class RolloutStep(msgspec.Struct, frozen=True):
     """One step. All are names of bindings, in order."""
 
     strategies: tuple[str, ...] = ()
-    """Their way of applying is not the placement's: change that first, everything else is for the next look."""
+    """Bindings with another apply strategy than the placement: updated first, the rest at the next reconcile."""
 
     bind: tuple[str, ...] = ()
-    """Scheduled: make them Bound, with the latest resources."""
+    """Scheduled bindings to make Bound, with the latest resources."""
 
     update: tuple[str, ...] = ()
-    """Bound: give them the latest resources."""
+    """Bound bindings to give the latest resources."""
 
     delete: tuple[str, ...] = ()
-    """Unscheduled: delete them."""
+    """Unscheduled bindings to delete."""
 
     waiting: tuple[str, ...] = ()
-    """Scheduled, or Bound and outdated, but not now: their RolloutStarted is False."""
+    """Scheduled or outdated bindings that have to wait: their RolloutStarted becomes False."""
 
     started: tuple[str, ...] = ()
-    """Bound and up to date, but they do not say so yet: their RolloutStarted is True."""
+    """Current Bound bindings without the condition yet: their RolloutStarted becomes True."""
 
     recheck_after: float | None = None
-    """Seconds after which time alone may allow more; None where only news can."""
+    """Seconds after which time alone may allow more; None where only an event can."""
 
     reason: str = ""
-    """Why nothing is done, where nothing is."""
+    """Reason for an empty step."""
 
     @property
     def spends(self) -> bool:
-        """Whether it takes anything out of a budget."""
+        """True when it uses any of a budget."""
         return bool(self.bind or self.update or self.delete)
 
 
-class _Sorted(msgspec.Struct):
-    """The bindings of a placement, by what can be done with them."""
+class _SortedBindings(msgspec.Struct):
+    """The bindings of a placement, by possible action."""
 
     chosen: int = 0
     ready: int = 0
@@ -104,32 +104,32 @@ def plan(
     *,
     gone: Collection[str] = (),
     lacks_clusters: bool = False,
-) -> Rollout:
+) -> RolloutStep:
     """Decide the next step at `now` (unix seconds).
 
     The snapshot's name is that of the first part of the latest group; "" while there is none. `gone` are clusters that
-    are no longer in the fleet; `lacks_clusters`: the scheduler has said that there are not as many as are wanted.
-    Raises UnexpectedState when two living bindings are of one cluster, or one was handed out while another was leaving;
+    are no longer in the fleet; `lacks_clusters`: the scheduler has found fewer than wanted.
+    Raises UnexpectedState when two living bindings are of one cluster, or one was rolled out while another was leaving;
     InvalidResource when a limit is no number.
     """
     if placement.spec.strategy.type != ROLLING_UPDATE:
-        return Rollout(reason="others roll it out")
+        return RolloutStep(reason="others roll it out")
     bindings = sorted(bindings, key=lambda each: each.name)
     if strategies := _other_strategies(placement, bindings):
-        return Rollout(strategies=strategies)
-    held, is_patient = _held(bindings, now)
-    if held and is_patient:
-        return Rollout(recheck_after=CLEANUP_SECONDS, reason="clusters are still being left by earlier bindings")
+        return RolloutStep(strategies=strategies)
+    held, is_within_grace = _held(bindings, now)
+    if held and is_within_grace:
+        return RolloutStep(recheck_after=CLEANUP_SECONDS, reason="clusters are still being left by earlier bindings")
     if not latest_resource_snapshot_name:
-        return Rollout(reason="there are no resources yet")
+        return RolloutStep(reason="there are no resources yet")
     sorted_ = _sort(placement, latest_resource_snapshot_name, bindings, now, gone=gone)
     return _step(placement, sorted_, held, lacks_clusters=lacks_clusters)
 
 
 def lacks_clusters(placement: Document) -> bool:
-    """Whether a placement tells that its present policy finds fewer clusters than it wants, or cannot be evaluated.
+    """Report whether a placement's current policy found fewer clusters than wanted, or cannot be evaluated.
 
-    A decision that is still to come may find more: until then it is not known.
+    False while the decision is pending: it may find more.
     """
     condition = get_condition(conditions_of(placement), condition_type(placement))
     if condition is None or condition.get("observedGeneration") != section(placement, "metadata").get("generation"):
@@ -143,13 +143,14 @@ def _other_strategies(placement: Placement, bindings: Iterable[ResourceBinding])
 
 
 def _held(bindings: Sequence[ResourceBinding], now: float) -> tuple[frozenset[str], bool]:
-    """The living bindings on clusters that another one is leaving, and whether to wait for all of these clusters."""
+    """Return the living bindings on clusters that another is leaving, and whether all wait for these clusters."""
     leaving: dict[str, float] = {}
     living: dict[str, ResourceBinding] = {}
     for each in bindings:
         cluster = each.spec.target_cluster
         if each.is_deleting:
-            leaving[cluster] = max(leaving.get(cluster, -inf), _unix(each.metadata.deletion_timestamp, now))
+            deleted_at = instant(each.metadata.deletion_timestamp or "")
+            leaving[cluster] = max(leaving.get(cluster, -inf), now if deleted_at == -inf else deleted_at)
         elif cluster in living:
             raise UnexpectedState(f"bindings {living[cluster].name} and {each.name} are both of cluster {cluster}")
         else:
@@ -159,8 +160,8 @@ def _held(bindings: Sequence[ResourceBinding], now: float) -> tuple[frozenset[st
         if may_be_placed(each):
             cluster = each.spec.target_cluster
             raise UnexpectedState(f"binding {each.name} was handed out while another one was leaving cluster {cluster}")
-    is_patient = any(now - leaving[each.spec.target_cluster] < CLEANUP_PATIENCE_SECONDS for each in held)
-    return frozenset(each.name for each in held), is_patient
+    is_within_grace = any(now - leaving[each.spec.target_cluster] < CLEANUP_GRACE_SECONDS for each in held)
+    return frozenset(each.name for each in held), is_within_grace
 
 
 def _sort(
@@ -170,8 +171,8 @@ def _sort(
     now: float,
     *,
     gone: Collection[str],
-) -> _Sorted:
-    found = _Sorted()
+) -> _SortedBindings:
+    found = _SortedBindings()
     period = placement.spec.strategy.rolling_update.unavailable_period_seconds
     for each in bindings:
         if each.spec.state == SCHEDULED:
@@ -193,8 +194,8 @@ def _sort(
     return found
 
 
-def _count(found: _Sorted, binding: ResourceBinding, *, readiness_period: float, now: float) -> None:
-    """Count one that was handed out."""
+def _count(found: _SortedBindings, binding: ResourceBinding, *, readiness_period: float, now: float) -> None:
+    """Count a binding that was rolled out."""
     ready = readiness(binding, unavailable_period_seconds=readiness_period, now=now)
     found.chosen += binding.spec.state == BOUND
     found.ready += ready.is_ready
@@ -205,7 +206,7 @@ def _count(found: _Sorted, binding: ResourceBinding, *, readiness_period: float,
         found.waits.append(ready.wait_seconds)
 
 
-def _sort_bound(found: _Sorted, binding: ResourceBinding, latest: str) -> None:
+def _sort_bound(found: _SortedBindings, binding: ResourceBinding, latest: str) -> None:
     if binding.spec.resource_snapshot_name == latest:
         if not is_true(binding, ROLLOUT_STARTED):
             found.silent.append(binding.name)
@@ -215,21 +216,21 @@ def _sort_bound(found: _Sorted, binding: ResourceBinding, latest: str) -> None:
         found.outdated.append(binding.name)
 
 
-def _step(placement: Placement, found: _Sorted, held: Collection[str], *, lacks_clusters: bool) -> Rollout:
+def _step(placement: Placement, found: _SortedBindings, held: Collection[str], *, lacks_clusters: bool) -> RolloutStep:
     rolling = placement.spec.strategy.rolling_update
-    counts = Counts(target_of(placement, found.chosen), found.ready, found.leaving, found.can_be_ready)
+    counts = BindingCounts(target_of(placement, found.chosen), found.ready, found.leaving, found.can_be_ready)
     budget = budget_of(counts, max_unavailable=rolling.max_unavailable, max_surge=rolling.max_surge)
     removals, additions = max(0, budget.removals), max(0, budget.additions - len(found.failed))
     removed = found.removable[:removals]
     updated = found.outdated[: removals - len(removed)]
     bound = [name for name in found.bindable if name not in held][:additions]
     if not (found.failed or removed or updated or bound):
-        removed = _harmless(found, budget)
-        updated = _of_those_found(found, counts, rolling) if lacks_clusters and not removed else []
+        removed = _removable_regardless(found, budget)
+        updated = _updatable_regardless(found, counts, rolling) if lacks_clusters and not removed else []
     done = {*updated, *bound}
     waiting = tuple(sorted(name for name in (*found.outdated, *found.bindable) if name not in done))
     is_under_way = bool(waiting or found.failed or found.removable or done)
-    return Rollout(
+    return RolloutStep(
         bind=tuple(bound),
         update=tuple(sorted((*found.failed, *updated))),
         delete=tuple(removed),
@@ -240,13 +241,13 @@ def _step(placement: Placement, found: _Sorted, held: Collection[str], *, lacks_
     )
 
 
-def _harmless(found: _Sorted, budget: Budget) -> list[str]:
-    """Whom to remove when the budgets allow nothing."""
+def _removable_regardless(found: _SortedBindings, budget: RolloutBudget) -> list[str]:
+    """Return the bindings to remove when the budgets allow nothing."""
     return found.removable if budget.least <= 0 else found.removable_freely
 
 
-def _of_those_found(found: _Sorted, counts: Counts, rolling: RollingUpdate) -> list[str]:
-    """Whom to bring up to date of a placement that lacks clusters, when the budgets allow nothing."""
+def _updatable_regardless(found: _SortedBindings, counts: BindingCounts, rolling: RollingUpdate) -> list[str]:
+    """Return the bindings to update of a placement that lacks clusters, when the budgets allow nothing."""
     if found.chosen >= counts.target:
         return []
     smaller = msgspec.structs.replace(counts, target=found.chosen)
@@ -254,13 +255,6 @@ def _of_those_found(found: _Sorted, counts: Counts, rolling: RollingUpdate) -> l
     return found.outdated[: max(0, budget.removals)]
 
 
-def _recheck(found: _Sorted, period_seconds: float, held: Collection[str]) -> float:
+def _recheck(found: _SortedBindings, period_seconds: float, held: Collection[str]) -> float:
     waits = [period_seconds, *found.waits, *([CLEANUP_SECONDS] if held else [])]
     return max(1.0, min(waits))
-
-
-def _unix(instant: str | None, otherwise: float) -> float:
-    try:
-        return datetime.fromisoformat(instant or "").timestamp()
-    except ValueError:
-        return otherwise

@@ -1,13 +1,12 @@
-"""Placements decided on paper: what a live service would come to with the same clusters and bindings."""
+"""Dry run of placements: the decisions that a live service would make with the same clusters and bindings."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from typing import Any, NamedTuple, TypeVar, cast
 
-from gardenbus.common.errors import InvalidResource
-from gardenbus.common.resources.document import Document, section
-from gardenbus.common.resources.member_clusters import MemberCluster
-from gardenbus.common.resources.placement_parts import (
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.member_clusters import MemberCluster
+from gardenbus.common.api.fleet.placement_parts import (
     IS_LATEST_LABEL,
     NUMBER_OF_CLUSTERS,
     PLACEMENT_GENERATION,
@@ -16,28 +15,30 @@ from gardenbus.common.resources.placement_parts import (
     ResourceBinding,
     of,
 )
-from gardenbus.common.resources.placements import KINDS, PARENT_LABEL, Placement
-from gardenbus.common.resources.views import Metadata, View, read_view
+from gardenbus.common.api.fleet.placements import KINDS, PARENT_LABEL, Placement
+from gardenbus.common.api.fleet.rows import decision_rows
+from gardenbus.common.api.views import Metadata, TypedView, read_view
+from gardenbus.common.errors import InvalidResource
 from gardenbus.fleet.cycle import decide
+from gardenbus.fleet.cycle_result import UnexpectedState
 from gardenbus.fleet.decisions import ALL
 from gardenbus.fleet.eligibility import instant
 from gardenbus.fleet.fleet import Fleet
-from gardenbus.fleet.outcome import Cycle, UnexpectedState
 from gardenbus.fleet.requirements import requirements_of
 
-V = TypeVar("V", bound=View)
+V = TypeVar("V", bound=TypedView)
 
 
 def simulate(documents: Iterable[Document], now: float | None = None) -> list[dict[str, Any]]:
     """Decide every placement among manifests (Lists are opened), in the order given, each on its own.
 
-    The clusters' eligibility is judged at `now` (unix seconds), or at the newest heartbeat among them. Bindings are
-    those that stand; with policy snapshots among the manifests, bindings of an earlier policy are known as such,
-    otherwise the newest snapshot that bindings name is the current one.
+    Eligibility is assessed at `now` (unix seconds), or at the newest heartbeat. Existing bindings count; with policy
+    snapshots among the manifests, they tell bindings of an earlier policy apart, otherwise the newest snapshot that
+    bindings name is the current one.
 
-    Answers `{"placement", "fulfilled", "decisions": [{"cluster", "selected", "affinityScore", "topologySpreadScore",
-    "reason"}]}` each: first those chosen, in order, then the others. Scores are None where nothing was ranked. What
-    cannot be decided has an `error` besides. A cluster that cannot be read is as if it were not there.
+    Returns `{"placement", "fulfilled", "decisions": [{"cluster", "selected", "affinityScore", "topologySpreadScore",
+    "reason"}]}` each: the chosen in order, then the others. Scores are None where nothing was ranked. A failed decision
+    has an `error` besides. A cluster that cannot be parsed is left out.
     """
     opened = list(opened_lists(documents))
     clusters = list(_views(opened, "MemberCluster", MemberCluster))
@@ -45,14 +46,14 @@ def simulate(documents: Iterable[Document], now: float | None = None) -> list[di
     moment = now if now is not None else max(heartbeats, default=0.0)
     fleet = Fleet.of(clusters, 0.0 if moment == -inf else moment)
     return [
-        _simulated(document, opened, fleet, fleet.standing.now)
+        _simulate_one(document, opened, fleet, fleet.eligibility.now)
         for document in opened
         if str(document["kind"]).lower() in KINDS
     ]
 
 
 def opened_lists(documents: Iterable[Document]) -> Iterator[Document]:
-    """The manifests, those inside of Lists one by one; what is no manifest is left out."""
+    """Yield the manifests, those inside of Lists one by one; anything else is left out."""
     for document in documents:
         if not isinstance(document.get("kind"), str):
             continue
@@ -63,46 +64,33 @@ def opened_lists(documents: Iterable[Document]) -> Iterator[Document]:
             yield document
 
 
-class Standing(NamedTuple):
-    """A placement with what stands of it: the current policy snapshot and its bindings."""
+class PlacementManifests(NamedTuple):
+    """A placement with its current policy snapshot and its bindings."""
 
     placement: Placement
     snapshot: PolicySnapshot
     bindings: list[ResourceBinding]
 
 
-def standing_of(placement: Placement, documents: Sequence[Document]) -> Standing:
-    """What stands of a placement among manifests; a snapshot that is missing is made up."""
+def placement_manifests(placement: Placement, documents: Sequence[Document]) -> PlacementManifests:
+    """Collect the parts of a placement among manifests; a missing snapshot is made up."""
     kinds = of(placement.key.kind)
     bindings = [one for one in _views(documents, kinds.binding, ResourceBinding) if _is_of(one.metadata, placement)]
     snapshots = [
         one for one in _views(documents, kinds.policy_snapshot, PolicySnapshot) if _is_of(one.metadata, placement)
     ]
-    return Standing(placement, _snapshot(placement, snapshots, bindings), bindings)
+    return PlacementManifests(placement, _snapshot(placement, snapshots, bindings), bindings)
 
 
-def _simulated(document: Document, documents: Sequence[Document], fleet: Fleet, now: float) -> dict[str, Any]:
+def _simulate_one(document: Document, documents: Sequence[Document], fleet: Fleet, now: float) -> dict[str, Any]:
     namespace, name = (str(section(document, "metadata").get(field) or "") for field in ("namespace", "name"))
     label = f"{namespace}/{name}" if namespace else name
     try:
-        standing = standing_of(Placement.from_document(document), documents)
-        cycle = decide(standing.placement, standing.snapshot, fleet, standing.bindings, now, ALL)
+        eligibility = placement_manifests(Placement.from_document(document), documents)
+        cycle = decide(eligibility.placement, eligibility.snapshot, fleet, eligibility.bindings, now, ALL)
     except (InvalidResource, UnexpectedState) as error:
         return {"placement": label, "fulfilled": False, "decisions": [], "error": error.message}
-    return {"placement": label, "fulfilled": cycle.fulfilled, "decisions": _told(cycle)}
-
-
-def _told(cycle: Cycle) -> list[dict[str, Any]]:
-    return [
-        {
-            "cluster": decision.cluster_name,
-            "selected": decision.selected,
-            "affinityScore": decision.cluster_score.affinity_score if decision.cluster_score else None,
-            "topologySpreadScore": decision.cluster_score.priority_score if decision.cluster_score else None,
-            "reason": decision.reason,
-        }
-        for decision in cycle.decisions
-    ]
+    return {"placement": label, "fulfilled": cycle.fulfilled, "decisions": decision_rows(cycle.decisions)}
 
 
 def _snapshot(

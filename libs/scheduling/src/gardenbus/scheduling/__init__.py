@@ -1,4 +1,6 @@
-"""Which seed a shoot gets, and why not: values in, one value out. No I/O, clock or randomness in here.
+"""Scheduling decisions: the seed that a shoot gets, and why not. Pure: no I/O, clock, randomness, waiting or logging.
 
-`current` alone waits: it keeps the landscape that decisions are made on up to date.
+Each package and module builds on those before it: `user_filters`, `equivalence_classes`, `seed_candidates`,
+`seed_index`, `usage_index`, `snapshot`, `results`, `scores`, `filters`, `feasible_seeds`, `free_capacity`, `diagnosis`,
+`assignment`, `explain`, `descheduling`, `simulate`, `what_if`. `cache` keeps the snapshot of a running service.
 """

@@ -1,15 +1,15 @@
-"""Finds the users' own filters that are installed beside a service, by their entry points."""
+"""Loads users' own filters that are installed beside a service, by their entry points."""
 
 from collections.abc import Sequence
 from importlib.metadata import entry_points
 
 from gardenbus.common.errors import SettingsInvalid
-from gardenbus.scheduling.rules import RULES
+from gardenbus.scheduling.filters.table import RULES
 from gardenbus.scheduling.user_filters import ENTRY_POINT_GROUP, SeedFilter, filter_of
 
 
 def load_filters() -> Sequence[SeedFilter]:
-    """Find users' own filters: each entry point is a `SeedFilter`, or what makes one when called without arguments.
+    """Load users' own filters: each entry point is a `SeedFilter`, or makes one when called without arguments.
 
     Raises SettingsInvalid naming the entry points that cannot be loaded: a rule that silently does not hold is worse
     than a service that does not start.

@@ -1,156 +1,154 @@
-"""The seeds of a landscape as bits: which of them pass a rule is one whole number, with a bit for each seed.
+"""The seeds of a landscape as bits: the seeds that pass a filter are one whole number, with a bit for each seed.
 
-What shoots of different classes ask for mostly differs in a rule or two. Each answer to a rule is worked out once for
-all classes that ask the same; a class combines them by `&`, and when a seed changes its bit is repaired in each.
+The constraints of different classes mostly differ in a filter or two. The result of a filter is worked out once for all
+classes that give it the same input; a class combines them by `&`, and a seed that changes has its bit set anew in each.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, TypeVar
 
-from gardenbus.common.resources.seeds import SeedNetworks
-from gardenbus.common.resources.shoot_networks import Ranges, network_problems
+from gardenbus.common.api.bitsets import Bitset, bitset_of, members_of
+from gardenbus.common.api.garden.seeds import SeedNetworks
+from gardenbus.common.api.garden.shoot_networks import Ranges, network_problems
+from gardenbus.scheduling.seed_candidates import SeedCandidate
 
-if TYPE_CHECKING:
-    from gardenbus.scheduling.landscape import SeedCandidate
+MAX_REMEMBERED = 20_000
+"""Results of one kind that are kept; then all are dropped, and worked out again on demand."""
 
-MOST_REMEMBERED = 20_000
-"""Answers of one kind that are kept; then all are forgotten and worked out again as they are asked for."""
+Region = tuple[str, str]
+"""Provider type and region."""
 
-_Passes = Callable[["SeedCandidate"], bool]
+K = TypeVar("K", bound=Hashable)
+_Passes = Callable[[SeedCandidate], bool]
 
 
 class SeedIndex:
-    """Every seed has a slot, for good; a set of seeds is the sum of `1 << slot`.
+    """A slot for every seed, for good; a set of seeds has bit i for slot i.
 
-    `epoch` grows with every change, `changed` lists the slots that changed, in order. `owner` is the landscape whose
-    seeds these are: when a seed is put or removed there is none until a new landscape takes the index over.
+    `epoch` grows with every change; `changed` lists the slots that changed, in order. `owner` is the landscape that has
+    these seeds: when a seed is put or removed there is none until a new landscape takes the index over. `feasible`
+    belongs to feasible_seeds.py.
     """
 
-    def __init__(self, seeds: Iterable["SeedCandidate"]) -> None:
-        self.seeds: list[SeedCandidate | None] = list(seeds)
-        self.slots = {seed.name: slot for slot, seed in enumerate(self.seeds) if seed is not None}
-        self.present = (1 << len(self.seeds)) - 1
+    def __init__(self, seeds: Iterable[SeedCandidate]) -> None:
+        self.seeds: list[SeedCandidate | None] = []
+        self.slots: dict[str, int] = {}
+        self.present: Bitset = 0
         self.epoch = 0
         self.changed: list[int] = []
         self.owner: object = None
-        self.choices: dict[Hashable, Any] = {}
-        self.places: dict[tuple[str, str], int] = {}
-        self._networks: dict[SeedNetworks, int] = {}
-        self._labels: dict[str, dict[str, int]] = {}
-        self._sets: dict[Hashable, tuple[int, _Passes]] = {}
-        self._compatible: dict[Ranges, tuple[int, int]] = {}
-        self._index_all()
+        self.feasible: dict[Hashable, Any] = {}
+        self.regions: dict[Region, Bitset] = {}
+        self._networks: dict[SeedNetworks, Bitset] = {}
+        self._labels: dict[str, dict[str, Bitset]] = {}
+        self._results: dict[Hashable, tuple[Bitset, _Passes]] = {}
+        self._compatible: dict[Ranges, tuple[int, Bitset]] = {}
+        self._index_all(list(seeds))
 
     @property
     def is_worn(self) -> bool:
-        """Whether most slots are of seeds that are gone: it is time for a new index."""
-        return len(self.changed) > MOST_REMEMBERED or len(self.seeds) > 2 * len(self.slots) + 64
+        """True when most slots belong to seeds that are gone: it is time for a new index."""
+        return len(self.changed) > MAX_REMEMBERED or len(self.seeds) > 2 * len(self.slots) + 64
 
-    def bits_of(self, seeds: Iterable["SeedCandidate"]) -> int:
+    def bits_of(self, seeds: Iterable[SeedCandidate]) -> Bitset:
         """Some of the seeds as bits."""
         slots = self.slots
-        return self.bits_in(slots[seed.name] for seed in seeds)
+        return bitset_of((slots[seed.name] for seed in seeds), len(self.seeds))
 
-    def bits_in(self, slots: Iterable[int]) -> int:
-        """Some of the slots as bits."""
-        ones = bytearray(len(self.seeds) // 8 + 1)
-        for slot in slots:
-            ones[slot >> 3] |= 1 << (slot & 7)
-        return int.from_bytes(ones, "little")
+    def seeds_in(self, bits: Bitset) -> list[SeedCandidate]:
+        """The seeds of a set, by name."""
+        found = (self.seeds[slot] for slot in members_of(bits))
+        return sorted((seed for seed in found if seed is not None), key=lambda seed: seed.name)
 
-    def slots_in(self, bits: int) -> Sequence[int]:
-        """The slots of a set of seeds."""
-        return [slot for slot, bit in enumerate(reversed(f"{bits:b}")) if bit == "1"]
-
-    def those(self, question: Hashable, passes: _Passes) -> int:
-        """The seeds that pass; `question` is all that the answer depends on besides the seed itself."""
-        known = self._sets.get(question)
-        if known is not None:
-            return known[0]
-        if len(self._sets) >= MOST_REMEMBERED:
-            self._sets.clear()
+    def matching(self, key: Hashable, passes: _Passes) -> Bitset:
+        """The seeds that pass; `key` holds all that the result depends on besides the seed itself."""
+        cached = self._results.get(key)
+        if cached is not None:
+            return cached[0]
+        if len(self._results) >= MAX_REMEMBERED:
+            self._results.clear()
         bits = self.bits_of(seed for seed in self.seeds if seed is not None and passes(seed))
-        self._sets[question] = (bits, passes)
+        self._results[key] = (bits, passes)
         return bits
 
-    def labelled(self, key: str) -> Mapping[str, int]:
+    def labelled(self, key: str) -> Mapping[str, Bitset]:
         """The seeds with a label, by its value."""
-        known = self._labels.get(key)
-        if known is None:
-            if len(self._labels) >= MOST_REMEMBERED:
+        cached = self._labels.get(key)
+        if cached is None:
+            if len(self._labels) >= MAX_REMEMBERED:
                 self._labels.clear()
-            known = self._labels[key] = self._by_label(key)
-        return known
+            cached = self._labels[key] = self._by_label(key)
+        return cached
 
-    def compatible(self, ranges: Ranges) -> int:
-        """The seeds beside whose networks a shoot's may stand."""
+    def compatible(self, ranges: Ranges) -> Bitset:
+        """The seeds whose networks do not clash with a shoot's."""
         epoch, bits = self._compatible.get(ranges, (-1, 0))
         if epoch == self.epoch:
             return bits
-        if len(self._compatible) >= MOST_REMEMBERED:
+        if len(self._compatible) >= MAX_REMEMBERED:
             self._compatible.clear()
         bits = 0
-        for networks, those in self._networks.items():
-            if those and not network_problems(ranges, networks):
-                bits |= those
+        for networks, seeds in self._networks.items():
+            if seeds and not network_problems(ranges, networks):
+                bits |= seeds
         self._compatible[ranges] = (self.epoch, bits)
         return bits
 
-    def put(self, seed: "SeedCandidate") -> None:
-        """Take a new seed in, or a changed one."""
+    def put(self, seed: SeedCandidate) -> None:
+        """Add a new seed, or replace a changed one."""
         slot = self.slots.get(seed.name)
         if slot is None:
             slot = self.slots[seed.name] = len(self.seeds)
             self.seeds.append(None)
-        self._leave(slot)
+        self._leave_groups(slot)
         self.seeds[slot] = seed
         bit = 1 << slot
         self.present |= bit
-        for question, (bits, passes) in self._sets.items():
-            self._sets[question] = (bits | bit if passes(seed) else bits & ~bit, passes)
-        self._stand(seed, bit)
-        self._changed(slot)
+        for key, (bits, passes) in self._results.items():
+            self._results[key] = (bits | bit if passes(seed) else bits & ~bit, passes)
+        self._join_groups(seed, bit)
+        self._slot_changed(slot)
 
     def remove(self, name: str) -> None:
-        """Take a seed out."""
+        """Remove a seed."""
         slot = self.slots.pop(name, None)
         if slot is None:
             return
-        self._leave(slot)
+        self._leave_groups(slot)
         self.seeds[slot] = None
         bit = 1 << slot
         self.present &= ~bit
-        for question, (bits, passes) in self._sets.items():
-            self._sets[question] = (bits & ~bit, passes)
-        self._changed(slot)
+        for key, (bits, passes) in self._results.items():
+            self._results[key] = (bits & ~bit, passes)
+        self._slot_changed(slot)
 
     def touch(self) -> None:
-        """Something else that choices depend on has changed: a profile, a Project, distances."""
+        """Invalidate feasible seeds: a profile, a Project or distances have changed."""
         self.epoch += 1
         self.owner = None
 
-    def _changed(self, slot: int) -> None:
+    def _slot_changed(self, slot: int) -> None:
         self.changed.append(slot)
         self.touch()
 
-    def _by_label(self, key: str) -> dict[str, int]:
+    def _by_label(self, key: str) -> dict[str, Bitset]:
         found: dict[str, list[int]] = {}
         for slot, seed in enumerate(self.seeds):
             value = seed.seed.metadata.labels.get(key) if seed is not None else None
             if value is not None:
                 found.setdefault(value, []).append(slot)
-        return {value: self.bits_in(slots) for value, slots in found.items()}
+        return {value: bitset_of(slots, len(self.seeds)) for value, slots in found.items()}
 
-    def _stand(self, seed: "SeedCandidate", bit: int) -> None:
+    def _join_groups(self, seed: SeedCandidate, bit: Bitset) -> None:
         for key, by_value in self._labels.items():
             value = seed.seed.metadata.labels.get(key)
             if value is not None:
                 by_value[value] = by_value.get(value, 0) | bit
-        place, networks = _place_of(seed), seed.seed.spec.networks
-        self.places[place] = self.places.get(place, 0) | bit
+        region, networks = _region_of(seed), seed.seed.spec.networks
+        self.regions[region] = self.regions.get(region, 0) | bit
         self._networks[networks] = self._networks.get(networks, 0) | bit
 
-    def _leave(self, slot: int) -> None:
+    def _leave_groups(self, slot: int) -> None:
         seed, bit = self.seeds[slot], 1 << slot
         if seed is None:
             return
@@ -158,22 +156,28 @@ class SeedIndex:
             value = seed.seed.metadata.labels.get(key)
             if value is not None:
                 by_value[value] &= ~bit
-        for sets, key in ((self.places, _place_of(seed)), (self._networks, seed.seed.spec.networks)):
-            sets[key] &= ~bit  # pyright: ignore[reportArgumentType] - each with its own kind of key
-            if not sets[key]:  # pyright: ignore[reportArgumentType]
-                del sets[key]  # pyright: ignore[reportArgumentType]
+        _clear(self.regions, _region_of(seed), bit)
+        _clear(self._networks, seed.seed.spec.networks, bit)
 
-    def _index_all(self) -> None:
-        by_place: dict[tuple[str, str], list[SeedCandidate]] = {}
-        by_networks: dict[SeedNetworks, list[SeedCandidate]] = {}
-        for seed in self.seeds:
-            assert seed is not None, "an index begins with seeds only"
-            by_place.setdefault(_place_of(seed), []).append(seed)
-            by_networks.setdefault(seed.seed.spec.networks, []).append(seed)
-        self.places = {place: self.bits_of(seeds) for place, seeds in by_place.items()}
-        self._networks = {networks: self.bits_of(seeds) for networks, seeds in by_networks.items()}
+    def _index_all(self, seeds: list[SeedCandidate]) -> None:
+        self.seeds += seeds
+        self.slots = {seed.name: slot for slot, seed in enumerate(seeds)}
+        self.present = (1 << len(seeds)) - 1
+        by_region: dict[Region, list[int]] = {}
+        by_networks: dict[SeedNetworks, list[int]] = {}
+        for slot, seed in enumerate(seeds):
+            by_region.setdefault(_region_of(seed), []).append(slot)
+            by_networks.setdefault(seed.seed.spec.networks, []).append(slot)
+        self.regions = {region: bitset_of(slots, len(seeds)) for region, slots in by_region.items()}
+        self._networks = {networks: bitset_of(slots, len(seeds)) for networks, slots in by_networks.items()}
 
 
-def _place_of(seed: "SeedCandidate") -> tuple[str, str]:
+def _clear(groups: dict[K, Bitset], key: K, bit: Bitset) -> None:
+    groups[key] &= ~bit
+    if not groups[key]:
+        del groups[key]
+
+
+def _region_of(seed: SeedCandidate) -> Region:
     provider = seed.seed.spec.provider
     return provider.type, provider.region

@@ -1,28 +1,30 @@
-"""Scheduling of a whole landscape of manifests, offline: the same decisions as the live service takes."""
+"""Simulated scheduling of a whole landscape of manifests: the same decisions as the live service makes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
 import msgspec
 
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.cloudprofiles import CloudProfile, NamespacedCloudProfile, RegionConfigMap
+from gardenbus.common.api.garden.projects import Project
+from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, Shoot
+from gardenbus.common.api.garden.strategies import SAME_REGION, STRATEGIES
+from gardenbus.common.api.views import read_view
 from gardenbus.common.errors import InvalidResource
-from gardenbus.common.resources.cloudprofiles import CloudProfile, NamespacedCloudProfile, RegionConfigMap
-from gardenbus.common.resources.document import Document
-from gardenbus.common.resources.projects import Project
-from gardenbus.common.resources.shoots import DEFAULT_SCHEDULER, Shoot
-from gardenbus.common.resources.views import mapping_or_empty, read_view
-from gardenbus.scheduling.landscape import SAME_REGION, STRATEGIES, Landscape, SeedCandidate, Snapshot
-from gardenbus.scheduling.outcome import Placement
-from gardenbus.scheduling.placement import decide
-from gardenbus.scheduling.request import request_of, skipped_because
-from gardenbus.scheduling.tally import Tally
+from gardenbus.scheduling.assignment import decide
+from gardenbus.scheduling.equivalence_classes import request_of, skip_reason
+from gardenbus.scheduling.results import Assignment
+from gardenbus.scheduling.seed_candidates import SeedCandidate
+from gardenbus.scheduling.snapshot import Landscape, Snapshot
+from gardenbus.scheduling.usage_index import UsageIndex
 from gardenbus.scheduling.user_filters import SeedFilter
 
 T = TypeVar("T")
 
 
-class SimulatedPlacement(msgspec.Struct, frozen=True):
-    """What became of one pending shoot (`<ns>/<name>`): its seed, or why it has none."""
+class SimulatedAssignment(msgspec.Struct, frozen=True):
+    """The result for one pending shoot (`<ns>/<name>`): its seed, or why it has none."""
 
     shoot: str
     seed: str | None
@@ -34,7 +36,7 @@ def simulate(
     strategy: str = SAME_REGION,
     filters: Sequence[SeedFilter] = (),
     scheduler_name: str = DEFAULT_SCHEDULER,
-) -> list[SimulatedPlacement]:
+) -> list[SimulatedAssignment]:
     """Place every shoot without seed, in the order given, each placement counting for the next.
 
     `documents` are manifests (Lists are opened). A manifest that cannot be read takes part as far as possible: a seed
@@ -45,12 +47,12 @@ def simulate(
         raise ValueError(f"{strategy!r} is no strategy; there are {', '.join(STRATEGIES)}")
     opened = list(opened_lists(documents))
     snapshot = snapshot_of(opened, strategy, filters)
-    placements: list[SimulatedPlacement] = []
+    placements: list[SimulatedAssignment] = []
     for document in opened:
-        if document.get("kind") != "Shoot" or mapping_or_empty(document.get("spec")).get("seedName"):
+        if document.get("kind") != "Shoot" or section(document, "spec").get("seedName"):
             continue
         seed, message = _placed(document, snapshot, scheduler_name)
-        placements.append(SimulatedPlacement(_name_of(document), seed, message))
+        placements.append(SimulatedAssignment(qualified_name(document), seed, message))
     return placements
 
 
@@ -71,11 +73,11 @@ def snapshot_of(
 ) -> Snapshot:
     """The landscape of some manifests, with the usage that their shoots make; later ones replace earlier ones."""
     usage: dict[str, int] = {}
-    for shoot in _of_kind(documents, "Shoot"):
-        for seed in _seeds_of(shoot):
+    for shoot in of_kind(documents, "Shoot"):
+        for seed in seeds_of(shoot):
             usage[seed] = usage.get(seed, 0) + 1
     landscape = Landscape(
-        seeds=[SeedCandidate.of(document) for document in _of_kind(documents, "Seed")],
+        seeds=[SeedCandidate.of(document) for document in of_kind(documents, "Seed")],
         cloudprofiles=_views(documents, "CloudProfile", CloudProfile),
         namespaced_cloudprofiles=_views(documents, "NamespacedCloudProfile", NamespacedCloudProfile),
         region_configmaps=_views(documents, "ConfigMap", RegionConfigMap),
@@ -83,7 +85,7 @@ def snapshot_of(
         strategy=strategy,
         filters=filters,
     )
-    return Snapshot(landscape, Tally(usage))
+    return Snapshot(landscape, UsageIndex(usage))
 
 
 def _placed(document: Document, snapshot: Snapshot, scheduler_name: str) -> tuple[str | None, str | None]:
@@ -91,34 +93,37 @@ def _placed(document: Document, snapshot: Snapshot, scheduler_name: str) -> tupl
         shoot = Shoot.from_document(document)
     except InvalidResource as error:
         return None, f"the manifest cannot be read: {error.message}"
-    if reason := skipped_because(shoot, scheduler_name):
+    if reason := skip_reason(shoot, scheduler_name):
         return None, f"not placed: {reason}"
-    outcome = decide(request_of(shoot, document, snapshot.landscape.filters), snapshot)
-    if isinstance(outcome, Placement):
-        snapshot.place(outcome.seed)
-        return outcome.seed, None
-    return None, outcome.message
+    result = decide(request_of(shoot, document, snapshot.landscape.filters), snapshot)
+    if isinstance(result, Assignment):
+        snapshot.assume(result.seed)
+        return result.seed, None
+    return None, result.message
 
 
-def _seeds_of(shoot: Document) -> set[str]:
-    seeds = (mapping_or_empty(shoot.get(part)).get("seedName") for part in ("spec", "status"))
+def seeds_of(shoot: Document) -> set[str]:
+    """The seeds that a shoot is on: the one of its spec and the one of its status, which differ while it moves."""
+    seeds = (section(shoot, part).get("seedName") for part in ("spec", "status"))
     return {seed for seed in seeds if isinstance(seed, str) and seed}
 
 
-def _of_kind(documents: Iterable[Document], kind: str) -> list[Document]:
-    return list({_name_of(document): document for document in documents if document.get("kind") == kind}.values())
+def of_kind(documents: Iterable[Document], kind: str) -> list[Document]:
+    """The manifests of a kind; of several with one name the last."""
+    return list({qualified_name(document): document for document in documents if document.get("kind") == kind}.values())
+
+
+def qualified_name(document: Document) -> str:
+    """`<namespace>/<name>`."""
+    metadata = section(document, "metadata")
+    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
 
 
 def _views(documents: Iterable[Document], kind: str, view: type[T]) -> list[T]:
     views: list[T] = []
-    for document in _of_kind(documents, kind):
+    for document in of_kind(documents, kind):
         try:
             views.append(read_view(document, view))
         except InvalidResource:
             continue
     return views
-
-
-def _name_of(document: Document) -> str:
-    metadata: Any = mapping_or_empty(document.get("metadata"))
-    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"

@@ -1,44 +1,44 @@
-"""Filters of a user's own: what they look like. They are found through the entry point group below and passed in."""
+"""Protocol of users' own filters; they are found through the entry point group below and passed in."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, cast, runtime_checkable
 
-from gardenbus.common.resources.document import Document
+from gardenbus.common.api.document import Document
 
 ENTRY_POINT_GROUP = "gardenbus.scheduler.filters"
 
 
 @runtime_checkable
 class SeedFilter(Protocol):
-    """One rule more, asked for each seed that passed ours, in the order of the filters' names.
+    """A filter of a user's own, applied to each seed that passed ours, in the order of the filters' names.
 
-    Both methods must be pure: the same arguments always give the same answer. An exception leaves the shoot queued.
+    Both methods must be pure: the same arguments always give the same result. An exception leaves the shoot queued.
     """
 
     @property
     def name(self) -> str:
-        """What the rule is called in refusals and explanations."""
+        """The name of the filter in rejections and explanations."""
         ...
 
     def wish(self, shoot: Document) -> Any:
-        """All that the filter wants to know of a shoot, as a JSON value; shoots that wish the same share the answer."""
+        """All that the filter reads from a shoot, as a JSON value; shoots with equal values share the result."""
         ...
 
     def refuse(self, wish: Any, seed: Document) -> str | None:
-        """Why the seed will not do; None when it will."""
+        """The reason why the seed does not pass; None when it does."""
         ...
 
 
-def filter_of(loaded: object, taken: frozenset[str]) -> SeedFilter:
-    """The filter that an entry point stands for: itself, or what it makes when it is called without arguments.
+def filter_of(loaded: object, reserved: frozenset[str]) -> SeedFilter:
+    """The filter of an entry point: the object itself, or the result of calling it without arguments.
 
-    `taken` are the names of other rules. Raises ValueError for what is no filter, or has a name that is taken.
+    `reserved` are the names of other rules. Raises ValueError for what is no filter, or has a reserved name.
     """
     makes_one = isinstance(loaded, type) or (callable(loaded) and not isinstance(loaded, SeedFilter))
     made = cast("Callable[[], object]", loaded)() if makes_one else loaded
     match made:
         case SeedFilter() if callable(made.wish) and callable(made.refuse):
-            if isinstance(cast("object", made.name), str) and made.name and made.name not in taken:
+            if isinstance(cast("object", made.name), str) and made.name and made.name not in reserved:
                 return made
             raise ValueError(f"its name {made.name!r} must be a text that no other rule has")
         case _:

@@ -1,8 +1,8 @@
-"""What would be if: a landscape of manifests and the same one changed, scheduled both, and the difference. Pure.
+"""Analysis of changes: a landscape of manifests scheduled as it is and with changes, and the difference.
 
-Nothing is moved that a scheduler would not move: placed shoots stay, but for those on a seed that is taken away, which
-look for another one. Pending shoots are placed in the order given, those of a removed seed after them, and those that
-are supposed to come last.
+Nothing is moved that a scheduler would not move: placed shoots stay, but for those on a seed that is removed, which
+need another one. Pending shoots are placed in the order given, those of a removed seed after them, and the
+added ones last.
 """
 
 from collections import Counter
@@ -11,18 +11,19 @@ from typing import Any
 
 import msgspec
 
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
+from gardenbus.common.api.garden.strategies import SAME_REGION
 from gardenbus.common.errors import BadRequest
-from gardenbus.common.resources.document import Document, section
-from gardenbus.common.resources.shoots import DEFAULT_SCHEDULER
-from gardenbus.scheduling.landscape import SAME_REGION, SeedCandidate
-from gardenbus.scheduling.simulate import opened_lists, simulate
+from gardenbus.scheduling.seed_candidates import SeedCandidate
+from gardenbus.scheduling.simulate import of_kind, opened_lists, qualified_name, seeds_of, simulate
 from gardenbus.scheduling.user_filters import SeedFilter
 
 _PARTS = ("spec", "status")
 
 
-class Supposition(msgspec.Struct, frozen=True, kw_only=True):
-    """What is supposed. `shoots` more shoots like the one named `like` (`<ns>/<name>`); strategy None: as it is."""
+class WhatIfChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """The changes to try. `shoots` more shoots like the one named `like` (`<ns>/<name>`); strategy None: as it is."""
 
     added: tuple[Document, ...] = ()
     removed: tuple[str, ...] = ()
@@ -33,7 +34,7 @@ class Supposition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShootChange(msgspec.Struct, frozen=True):
-    """A shoot whose seed differs; None is no seed, `message` says why it has none after. `is_new`: it is supposed."""
+    """A shoot whose seed differs; None is no seed, `message` is why it has none after. `is_new`: the changes add it."""
 
     shoot: str
     before: str | None
@@ -53,8 +54,8 @@ class SeedChange(msgspec.Struct, frozen=True, rename="camel"):
     """`added`, `removed`, `replaced`, `cordoned` or nothing."""
 
 
-class Difference(msgspec.Struct, frozen=True, rename="camel"):
-    """What the supposition changes. `waiting_*` count the shoots that no seed fits."""
+class WhatIfResult(msgspec.Struct, frozen=True, rename="camel"):
+    """The difference that the changes make. `waiting_*` count the shoots that no seed fits."""
 
     strategy: str
     waiting_before: int
@@ -63,15 +64,15 @@ class Difference(msgspec.Struct, frozen=True, rename="camel"):
     seeds: tuple[SeedChange, ...]
 
 
-def difference(
+def compare_schedules(
     documents: Iterable[Document],
-    supposition: Supposition,
+    supposition: WhatIfChanges,
     *,
     strategy: str = SAME_REGION,
     filters: Sequence[SeedFilter] = (),
     scheduler_name: str = DEFAULT_SCHEDULER,
-) -> Difference:
-    """Schedule a landscape as it is and as it is supposed; the documents are not changed.
+) -> WhatIfResult:
+    """Schedule a landscape as it is and with the changes; the documents stay as they are.
 
     Raises BadRequest for a seed or shoot that is not there, and for a seed that is added and there already.
     """
@@ -80,14 +81,14 @@ def difference(
     chosen = supposition.strategy or strategy
     before = {each.shoot: each for each in simulate(present, strategy, filters, scheduler_name)}
     after = {each.shoot: each for each in simulate(supposed, chosen, filters, scheduler_name)}
-    homes = {_name_of(shoot): _seed_of(shoot) for shoot in _of_kind(present, "Shoot")}
+    homes = {qualified_name(shoot): _seed_of(shoot) for shoot in of_kind(present, "Shoot")}
     changes: list[ShootChange] = []
     for name, placement in after.items():
         earlier = before[name].seed if name in before else homes.get(name)
         is_new = name not in homes
         if is_new or placement.seed != earlier:
             changes.append(ShootChange(name, earlier or None, placement.seed, placement.message, is_new))
-    return Difference(
+    return WhatIfResult(
         chosen,
         sum(each.seed is None for each in before.values()),
         sum(each.seed is None for each in after.values()),
@@ -96,18 +97,18 @@ def difference(
     )
 
 
-def _changed(present: Sequence[Document], supposition: Supposition) -> list[Document]:
-    seeds = {_name_of(seed).removeprefix("/") for seed in _of_kind(present, "Seed")}
+def _changed(present: Sequence[Document], supposition: WhatIfChanges) -> list[Document]:
+    seeds = {qualified_name(seed).removeprefix("/") for seed in of_kind(present, "Seed")}
     for seed in (*supposition.removed, *supposition.cordoned):
         if seed not in seeds:
             raise BadRequest(f"there is no seed {seed}")
     for seed in supposition.added:
-        if _name_of(seed).removeprefix("/") in seeds - set(supposition.removed):
-            raise BadRequest(f"seed {_name_of(seed).removeprefix('/')} is there already: say --remove-seed too")
+        if qualified_name(seed).removeprefix("/") in seeds - set(supposition.removed):
+            raise BadRequest(f"seed {qualified_name(seed).removeprefix('/')} is there already: say --remove-seed too")
     supposed: list[Document] = []
     homeless: list[Document] = []
     for document in present:
-        name = _name_of(document).removeprefix("/")
+        name = qualified_name(document).removeprefix("/")
         if document["kind"] == "Seed" and name in supposition.removed:
             continue
         if document["kind"] == "Seed" and name in supposition.cordoned:
@@ -126,7 +127,7 @@ def _cordoned(seed: Document) -> Document:
 
 
 def _without(shoot: Document, removed: Sequence[str]) -> Document:
-    """The shoot as it were if these seeds were gone; the very same where that makes no difference."""
+    """The shoot without these seeds; the very same object when it is on none of them."""
     parts = {part: section(shoot, part) for part in _PARTS}
     if not any(section_of.get("seedName") in removed for section_of in parts.values()):
         return shoot
@@ -137,10 +138,10 @@ def _without(shoot: Document, removed: Sequence[str]) -> Document:
     return {**shoot, **left}
 
 
-def _more(present: Sequence[Document], supposition: Supposition) -> list[Document]:
+def _more(present: Sequence[Document], supposition: WhatIfChanges) -> list[Document]:
     if not supposition.shoots:
         return []
-    shoots = {_name_of(shoot): shoot for shoot in _of_kind(present, "Shoot")}
+    shoots = {qualified_name(shoot): shoot for shoot in of_kind(present, "Shoot")}
     wanted = supposition.like
     named = [name for name in shoots if wanted in (name, name.partition("/")[2])]
     if len(named) != 1:
@@ -178,13 +179,13 @@ def _seeds(
     supposed: Sequence[Document],
     before: Mapping[str, int],
     after: Mapping[str, int],
-    supposition: Supposition,
+    supposition: WhatIfChanges,
 ) -> list[SeedChange]:
     uses: dict[str, list[int | None]] = {}
     capacities: dict[str, int | None] = {}
     for side, (documents, placed) in enumerate(((present, before), (supposed, after))):
-        usage = Counter(seed for shoot in _of_kind(documents, "Shoot") for seed in _seeds_of(shoot))
-        for document in _of_kind(documents, "Seed"):
+        usage = Counter(seed for shoot in of_kind(documents, "Shoot") for seed in seeds_of(shoot))
+        for document in of_kind(documents, "Seed"):
             candidate = SeedCandidate.of(document)
             uses.setdefault(candidate.name, [None, None])[side] = usage[candidate.name] + placed.get(candidate.name, 0)
             capacities[candidate.name] = candidate.capacity
@@ -194,7 +195,7 @@ def _seeds(
     ]
 
 
-def _change(name: str, was: int | None, will: int | None, supposition: Supposition) -> str:
+def _change(name: str, was: int | None, will: int | None, supposition: WhatIfChanges) -> str:
     if was is None:
         return "added"
     if will is None:
@@ -204,19 +205,6 @@ def _change(name: str, was: int | None, will: int | None, supposition: Suppositi
     return "cordoned" if name in supposition.cordoned else ""
 
 
-def _of_kind(documents: Iterable[Document], kind: str) -> list[Document]:
-    return list({_name_of(document): document for document in documents if document.get("kind") == kind}.values())
-
-
-def _seeds_of(shoot: Document) -> set[str]:
-    return {seed for part in _PARTS if isinstance(seed := section(shoot, part).get("seedName"), str) and seed}
-
-
 def _seed_of(shoot: Document) -> str | None:
     seed = section(shoot, "spec").get("seedName")
     return seed if isinstance(seed, str) and seed else None
-
-
-def _name_of(document: Document) -> str:
-    metadata = section(document, "metadata")
-    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"

@@ -1,27 +1,26 @@
-"""Puts an apiserver together: intakes, the answering service, garbage collection, merged profiles."""
+"""Wires an apiserver: batch consumers, the API service, controllers."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
-from gardenbus.apiserver.reconcilers.api import Api
-from gardenbus.apiserver.reconcilers.garbage import CONTROLLER, Garbage
-from gardenbus.apiserver.reconcilers.intake import Handle, Intake, KilledItsHandler, Prepare
-from gardenbus.apiserver.reconcilers.placing import Placer
-from gardenbus.apiserver.reconcilers.profiles import Profiles
-from gardenbus.apiserver.reconcilers.reads import Library
-from gardenbus.apiserver.reconcilers.rejecting import Rejections
-from gardenbus.apiserver.reconcilers.reports import Reports
-from gardenbus.apiserver.reconcilers.requests import Requests
-from gardenbus.apiserver.reconcilers.speaking import api_filters, reports_filter
-from gardenbus.apiserver.reconcilers.use_as_seed import UseAsSeed
-from gardenbus.apiserver.reconcilers.writing import Writer
+from gardenbus.apiserver.controllers.garbage_collector import CONTROLLER, GarbageCollector
+from gardenbus.apiserver.controllers.informed import InformedReconciler
+from gardenbus.apiserver.controllers.namespaced_cloud_profiles import NamespacedCloudProfiles
+from gardenbus.apiserver.controllers.use_as_seed import UseAsSeed
+from gardenbus.apiserver.domain.request_subjects import api_filters, reported_object, reports_filter
+from gardenbus.apiserver.handlers.api import ApiHandler
+from gardenbus.apiserver.handlers.durable_requests import DurableRequestHandler
+from gardenbus.apiserver.handlers.reports import ReportHandler
+from gardenbus.apiserver.metrics import ConsumerMetrics
+from gardenbus.apiserver.registry.read_cache import ManifestCache
+from gardenbus.apiserver.registry.seed_binder import SeedBinder
+from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.apiserver.settings import ApiserverSettings
-from gardenbus.common.machinery.controller import Controller, WorkRequest
-from gardenbus.common.machinery.informer import Informer
-from gardenbus.common.machinery.timers import Timers
-from gardenbus.common.ports.bus import Bus, Delivered, WorkQueue
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
+from gardenbus.common.controller.controller import Controller
+from gardenbus.common.controller.dead_letter import DeadLetter
+from gardenbus.common.controller.informer import Informer
+from gardenbus.common.controller.timers import Timers
+from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.store import Store
-from gardenbus.common.resources.keys import Subjects
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.service import ServiceContext
 
@@ -30,137 +29,122 @@ CONSUMER = "apiserver"
 
 VERSION = "1.0.0"
 
-
-class _Source(NamedTuple):
-    """A durable queue and who handles it."""
-
-    name: str
-    queue: WorkQueue
-    handle: Handle
-    batch: int
-    prepare: Prepare | None = None
+REPORTER = "apiserver"
 
 
 async def build(context: ServiceContext[ApiserverSettings]) -> None:
     """Connect to the servers, as soon as they are there, and start."""
-    connections = await connect_all(context, reporter="apiserver")
+    connections = await connect_all(context, reporter=REPORTER)
     await start_apiserver(context, store=connections.store, bus=connections.bus, subjects=connections.subjects)
 
 
 async def start_apiserver(
     context: ServiceContext[ApiserverSettings], *, store: Store, bus: Bus, subjects: Subjects
 ) -> None:
-    """Start everything on the context's tasks; returns once requests are taken."""
-    settings, clock = context.settings, context.clock
-    library, writer = Library(store), Writer(store, clock)
-    rejections = Rejections(bus, store, subjects)
-    requests_queue = await bus.work_queue(subjects.stream("REQUESTS"), CONSUMER, ">")
-    requests = Requests(
+    """Start everything on the context's tasks; returns once requests are consumed."""
+    manifests, writer = ManifestCache(store), Writer(store, context.clock)
+    dead_letter = DeadLetter(bus, store, subjects, reporter=REPORTER, object_of=reported_object(subjects))
+    requests = DurableRequestHandler(
         bus=bus,
-        clock=clock,
+        clock=context.clock,
         store=store,
         subjects=subjects,
-        queue=requests_queue,
+        queue=await bus.work_queue(subjects.stream("REQUESTS"), CONSUMER, ">"),
         writer=writer,
-        library=library,
-        rejections=rejections,
+        manifests=manifests,
+        dead_letter=dead_letter,
         consumer=CONSUMER,
-        concurrency=settings.write_concurrency,
+        concurrency=context.settings.write_concurrency,
     )
-    reports_queue = await bus.work_queue(subjects.stream("REPORTS"), CONSUMER, reports_filter(subjects))
-    reports = Reports(
+    reports = ReportHandler(
         bus=bus,
         store=store,
         subjects=subjects,
-        queue=reports_queue,
+        queue=await bus.work_queue(subjects.stream("REPORTS"), CONSUMER, reports_filter(subjects)),
         writer=writer,
-        library=library,
-        rejections=rejections,
-        concurrency=settings.write_concurrency,
+        manifests=manifests,
+        dead_letter=dead_letter,
+        concurrency=context.settings.write_concurrency,
     )
     for refresh in (requests.refresh, reports.refresh):
         await context.wait_for("nats", refresh)
         bus.on_reconnect(refresh)
-    profiles = Profiles(store, clock)
-    informer = Informer(store, bus, subjects, profiles.KINDS)
-    informer.subscribe(profiles.changed)
-    context.stack.push_async_callback(informer.stop)
-    context.spawn("profiles", profiles.run(informer.start))
-    _start_use_as_seed(
-        context,
-        writer,
-        UseAsSeed(store, clock, writer, library),
-        Informer(store, bus, subjects, UseAsSeed.KINDS, UseAsSeed.NAMESPACES),
-    )
-    _start_intakes(
-        context,
-        rejections,
-        [
-            _Source("requests", requests_queue, requests.handle, settings.request_batch, requests.prepare),
-            _Source("reports", reports_queue, reports.handle, settings.report_batch),
-        ],
-    )
-    await _start_garbage_collection(context, store=store, bus=bus, subjects=subjects)
-    api = Api(
+    await _start_controllers(context, store=store, bus=bus, subjects=subjects, writer=writer, manifests=manifests)
+    _start_consumer(context, "requests", requests, context.settings.request_batch)
+    _start_consumer(context, "reports", reports, context.settings.report_batch)
+    await _serve_api(context, store=store, bus=bus, subjects=subjects, writer=writer, manifests=manifests)
+
+
+async def _serve_api(
+    context: ServiceContext[ApiserverSettings],
+    *,
+    store: Store,
+    bus: Bus,
+    subjects: Subjects,
+    writer: Writer,
+    manifests: ManifestCache,
+) -> None:
+    api = ApiHandler(
         bus=bus,
         store=store,
-        clock=clock,
+        clock=context.clock,
         subjects=subjects,
         writer=writer,
-        placer=Placer(store, clock),
-        library=library,
-        concurrency=settings.answer_concurrency,
+        seed_binder=SeedBinder(store, context.clock),
+        manifests=manifests,
+        concurrency=context.settings.answer_concurrency,
     )
     about = {"takes": "JSON or YAML", "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}
     await bus.serve("apiserver", VERSION, dict.fromkeys(api_filters(subjects), api.handle), metadata=about)
 
 
-def _start_use_as_seed(
-    context: ServiceContext[ApiserverSettings], writer: Writer, use_as_seed: UseAsSeed, informer: Informer
+async def _start_controllers(
+    context: ServiceContext[ApiserverSettings],
+    *,
+    store: Store,
+    bus: Bus,
+    subjects: Subjects,
+    writer: Writer,
+    manifests: ManifestCache,
 ) -> None:
-    writer.followed_by(use_as_seed.follow)
-    informer.subscribe(use_as_seed.changed)
-    context.stack.push_async_callback(informer.stop)
-    context.spawn("use-as-seed", use_as_seed.run(informer.start))
-
-
-async def _start_garbage_collection(
-    context: ServiceContext[ApiserverSettings], *, store: Store, bus: Bus, subjects: Subjects
-) -> None:
-    rejections = Rejections(bus, store, subjects)
-
-    async def rejected(request: WorkRequest, reason: str) -> None:
-        message = Delivered(request.subject, b"", {}, 0, context.clock.now())
-        await rejections.reject(message, KilledItsHandler(reason))
-
+    use_as_seed = UseAsSeed(store, context.clock, writer, manifests)
+    writer.add_follow_up(use_as_seed.follow_up)
+    informed: dict[str, InformedReconciler] = {
+        "profiles": NamespacedCloudProfiles(store, context.clock),
+        "use-as-seed": use_as_seed,
+    }
+    for name, reconciler in informed.items():
+        informer = Informer(store, bus, subjects, reconciler.KINDS, reconciler.NAMESPACES)
+        informer.subscribe(reconciler.on_change)
+        context.stack.push_async_callback(informer.stop)
+        context.spawn(name, reconciler.run(informer.start))
     controller = Controller(
         CONTROLLER,
         await bus.work_queue(subjects.stream("QUEUES"), CONTROLLER, subjects.queue_of(CONTROLLER)),
-        Garbage(store).reconcile,
+        GarbageCollector(store).reconcile,
         timers=Timers(bus, subjects),
         clock=context.clock,
-        rejected=rejected,
+        reject=DeadLetter(bus, store, subjects, reporter=REPORTER).reject_poison,
     )
     context.spawn(CONTROLLER, controller.run())
     context.on_stop(CONTROLLER, controller.stop)
 
 
-def _start_intakes(
-    context: ServiceContext[ApiserverSettings], rejections: Rejections, sources: Sequence[_Source]
+def _start_consumer(
+    context: ServiceContext[ApiserverSettings], name: str, handler: DurableRequestHandler | ReportHandler, batch: int
 ) -> None:
     settings = context.settings
-    for source in sources:
-        intake = Intake(
-            source.name,
-            source.queue,
-            source.handle,
-            rejections,
-            context.clock,
-            batch=source.batch,
-            prepare=source.prepare,
-        )
-        context.spawn(
-            source.name,
-            intake.run(deliveries_max=settings.deliveries_max, wait_seconds=settings.fetch_wait_seconds),
-        )
-        context.on_stop(source.name, intake.stop)
+    consumer = BatchConsumer(
+        name,
+        handler.queue,
+        handler.handle,
+        reject=handler.dead_letter.reject_poison,
+        clock=context.clock,
+        settings=BatchSettings(
+            batch=batch, wait_seconds=settings.fetch_wait_seconds, max_deliveries=settings.deliveries_max
+        ),
+        prepare=handler.prepare if isinstance(handler, DurableRequestHandler) else None,
+        observer=ConsumerMetrics(name),
+    )
+    context.spawn(name, consumer.run())
+    context.on_stop(name, consumer.stop)

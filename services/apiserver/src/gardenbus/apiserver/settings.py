@@ -10,26 +10,26 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class ApiserverSettings(CommonSettings, frozen=True, kw_only=True):
-    """What the apiserver needs to know beyond the common settings."""
+    """Settings of the apiserver beyond the common ones."""
 
     request_batch: Count = 200
-    """Durable requests fetched at once. Large enough that reads and acknowledgements are shared by many, small enough
-    that a batch is through long before the 10 s after which the bus delivers it to somebody else."""
+    """Durable requests fetched at once: many share reads and acknowledgements, and a batch is finished long before the
+    10 s after which the bus redelivers it."""
 
     report_batch: Count = 300
     """Reports fetched at once; they are smaller than requests, and those of one object become one write."""
 
     write_concurrency: Count = 200
-    """Objects written at the same time by each intake. What is written in one turn of the loop is one call of the store
-    (of up to 50): as many as a batch has, so that the store works on some while others are worked out."""
+    """Objects written concurrently by each batch consumer: as many as a batch has, so that the store works on some (up
+    to 50 in one call) while others are admitted."""
 
     answer_concurrency: Annotated[int, msgspec.Meta(ge=1, le=64)] = 12
-    """Answered requests worked on at the same time; further ones wait their turn. Enough to hide the round trips, few
-    enough that lists of large objects do not pile up in memory."""
+    """Answered requests handled concurrently; further ones wait. Enough to hide the round trips, few enough that lists
+    of large objects do not pile up in memory."""
 
     fetch_wait_seconds: Annotated[float, msgspec.Meta(gt=0, le=30)] = 1.0
-    """How long a fetch waits for a first message; also how long a stop may wait for an idle intake."""
+    """Longest wait of a fetch for a first message, and of a stop for an idle batch consumer."""
 
     deliveries_max: Count = 5
-    """How often a message may come before it is put on `garden.rejected`: enough for a replica to be killed a few times
-    for other reasons, few enough that a message that kills its handler does not take all replicas down for long."""
+    """Deliveries after which a message is put on `garden.rejected`: enough for a replica to be killed a few times for
+    other reasons, few enough that a poison message does not keep all replicas down for long."""

@@ -1,1 +1,1 @@
-"""Changes how many seeds a set keeps, as shoots come and go."""
+"""Changes the number of seeds in a set as shoots come and go."""

@@ -1,1 +1,1 @@
-"""The landscape in a browser: it asks the API and follows announcements, and knows no store."""
+"""The landscape in a browser: a client of the API and a follower of announcements, without access to the store."""

@@ -1,4 +1,4 @@
-"""The dashboard's settings: what every service has, where it listens, and whether it may change anything."""
+"""Settings of the dashboard: its address, and whether it may change anything."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,16 +13,16 @@ LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
 class DashboardSettings(CommonSettings, frozen=True, kw_only=True):
-    """What a dashboard process needs to know. It never speaks to Redis: `redis_url` is not read."""
+    """Settings of a dashboard process. It does not connect to Redis: `redis_url` is not read."""
 
     dashboard_host: str = "127.0.0.1"
-    """Where the page listens. Loopback, as it asks nobody who they are; 0.0.0.0 in a container."""
+    """Address of the page. Loopback, as it authenticates nobody; 0.0.0.0 in a container."""
 
     dashboard_port: Port = 0
-    """0 takes a free port and tells it in the log."""
+    """0 chooses a free port, which the log shows."""
 
     dashboard_allow_writes: bool = False
-    """Whether the page may cordon seeds, retry and delete. Off: whoever reaches the page could."""
+    """Allows the page to cordon seeds, retry and delete. Off, as everybody who reaches the page could."""
 
     dashboard_allowed_hosts: str = ""
     """Names by which browsers may call it besides the loopback's, separated by commas; `*` is any. Without it a

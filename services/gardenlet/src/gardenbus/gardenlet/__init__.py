@@ -1,4 +1,4 @@
-"""Carries placements out on seeds: registers Seeds, renews their Leases, runs shoots, reports. Speaks to the bus alone.
+"""The gardenlet: registers Seeds, renews their Leases, runs operations on shoots, and reports. Uses the bus alone.
 
-Never touches the store, and decides nothing about where a shoot goes.
+Neither reads nor writes the store, and makes no scheduling decision.
 """

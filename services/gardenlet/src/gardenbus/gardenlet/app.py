@@ -1,30 +1,31 @@
-"""Puts a gardenlet process together."""
+"""Wiring of a gardenlet process."""
 
-import asyncio
-import contextlib
 from pathlib import Path
 
 import msgspec
 
+from gardenbus.agent.host import spawn_host
+from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Bus
-from gardenbus.common.resources.keys import Subjects
 from gardenbus.common.runtime.bus_connection import connect_bus
 from gardenbus.common.runtime.service import ServiceContext
-from gardenbus.gardenlet.host import Host
-from gardenbus.gardenlet.reconcilers import counters
+from gardenbus.gardenlet import metrics
+from gardenbus.gardenlet.host import GardenletHost
 from gardenbus.gardenlet.settings import GardenletSettings
 
 
 async def build(context: ServiceContext[GardenletSettings]) -> None:
-    """Connect to the bus, and start the gardenlets."""
+    """Connect to the bus and start the gardenlets."""
     bus, subjects = await connect_bus(context, manages_streams=False)
     await start_gardenlets(context, bus=bus, subjects=subjects)
 
 
-async def start_gardenlets(context: ServiceContext[GardenletSettings], *, bus: Bus, subjects: Subjects) -> Host:
+async def start_gardenlets(
+    context: ServiceContext[GardenletSettings], *, bus: Bus, subjects: Subjects
+) -> GardenletHost:
     """Start all gardenlets on the context's tasks."""
     settings = context.settings
-    host = Host(
+    host = GardenletHost(
         settings.configurations,
         bus=bus,
         subjects=subjects,
@@ -33,25 +34,17 @@ async def start_gardenlets(context: ServiceContext[GardenletSettings], *, bus: B
     )
     context.stack.push_async_callback(host.close)
     await host.start()
-    gardenlets = host.gardenlets.values()  # those that are there at the moment: they come and go
-    counters.ACTIVE.set_function(lambda: sum(each.is_active for each in gardenlets))
-    counters.IN_WORK.set_function(lambda: sum(each.agenda.in_work for each in gardenlets))
+    gardenlets = host.gardenlets.values()  # a live view: gardenlets come and go
+    metrics.ACTIVE.set_function(lambda: sum(each.is_active for each in gardenlets))
+    metrics.IN_FLIGHT.set_function(lambda: sum(each.queue.in_flight for each in gardenlets))
     context.health.add_page("/healthz", lambda: _healthz(host))
     context.health.add_page("/seeds", lambda: (200, msgspec.json.encode(host.endpoints()).decode() + "\n"))
     context.health.add_readiness("heartbeats", lambda: ", ".join(host.unhealthy()) or None)
-    task = context.spawn("gardenlets", host.run())
-
-    async def stop() -> None:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-        await host.stop()
-
-    context.on_stop("gardenlets", stop)
+    spawn_host(context, "gardenlets", host)
     return host
 
 
-def _healthz(host: Host) -> tuple[int, str]:
-    """200 while every gardenlet's rounds succeed, 500 with the names of the others."""
+def _healthz(host: GardenletHost) -> tuple[int, str]:
+    """200 while every gardenlet is healthy, else 500 with the names of those that are not."""
     unhealthy = host.unhealthy()
     return (500, f"no renewal for too long: {', '.join(unhealthy)}\n") if unhealthy else (200, "ok\n")

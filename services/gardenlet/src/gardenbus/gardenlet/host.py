@@ -1,68 +1,69 @@
-"""One process that hosts many gardenlets, so that a laptop can hold hundreds of seeds.
+"""A process that hosts many gardenlets, so that a laptop can run hundreds of seeds.
 
-It runs those that it was configured with, and those that any of its gardenlets, or a standby's on the same state
-directory, deployed into a shoot (`backend.children`): they come and go while it lives. All share the connection and
-the HTTP client, and those that are there at the start the followers of BINDINGS: one consumer for up to a hundred.
+It runs the configured gardenlets, and those that they, or replicas on the same state directory, have deployed into
+shoots (`backend.deployments`); the latter come and go. All share the connection, the HTTP client and the followers of
+BINDINGS.
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import aiohttp
 import structlog
 
-from gardenbus.common.errors import GardenbusError, SettingsInvalid
-from gardenbus.common.ports.bus import Bus, Delivered, FollowRestarted, ReplayDone
+from gardenbus.agent.follower import follow_last
+from gardenbus.agent.host import AgentHost, in_chunks
+from gardenbus.agent.work_loop import WorkLoop
+from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration, parse_configurations
+from gardenbus.common.api.document import section
+from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.ports.bus import Bus, StreamMessage
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.resources.document import section
-from gardenbus.common.resources.keys import ObjectKey, Subjects
-from gardenbus.gardenlet.backend.children import Certificate, Children
-from gardenbus.gardenlet.backend.holders import Identity
-from gardenbus.gardenlet.backend.local import LocalBackend
+from gardenbus.gardenlet.backend.deployments import ClientCertificate, DeploymentStore
+from gardenbus.gardenlet.backend.holder_identity import HolderIdentity
+from gardenbus.gardenlet.backend.local import LocalSeedBackend
 from gardenbus.gardenlet.backend.local_files import LocalFiles
-from gardenbus.gardenlet.decide.child import Deployed, text_of
-from gardenbus.gardenlet.decide.configuration import GardenletConfiguration, parse_configurations
-from gardenbus.gardenlet.reconcilers.gardenlet import BINDINGS, Gardenlet
+from gardenbus.gardenlet.domain.deployments import GardenletDeployment, text_of
+from gardenbus.gardenlet.gardenlet import Gardenlet
+from gardenbus.gardenlet.handlers.binding_cache import BINDINGS
 
 _log = structlog.stdlib.get_logger()
 
-SEEDS_A_FOLLOWER = 100
 PROBE_SECONDS = 3.0
 DEPLOYMENTS_SECONDS = 1.0
-"""How long a deployment that another process made may go unseen."""
+"""Interval at which deployments made by other processes are read."""
 
-_PAUSE_SECONDS = 1.0
 _OK = 200
 
 
-class Deployment:
-    """Why a gardenlet runs that this process was not configured with: who deployed what, and its certificate."""
+@dataclass
+class HostedDeployment:
+    """Origin of a deployed gardenlet: the seed that deployed it, the deployment, and its client certificate."""
 
-    def __init__(self, parent: str, deployed: Deployed, certificate: Certificate | None) -> None:
-        self.parent = parent
-        self.deployed = deployed
-        self.certificate = certificate
-
-
-class Lodger:
-    """One gardenlet with all that it lives on."""
-
-    def __init__(
-        self, gardenlet: Gardenlet, backend: LocalBackend, identity: Identity, deployment: Deployment | None
-    ) -> None:
-        self.gardenlet = gardenlet
-        self.backend = backend
-        self.identity = identity
-        self.deployment = deployment
-        self.tasks: list[asyncio.Task[None]] = []
-        self.followed: set[str] = set()
-        """The seeds of the follower that serves it; leaving takes itself out."""
+    parent: str
+    deployed: GardenletDeployment
+    certificate: ClientCertificate | None
 
 
-class Host:
-    """All gardenlets of one process. Implements `reconcilers.managed_seeds.Nursery`."""
+@dataclass
+class HostedGardenlet:
+    """One gardenlet with its backend, identity and tasks."""
+
+    gardenlet: Gardenlet
+    backend: LocalSeedBackend
+    identity: HolderIdentity
+    deployment: HostedDeployment | None
+    tasks: list[asyncio.Task[None]] = field(default_factory=list["asyncio.Task[None]"])
+    followed: set[str] = field(default_factory=set[str])
+    """Seeds of the shared follower; a gardenlet that stops removes its own."""
+
+
+class GardenletHost(AgentHost):
+    """All gardenlets of one process. Implements `controllers.managed_seeds.GardenletDeployer`."""
 
     def __init__(
         self,
@@ -73,171 +74,177 @@ class Host:
         clock: Clock,
         state_directory: Path,
     ) -> None:
-        self._bus = bus
-        self._subjects = subjects
-        self._clock = clock
-        self._directory = state_directory
+        super().__init__(bus=bus, subjects=subjects, clock=clock, state_directory=state_directory)
         self._session: aiohttp.ClientSession | None = None
-        self._tasks: asyncio.TaskGroup | None = None
-        self._lodgers: dict[str, Lodger] = {}
-        self._readers: dict[str, Children] = {}
-        self._refused: dict[str, Deployed] = {}
-        self._news = asyncio.Event()
+        self._hosted: dict[str, HostedGardenlet] = {}
+        self._deployment_stores: dict[str, DeploymentStore] = {}
+        self._invalid: dict[str, GardenletDeployment] = {}
+        self._deployments_loop = WorkLoop("deployments", self._sync, lambda: DEPLOYMENTS_SECONDS)
         self._configured = frozenset(each.seed_name for each in configurations)
         self.gardenlets: dict[str, Gardenlet] = {}
         for each in configurations:
-            self._admit(each, Identity(self._holders(each.seed_name)), None)
+            self._create(each, self._identity(each.seed_name), None)
 
     async def start(self) -> None:
-        """Open the backends, of what is deployed too."""
+        """Open the backends, also of deployed gardenlets."""
         self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=PROBE_SECONDS))
-        for lodger in self._lodgers.values():
-            await lodger.backend.start()
-        await self._keep_up()
+        for hosted in self._hosted.values():
+            await hosted.backend.start()
+        await self._sync_deployments()
         for seed, url in self.endpoints().items():
             _log.info("seed.served", seed=seed, health_url=url)
 
-    async def run(self) -> None:
-        """Listen and live, until cancelled."""
-        seeds = sorted(self._lodgers)
-        async with asyncio.TaskGroup() as self._tasks:
-            for start in range(0, len(seeds), SEEDS_A_FOLLOWER):
-                self._begin(seeds[start : start + SEEDS_A_FOLLOWER])
-            self._tasks.create_task(self._keep(), name="deployments")
+    def _start_agents(self) -> None:
+        for seeds in in_chunks(sorted(self._hosted)):
+            self._run_hosted(seeds)
+        self._spawn("deployments", self._deployments_loop.run())
 
     async def stop(self) -> None:
-        """Let every gardenlet say its last and release its Lease. `run` must have ended."""
+        """Flush every gardenlet's reports and release its Lease. `run` must have ended."""
         await asyncio.gather(*(gardenlet.stop() for gardenlet in self.gardenlets.values()), return_exceptions=True)
 
     async def close(self) -> None:
         """Close the backends."""
         if self._session is not None:
             await self._session.close()
-        for lodger in self._lodgers.values():
-            await lodger.backend.stop()
-            lodger.identity.release()
+        for hosted in self._hosted.values():
+            await hosted.backend.stop()
+            hosted.identity.release()
 
     def unhealthy(self) -> list[str]:
-        """Seeds whose gardenlet has missed too many rounds."""
+        """Seeds whose gardenlet has missed too many heartbeats."""
         return [seed for seed, gardenlet in sorted(self.gardenlets.items()) if not gardenlet.is_healthy]
 
     def endpoints(self) -> Mapping[str, str]:
-        """Where each seed's `/healthz` is."""
-        return {seed: lodger.backend.health_url for seed, lodger in sorted(self._lodgers.items())}
-
-    # ------------------------------------------------------------------------------------------ the nursery
+        """URL of each seed's `/healthz`."""
+        return {seed: hosted.backend.health_url for seed, hosted in sorted(self._hosted.items())}
 
     def deployments_changed(self) -> None:
-        """Look at once at what is deployed."""
-        self._news.set()
+        """Sync the deployments now."""
+        self._deployments_loop.trigger()
 
     def shoots_on(self, seed: str) -> int:
-        """How many shoots the gardenlet of a seed was told of; 0 when it does not run here."""
+        """Number of shoots bound to a seed; 0 when its gardenlet does not run here."""
         gardenlet = self.gardenlets.get(seed)
-        return len(gardenlet.told.present()) if gardenlet is not None else 0
+        return len(gardenlet.cache.present()) if gardenlet is not None else 0
 
-    # ------------------------------------------------------------------------------------------ coming and going
+    # ------------------------------------------------------------------------------------------ deployments
 
-    async def _keep(self) -> None:
-        while True:
-            try:
-                await self._keep_up()
-                self._renew_certificates()
-            except (GardenbusError, OSError) as error:
-                _log.warning("deployments.interrupted", reason=str(error))
-            try:
-                async with asyncio.timeout(DEPLOYMENTS_SECONDS):
-                    await self._news.wait()
-            except TimeoutError:
-                continue
+    async def _sync(self) -> None:
+        await self._sync_deployments()
+        for seed, hosted in self._hosted.items():
+            certificate = hosted.deployment.certificate if hosted.deployment is not None else None
+            if certificate is not None and hosted.gardenlet.is_active and certificate.renew_when_due(self._clock.now()):
+                _log.info("certificate.renewed", seed=seed, expires_at=certificate.expires_at.isoformat())
 
-    async def _keep_up(self) -> None:
-        """Run what is deployed, and nothing that is not."""
-        self._news.clear()
-        wanted = self._wanted()
-        for seed, lodger in tuple(self._lodgers.items()):
-            if lodger.deployment is not None and seed not in wanted:
-                await self._dismiss(seed)
-        for seed, (parent, deployed) in wanted.items():
-            lodger = self._lodgers.get(seed)
-            if lodger is None:
-                await self._take_in(parent, deployed)
-            elif lodger.deployment is not None and lodger.deployment.deployed != deployed:
-                await self._take_in(parent, deployed, (await self._dismiss(seed, keeps_lease=True)).identity)
-            elif lodger.deployment is not None:
-                lodger.deployment.parent = parent
+    async def _sync_deployments(self) -> None:
+        """Start and stop deployed gardenlets until they match the deployments."""
+        desired = self._desired_deployments()
+        for seed, hosted in tuple(self._hosted.items()):
+            if hosted.deployment is not None and seed not in desired:
+                await self._stop_deployed(seed)
+        for seed, (parent, deployed) in desired.items():
+            hosted = self._hosted.get(seed)
+            if hosted is None:
+                await self._start_deployed(parent, deployed)
+            elif hosted.deployment is not None and hosted.deployment.deployed != deployed:
+                stopped = await self._stop_deployed(seed, keeps_lease=True)
+                await self._start_deployed(parent, deployed, stopped.identity)
+            elif hosted.deployment is not None:
+                hosted.deployment.parent = parent
 
-    def _wanted(self) -> dict[str, tuple[str, Deployed]]:
-        """What is deployed by those that are configured, and by what is deployed: name → who by, and what.
+    def _desired_deployments(self) -> dict[str, tuple[str, GardenletDeployment]]:
+        """Deployments of all gardenlets here, transitively: seed → (parent, deployment).
 
-        Where two deployed the same (a shoot moves from the one to the other), the one that runs stays.
+        A seed deployed by two parents (its shoot moves between them) stays with the one whose gardenlet runs.
         """
-        wanted: dict[str, tuple[str, Deployed]] = {}
+        desired: dict[str, tuple[str, GardenletDeployment]] = {}
         parents = sorted(self._configured)
         for parent in parents:
-            for deployed in self._reader(parent).all():
+            for deployed in self._deployments_of(parent).all():
                 seed = deployed.managed_seed
                 if deployed.gardenlet is None or seed in self._configured:
                     continue
-                lodger = self._lodgers.get(seed)
+                hosted = self._hosted.get(seed)
                 runs_already = (
-                    lodger is not None and lodger.deployment is not None and (lodger.deployment.parent == parent)
+                    hosted is not None and hosted.deployment is not None and hosted.deployment.parent == parent
                 )
-                if seed not in wanted:
+                if seed not in desired:
                     parents.append(seed)
-                if seed not in wanted or runs_already:
-                    wanted[seed] = (parent, deployed)
-        return wanted
+                if seed not in desired or runs_already:
+                    desired[seed] = (parent, deployed)
+        return desired
 
-    async def _take_in(self, parent: str, deployed: Deployed, identity: Identity | None = None) -> None:
-        """Run a gardenlet that was deployed."""
+    async def _start_deployed(
+        self, parent: str, deployed: GardenletDeployment, identity: HolderIdentity | None = None
+    ) -> None:
+        """Start a deployed gardenlet; an invalid configuration is logged once."""
         seed = deployed.managed_seed
-        if self._refused.get(seed) == deployed:
+        if self._invalid.get(seed) == deployed:
             return
         try:
             (configuration,) = parse_configurations(text_of(deployed.gardenlet or {}), source=f"gardenlet of {seed}")
         except SettingsInvalid as error:
-            self._refused[seed] = deployed
-            _log.error("gardenlet.refused", seed=seed, reason="; ".join(error.problems))
+            self._invalid[seed] = deployed
+            _log.error("gardenlet.rejected", seed=seed, reason="; ".join(error.problems))
             if identity is not None:
                 identity.release()
             return
-        self._refused.pop(seed, None)
-        deployment = Deployment(parent, deployed, self._certificate(deployed, configuration))
-        lodger = self._admit(configuration, identity or Identity(self._holders(seed)), deployment)
+        self._invalid.pop(seed, None)
+        deployment = HostedDeployment(parent, deployed, self._certificate(deployed, configuration))
+        hosted = self._create(configuration, identity or self._identity(seed), deployment)
         try:
-            await lodger.backend.start()
+            await hosted.backend.start()
         except OSError:
-            del self._lodgers[seed], self.gardenlets[seed]
-            lodger.identity.release()
+            del self._hosted[seed], self.gardenlets[seed]
+            hosted.identity.release()
             raise
-        _log.info("gardenlet.started", seed=seed, parent=parent, health_url=lodger.backend.health_url)
-        self._begin([seed])
+        _log.info("gardenlet.started", seed=seed, parent=parent, health_url=hosted.backend.health_url)
+        if self._is_running:
+            self._run_hosted([seed])
 
-    async def _dismiss(self, seed: str, *, keeps_lease: bool = False) -> Lodger:
-        """End a gardenlet in an orderly way; its Lease is released unless it starts anew at once."""
-        lodger = self._lodgers[seed]  # stays known until it has ended: the process may be stopped meanwhile
-        lodger.followed.discard(seed)
-        for task in lodger.tasks:
+    async def _stop_deployed(self, seed: str, *, keeps_lease: bool = False) -> HostedGardenlet:
+        """Stop a gardenlet gracefully; its Lease is released unless it restarts at once."""
+        hosted = self._hosted[seed]  # removed only once it has ended: the process may be stopped meanwhile
+        hosted.followed.discard(seed)
+        for task in hosted.tasks:
             task.cancel()
-        await asyncio.gather(*lodger.tasks, return_exceptions=True)
-        await lodger.gardenlet.stop(hands_over=keeps_lease)
-        await lodger.backend.stop()
-        del self._lodgers[seed], self.gardenlets[seed]
+        await asyncio.gather(*hosted.tasks, return_exceptions=True)
+        await hosted.gardenlet.stop(hands_over=keeps_lease)
+        await hosted.backend.stop()
+        del self._hosted[seed], self.gardenlets[seed]
         if not keeps_lease:
-            lodger.identity.release()
-        _log.info("gardenlet.stopped", seed=seed, starts_anew=keeps_lease)
-        self._tell_parents(seed)
-        return lodger
+            hosted.identity.release()
+        _log.info("gardenlet.stopped", seed=seed, restarts=keeps_lease)
+        self.notify_parents(seed)
+        return hosted
 
-    def _admit(
-        self, configuration: GardenletConfiguration, identity: Identity, deployment: Deployment | None
-    ) -> Lodger:
-        """Put a gardenlet together."""
+    def _deployments_of(self, seed: str) -> DeploymentStore:
+        if seed not in self._deployment_stores:
+            self._deployment_stores[seed] = DeploymentStore(LocalFiles(self._directory / seed))
+        return self._deployment_stores[seed]
+
+    def _certificate(
+        self, deployed: GardenletDeployment, configuration: GardenletConfiguration
+    ) -> ClientCertificate | None:
+        """Client certificate issued with a deployment, or its last renewal."""
+        if deployed.bootstrapped_at is None:
+            return None
+        directory = self._directory / deployed.managed_seed
+        directory.mkdir(parents=True, exist_ok=True)
+        validity = configuration.certificate_validity
+        return ClientCertificate(directory, bootstrapped_at=deployed.bootstrapped_at, validity=validity)
+
+    # ------------------------------------------------------------------------------------------ hosted gardenlets
+
+    def _create(
+        self, configuration: GardenletConfiguration, identity: HolderIdentity, deployment: HostedDeployment | None
+    ) -> HostedGardenlet:
+        """Build a gardenlet with its backend."""
         seed = configuration.seed_name
         certificate = deployment.certificate if deployment is not None else None
         files = LocalFiles(self._directory / seed)
-        backend = LocalBackend(self._directory / seed, configuration.backend, self._clock, files)
+        backend = LocalSeedBackend(self._directory / seed, configuration.backend, self._clock, files)
         gardenlet = Gardenlet(
             configuration,
             bus=self._bus,
@@ -247,105 +254,59 @@ class Host:
             identity=identity.name,
             probe=lambda url: self._probe(url, deployment),
             version=package_version(),
-            children=Children(files),
-            nursery=self,
+            deployments=DeploymentStore(files),
+            deployer=self,
             certificate_expires_at=lambda: certificate.expires_at if certificate is not None else None,
         )
-        lodger = self._lodgers[seed] = Lodger(gardenlet, backend, identity, deployment)
+        hosted = self._hosted[seed] = HostedGardenlet(gardenlet, backend, identity, deployment)
         self.gardenlets[seed] = gardenlet
-        return lodger
+        return hosted
 
-    def _begin(self, seeds: Sequence[str]) -> None:
-        """Have gardenlets live, with one follower; before `run` that is left to it."""
-        if self._tasks is None:
-            return
-        followed = set(seeds)
-        follower = self._tasks.create_task(self._follow(followed), name=f"bindings of {seeds[0]}")
+    def _identity(self, seed: str) -> HolderIdentity:
+        return HolderIdentity(self._directory / ".holders" / seed)
+
+    def _run_hosted(self, seeds: Sequence[str]) -> None:
+        """Run gardenlets with one shared follower."""
+        consumer = _BindingConsumer(self, set(seeds))
+        stream = self._subjects.stream(BINDINGS)
+        following = follow_last(self._bus, self._clock, stream, consumer.filters, consumer)
+        follower = self._spawn(f"bindings of {seeds[0]}", following)
         for seed in seeds:
-            lodger = self._lodgers[seed]
-            lodger.followed = followed
-            lodger.tasks = [self._tasks.create_task(lodger.gardenlet.run(), name=f"gardenlet {seed}")]
+            hosted = self._hosted[seed]
+            hosted.followed = consumer.seeds
+            hosted.tasks = [self._spawn(f"gardenlet {seed}", hosted.gardenlet.run())]
         if len(seeds) == 1:
-            self._lodgers[seeds[0]].tasks.append(follower)
+            self._hosted[seeds[0]].tasks.append(follower)
 
-    def _certificate(self, deployed: Deployed, configuration: GardenletConfiguration) -> Certificate | None:
-        """The certificate that came with a deployment, or what it was renewed to since."""
-        if deployed.bootstrapped_at is None:
-            return None
-        directory = self._directory / deployed.managed_seed
-        directory.mkdir(parents=True, exist_ok=True)
-        validity = configuration.certificate_validity
-        return Certificate(directory, bootstrapped_at=deployed.bootstrapped_at, validity=validity)
+    def subjects_of(self, seed: str) -> tuple[str, str]:
+        """Subjects of a seed in BINDINGS."""
+        return self._subjects.bindings_of(seed), self._subjects.views_of(seed)
 
-    def _renew_certificates(self) -> None:
-        for seed, lodger in self._lodgers.items():
-            certificate = lodger.deployment.certificate if lodger.deployment is not None else None
-            if certificate is not None and lodger.gardenlet.is_active and certificate.renew_when_due(self._clock.now()):
-                _log.info("certificate.renewed", seed=seed, expires_at=certificate.expires_at.isoformat())
+    def seed_of(self, message: StreamMessage) -> str:
+        """Seed that a message of BINDINGS is addressed to."""
+        return message.subject.removeprefix(f"{self._subjects.prefix}.").split(".", 2)[1]
 
-    def _tell_parents(self, seed: str) -> None:
-        """Have those look again that may have deployed a gardenlet: something of its seed is new."""
-        for gardenlet in self.gardenlets.values():
-            gardenlet.seed_of_child_changed(seed)
-
-    def _holders(self, seed: str) -> Path:
-        return self._directory / ".holders" / seed
-
-    def _reader(self, seed: str) -> Children:
-        if seed not in self._readers:
-            self._readers[seed] = Children(LocalFiles(self._directory / seed))
-        return self._readers[seed]
-
-    # ------------------------------------------------------------------------------------------ listening
-
-    async def _follow(self, seeds: set[str]) -> None:
-        """Follow what concerns some seeds; those that leave the set are served by others, or by nobody."""
-        while seeds:
-            filters = [
-                each
-                for seed in sorted(seeds)
-                for each in (self._subjects.bindings_of(seed), self._subjects.views_of(seed))
-            ]
-            self._each_replay_began(seeds)
-            try:
-                async with self._bus.follow(
-                    self._subjects.stream(BINDINGS), filters, last_per_subject=True
-                ) as follower:
-                    async for event in follower:
-                        self._dispatch(event, seeds)
-            except GardenbusError as error:
-                _log.warning("bindings.interrupted", reason=error.message)
-            await self._clock.sleep(_PAUSE_SECONDS)
-
-    def _dispatch(self, event: Delivered | ReplayDone | FollowRestarted, seeds: set[str]) -> None:
-        if isinstance(event, Delivered):
-            seed = event.subject.removeprefix(f"{self._subjects.prefix}.").split(".", 2)[1]
-            if seed in seeds:
-                self._deliver(event, seed)
-        elif isinstance(event, ReplayDone):
-            for seed in tuple(seeds):
-                self.gardenlets[seed].replay_ended()
-        else:
-            self._each_replay_began(seeds)
-
-    def _deliver(self, event: Delivered, seed: str) -> None:
-        lodger = self._lodgers[seed]
-        if lodger.deployment is None or event.subject != self._subjects.view(seed, ObjectKey("seed", "", seed)):
-            lodger.gardenlet.deliver(event)
+    def deliver(self, seed: str, message: StreamMessage) -> None:
+        """Deliver a message to a seed's gardenlet; parents are notified of a change of a deployed Seed."""
+        hosted = self._hosted[seed]
+        if hosted.deployment is None or message.subject != self._subjects.view(seed, ObjectKey("seed", "", seed)):
+            hosted.gardenlet.deliver(message)
             return
-        before = _stage(lodger.gardenlet)
-        lodger.gardenlet.deliver(event)
-        if _stage(lodger.gardenlet) != before:
-            self._tell_parents(seed)
+        before = _stage(hosted.gardenlet)
+        hosted.gardenlet.deliver(message)
+        if _stage(hosted.gardenlet) != before:
+            self.notify_parents(seed)
 
-    def _each_replay_began(self, seeds: set[str]) -> None:
-        for seed in seeds:
-            self.gardenlets[seed].replay_began()
+    def notify_parents(self, seed: str) -> None:
+        """Enqueue the ManagedSeed of a deployed gardenlet in every gardenlet that may have deployed it."""
+        for gardenlet in self.gardenlets.values():
+            gardenlet.deployed_seed_changed(seed)
 
-    async def _probe(self, url: str, deployment: Deployment | None) -> str | None:
-        """Ask a seed's `/healthz`; of one that was deployed only while it is, and its certificate is good."""
+    async def _probe(self, url: str, deployment: HostedDeployment | None) -> str | None:
+        """Probe a seed's `/healthz`; a deployed gardenlet also needs its deployment and a valid certificate."""
         if deployment is not None:
-            deployed = self._reader(deployment.parent).load((deployment.deployed.namespace, deployment.deployed.shoot))
+            shoot = (deployment.deployed.namespace, deployment.deployed.shoot)
+            deployed = self._deployments_of(deployment.parent).load(shoot)
             if deployed is None or deployed.gardenlet is None:
                 return "it is not deployed any more"
             if deployment.certificate is not None and deployment.certificate.has_expired(self._clock.now()):
@@ -358,14 +319,38 @@ class Host:
             return f"{url} does not answer: {type(error).__name__}"
 
 
+class _BindingConsumer:
+    """Consumer of BINDINGS for the seeds of one follower; a seed removed from the set is no longer served."""
+
+    def __init__(self, host: GardenletHost, seeds: set[str]) -> None:
+        self._host = host
+        self.seeds = seeds
+
+    def filters(self) -> list[str]:
+        return [each for seed in sorted(self.seeds) for each in self._host.subjects_of(seed)]
+
+    def replay_began(self) -> None:
+        for seed in self.seeds:
+            self._host.gardenlets[seed].replay_began()
+
+    async def deliver(self, message: StreamMessage) -> None:
+        seed = self._host.seed_of(message)
+        if seed in self.seeds:
+            self._host.deliver(seed, message)
+
+    async def replay_ended(self) -> None:
+        for seed in tuple(self.seeds):
+            self._host.gardenlets[seed].replay_ended()
+
+
 def _stage(gardenlet: Gardenlet) -> tuple[bool, bool]:
-    """What of a Seed its ManagedSeed waits for: whether it is there, and whether it is going."""
-    seed = gardenlet.told.seed
+    """Existence and deletion of a Seed: what its ManagedSeed waits for."""
+    seed = gardenlet.cache.seed
     return seed is not None, bool(section(seed or {}, "metadata").get("deletionTimestamp"))
 
 
 def package_version() -> str:
-    """The version that reports carry."""
+    """Version of this package, as reported in status.gardener."""
     try:
         return version("gardenbus-gardenlet")
     except PackageNotFoundError:

@@ -1,21 +1,21 @@
-"""What a gardenlet process needs to know: what every service has, configurations of gardenlets, and a directory."""
+"""Settings of a gardenlet process: common settings, gardenlet configurations, and a state directory."""
 
 from collections.abc import Mapping, Sequence
 
-from gardenbus.common.runtime.agent_settings import AgentSettings, load_agents
-from gardenbus.gardenlet.decide.configuration import GardenletConfiguration, parse_configurations
+from gardenbus.agent.settings import AgentSettings, load_agent_settings
+from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration, parse_configurations
 
 USAGE = "usage: python -m gardenbus.gardenlet --config FILE [--config FILE]… --state-dir DIR"
 
 
 class GardenletSettings(AgentSettings, frozen=True, kw_only=True):
-    """What a gardenlet process needs to know."""
+    """Settings of a gardenlet process."""
 
     configurations: tuple[GardenletConfiguration, ...] = ()
     """The gardenlets that this process hosts, one a seed."""
 
     state_dir: str = ".gardenlet"
-    """Where the local backend keeps what it built; processes with one directory and one configuration are standbys."""
+    """Directory of the local backend; processes with the same directory and configuration are standbys."""
 
 
 def load_settings(
@@ -25,7 +25,7 @@ def load_settings(
 
     Raises SettingsInvalid with all problems, among them a seed that is configured twice.
     """
-    return load_agents(
+    return load_agent_settings(
         GardenletSettings, parse_configurations, _check_together, usage=USAGE, arguments=arguments, environ=environ
     )
 

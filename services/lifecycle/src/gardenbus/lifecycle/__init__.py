@@ -1,5 +1,5 @@
-"""Notices gardenlets that stopped posting: GardenletReady turns Unknown, then what is known of their shoots does.
+"""Detects gardenlets that stopped posting: GardenletReady turns Unknown, then the conditions of their shoots do.
 
-Here belongs whatever judges heartbeats. What a heartbeat is made of belongs to the gardenlet; what follows from an
-unready seed belongs to the scheduler.
+Heartbeats are assessed here. Their content belongs to the gardenlet, the consequences of an unready seed to the
+scheduler.
 """

@@ -1,1 +1,1 @@
-"""Keeps a number of seeds: orders a Shoot and a ManagedSeed for each replica of a set, and takes them away again."""
+"""Maintains a number of seeds: creates a Shoot and a ManagedSeed for each replica of a set, and deletes them again."""

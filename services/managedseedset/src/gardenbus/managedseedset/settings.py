@@ -1,27 +1,25 @@
-"""The settings of managedseedset: what every service has, and Gardener's configuration file."""
+"""Settings of managedseedset: the common ones, and Gardener's configuration file."""
 
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 import msgspec
 
-from gardenbus.common.runtime.configuration_file import configuration_file, read_configuration
-from gardenbus.common.runtime.settings import CommonSettings, LogFormat, LogLevel, load
-from gardenbus.managedseedset.decide.actuator import ActuatorSettings
-from gardenbus.managedseedset.decide.configuration import SetConfiguration, parse_configuration
+from gardenbus.common.api.configuration.controller_manager import ManagedSeedSetConfiguration, parse_managed_seed_sets
+from gardenbus.common.runtime.configuration_file import load_configured
+from gardenbus.common.runtime.settings import CommonSettings
+from gardenbus.managedseedset.domain.actuator import ActuatorSettings
 
 USAGE = "usage: python -m gardenbus.managedseedset [--config FILE] (a ControllerManagerConfiguration)"
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 
 
-class SetSettings(CommonSettings, frozen=True, kw_only=True):
-    """What a managedseedset process needs to know."""
+class ManagedSeedSetSettings(CommonSettings, frozen=True, kw_only=True):
+    """Settings of a managedseedset process."""
 
-    configuration: SetConfiguration = SetConfiguration()
+    configuration: ManagedSeedSetConfiguration = ManagedSeedSetConfiguration()
     """The configuration file's content; Gardener's defaults (3 retries, 30 min) without one."""
 
     candidate_determination_strategy: Literal["SameRegion", "MinimalDistance"] = "SameRegion"
@@ -44,7 +42,7 @@ class SetSettings(CommonSettings, frozen=True, kw_only=True):
 
     @property
     def actuator(self) -> ActuatorSettings:
-        """What the decisions need of it."""
+        """The settings of decisions."""
         return ActuatorSettings(
             max_shoot_retries=self.configuration.max_shoot_retries,
             sync_period=self.configuration.sync_period,
@@ -56,21 +54,10 @@ class SetSettings(CommonSettings, frozen=True, kw_only=True):
         )
 
 
-def load_settings(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> SetSettings:
-    """Read `--config FILE` (if given) and the environment; raises SettingsInvalid with all problems.
-
-    logLevel and logFormat of the file count where the environment says nothing.
-    """
-    file = configuration_file(sys.argv[1:] if arguments is None else arguments, usage=USAGE)
-    configuration = SetConfiguration() if file is None else parse_configuration(read_configuration(file))
-    settings = load(SetSettings, environ=environ)
-    given = os.environ if environ is None else environ
-    if configuration.log_level and "GARDENBUS_LOG_LEVEL" not in given:
-        settings = msgspec.structs.replace(settings, log_level=cast("LogLevel", configuration.log_level))
-    if configuration.log_format and "GARDENBUS_LOG_FORMAT" not in given:
-        settings = msgspec.structs.replace(settings, log_format=_format(configuration.log_format))
-    return msgspec.structs.replace(settings, configuration=configuration)
-
-
-def _format(configured: str) -> LogFormat:
-    return "console" if configured == "text" else "json"
+def load_settings(
+    arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None
+) -> ManagedSeedSetSettings:
+    """Read `--config FILE` (if given) and the environment; raises SettingsInvalid with all problems."""
+    return load_configured(
+        ManagedSeedSetSettings, parse_managed_seed_sets, usage=USAGE, arguments=arguments, environ=environ
+    )

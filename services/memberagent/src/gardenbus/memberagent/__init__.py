@@ -1,1 +1,1 @@
-"""Speaks for member clusters: heartbeats, properties, and the Works addressed to them."""
+"""The member agent: heartbeats and properties of member clusters, and the Works addressed to them."""

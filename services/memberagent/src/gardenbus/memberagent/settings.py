@@ -1,9 +1,9 @@
-"""What a process of member agents needs to know: what every service has, configurations, and a directory."""
+"""Settings of a process of member agents: common settings, configurations, and a state directory."""
 
 from collections.abc import Mapping, Sequence
 
-from gardenbus.common.runtime.agent_settings import AgentSettings, load_agents
-from gardenbus.memberagent.decide.configuration import (
+from gardenbus.agent.settings import AgentSettings, load_agent_settings
+from gardenbus.common.api.configuration.member_agent import (
     MemberAgentConfiguration,
     check_together,
     parse_configurations,
@@ -13,13 +13,13 @@ USAGE = "usage: python -m gardenbus.memberagent --config FILE [--config FILE]…
 
 
 class MemberAgentSettings(AgentSettings, frozen=True, kw_only=True):
-    """What a process of member agents needs to know."""
+    """Settings of a process of member agents."""
 
     configurations: tuple[MemberAgentConfiguration, ...] = ()
-    """The clusters that this process speaks for."""
+    """Configurations of the clusters of this process."""
 
     state_dir: str = ".memberagent"
-    """Where the local backend keeps the manifests; a second process with the same directory is a standby."""
+    """Directory of the local backend; a second process with the same directory is a standby."""
 
 
 def load_settings(
@@ -29,6 +29,6 @@ def load_settings(
 
     Raises SettingsInvalid with all problems, among them a cluster that is configured twice.
     """
-    return load_agents(
+    return load_agent_settings(
         MemberAgentSettings, parse_configurations, check_together, usage=USAGE, arguments=arguments, environ=environ
     )

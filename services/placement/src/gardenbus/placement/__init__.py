@@ -1,1 +1,1 @@
-"""Takes placements: snapshots of policies and resources, scheduling, rollout, evictions and Works."""
+"""KubeFleet's hub: snapshots of policies and resources, scheduling, rollout, evictions and Works."""

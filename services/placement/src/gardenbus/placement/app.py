@@ -1,29 +1,31 @@
-"""Puts the placement service together: an informer that nudges, and a queue for each sort of look."""
+"""Wires the placement service: an informer with event handlers, and a work queue with its controller for each task."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 import structlog
 
-from gardenbus.common.machinery.controller import Controller, ControllerSettings, Reconcile, WorkRequest
-from gardenbus.common.machinery.informer import Informer
-from gardenbus.common.machinery.nudges import Nudges
-from gardenbus.common.machinery.timers import Timers
-from gardenbus.common.ports.bus import Bus, Message
+from gardenbus.common.api.fleet.placement_parts import of
+from gardenbus.common.api.fleet.placements import CLUSTER_KIND, NAMESPACED_KIND
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.controller.controller import Reconcile
+from gardenbus.common.controller.enqueuer import Enqueuer
+from gardenbus.common.controller.informer import Informer
+from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.store import Store
-from gardenbus.common.resources.keys import Header, Subjects
 from gardenbus.common.runtime.connections import connect_all
+from gardenbus.common.runtime.controllers import start_controller
 from gardenbus.common.runtime.service import ServiceContext
-from gardenbus.placement.reconcilers.evictions import EvictionReconciler
-from gardenbus.placement.reconcilers.knowledge import WATCHED, Knowledge
-from gardenbus.placement.reconcilers.rollout import RolloutReconciler
-from gardenbus.placement.reconcilers.scheduling import SchedulingReconciler
-from gardenbus.placement.reconcilers.selection import Selection
-from gardenbus.placement.reconcilers.snapshots import SnapshotReconciler
-from gardenbus.placement.reconcilers.statuses import StatusReconciler
-from gardenbus.placement.reconcilers.watching import EVICTION, WORK, Queues, Watch
-from gardenbus.placement.reconcilers.works import WorkReconciler
+from gardenbus.placement.cache.placement_cache import WATCHED, PlacementCache
+from gardenbus.placement.controllers.eviction import EvictionReconciler
+from gardenbus.placement.controllers.rollout import RolloutReconciler
+from gardenbus.placement.controllers.scheduling import SchedulingReconciler
+from gardenbus.placement.controllers.snapshot import SnapshotReconciler
+from gardenbus.placement.controllers.status import StatusReconciler
+from gardenbus.placement.controllers.work import WorkGeneratorReconciler
+from gardenbus.placement.handlers.change_detector import ChangeDetector
+from gardenbus.placement.handlers.event_handler import EVICTION, WORK, PlacementEventHandler, PlacementQueues
 from gardenbus.placement.settings import PlacementSettings
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -37,10 +39,22 @@ ROLLOUT = "placementrollout"
 EVICTIONS = "placementeviction"
 WORKS = "placementwork"
 CONTROLLERS = (SNAPSHOTS, SCHEDULING, STATUS, ROLLOUT, EVICTIONS, WORKS)
-"""The queues' words, the durable consumers' names and the metrics' labels."""
+"""Names of the queues, of the durable consumers and of the metrics' label; in the order of PlacementQueues."""
 
-GATHERED = {STATUS: 0.2, ROLLOUT: 0.1}
-"""So long (in seconds) looks are gathered that each binding of a placement asks for."""
+
+def _placement_kind(namespace: str) -> str:
+    return NAMESPACED_KIND if namespace else CLUSTER_KIND
+
+
+def _binding_kind(namespace: str) -> str:
+    return of(_placement_kind(namespace)).binding.lower()
+
+
+KIND_OF: Mapping[str, str | Callable[[str], str]] = {EVICTIONS: EVICTION, WORKS: _binding_kind}
+"""Kinds that the queues' messages are about; in all others it is a placement."""
+
+DEBOUNCE_SECONDS = {STATUS: 0.2, ROLLOUT: 0.1}
+"""Period (in seconds) in which enqueued keys are gathered, for controllers that every binding enqueues."""
 
 
 async def build(context: ServiceContext[PlacementSettings]) -> None:
@@ -52,88 +66,66 @@ async def build(context: ServiceContext[PlacementSettings]) -> None:
 async def start_placement(
     context: ServiceContext[PlacementSettings], *, store: Store, bus: Bus, subjects: Subjects
 ) -> None:
-    """Start everything on the context's tasks; returns once the fleet is known and work is taken."""
+    """Start everything on the context's tasks; returns once the cache has synced and the controllers run."""
     settings, clock = context.settings, context.clock
     informer = Informer(store, bus, subjects, (*WATCHED, WORK, EVICTION))
-    knowledge = Knowledge(clock)
-    nudges = {name: Nudges(bus, subjects, name, gather_seconds=GATHERED.get(name, 0.0)) for name in CONTROLLERS}
-    watch = Watch(knowledge, _queues(nudges), clock)
-    selection = Selection(bus, subjects, knowledge.placements(), nudges[SNAPSHOTS].nudge)
-    for callback in (knowledge.changed, watch.changed, selection.changed):
+    cache = PlacementCache(clock)
+    enqueuers = {
+        name: Enqueuer(bus, subjects, name, gather_seconds=DEBOUNCE_SECONDS.get(name, 0.0)) for name in CONTROLLERS
+    }
+    event_handler = PlacementEventHandler(
+        cache, PlacementQueues(*(enqueuers[name].enqueue for name in CONTROLLERS)), clock
+    )
+    change_detector = ChangeDetector(bus, subjects, cache.placements(), enqueuers[SNAPSHOTS].enqueue)
+    for callback in (cache.changed, event_handler.changed, change_detector.changed):
         informer.subscribe(callback)
     await informer.start()
-    watch.is_settled = True
+    event_handler.has_synced = True
     context.stack.push_async_callback(informer.stop)
     reconcilers: Mapping[str, Reconcile] = {
         SNAPSHOTS: SnapshotReconciler(
             store,
             clock,
-            knowledge,
+            cache,
             collection=timedelta(seconds=settings.resource_collection_seconds),
             interval=timedelta(seconds=settings.resource_interval_seconds),
         ).reconcile,
-        SCHEDULING: SchedulingReconciler(store, clock, knowledge, informer.foresee).reconcile,
+        SCHEDULING: SchedulingReconciler(store, clock, cache, informer.assume).reconcile,
         STATUS: StatusReconciler(store, clock).reconcile,
-        ROLLOUT: RolloutReconciler(store, clock, knowledge).reconcile,
-        EVICTIONS: EvictionReconciler(store, clock, knowledge).reconcile,
-        WORKS: WorkReconciler(store, clock, knowledge).reconcile,
+        ROLLOUT: RolloutReconciler(store, clock, cache).reconcile,
+        EVICTIONS: EvictionReconciler(store, clock, cache).reconcile,
+        WORKS: WorkGeneratorReconciler(store, clock, cache).reconcile,
     }
     for name, reconcile in reconcilers.items():
-        await _run(context, name, reconcile, bus=bus, subjects=subjects)
-    for name, each in nudges.items():
-        context.spawn(f"{name}-nudges", each.run())
-    context.spawn("selection", selection.run())
-    context.spawn("ticks", _ticks(watch, settings.tick_seconds))
-    context.spawn("rounds", _rounds(knowledge, nudges, settings.resync_seconds))
-    context.health.add_readiness("informer", lambda: None if informer.synced else "the fleet is not known yet")
+        await start_controller(
+            context,
+            name,
+            reconcile,
+            store=store,
+            bus=bus,
+            subjects=subjects,
+            workers=settings.scheduling_workers if name == SCHEDULING else settings.workers,
+            reporter=REPORTER,
+            kind=KIND_OF.get(name, _placement_kind),
+        )
+    for name, each in enqueuers.items():
+        context.spawn(f"{name}-enqueuer", each.run())
+    context.spawn("change-detector", change_detector.run())
+    context.spawn("ticks", _run_ticks(event_handler, settings.tick_seconds))
+    context.spawn("resyncs", _run_resyncs(cache, enqueuers, settings.resync_seconds))
+    context.health.add_readiness("informer", lambda: None if informer.synced else "the cache has not synced yet")
 
 
-async def _run(
-    context: ServiceContext[PlacementSettings], name: str, reconcile: Reconcile, *, bus: Bus, subjects: Subjects
-) -> None:
-    """Take work from one queue."""
-
-    async def rejected(request: WorkRequest, reason: str) -> None:
-        log.error("work.rejected", controller=name, object=request.tail, reason=reason)
-        headers = {Header.REASON: reason, Header.SUBJECT: request.subject}
-        await bus.publish(Message(subjects.rejected, headers=headers))
-
-    stream, place = subjects.stream("QUEUES"), subjects.queue_of(name)
-    settings = context.settings
-    controller = Controller(
-        name,
-        await context.wait_for("nats", lambda: bus.work_queue(stream, name, place)),
-        reconcile,
-        timers=Timers(bus, subjects),
-        clock=context.clock,
-        rejected=rejected,
-        settings=ControllerSettings(workers=settings.scheduling_workers if name == SCHEDULING else settings.workers),
-    )
-    context.spawn(name, controller.run())
-    context.on_stop(name, controller.stop)
-
-
-def _queues(nudges: Mapping[str, Nudges]) -> Queues:
-    return Queues(
-        snapshots=nudges[SNAPSHOTS].nudge,
-        scheduling=nudges[SCHEDULING].nudge,
-        status=nudges[STATUS].nudge,
-        rollout=nudges[ROLLOUT].nudge,
-        eviction=nudges[EVICTIONS].nudge,
-        work=nudges[WORKS].nudge,
-    )
-
-
-async def _ticks(watch: Watch, seconds: float) -> None:
+async def _run_ticks(event_handler: PlacementEventHandler, seconds: float) -> None:
     while True:
         await asyncio.sleep(seconds)
-        watch.tick()
+        event_handler.tick()
 
 
-async def _rounds(knowledge: Knowledge, nudges: Mapping[str, Nudges], seconds: float) -> None:
-    """Ask for a look of each sort at every placement."""
+async def _run_resyncs(cache: PlacementCache, enqueuers: Mapping[str, Enqueuer], seconds: float) -> None:
+    """Enqueue every placement for each controller, periodically."""
     while True:
         await asyncio.sleep(seconds)
-        for key in tuple(knowledge.placements()):
+        for key in tuple(cache.placements()):
             for name in (SNAPSHOTS, SCHEDULING, STATUS, ROLLOUT):
-                nudges[name].nudge(key)
+                enqueuers[name].enqueue(key)

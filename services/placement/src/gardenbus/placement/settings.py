@@ -1,4 +1,4 @@
-"""The settings of the placement service, all from the environment."""
+"""Settings of the placement service, all from the environment."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated
@@ -12,25 +12,25 @@ Workers = Annotated[int, msgspec.Meta(ge=1, le=200)]
 
 
 class PlacementSettings(CommonSettings, frozen=True, kw_only=True):
-    """What a placement process needs to know."""
+    """Settings of a placement process."""
 
     resource_collection_seconds: Seconds = 15.0
-    """So long changes of what a placement selects are gathered before they make a new snapshot."""
+    """Period in which changes of selected resources are gathered before they make a new snapshot."""
 
     resource_interval_seconds: Seconds = 30.0
-    """The snapshots of one placement's resources are at least so far apart."""
+    """Minimum interval between resource snapshots of one placement."""
 
     scheduling_workers: Workers = 48
-    """Placements that are scheduled at once."""
+    """Placements scheduled concurrently."""
 
     workers: Workers = 16
-    """Looks at once of each of the other sorts."""
+    """Concurrent reconciles of each other controller."""
 
     tick_seconds: Annotated[float, msgspec.Meta(ge=0.1, le=300)] = 5.0
-    """How often it is asked whether a cluster's heartbeat has gone stale."""
+    """Interval of the checks for stale heartbeats."""
 
     resync_seconds: Annotated[float, msgspec.Meta(ge=1)] = 1800.0
-    """How often every placement is looked at, should anything have been lost."""
+    """Interval of full resyncs, should an event have been lost."""
 
 
 def load_settings(_: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> PlacementSettings:

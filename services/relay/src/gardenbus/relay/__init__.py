@@ -1,4 +1,4 @@
 """Announces the outbox on JetStream, opens the store for writes, and repairs whichever side went back.
 
-What it does is `gardenbus.common.machinery.relay`; here it becomes a process.
+`relay` is the loop; `domain` has the messages, `ports` the outbox, `adapters` the outbox on Redis.
 """

@@ -1,13 +1,13 @@
 """Puts a relay together."""
 
-from gardenbus.common.adapters.redis_figures import store_figures
-from gardenbus.common.adapters.redis_libraries import LibraryKeeper
-from gardenbus.common.adapters.redis_outbox import RedisOutbox
-from gardenbus.common.machinery.relay import Relay, RelaySettings
+from gardenbus.common.adapters.redis.stats import store_stats
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.service import ServiceContext
-from gardenbus.relay import counters
-from gardenbus.relay.observing import observe_for_ever, show_announced
+from gardenbus.relay import metrics
+from gardenbus.relay.adapters.library_pruner import LibraryPruner
+from gardenbus.relay.adapters.redis_outbox import RedisOutbox
+from gardenbus.relay.relay import Relay, RelaySettings
+from gardenbus.relay.server_stats import export_server_stats, record_announced
 from gardenbus.relay.settings import RelayServiceSettings
 
 
@@ -22,19 +22,19 @@ async def build(context: ServiceContext[RelayServiceSettings]) -> None:
         context.clock,
         RelaySettings(lead_ttl_seconds=context.settings.relay_lead_ttl_seconds),
     )
-    relay.on_announced = lambda news: show_announced(news, context.clock.now().timestamp())
-    counters.LEADING.set_function(lambda: relay.leading)
+    relay.on_announced = lambda entries: record_announced(entries, context.clock.now().timestamp())
+    metrics.LEADING.set_function(lambda: relay.leading)
     context.spawn(
         "observation",
-        observe_for_ever(
-            lambda: store_figures(connections.redis),
-            connections.bus.figures,
+        export_server_stats(
+            lambda: store_stats(connections.redis),
+            connections.bus.stats,
             context.clock,
             context.settings.observe_seconds,
         ),
     )
     task = context.spawn("relay", relay.run())
-    context.spawn("libraries", LibraryKeeper(connections.redis, context.clock).run())
+    context.spawn("libraries", LibraryPruner(connections.redis, context.clock).run())
 
     async def resign() -> None:
         task.cancel()

@@ -1,1 +1,1 @@
-"""Finds a seed for each pending shoot."""
+"""Scheduler: finds a seed for each pending shoot."""

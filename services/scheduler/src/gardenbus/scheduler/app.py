@@ -1,4 +1,4 @@
-"""Puts a scheduler together: informer, queues, reconcilers."""
+"""Wires a scheduler: informer, queues, reconcilers, explain handlers."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -6,35 +6,39 @@ from typing import Any, NamedTuple, TypedDict
 
 import structlog
 
-from gardenbus.common.machinery.backoff import Backoff
-from gardenbus.common.machinery.informer import Informer
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.controller.backoff import Backoff
+from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
+from gardenbus.common.controller.dead_letter import DeadLetter, queue_object
+from gardenbus.common.controller.informer import Informer, log_unreadable
+from gardenbus.common.controller.timers import Timers
 from gardenbus.common.ports.bus import Bus, WorkQueue
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store
-from gardenbus.common.resources.keys import Subjects
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.service import ServiceContext
-from gardenbus.scheduler.reconcilers.counters import Counters
-from gardenbus.scheduler.reconcilers.explaining import Explainer
-from gardenbus.scheduler.reconcilers.explaining_seeds import SeedExplainer
-from gardenbus.scheduler.reconcilers.shoots import ShootReconciler
-from gardenbus.scheduler.reconcilers.timers import Timers, Waits
-from gardenbus.scheduler.reconcilers.upkeep import Upkeep
-from gardenbus.scheduler.reconcilers.waking import WakingReconciler
-from gardenbus.scheduler.reconcilers.worker import Rejection, Worker
+from gardenbus.scheduler.controllers.shoots import BackoffSeconds, ShootSchedulingReconciler
+from gardenbus.scheduler.controllers.unblocking import UnblockingReconciler
+from gardenbus.scheduler.handlers.explain_seeds import SeedExplainHandler
+from gardenbus.scheduler.handlers.explain_shoots import ShootExplainHandler
+from gardenbus.scheduler.housekeeping import Housekeeping
+from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.settings import SchedulerSettings
-from gardenbus.scheduling.current import KINDS, CurrentLandscape
+from gardenbus.scheduling.cache import KINDS, SchedulingCache
 from gardenbus.scheduling.installed_filters import load_filters
 from gardenbus.scheduling.user_filters import SeedFilter
 
 _log = structlog.stdlib.get_logger()
 
 REPORTER = "shoot-scheduler"
-WAKING_BATCH = 100
+UNBLOCKING_BATCH = 100
+
+ISOLATE_FROM = 4
+"""Delivery from which on a message is handled alone: a replica that is killed now and then must not slow down all."""
 
 
 class _Ports(NamedTuple):
-    """What a scheduler stands on."""
+    """The ports of a scheduler."""
 
     store: Store
     bus: Bus
@@ -42,21 +46,21 @@ class _Ports(NamedTuple):
 
 
 class _Shared(TypedDict):
-    """What both reconcilers are put together from."""
+    """The arguments that both reconcilers share."""
 
     store: Store
-    current: CurrentLandscape
+    cache: SchedulingCache
     timers: Timers
     clock: Clock
-    counters: Counters
+    metrics: SchedulerMetrics
     scheduler_name: str
 
 
 class _Queues(NamedTuple):
-    """Where its work comes from."""
+    """The queues of both reconcilers."""
 
     shoots: WorkQueue
-    waking: WorkQueue
+    unblocking: WorkQueue
 
 
 async def start_scheduler(  # noqa: PLR0913  the ports that a scheduler runs on
@@ -65,33 +69,33 @@ async def start_scheduler(  # noqa: PLR0913  the ports that a scheduler runs on
     store: Store,
     bus: Bus,
     subjects: Subjects,
-    backoff: Waits,
+    backoff: BackoffSeconds,
     filters: Sequence[SeedFilter] = (),
-    counters: Counters | None = None,
-) -> CurrentLandscape:
-    """Start all loops on the context's tasks; returns once the landscape is known and work is taken."""
+    metrics: SchedulerMetrics | None = None,
+) -> SchedulingCache:
+    """Start all loops on the context's tasks; returns once the cache is filled and queues are consumed."""
     ports = _Ports(store, bus, subjects)
     configuration = context.settings.configuration
     if configuration.ignored:
         _log.info("configuration.ignored", fields=configuration.ignored)
-    counters = counters or Counters()
+    metrics = metrics or SchedulerMetrics()
     informer = Informer(store, bus, subjects, KINDS)
-    current = CurrentLandscape(informer, configuration.strategy, filters)
-    informer.subscribe(current.changed)
+    cache = SchedulingCache(informer, configuration.strategy, filters, log_unreadable)
+    informer.subscribe(cache.changed)
     await informer.start()
     context.stack.push_async_callback(informer.stop)
-    upkeep = Upkeep(store=store, current=current, clock=context.clock, stopping=context.stopping)
-    await context.wait_for("store", upkeep.ask_usage)
+    housekeeping = Housekeeping(store=store, cache=cache, clock=context.clock, stopping=context.stopping)
+    await context.wait_for("store", housekeeping.refresh_usage)
     queues = await _opened(context, ports)
-    counters.depth.labels("shoots").set_function(lambda: queues.shoots.depth)
-    counters.depth.labels("waking").set_function(lambda: queues.waking.depth)
-    for name, worker in _workers(context, ports, queues, current, Timers(bus, subjects, backoff), counters).items():
-        task = context.spawn(name, worker.run())
+    metrics.depth.labels("shoots").set_function(lambda: queues.shoots.depth)
+    metrics.depth.labels("waking").set_function(lambda: queues.unblocking.depth)
+    for name, consumer in _batch_consumers(context, ports, queues, cache, backoff, metrics).items():
+        task = context.spawn(name, consumer.run())
         context.on_stop(name, lambda task=task: _ended(task))
-    context.spawn("upkeep", upkeep.run(context.settings.usage_poll_seconds))
-    await _answer(context, ports, current)
+    context.spawn("upkeep", housekeeping.run(context.settings.usage_poll_seconds))
+    await _serve(context, ports, cache)
     context.health.add_readiness("informer", lambda: None if informer.synced else "the landscape is not known yet")
-    return current
+    return cache
 
 
 async def _opened(context: ServiceContext[SchedulerSettings], ports: _Ports) -> _Queues:
@@ -103,64 +107,72 @@ async def _opened(context: ServiceContext[SchedulerSettings], ports: _Ports) -> 
 
     return _Queues(
         shoots=await opened("scheduling", ports.subjects.queue_of(f"scheduling.{scheduler_name}")),
-        waking=await opened("waking", ports.subjects.queue("waking", "", scheduler_name)),
+        unblocking=await opened("waking", ports.subjects.queue("waking", "", scheduler_name)),
     )
 
 
-def _workers(
+def _batch_consumers(
     context: ServiceContext[SchedulerSettings],
     ports: _Ports,
     queues: _Queues,
-    current: CurrentLandscape,
-    timers: Timers,
-    counters: Counters,
-) -> Mapping[str, Worker]:
-    """Those who take work from the queues, by what it is about."""
+    cache: SchedulingCache,
+    backoff: BackoffSeconds,
+    metrics: SchedulerMetrics,
+) -> Mapping[str, BatchConsumer]:
+    """The consumers of both queues, by name."""
     settings, store = context.settings, ports.store
     parts = _Shared(
         store=store,
-        current=current,
-        timers=timers,
+        cache=cache,
+        timers=Timers(ports.bus, ports.subjects),
         clock=context.clock,
-        counters=counters,
+        metrics=metrics,
         scheduler_name=settings.configuration.scheduler_name,
     )
-    shoots = ShootReconciler(queue=queues.shoots, **parts)
-    waking = WakingReconciler(queue=queues.waking, **parts)
+    shoots = ShootSchedulingReconciler(queue=queues.shoots, backoff=backoff, **parts)
+    unblocking = UnblockingReconciler(queue=queues.unblocking, **parts)
     return {
-        "shoots": Worker(
-            queue=queues.shoots,
-            settle=shoots.settle,
-            reject=Rejection(bus=ports.bus, store=store, subjects=ports.subjects, queue=queues.shoots),
+        "shoots": BatchConsumer(
+            "shoots",
+            queues.shoots,
+            shoots.handle_batch,
+            reject=DeadLetter(
+                *(ports.bus, store, ports.subjects),
+                reporter=REPORTER,
+                object_of=queue_object(ports.subjects, f"scheduling.{parts['scheduler_name']}", "shoot"),
+                event_reason="SchedulingRejected",
+                consequence="The shoot is not scheduled until it changes",
+            ).reject_poison,
             clock=context.clock,
+            settings=BatchSettings(batch=settings.batch_size, isolate_from=ISOLATE_FROM),
             stopping=context.stopping,
-            batch_size=settings.batch_size,
         ),
-        "waking": Worker(
-            queue=queues.waking,
-            settle=waking.settle,
-            reject=lambda work: queues.waking.ack_many([work]),
+        "waking": BatchConsumer(
+            "waking",
+            queues.unblocking,
+            unblocking.handle_batch,
+            reject=DeadLetter(ports.bus, store, ports.subjects, reporter=REPORTER).reject_poison,
             clock=context.clock,
+            settings=BatchSettings(batch=UNBLOCKING_BATCH, isolate_from=ISOLATE_FROM),
             stopping=context.stopping,
-            batch_size=WAKING_BATCH,
         ),
     }
 
 
-async def _answer(context: ServiceContext[SchedulerSettings], ports: _Ports, current: CurrentLandscape) -> None:
-    """Serve what is asked of the schedulers of this name."""
+async def _serve(context: ServiceContext[SchedulerSettings], ports: _Ports, cache: SchedulingCache) -> None:
+    """Serve the requests to explain shoots and seeds of this scheduler name."""
     scheduler_name, subjects = context.settings.configuration.scheduler_name, ports.subjects
-    answers = {
-        subjects.explain_of(scheduler_name): Explainer(
-            store=ports.store, bus=ports.bus, subjects=subjects, current=current, scheduler_name=scheduler_name
+    handlers = {
+        subjects.explain_of(scheduler_name): ShootExplainHandler(
+            store=ports.store, bus=ports.bus, subjects=subjects, cache=cache, scheduler_name=scheduler_name
         ),
-        subjects.explain_seed(scheduler_name, "*"): SeedExplainer(
-            store=ports.store, current=current, scheduler_name=scheduler_name
+        subjects.explain_seed(scheduler_name, "*"): SeedExplainHandler(
+            store=ports.store, cache=cache, scheduler_name=scheduler_name
         ),
     }
     name = f"scheduler-{scheduler_name}"
     about = {"schedulerName": scheduler_name, "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}
-    await context.wait_for("nats", lambda: ports.bus.serve(name, "1.0.0", answers, metadata=about))
+    await context.wait_for("nats", lambda: ports.bus.serve(name, "1.0.0", handlers, metadata=about))
 
 
 async def build(context: ServiceContext[SchedulerSettings]) -> None:

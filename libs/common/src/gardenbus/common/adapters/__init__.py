@@ -1,1 +1,1 @@
-"""The only importers of redis and nats: ports carried out on real servers, and in memory for tests."""
+"""Ports on real servers: the only importers of redis and nats."""

@@ -1,1 +1,1 @@
-"""What the services need from the outside, as Protocols and the values that cross them. No logic."""
+"""Protocols of what services need from outside, and the values that cross them. No logic."""

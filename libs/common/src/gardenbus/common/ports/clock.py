@@ -1,11 +1,11 @@
-"""Time as a port, so that tests turn the hands."""
+"""Clock protocol, so that tests control time."""
 
 from datetime import UTC, datetime
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """What time it is, and waiting."""
+    """A wall clock, a monotonic clock, and waiting."""
 
     def now(self) -> datetime:
         """Wall-clock time, aware, UTC."""
@@ -23,3 +23,12 @@ class Clock(Protocol):
 def timestamp(instant: datetime) -> str:
     """RFC 3339 in UTC with whole seconds, as Kubernetes writes times: `2026-01-02T03:04:05Z`."""
     return instant.astimezone(UTC).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"
+
+
+def parse_timestamp(text: object) -> datetime | None:
+    """Parse an RFC 3339 time (UTC without a zone); None when it is none."""
+    try:
+        instant = datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    return instant if instant is None or instant.tzinfo else instant.replace(tzinfo=UTC)

@@ -1,8 +1,8 @@
-"""The store as the services see it: every write is one atomic function, with its news in the outbox.
+"""Protocol of the store: every write is one atomic function that appends its events to the outbox.
 
 Errors: `Conflict` when the object is not what the write was based on, `NotFound`, `AlreadyExists`, `Forbidden` when a
-guard refuses, `Unavailable` when the store is away, fenced (a relay has not opened it since it started) or its outbox
-is full. `bind` and `park` answer each item on its own instead of raising.
+precondition fails, `Unavailable` when the store is away, fenced (a relay has not opened it since it started) or its
+outbox is full. `bind` and `mark_unschedulable` return a result per item instead of raising.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,15 +10,15 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError
-from gardenbus.common.resources.document import Document, StoredObject
-from gardenbus.common.resources.keys import ObjectKey
 
 
 class RequestOrigin(msgspec.Struct, frozen=True, order=True):
-    """Where a request stands in the order of the bus: REQUESTS' incarnation, sequence, document within the message.
+    """Position of a request on the bus: REQUESTS' incarnation, sequence, document within the message.
 
-    An answered request takes the position of REQUESTS' last message at its arrival (`document` = 2**31).
+    A request with a response has the position of REQUESTS' last message at its arrival (`document` = 2**31).
     """
 
     created: int
@@ -27,32 +27,31 @@ class RequestOrigin(msgspec.Struct, frozen=True, order=True):
 
 
 class Superseded(msgspec.Struct, frozen=True):
-    """A newer request on the same object was taken already: there is nothing left to do."""
+    """A newer request on the same object was accepted already: nothing is written."""
 
     by: RequestOrigin
 
 
 class Page(msgspec.Struct, frozen=True):
-    """Part of a list. `version` and `gain` are the store's when the *first* page was read (carried in the token)."""
+    """Part of a list. `version` and `unblock_index` are those of the *first* page (kept in the token)."""
 
     objects: Sequence[StoredObject]
     version: int
-    gain: int
+    unblock_index: int
     continue_token: str | None = None
 
 
-class Gains(msgspec.Struct, frozen=True):
-    """How often something may have come to fit that did not: by objects (seeds, profiles, …) and by freed usage."""
+class UnblockIndexes(msgspec.Struct, frozen=True):
+    """Counters of cluster events that may unblock shoots: changed objects (seeds, profiles, …) and freed usage."""
 
     objects: int
     usage: int
 
 
-class Binding(msgspec.Struct, frozen=True):
-    """One placement to be made. `spec` (whole, decoded) replaces the shoot's where binding defaults fields in it.
+class SeedBinding(msgspec.Struct, frozen=True):
+    """A shoot's binding to a seed. `spec` (whole, decoded) replaces the shoot's where binding fills in defaults.
 
-    `grounds` is what is to be remembered of the decision, as JSON; `Store.recorded` tells it again. `trace`: the
-    traceparent that goes along with the news of it.
+    `decision_record` (JSON) is stored for `Store.bind_record`. `trace`: the traceparent of the outbox entry.
     """
 
     namespace: str
@@ -60,52 +59,52 @@ class Binding(msgspec.Struct, frozen=True):
     uid: str
     generation: int
     seed: str
-    gate: int | None
+    scheduling_generation: int | None
     spec: Document | None = None
-    grounds: bytes = b""
+    decision_record: bytes = b""
     trace: str = ""
 
 
-class Recorded(msgspec.Struct, frozen=True):
-    """What was remembered with the bind of a shoot: when (RFC 3339), and the grounds that the scheduler gave."""
+class BindRecord(msgspec.Struct, frozen=True):
+    """Record of a bind: its time (RFC 3339), and the scheduler's decision record."""
 
     at: str
-    grounds: bytes
+    decision_record: bytes
 
 
 BindOutcome = Literal[
     "bound",
     "gone",  # the shoot is not there, or another uid
-    "changed",  # another generation: look again
+    "changed",  # another generation: read it again
     "scheduled",  # has a seed already
     "deleting",
     "seed-gone",  # missing, deleting or marked for removal
-    "seed-changed",  # the gate differs: look again
+    "seed-changed",  # the scheduling generation differs: read it again
     "full",
     "circular",  # the seed is hosted by this very shoot
 ]
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Shoots per seed for the seeds whose usage changed after `since`; `version` is what to pass next time."""
+    """Shoots per seed, for seeds whose usage changed after `since`; pass `version` as `since` next time."""
 
     version: int
     seeds: Mapping[str, int]
-    gains: Gains
+    unblock_indexes: UnblockIndexes
 
 
-class BindReply(msgspec.Struct, frozen=True):
-    """An outcome per item, in order, and what changed in usage (all zero when it was not asked for)."""
+class BindResults(msgspec.Struct, frozen=True):
+    """Results in the order of the items, and the usage that changed (all zero when it was not requested)."""
 
     outcomes: Sequence[BindOutcome]
     usage: Usage
 
 
-class Parking(msgspec.Struct, frozen=True):
-    """One shoot that fits nowhere on the snapshot that stood at `seen`.
+class UnschedulableShoot(msgspec.Struct, frozen=True):
+    """A shoot that fits on no seed of the snapshot at `seen`.
 
-    `waiting_class` names the shoots that ask for the same things, `descriptor` says (as JSON) what those are. `trace`:
-    the traceparent that goes with the work when it is woken.
+    `equivalence_class` names the shoots with the same constraints, `descriptor` (JSON) holds those. `trace`: the
+    traceparent of the queue entry when the shoot is activated.
     """
 
     namespace: str
@@ -113,38 +112,38 @@ class Parking(msgspec.Struct, frozen=True):
     uid: str
     generation: int
     scheduler_name: str
-    waiting_class: str
+    equivalence_class: str
     descriptor: bytes
-    seen: Gains
+    seen: UnblockIndexes
     message: str
     trace: str = ""
 
 
-class Parked(msgspec.Struct, frozen=True):
-    """`parked` with the number of refusals so far; `again`: something was gained since `seen`; `done`: not pending."""
+class UnschedulableResult(msgspec.Struct, frozen=True):
+    """`parked` with the number of attempts; `again`: a cluster event happened since `seen`; `done`: not pending."""
 
     outcome: Literal["parked", "again", "done"]
     attempts: int
 
 
-class ParkReply(msgspec.Struct, frozen=True):
-    """An outcome per item, in order, and what changed in usage (all zero when it was not asked for)."""
+class UnschedulableResults(msgspec.Struct, frozen=True):
+    """Results in the order of the items, and the usage that changed (all zero when it was not requested)."""
 
-    outcomes: Sequence[Parked]
+    outcomes: Sequence[UnschedulableResult]
     usage: Usage
 
 
-class WaitingClass(msgspec.Struct, frozen=True):
-    """Shoots that wait for the same things. `unseen` of them were refused before the latest gain."""
+class UnschedulableClass(msgspec.Struct, frozen=True):
+    """Unschedulable shoots with the same constraints. `unseen` of them were not tried since the latest event."""
 
-    waiting_class: str
+    equivalence_class: str
     descriptor: bytes
-    waiting: int
+    count: int
     unseen: int
 
 
-class WaitingShoot(msgspec.Struct, frozen=True):
-    """One shoot that fits nowhere: its last refusal, since when (RFC 3339) it reads so, and refusals so far."""
+class UnschedulableStatus(msgspec.Struct, frozen=True):
+    """Status of an unschedulable shoot: last message, its time (RFC 3339), and number of attempts."""
 
     key: ObjectKey
     scheduler_name: str
@@ -153,12 +152,12 @@ class WaitingShoot(msgspec.Struct, frozen=True):
     attempts: int
 
 
-class Guard(msgspec.Struct, frozen=True):
-    """What must hold besides for a write, checked together with it.
+class WritePrecondition(msgspec.Struct, frozen=True):
+    """A condition that a write checks atomically.
 
-    `usage`: no shoot is on the seed `name`; `references`: nothing refers to `name` (an `ObjectKey.stored`): both refuse
-    with Forbidden. `version`: the object `name` (an `ObjectKey.stored`) has exactly this version, 0 for "is not there";
-    it refuses with Conflict, because who wrote on what it read there has to look again.
+    `usage`: no shoot is on the seed `name`; `references`: nothing refers to `name` (an `ObjectKey.stored`): both fail
+    with Forbidden. `version`: the object `name` (an `ObjectKey.stored`) has exactly this version, 0 for "does not
+    exist"; it fails with Conflict, because the caller has to read it again.
     """
 
     kind: Literal["usage", "references", "version"]
@@ -168,20 +167,20 @@ class Guard(msgspec.Struct, frozen=True):
 
 
 class Creation(msgspec.Struct, frozen=True):
-    """A new object to be stored along with others. It names no seed.
+    """A new object in a batch of creations. It names no seed.
 
-    `trace`: the traceparent that goes along with the news of it. `guards`: what must hold for this one to be stored.
+    `trace`: the traceparent of the outbox entry. `preconditions`: checked for this object alone.
     """
 
     document: Document
     origin: RequestOrigin | None = None
     last_applied: bytes = b""
     trace: str = ""
-    guards: Sequence[Guard] = ()
+    preconditions: Sequence[WritePrecondition] = ()
 
 
-Created = StoredObject | Superseded | GardenbusError
-"""How one creation among many ended: a refusal is answered, and none of the others is touched by it."""
+CreateResult = StoredObject | Superseded | GardenbusError
+"""Result of one creation of a batch; an error does not affect the others."""
 
 
 class EventRecord(msgspec.Struct, frozen=True):
@@ -197,24 +196,24 @@ class EventRecord(msgspec.Struct, frozen=True):
 
 
 class Objects(Protocol):
-    """The part of the store that requests are carried out on. See the module for the errors."""
+    """Reads and writes that requests are carried out with. Errors as in the module."""
 
     async def get(self, key: ObjectKey) -> StoredObject | None:
-        """One object, or None."""
+        """Read one object, or None."""
         ...
 
     async def get_many(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
-        """Several, in order, in one round trip."""
+        """Read several objects, in order, in one round trip."""
         ...
 
     async def list_page(
         self, kind: str, namespace: str | None = None, *, limit: int = 500, continue_token: str | None = None
     ) -> Page:
-        """Objects of a kind (in one namespace, or in all), by namespace and name."""
+        """List the objects of a kind (in one namespace, or in all), by namespace and name."""
         ...
 
     async def shoots_on(self, seed: str) -> Sequence[ObjectKey]:
-        """The shoots that a seed's usage counts (by spec.seedName or status.seedName)."""
+        """List the shoots that count towards a seed's usage (by spec.seedName or status.seedName)."""
         ...
 
     async def create(
@@ -223,13 +222,14 @@ class Objects(Protocol):
         *,
         origin: RequestOrigin | None = None,
         last_applied: bytes = b"",
-        gate: int | None = None,
-        guards: Sequence[Guard] = (),
+        scheduling_generation: int | None = None,
+        preconditions: Sequence[WritePrecondition] = (),
     ) -> StoredObject | Superseded:
         """Store a new object: uid, version, generation 1, creationTimestamp.
 
-        A Shoot with spec.seedName passes the checks of a bind on that seed, `gate` included. Raises AlreadyExists, or
-        Forbidden when a unique claim (a Project's namespace) is taken or the seed refuses.
+        A Shoot with spec.seedName passes the checks of a bind on that seed, `scheduling_generation` included. Raises
+        AlreadyExists, or Forbidden when a unique claim (a Project's namespace) is held by another object or the seed
+        does not admit the shoot.
         """
         ...
 
@@ -240,107 +240,115 @@ class Objects(Protocol):
         *,
         origin: RequestOrigin | None = None,
         last_applied: bytes | None = None,
-        report_fences: bytes | None = None,
+        report_stamps: bytes | None = None,
         bump_generation: bool = False,
-        gate: int | None = None,
-        guards: Sequence[Guard] = (),
+        scheduling_generation: int | None = None,
+        preconditions: Sequence[WritePrecondition] = (),
     ) -> StoredObject | Superseded:
-        """Replace what `base` was by `document` (spec, status, labels, annotations, finalizers, all of it).
+        """Replace `base` by `document` (spec, status, labels, annotations, finalizers, all of it).
 
-        Nothing is written, and `base` comes back, when nothing differs. The generation grows when spec does (or with
+        Nothing is written, and `base` is returned, when nothing differs. The generation grows when spec does (or with
         `bump_generation`). An object that is deleting and has no finalizer left is removed. Raises Conflict when the
         store has another version than `base`. A Shoot that comes to name another seed passes the checks of a bind
-        there, `gate` included. A Seed is marked for removal only while no shoot is on it: else Forbidden.
+        there, `scheduling_generation` included. The removal annotation of a Seed is Forbidden while shoots are on it.
         """
         ...
 
     async def delete(
-        self, base: StoredObject, *, origin: RequestOrigin | None = None, guards: Sequence[Guard] = ()
+        self,
+        base: StoredObject,
+        *,
+        origin: RequestOrigin | None = None,
+        preconditions: Sequence[WritePrecondition] = (),
     ) -> StoredObject | Superseded | None:
-        """Mark for deletion (finalizers left: the object comes back) or remove (None)."""
+        """Delete: set deletionTimestamp (finalizers left: returns the object), or remove (None)."""
         ...
 
 
 class Store(Objects, Protocol):
-    """The truth. See the module for the errors."""
+    """The store of record. Errors as in the module."""
 
-    async def glance_many(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
-        """As `get_many`, for who does not write them: `last_applied` and `report_fences` are empty."""
+    async def get_many_partial(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
+        """Partial read of several objects that are not written back: `last_applied` and `report_stamps` are empty."""
         ...
 
-    async def create_many(self, creations: Sequence[Creation]) -> Sequence[Created]:
-        """Store at most 50 new objects, each on its own as `create` does, in one call; answer them in order."""
+    async def create_many(self, creations: Sequence[Creation]) -> Sequence[CreateResult]:
+        """Store at most 50 new objects in one call, each on its own as `create` does; return the results in order."""
         ...
 
-    async def rehearse(
+    async def dry_run(
         self,
         key: ObjectKey,
         base: StoredObject | None,
         document: Document | None,
         *,
-        gate: int | None = None,
-        guards: Sequence[Guard] = (),
+        scheduling_generation: int | None = None,
+        preconditions: Sequence[WritePrecondition] = (),
     ) -> None:
-        """Raise what a creation (no `base`), an update or a deletion (no `document`) would; nothing is written."""
+        """Raise the error of a creation (no `base`), an update or a deletion (no `document`); nothing is written."""
         ...
 
-    async def bind(self, bindings: Sequence[Binding], usage_since: int | None = 0) -> BindReply:
-        """Place at most 100 shoots; each is checked on its own. `usage_since` None: usage is not wanted."""
+    async def bind(self, bindings: Sequence[SeedBinding], usage_since: int | None = 0) -> BindResults:
+        """Bind at most 100 shoots; each is checked on its own. `usage_since` None: no usage is returned."""
         ...
 
-    async def recorded(self, key: ObjectKey) -> Recorded | None:
-        """What was remembered with the latest bind of a shoot; None when it was not bound, or nothing was given."""
+    async def bind_record(self, key: ObjectKey) -> BindRecord | None:
+        """Read the record of a shoot's latest bind; None when it is not bound, or nothing was recorded."""
         ...
 
-    async def park(self, parkings: Sequence[Parking], usage_since: int | None = 0) -> ParkReply:
-        """Let at most 100 shoots wait, with their refusal in status and (when its text is new) an Event.
+    async def mark_unschedulable(
+        self, unschedulable: Sequence[UnschedulableShoot], usage_since: int | None = 0
+    ) -> UnschedulableResults:
+        """Mark at most 100 shoots unschedulable: message in status and (if its text is new) an Event.
 
-        `usage_since` None: usage is not wanted.
+        `usage_since` None: no usage is returned.
         """
         ...
 
-    async def wake(self, scheduler_name: str, waiting_class: str, limit: int) -> int:
-        """Queue again at most `limit` shoots of a class that were refused before the latest gain; answer how many."""
+    async def activate(self, scheduler_name: str, equivalence_class: str, limit: int) -> int:
+        """Queue at most `limit` shoots of a class that were not tried since the latest event; return the number."""
         ...
 
-    async def waiting(self, scheduler_name: str) -> Sequence[WaitingClass]:
-        """The classes that wait for this scheduler."""
+    async def unschedulable_classes(self, scheduler_name: str) -> Sequence[UnschedulableClass]:
+        """List the scheduler's equivalence classes of unschedulable shoots."""
         ...
 
-    async def waiting_shoots(self, scheduler_name: str | None = None, *, limit: int = 1_000) -> Sequence[WaitingShoot]:
-        """At most `limit` shoots that wait for a scheduler, or for any, those refused on the oldest gain first."""
+    async def unschedulable_shoots(
+        self, scheduler_name: str | None = None, *, limit: int = 1_000
+    ) -> Sequence[UnschedulableStatus]:
+        """List at most `limit` unschedulable shoots of a scheduler, or of all, lowest unblock index first."""
         ...
 
     async def pending(self, scheduler_name: str) -> int:
-        """How many shoots need a seed from this scheduler: those that wait, and those that are being decided."""
+        """Count the shoots that need a seed from this scheduler: unschedulable ones, and those in the queue."""
         ...
 
     async def usage(self, since: int = 0) -> Usage:
-        """Usage of the seeds whose usage changed after `since` (0: of all that have any)."""
+        """Read the usage of seeds whose usage changed after `since` (0: of all with usage)."""
         ...
 
     async def dependents(self, owner_uid: str) -> Sequence[ObjectKey]:
-        """Objects with an ownerReference to this uid."""
+        """List the objects with an ownerReference to this uid."""
         ...
 
     async def exists_uid(self, uid: str) -> bool:
-        """Whether an object with this uid is stored."""
+        """True when an object with this uid is stored."""
         ...
 
     async def record_event(self, event: EventRecord) -> None:
-        """Announce an Event; the same again within 10 minutes raises its count."""
+        """Record an Event; the same again within 10 minutes raises its count."""
         ...
 
-    async def accept_fence(self, seed: str, created: int, number: int) -> bool:
-        """Whether a gardenlet's fencing number is not older than the highest seen of its seed; remembers it."""
+    async def accept_fencing_token(self, seed: str, created: int, number: int) -> bool:
+        """Accept a gardenlet's fencing token unless a higher one was accepted for its seed."""
         ...
 
-    async def announce_again(self, key: ObjectKey, seed: str) -> None:
-        """Announce an object (or its absence) again, and to `seed` that it is not its own where that is so."""
+    async def reannounce_object(self, key: ObjectKey, seed: str) -> None:
+        """Announce an object (or its absence) again; `seed` gets a tombstone if the object is not its own."""
         ...
 
     async def census(self) -> Mapping[str, int]:
-        """Counts for people: `shoots.pending|waiting|waiting_unseen`, `outbox`, `objects.<kind>`."""
+        """Statistics for people: `shoots.pending|waiting|waiting_unseen`, `outbox`, `objects.<kind>`."""
         ...
 
     async def close(self) -> None:

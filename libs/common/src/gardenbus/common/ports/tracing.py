@@ -1,9 +1,8 @@
-"""Traces: which work belongs to which request, across services (W3C trace context).
+"""Distributed tracing (W3C trace context).
 
-Nothing is recorded unless a tracer is installed. Until then what came with a trace passes it on as it came, so that log
-lines tell it and the next service may record; and to what came with none every function here answers at once. What is
-going on in a task (`within`) is known to what it calls, as its writes to the store carry it; between services it is the
-header `traceparent` that does.
+Nothing is recorded unless a tracer is installed. Until then a received trace context is passed on unchanged, so that
+log lines carry it and the next service may record; without one every function here returns at once. `within` sets the
+context of a task, which its writes to the store carry; between services it is the header `traceparent`.
 """
 
 import re
@@ -20,20 +19,20 @@ _WELL_FORMED = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-
 _TRACE_ID = slice(3, 35)
 _SPAN_ID = slice(36, 52)
 
-Waited = TypeVar("Waited")
+Result = TypeVar("Result")
 Attributes = Mapping[str, str | int]
 
 
 class Span(Protocol):
-    """One piece of work in a trace."""
+    """A unit of work in a trace."""
 
     @property
     def traceparent(self) -> str:
-        """What those who go on with the work take as their parent; "" when nothing is traced."""
+        """Parent for spans that follow; "" when nothing is traced."""
         ...
 
     def end(self, *, failed: str = "", **attributes: str | int) -> None:
-        """It is over, with what came of it; `failed` says why, where it did not succeed. The first end counts."""
+        """End the span with attributes; `failed` is the error message, if any. Only the first end counts."""
         ...
 
 
@@ -46,16 +45,16 @@ class Tracer(Protocol):
 
 
 class _NotTraced:
-    """The span of what is not traced."""
+    """Span without a trace context."""
 
     traceparent = ""
 
     def end(self, *, failed: str = "", **attributes: str | int) -> None:
-        """Nothing was begun."""
+        """Do nothing: no span was begun."""
 
 
 class _PassedOn:
-    """The span of what came with a trace where nothing is recorded: what follows has the same parent."""
+    """Span of a received trace context where nothing is recorded: passes on its parent."""
 
     __slots__ = ("traceparent",)
 
@@ -63,28 +62,28 @@ class _PassedOn:
         self.traceparent = traceparent
 
     def end(self, *, failed: str = "", **attributes: str | int) -> None:
-        """Nothing was begun."""
+        """Do nothing: no span was begun."""
 
 
 NOT_TRACED: Span = _NotTraced()
-"""Compare with `is`: what is not traced shall cost no more."""
+"""Compare with `is`, so that untraced work costs nothing."""
 
 _current: ContextVar[str] = ContextVar("traceparent", default="")
 _installed: list[Tracer] = []
 
 
 def install(tracer: Tracer | None) -> None:
-    """Record spans from now on; None: no more."""
+    """Install a tracer; None removes it."""
     _installed[:] = [tracer] if tracer is not None else []
 
 
 def is_on() -> bool:
-    """Whether anything is recorded."""
+    """True when a tracer is installed."""
     return bool(_installed)
 
 
 def received(headers: Mapping[str, str]) -> str:
-    """The traceparent that a message came with; "" when there is none, or one that is not well-formed."""
+    """Traceparent of received headers; "" without one, or when it is malformed."""
     given = headers.get(TRACEPARENT)
     return given if given and _WELL_FORMED.fullmatch(given) else ""
 
@@ -97,9 +96,9 @@ def begin(
     is_first: bool = False,
     attributes: Attributes = {},
 ) -> Span:
-    """Begin a span below a parent. Without one nothing is traced, unless it may be the first of a trace.
+    """Begin a span below a parent. Without a parent nothing is traced, unless `is_first` starts a trace.
 
-    Where nothing is recorded the answer is the parent itself, to be passed on.
+    Without a tracer the span passes on the parent itself.
     """
     if not _installed:
         return _PassedOn(parent) if parent else NOT_TRACED
@@ -109,13 +108,13 @@ def begin(
 
 
 def current() -> str:
-    """The traceparent of what is going on in this task; "" when that is not traced."""
+    """Traceparent of the current task; "" when it is not traced."""
     return _current.get()
 
 
 @contextmanager
 def within(traceparent: str) -> Generator[None, None, None]:
-    """What is done inside belongs to a span."""
+    """Run the block in the context of a span."""
     token = _current.set(traceparent)
     try:
         yield
@@ -124,27 +123,27 @@ def within(traceparent: str) -> Generator[None, None, None]:
 
 
 async def traced(
-    awaited: Awaitable[Waited],
+    awaited: Awaitable[Result],
     name: str,
     parent: str | None,
     *,
     is_first: bool = False,
     attributes: Attributes = {},
-) -> Waited:
-    """Await something as a span of its own."""
+) -> Result:
+    """Await in a span of its own."""
     span = begin(name, parent, is_first=is_first, attributes=attributes)
     try:
         with within(span.traceparent):
-            answer = await awaited
+            result = await awaited
     except BaseException as error:
         span.end(failed=str(error) or type(error).__name__)
         raise
     span.end()
-    return answer
+    return result
 
 
 def fields(traceparent: str) -> Mapping[str, str]:
-    """What log lines say of a traceparent: `trace_id` and `span_id`; nothing when nothing is traced."""
+    """Log fields of a traceparent: `trace_id` and `span_id`; empty when nothing is traced."""
     if not traceparent:
         return {}
     return {"trace_id": traceparent[_TRACE_ID], "span_id": traceparent[_SPAN_ID]}

@@ -1,1 +1,1 @@
-"""What every process does the same way: settings, logging, health, metrics, start and stop."""
+"""Process runtime: settings, logging, health, metrics, start and stop."""

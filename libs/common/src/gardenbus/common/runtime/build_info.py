@@ -1,4 +1,4 @@
-"""Which service this process is, and of which version: for Prometheus, beside what it tells of processes by itself."""
+"""Build info metric: service and version of this process."""
 
 from importlib.metadata import PackageNotFoundError, version
 
@@ -6,11 +6,11 @@ from prometheus_client import Gauge, disable_created_metrics
 
 BUILD_INFO = Gauge("gardenbus_build_info", "1, with the service and its version as labels.", ["service", "version"])
 
-disable_created_metrics()  # the start of a process tells as much, and they double what each scrape has to carry
+disable_created_metrics()  # they repeat the start of the process, and double the size of each scrape
 
 
-def tell_build(service: str) -> None:
-    """Say once which service runs here."""
+def export_build_info(service: str) -> None:
+    """Export the service and its version, once."""
     try:
         found = version(f"gardenbus-{service}")
     except PackageNotFoundError:

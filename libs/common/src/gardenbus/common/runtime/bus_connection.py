@@ -5,11 +5,11 @@ import re
 from importlib import metadata
 from typing import TypeVar
 
-from gardenbus.common.adapters import jetstream
-from gardenbus.common.adapters.jetstream import JetStreamBus
-from gardenbus.common.adapters.jetstream_streams import StreamSettings
+from gardenbus.common.adapters.nats import jetstream
+from gardenbus.common.adapters.nats.jetstream import JetStreamBus
+from gardenbus.common.adapters.nats.streams import StreamSettings
+from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import ServiceIdentity
-from gardenbus.common.resources.keys import Subjects
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.common.runtime.settings import CommonSettings
 
@@ -40,7 +40,7 @@ async def connect_bus(
 
 
 def identity_of(name: str, instance: str, prefix: str) -> ServiceIdentity:
-    """Who a process is, for `nats micro ls`: name and description of its package, and which replica it is."""
+    """Identity of a process for `nats micro ls`: name and description of its package, and its replica."""
     version, summary = "0.0.0", ""
     try:
         package = metadata.metadata(f"gardenbus-{name}")

@@ -1,13 +1,65 @@
-"""The `--config FILE` that a service takes, in Gardener's manner: where it is, and what is in it."""
+"""Settings of a service with a configuration file: `--config FILE`, in the manner of Gardener's components."""
 
-from collections.abc import Sequence
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.runtime.settings import CommonSettings, LogFormat, load
+
+Settings = TypeVar("Settings", bound=CommonSettings)
+
+
+class Configuration(Protocol):
+    """Logging as every configuration file may set it; None leaves it to the environment."""
+
+    @property
+    def log_level(self) -> str | None:
+        """`debug`, `info` or `error`."""
+        ...
+
+    @property
+    def log_format(self) -> str | None:
+        """`json` or `text`."""
+        ...
+
+
+def load_configured(  # noqa: PLR0913  the command line, the environment, and the differences between services
+    settings_type: type[Settings],
+    parse: Callable[[bytes], Configuration],
+    arguments: Sequence[str] | None,
+    environ: Mapping[str, str] | None,
+    *,
+    usage: str,
+    is_required: bool = False,
+    json_format: LogFormat = "json",
+) -> Settings:
+    """Read the environment, and the file into the settings' `configuration`; raises SettingsInvalid with all problems.
+
+    logLevel and logFormat of the file apply unless the environment has them; `json_format` is the file's `json`.
+    """
+    file = configuration_file(sys.argv[1:] if arguments is None else arguments, usage=usage)
+    if file is None and is_required:
+        raise SettingsInvalid((usage,))
+    configuration = None if file is None else parse(read_configuration(file))
+    settings = load(settings_type, environ=environ)
+    if configuration is None:
+        return settings
+    given = os.environ if environ is None else environ
+    changes: dict[str, Any] = {"configuration": configuration}
+    if configuration.log_level and "GARDENBUS_LOG_LEVEL" not in given:
+        changes["log_level"] = configuration.log_level
+    if configuration.log_format and "GARDENBUS_LOG_FORMAT" not in given:
+        changes["log_format"] = "console" if configuration.log_format == "text" else json_format
+    return msgspec.structs.replace(settings, **changes)
 
 
 def configuration_file(arguments: Sequence[str], *, usage: str) -> Path | None:
-    """The file that `--config FILE` or `--config=FILE` names, None without arguments.
+    """Path of `--config FILE` or `--config=FILE`, None without arguments.
 
     Raises SettingsInvalid with `usage` for any other arguments.
     """
@@ -23,7 +75,7 @@ def configuration_file(arguments: Sequence[str], *, usage: str) -> Path | None:
 
 
 def read_configuration(file: Path) -> bytes:
-    """The file's content; raises SettingsInvalid naming the file and why it cannot be read."""
+    """Read the file; raises SettingsInvalid with its path and the error."""
     try:
         return file.read_bytes()
     except OSError as error:

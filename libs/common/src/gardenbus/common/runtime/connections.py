@@ -1,21 +1,21 @@
-"""What services connect to that keep objects: the store on Redis, and the bus on NATS.
+"""Connections of services that keep objects: the store on Redis, and the bus on NATS.
 
-Who speaks to the bus only takes `bus_connection` and is spared the client of Redis, a third of the start of a process.
+Services that need the bus only use `bus_connection` and save importing the client of Redis, a third of their start.
 """
 
 from typing import NamedTuple
 
-from gardenbus.common.adapters.jetstream import JetStreamBus
-from gardenbus.common.adapters.jetstream_streams import StreamSettings
-from gardenbus.common.adapters.redis_connection import RedisConnection
-from gardenbus.common.adapters.redis_store import RedisStore
+from gardenbus.common.adapters.nats.jetstream import JetStreamBus
+from gardenbus.common.adapters.nats.streams import StreamSettings
+from gardenbus.common.adapters.redis.connection import RedisConnection
+from gardenbus.common.adapters.redis.store import RedisStore
+from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import Unavailable
-from gardenbus.common.resources.keys import Subjects
 from gardenbus.common.runtime.bus_connection import AnySettings, connect_bus
 from gardenbus.common.runtime.service import ServiceContext
 
 
-class Connections(NamedTuple):
+class ServerConnections(NamedTuple):
     """Open connections; the context closes them at the stop."""
 
     redis: RedisConnection
@@ -26,19 +26,19 @@ class Connections(NamedTuple):
 
 async def connect_all(
     context: ServiceContext[AnySettings], *, reporter: str, streams: StreamSettings | None = None
-) -> Connections:
+) -> ServerConnections:
     """Connect to both servers; `reporter` signs the Events of this service."""
     bus, subjects = await connect_bus(context, streams=streams)
     redis = RedisConnection(context.settings.redis_url, context.settings.prefix)
     context.stack.push_async_callback(redis.close)
-    await context.wait_for("redis", redis.reach)
+    await context.wait_for("redis", redis.ensure_ready)
 
     async def reachable() -> str | None:
         try:
-            await redis.reach()
+            await redis.ensure_ready()
         except Unavailable as error:
             return error.message
         return None
 
     context.health.add_readiness("redis", reachable)
-    return Connections(redis, RedisStore(redis, context.clock, reporter=reporter), bus, subjects)
+    return ServerConnections(redis, RedisStore(redis, context.clock, reporter=reporter), bus, subjects)

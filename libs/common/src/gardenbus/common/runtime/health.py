@@ -1,7 +1,7 @@
 """Health over HTTP: `/livez`, `/readyz` and `/metrics` of one process.
 
-A service registers named checks. A check answers None when all is well, else why not in a few words. `/livez` says
-whether the process should be replaced, `/readyz` whether it can do its work now; both answer 200 or 503 with
+A service registers named checks. A check returns None when all is well, else why not in a few words. `/livez` states
+whether the process should be replaced, `/readyz` whether it can do its work now; both respond 200 or 503 with
 `{"ok": …, "checks": {"<name>": "ok" | "<why not>"}}`.
 """
 
@@ -25,7 +25,7 @@ CHECK_TIMEOUT_SECONDS = 2.0
 
 
 class HealthReport(NamedTuple):
-    """The answers of all checks: `checks` holds "ok" or why not."""
+    """Results of all checks: `checks` holds "ok" or why not."""
 
     ok: bool
     checks: Mapping[str, str]
@@ -58,15 +58,15 @@ class Health:
         self._pages[path] = page
 
     async def livez(self) -> HealthReport:
-        """Ask all liveness checks."""
-        return await _ask(self._liveness)
+        """Run all liveness checks."""
+        return await _run_checks(self._liveness)
 
     async def readyz(self) -> HealthReport:
-        """Ask all readiness checks."""
-        return await _ask(self._readiness)
+        """Run all readiness checks."""
+        return await _run_checks(self._readiness)
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
-        """Listen (port 0: a free one) and answer the base URL. Raises OSError when the port is taken."""
+        """Listen (port 0: a free one) and return the base URL. Raises OSError when the port is in use."""
         application = web.Application()
         application.router.add_get("/livez", self._serve_livez)
         application.router.add_get("/readyz", self._serve_readyz)
@@ -100,28 +100,28 @@ class Health:
         page = self._pages.get(request.path)
         if page is None:
             return web.Response(status=404, text="not found\n")
-        answer = page()
-        status, text = await answer if inspect.isawaitable(answer) else answer
+        response = page()
+        status, text = await response if inspect.isawaitable(response) else response
         return web.Response(status=status, text=text)
 
 
-async def _ask(checks: Mapping[str, Check]) -> HealthReport:
-    asked = dict(checks)  # more may be registered meanwhile, or fewer
-    answers = await asyncio.gather(*(_answer(check) for check in asked.values()))
-    shown = {name: answer or "ok" for name, answer in zip(asked, answers, strict=True)}
-    return HealthReport(ok=not any(answers), checks=shown)
+async def _run_checks(checks: Mapping[str, Check]) -> HealthReport:
+    checks_now = dict(checks)  # more may be registered meanwhile, or fewer
+    responses = await asyncio.gather(*(_run_check(check) for check in checks_now.values()))
+    shown = {name: response or "ok" for name, response in zip(checks_now, responses, strict=True)}
+    return HealthReport(ok=not any(responses), checks=shown)
 
 
-async def _answer(check: Check) -> str | None:
+async def _run_check(check: Check) -> str | None:
     try:
-        answer = check()
-        if not inspect.isawaitable(answer):
-            return answer
+        response = check()
+        if not inspect.isawaitable(response):
+            return response
         async with asyncio.timeout(CHECK_TIMEOUT_SECONDS):
-            return await answer
+            return await response
     except TimeoutError:
         return f"no answer within {CHECK_TIMEOUT_SECONDS:g} s"
-    except Exception as error:  # noqa: BLE001 - a check that fails is an answer, not a crash
+    except Exception as error:  # noqa: BLE001 - a check that fails is a result, not a crash
         return f"{type(error).__name__}: {error}"
 
 

@@ -25,8 +25,8 @@ def configure_logging(
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
-        _Moment(),
-        _Identity(service, instance),
+        _Timestamp(),
+        _ServiceFields(service, instance),
     ]
     renderers: list[structlog.typing.Processor] = [structlog.dev.ConsoleRenderer()]
     factory: Any = structlog.WriteLoggerFactory()
@@ -42,8 +42,8 @@ def configure_logging(
     _join_standard_library(shared, as_json=as_json)
 
 
-class _Identity:
-    """Adds who speaks to each line."""
+class _ServiceFields:
+    """Adds service and instance to each line."""
 
     def __init__(self, service: str, instance: str) -> None:
         self._members = {"service": service, "instance": instance} if instance else {"service": service}
@@ -54,18 +54,18 @@ class _Identity:
         return event
 
 
-class _Moment:
-    """Adds when it was: RFC 3339 in UTC, to the microsecond. The second is put into words once for all its lines."""
+class _Timestamp:
+    """Adds the timestamp: RFC 3339 in UTC, to the microsecond. The second is formatted once for all its lines."""
 
     def __init__(self) -> None:
-        self._said = (-1, "")
+        self._last = (-1, "")
 
     def __call__(self, _logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
         second, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
-        said = self._said
-        if said[0] != second:
-            said = self._said = (second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)))
-        event["timestamp"] = f"{said[1]}.{nanoseconds // 1000:06d}Z"
+        last = self._last
+        if last[0] != second:
+            last = self._last = (second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)))
+        event["timestamp"] = f"{last[1]}.{nanoseconds // 1000:06d}Z"
         return event
 
 

@@ -27,7 +27,7 @@ import uvloop
 
 from gardenbus.common.errors import SettingsInvalid, Transient
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.runtime.build_info import tell_build
+from gardenbus.common.runtime.build_info import export_build_info
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.logs import configure_logging
@@ -54,7 +54,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class ServiceContext(Generic[SettingsT]):
-    """What a service is given to build itself with."""
+    """Context of a service: its settings, health, clock, tasks and drains."""
 
     def __init__(self, name: str, settings: SettingsT, *, health: Health, clock: Clock) -> None:
         self.name = name
@@ -64,14 +64,14 @@ class ServiceContext(Generic[SettingsT]):
         self.stack = contextlib.AsyncExitStack()
         """Enter clients here; they are closed last."""
         self.stopping = asyncio.Event()
-        """Set when the process was asked to stop: take no new work."""
+        """Set when the process is to stop: accept no new work."""
         self._drains: list[tuple[str, Drain]] = []
         self._tasks: set[asyncio.Task[object]] = set()
         self._crash: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     @property
     def instance(self) -> str:
-        """Which replica this is."""
+        """The replica's name."""
         return self.settings.instance
 
     def spawn(self, name: str, coroutine: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
@@ -86,24 +86,24 @@ class ServiceContext(Generic[SettingsT]):
         self._drains.append((name, drain))
 
     async def wait_for(self, server: str, connect: Callable[[], Awaitable[Reached]]) -> Reached:
-        """Call `connect` until it raises no Transient error any more; say in the log what is waited for."""
-        began = last_said = self.clock.monotonic()
+        """Call `connect` until it raises no Transient error any more; the wait is logged."""
+        began = last_logged_at = self.clock.monotonic()
         waited = False
         while True:
             try:
                 reached = await connect()
             except Transient as error:
                 now = self.clock.monotonic()
-                if not waited or now - last_said >= AWAIT_LOG_SECONDS:
+                if not waited or now - last_logged_at >= AWAIT_LOG_SECONDS:
                     log.warning("server.awaited", server=server, reason=error.message, waited_s=round(now - began, 1))
-                    waited, last_said = True, now
+                    waited, last_logged_at = True, now
                 await self.clock.sleep(AWAIT_REPEAT_SECONDS)
             else:
                 log.info("server.reached", server=server, waited_s=round(self.clock.monotonic() - began, 2))
                 return reached
 
     async def crashed(self) -> str:
-        """Wait until a background task has crashed; answer its name."""
+        """Wait until a background task has crashed; returns its name."""
         return await asyncio.shield(self._crash)
 
     def _on_task_done(self, task: asyncio.Task[object]) -> None:
@@ -141,7 +141,7 @@ async def _drained(name: str, drain: Drain) -> None:
 
 
 def run_service(name: str, load_settings: Callable[[], SettingsT], build: "Build[SettingsT]") -> NoReturn:
-    """Run a service until it is told to stop; ends the process. See the module for the exit codes."""
+    """Run a service until SIGTERM or SIGINT; ends the process. See the module for the exit codes."""
     try:
         settings = load_settings()
         configure_logging(
@@ -160,27 +160,27 @@ def run_service(name: str, load_settings: Callable[[], SettingsT], build: "Build
 
 
 async def serve(name: str, settings: SettingsT, build: "Build[SettingsT]") -> int:
-    """The life of the service inside a running loop; answers the exit code. Raises SettingsInvalid."""
+    """Run a service inside a running loop; returns the exit code. Raises SettingsInvalid."""
     end_traces = configure_tracing(name, settings.traces, instance=settings.instance, environ=os.environ)
     health = Health()
     context = ServiceContext(name, settings, health=health, clock=SystemClock())
-    stop_asked = asyncio.Event()
+    stop_requested = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop_asked.set)
+        loop.add_signal_handler(number, stop_requested.set)
     health.add_readiness("process", lambda: "starting")
     try:
         url = await health.start(settings.health_host, settings.health_port)
     except OSError as error:
         address = f"{settings.health_host}:{settings.health_port}"
         raise SettingsInvalid((f"health_port: cannot listen on {address}: {error.strerror}",)) from error
-    _tell_health_url(url)
-    tell_build(name)
+    _write_health_file(url)
+    export_build_info(name)
     log.info("service.starting", health_url=url, pid=os.getpid())
     try:
-        return await _live(context, build, stop_asked)
+        return await _live(context, build, stop_requested)
     finally:
-        hard_end = loop.call_later(settings.drain_seconds + UNWIND_SECONDS, _end_hard)
+        hard_end = loop.call_later(settings.drain_seconds + UNWIND_SECONDS, _exit_hard)
         await context.close()
         await health.stop()
         end_traces()
@@ -188,9 +188,9 @@ async def serve(name: str, settings: SettingsT, build: "Build[SettingsT]") -> in
         log.info("service.stopped")
 
 
-async def _live(context: ServiceContext[SettingsT], build: "Build[SettingsT]", stop_asked: asyncio.Event) -> int:
+async def _live(context: ServiceContext[SettingsT], build: "Build[SettingsT]", stop_requested: asyncio.Event) -> int:
     started = asyncio.create_task(_start(context, build), name="start")
-    stop = asyncio.create_task(stop_asked.wait(), name="stop")
+    stop = asyncio.create_task(stop_requested.wait(), name="stop")
     crash = asyncio.create_task(context.crashed(), name="crash")
     waits = {started, stop, crash}
     try:
@@ -201,7 +201,7 @@ async def _live(context: ServiceContext[SettingsT], build: "Build[SettingsT]", s
             log.error("service.start_failed", exc_info=failure)
             return 1
         if started.done():
-            _settle_memory()
+            _freeze_startup_objects()
             context.health.remove_readiness("process")
             log.info("service.started")
             await asyncio.wait({stop, crash}, return_when=asyncio.FIRST_COMPLETED)
@@ -223,15 +223,15 @@ async def _start(context: ServiceContext[SettingsT], build: "Build[SettingsT]") 
         await built
 
 
-def _settle_memory() -> None:
-    """Leave what the start made out of garbage collection, and look for cycles rarely: hardly anything makes some."""
+def _freeze_startup_objects() -> None:
+    """Leave the objects of the start out of garbage collection, and collect rarely: hardly anything makes cycles."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS, 20, 20)
 
 
-def _tell_health_url(url: str) -> None:
-    """Write pid and health URL where the one that started us looks for them (whole file at once)."""
+def _write_health_file(url: str) -> None:
+    """Write pid and health URL to the file that the starting process reads (whole file at once)."""
     path = os.environ.get(HEALTH_FILE_VARIABLE)
     if not path:
         return
@@ -242,7 +242,7 @@ def _tell_health_url(url: str) -> None:
     draft.replace(target)
 
 
-def _end_hard() -> None:
+def _exit_hard() -> None:
     sys.stdout.write('{"event":"service.cut","level":"error","reason":"did not stop in time"}\n')
     sys.stdout.flush()
     os._exit(1)

@@ -1,4 +1,4 @@
-"""Settings: one frozen struct a service, filled from a YAML file and the environment, all problems told at once.
+"""Settings: one frozen struct a service, from a YAML file and the environment, with all problems reported at once.
 
 The field `nats_url` is the key `nats_url` of the file and the variable `GARDENBUS_NATS_URL` of the environment; the
 environment wins. A service extends `CommonSettings` by its own fields and calls `load(ItsSettings, file)`.
@@ -29,16 +29,16 @@ def _instance() -> str:
 
 
 class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What every service needs to know."""
+    """Settings of every service."""
 
     nats_url: Annotated[str, msgspec.Meta(pattern=r"^(nats|tls|ws|wss)://")] = "nats://127.0.0.1:4222"
-    """Where NATS is. The default is the port that NATS documents."""
+    """URL of NATS. The default is the port that NATS documents."""
 
     nats_sync_always: bool = False
-    """Whether NATS syncs each write (`sync_interval: always`): messages then go in batches. Only speed hangs on it."""
+    """NATS syncs each write (`sync_interval: always`): messages then go in batches. Only speed depends on it."""
 
     redis_url: Annotated[str, msgspec.Meta(pattern=r"^(redis|rediss|unix)://")] = "redis://127.0.0.1:6379/0"
-    """Where Redis is. The default is the port that Redis documents."""
+    """URL of Redis. The default is the port that Redis documents."""
 
     prefix: Prefix = "garden"
     """First token of every subject and key, so that landscapes can share servers."""
@@ -50,19 +50,19 @@ class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The least severe level that is written."""
 
     health_host: str = "127.0.0.1"
-    """Where /livez, /readyz and /metrics listen. Loopback, as they ask for no credentials; 0.0.0.0 in a container."""
+    """Address of /livez, /readyz and /metrics. Loopback, as they need no credentials; 0.0.0.0 in a container."""
 
     health_port: Port = 0
-    """0 takes a free port and tells it in the log (and in GARDENBUS_HEALTH_FILE), so that replicas never collide."""
+    """0 uses a free port and logs it (also to GARDENBUS_HEALTH_FILE), so that replicas never collide."""
 
     traces: Traces = "auto"
-    """Where spans go: `otlp` (a collector, as OTEL_* say), `file:PATH` or `off`; `auto`: `otlp` where OTEL_* say so."""
+    """Destination of spans: `otlp` (a collector, by OTEL_*), `file:PATH`, `off`; `auto`: `otlp` if OTEL_* name one."""
 
     instance: str = msgspec.field(default_factory=_instance)
     """Tells replicas apart in logs and leases; host name and process id unless given."""
 
     drain_seconds: Annotated[float, msgspec.Meta(gt=0, le=60)] = 3.5
-    """How long a stop may take for work in hand. With what surrounds it a process is gone within 5 s."""
+    """Longest wait of a stop for work in flight. With the rest of the stop a process is gone within 5 s."""
 
 
 SettingsType = TypeVar("SettingsType", bound=CommonSettings)
@@ -81,14 +81,14 @@ def load(
     hints = get_type_hints(settings_type, include_extras=True)
     for name, value in _file_content(file, problems).items():
         if name in hints:
-            _take(given, name, value, annotation=hints[name], path=f"{file}: {name}", strict=True, problems=problems)
+            _convert(given, name, value, annotation=hints[name], path=f"{file}: {name}", strict=True, problems=problems)
         else:
             problems.append(f"{file}: {name}: no such setting")
     for name, annotation in hints.items():
         variable = ENVIRONMENT_PREFIX + name.upper()
         if variable in environment:
             text = environment[variable]
-            _take(given, name, text, annotation=annotation, path=variable, strict=False, problems=problems)
+            _convert(given, name, text, annotation=annotation, path=variable, strict=False, problems=problems)
     for field in msgspec.structs.fields(settings_type):
         if field.required and field.name not in given:
             variable = ENVIRONMENT_PREFIX + field.name.upper()
@@ -99,7 +99,7 @@ def load(
     return settings_type(**given)
 
 
-def _take(  # noqa: PLR0913 - one place reads a value from either source
+def _convert(  # noqa: PLR0913 - one place reads a value from either source
     given: dict[str, Any],
     name: str,
     value: object,

@@ -4,7 +4,7 @@
 |-------------------|-------------------------------------------------------------------------------------------|
 | `auto`            | as `otlp` where OTEL_EXPORTER_OTLP_ENDPOINT (or …_TRACES_ENDPOINT) is set, else nowhere   |
 | `off`             | nowhere                                                                                   |
-| `otlp`            | to a collector by OTLP over HTTP; OTEL_* variables say where, how much and how            |
+| `otlp`            | to a collector by OTLP over HTTP, configured by OTEL_* variables                          |
 | `file:PATH`       | to a file, one JSON object a line; several services may write to the same one             |
 """
 
@@ -28,7 +28,7 @@ Ended = Callable[[], None]
 
 
 def configure_tracing(service: str, traces: str, *, instance: str, environ: Mapping[str, str]) -> Ended:
-    """Record this process's spans as the setting says; call what this answers at the end. See the module."""
+    """Record this process's spans by the setting; returns the function that ends it. See the module."""
     if traces == "auto":
         traces = "otlp" if any(environ.get(name) for name in _ENDPOINTS) else "off"
     if traces == "off":

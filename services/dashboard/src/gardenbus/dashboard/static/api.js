@@ -1,20 +1,20 @@
 // Questions to the server, answered as JSON.
 
-export class Refused extends Error {}
+export class RequestRejected extends Error {}
 
 export const session = { allowWrites: false, token: null, prefix: "garden" };
 
-async function answer(response) {
+async function bodyOf(response) {
   const body = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Refused(body.error?.message ?? `HTTP ${response.status}`);
+  if (!response.ok) throw new RequestRejected(body.error?.message ?? `HTTP ${response.status}`);
   return body;
 }
 
-export const get = async (path, signal) => answer(await fetch(`api/${path}`, { signal, headers: { accept: "application/json" } }));
+export const get = async (path, signal) => bodyOf(await fetch(`api/${path}`, { signal, headers: { accept: "application/json" } }));
 
 export async function send(method, path, body) {
   const headers = { "content-type": "application/json", "x-gardenbus-token": session.token ?? "" };
-  return answer(await fetch(`api/${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) }));
+  return bodyOf(await fetch(`api/${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) }));
 }
 
 export async function begin() {

@@ -11,36 +11,36 @@ const RULES = {
 };
 const MOST_RANKED = 12;
 
-export function decision(answer) {
-  const considered = answer.considered;
-  const parts = [verdict(answer, considered)];
+export function decision(response) {
+  const considered = response.considered;
+  const parts = [outcomeOf(response, considered)];
   if (!considered) {
-    parts.push(h("p", { class: "sub" }, answer.unanswered ?? "Its scheduler gives no reasons."));
+    parts.push(h("p", { class: "sub" }, response.unanswered ?? "Its scheduler gives no reasons."));
     return h("div", null, parts);
   }
   const ranking = considered.ranking ?? [];
   const rejections = considered.rejections ?? [];
   const total = ranking.length + rejections.length;
-  if (answer.recorded?.funnel) parts.push(h("h3", { class: "subhead" }, "When it was placed"), funnel(answer.recorded.funnel, answer.recorded.considered ?? 0, answer.recorded.left));
-  parts.push(h("h3", { class: "subhead" }, answer.seed ? "If it were placed now" : "From all seeds to one"), funnel(considered.funnel ?? [], Math.max(total, considered.funnel?.[0] ? considered.funnel[0].left + considered.funnel[0].rejected : 0), ranking.length));
-  if (ranking.length) parts.push(h("h3", { class: "subhead" }, "Ranking"), ranked(ranking, answer.seed));
+  if (response.recorded?.funnel) parts.push(h("h3", { class: "subhead" }, "When it was placed"), funnel(response.recorded.funnel, response.recorded.considered ?? 0, response.recorded.left));
+  parts.push(h("h3", { class: "subhead" }, response.seed ? "If it were placed now" : "From all seeds to one"), funnel(considered.funnel ?? [], Math.max(total, considered.funnel?.[0] ? considered.funnel[0].left + considered.funnel[0].rejected : 0), ranking.length));
+  if (ranking.length) parts.push(h("h3", { class: "subhead" }, "Ranking"), ranked(ranking, response.seed));
   if (rejections.length) parts.push(h("h3", { class: "subhead" }, `Why not (${many(rejections.length, "seed")})`), against(rejections));
   return h("div", null, parts);
 }
 
-function verdict(answer, considered) {
-  if (answer.seed) {
-    const recorded = answer.recorded?.seed === answer.seed ? answer.recorded : null;
+function outcomeOf(response, considered) {
+  if (response.seed) {
+    const recorded = response.recorded?.seed === response.seed ? response.recorded : null;
     const taken = recorded && (recorded.allocatable == null ? `${recorded.used} shoots on it` : `${recorded.used} of ${recorded.allocatable} places taken`);
     const why = recorded && [h("div", null, `Chosen ${ago(recorded.at)} ago by ${recorded.strategy}: ${many(recorded.left ?? recorded.eligible, "seed")} of ${count(recorded.considered)} fitted; at distance ${recorded.distance ?? "–"}, with ${taken}.`),
       recorded.runnerUp && h("div", null, `Next in line: ${recorded.runnerUp.seed ?? recorded.runnerUp}.`)];
-    return box("good", "yes", [h("b", null, "It is on ", h("a", { class: "link", href: pathOf("seed", "", answer.seed) }, answer.seed), "."), why]);
+    return box("good", "yes", [h("b", null, "It is on ", h("a", { class: "link", href: pathOf("seed", "", response.seed) }, response.seed), "."), why]);
   }
   if (considered?.skipped) return box("", "waiting", [`Its scheduler does not place it: ${considered.skipped}`]);
   if (considered?.wouldChoose) return box("busy", "waiting", [`Now it would be placed on ${considered.wouldChoose}.`]);
-  const wakes = answer.wakesOn?.length > 0 && h("ul", { class: "wakes" }, answer.wakesOn.map((each) => h("li", null, typeof each === "string" ? each : each.message ?? each.kind)));
-  const next = answer.nextAttempt ? ` Next attempt ${until(answer.nextAttempt)}.` : "";
-  return box("bad", "no", [h("div", null, h("b", null, headline(considered?.message ?? answer.message ?? "It waits for a seed.")), h("div", null, answer.since ? `Since ${ago(answer.since)}.` : "", next), wakes && h("div", null, "What would wake it:", wakes))]);
+  const wakes = response.wakesOn?.length > 0 && h("ul", { class: "wakes" }, response.wakesOn.map((each) => h("li", null, typeof each === "string" ? each : each.message ?? each.kind)));
+  const next = response.nextAttempt ? ` Next attempt ${until(response.nextAttempt)}.` : "";
+  return box("bad", "no", [h("div", null, h("b", null, headline(considered?.message ?? response.message ?? "It waits for a seed.")), h("div", null, response.since ? `Since ${ago(response.since)}.` : "", next), wakes && h("div", null, "What would wake it:", wakes))]);
 }
 
 // Who said no, seed by seed, stands below ("Why not") and in the last operation, word for word.
@@ -78,10 +78,10 @@ function against(rejections) {
 }
 
 // Whether a seed is usable, by rule, and whom it could take.
-export function seedDecision(answer) {
-  const rules = (answer.rules ?? []).map((each) => h("li", null, h("span", { class: `dot ${each.ok ? "good" : "bad"}` }), h("b", null, each.rule), h("span"), each.message && h("p", null, each.message)));
-  const waiting = answer.waiting ?? [];
-  return h("div", null, box(answer.usable ? "good" : "bad", answer.usable ? "yes" : "no", [answer.usable ? "It takes new shoots." : "It takes no new shoots."]),
+export function seedDecision(response) {
+  const rules = (response.rules ?? []).map((each) => h("li", null, h("span", { class: `dot ${each.ok ? "good" : "bad"}` }), h("b", null, each.rule), h("span"), each.message && h("p", null, each.message)));
+  const waiting = response.waiting ?? [];
+  return h("div", null, box(response.usable ? "good" : "bad", response.usable ? "yes" : "no", [response.usable ? "It takes new shoots." : "It takes no new shoots."]),
     rules.length > 0 && h("ul", { class: "conditions rules" }, rules),
     waiting.length > 0 && [h("h3", { class: "subhead" }, `Shoots that wait and would fit (${count(waiting.length)})`),
       h("ul", null, waiting.slice(0, 20).map((each) => h("li", null, h("a", { class: "link", href: pathOf("shoot", each.namespace, each.name) }, `${each.namespace}/${each.name}`))))]);

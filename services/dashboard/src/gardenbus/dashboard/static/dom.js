@@ -21,7 +21,7 @@ export const h = (tag, properties, ...children) => filled(document.createElement
 export const s = (tag, properties, ...children) => filled(document.createElementNS(SVG, tag), properties, children);
 
 // Set a text only where it is another: the browser lays out nothing that stays.
-export function say(element, text) {
+export function setText(element, text) {
   const wanted = String(text);
   if (element.textContent !== wanted) element.textContent = wanted;
 }

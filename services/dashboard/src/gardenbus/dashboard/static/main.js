@@ -1,7 +1,7 @@
 // The frame: bar, rail, pages by address, keys, connection.
 
 import { begin, session } from "./api.js";
-import { as, h, icon, say } from "./dom.js";
+import { as, h, icon, setText } from "./dom.js";
 import { count, many } from "./format.js";
 import { live } from "./live.js";
 import { openKeys, openSearch } from "./overlays.js";
@@ -65,7 +65,7 @@ function show() {
   const current = inner ? inner.within ?? HOMES[rest[0]] : first;
   links.forEach((link, index) => (PAGES[index].path === current ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current")));
   scrollTo(0, 0);
-  say(status, `${chosen.name} page`);
+  setText(status, `${chosen.name} page`);
 }
 
 let pending = [];
@@ -76,7 +76,7 @@ live.addEventListener("changes", ({ detail }) => {
   later(() => {
     const batches = pending;
     pending = [];
-    say(waitingCount, live.summary.waiting ? count(live.summary.waiting) : "");
+    setText(waitingCount, live.summary.waiting ? count(live.summary.waiting) : "");
     waitingCount.title = many(live.summary.waiting, "shoot waits", "shoots wait");
     shown?.update?.(batches);
   });
@@ -84,8 +84,8 @@ live.addEventListener("changes", ({ detail }) => {
 live.addEventListener("state", () => {
   lost.hidden = live.state !== "lost";
   as(stateDot, `dot ${{ live: "good", lost: "warn" }[live.state] ?? "hollow"}`);
-  say(stateWords, { live: "live", lost: "retrying", connecting: "connecting" }[live.state]);
-  say(status, { live: "Connected", lost: "Connection lost, retrying" }[live.state] ?? "");
+  setText(stateWords, { live: "live", lost: "retrying", connecting: "connecting" }[live.state]);
+  setText(status, { live: "Connected", lost: "Connection lost, retrying" }[live.state] ?? "");
 });
 setInterval(() => shown?.tick?.(), 1000);
 
@@ -101,7 +101,7 @@ async function start() {
   } catch {
     // the stream will say that there is no connection; reading works without a session
   }
-  say(foot, `${session.prefix} · ${session.allowWrites ? "changes allowed" : "read-only"}`);
+  setText(foot, `${session.prefix} · ${session.allowWrites ? "changes allowed" : "read-only"}`);
   show();
   live.start();
 }

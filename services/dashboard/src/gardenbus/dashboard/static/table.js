@@ -1,7 +1,7 @@
 // A table of any length: only the rows that are seen exist, and only the parts that are looked at are asked for.
 
 import { get } from "./api.js";
-import { as, h, say } from "./dom.js";
+import { as, h, setText } from "./dom.js";
 import { TONES, ago, count, pathOf } from "./format.js";
 
 const PAGE = 200;
@@ -17,13 +17,13 @@ export class ShootTable {
   #query;
   #pages = new Map(); // number → rows
   #stale = new Set();
-  #asked = new Map();
+  #requested = new Map();
   #places = new Map(); // key → row object, to patch in place
   #pool = [];
   #active = -1;
   #frame = 0;
   #timer = 0;
-  #turn = 0;
+  #generation = 0;
 
   constructor(query, { counted } = {}) {
     this.#query = { sort: "namespace", ...query };
@@ -48,7 +48,7 @@ export class ShootTable {
     this.observer.disconnect();
     clearTimeout(this.#timer);
     cancelAnimationFrame(this.#frame);
-    this.#turn = -1;
+    this.#generation = -1;
   }
 
   filter(query) {
@@ -78,10 +78,10 @@ export class ShootTable {
   }
 
   #begin() {
-    this.#turn += 1;
+    this.#generation += 1;
     this.#pages.clear();
     this.#places.clear();
-    this.#asked.clear();
+    this.#requested.clear();
     this.#stale.clear();
     this.#active = -1;
     this.scroll.scrollTop = 0;
@@ -101,13 +101,13 @@ export class ShootTable {
   }
 
   async #ask(number, isAgain = false) {
-    if (this.#turn < 0 || this.#asked.has(number) || (!isAgain && this.#pages.has(number) && !this.#stale.has(number))) return;
-    const turn = this.#turn;
-    this.#asked.set(number, true);
+    if (this.#generation < 0 || this.#requested.has(number) || (!isAgain && this.#pages.has(number) && !this.#stale.has(number))) return;
+    const generation = this.#generation;
+    this.#requested.set(number, true);
     try {
       const query = new URLSearchParams(Object.entries({ ...this.#query, offset: number * PAGE, limit: PAGE }).filter(([, value]) => value !== "" && value != null));
       const page = await get(`shoots?${query}`);
-      if (turn !== this.#turn) return;
+      if (generation !== this.#generation) return;
       for (const row of this.#pages.get(number) ?? []) this.#places.delete(keyOf(row));
       this.#pages.set(number, page.items);
       this.#stale.delete(number);
@@ -119,7 +119,7 @@ export class ShootTable {
     } catch {
       // the connection's state is shown elsewhere; the next change or scroll asks again
     } finally {
-      if (turn === this.#turn) this.#asked.delete(number);
+      if (generation === this.#generation) this.#requested.delete(number);
       this.#soon();
     }
   }
@@ -136,7 +136,7 @@ export class ShootTable {
   }
 
   #soon() {
-    if (!this.#frame && this.#turn >= 0) {
+    if (!this.#frame && this.#generation >= 0) {
       this.#frame = requestAnimationFrame(() => {
         this.#frame = 0;
         this.#draw();
@@ -188,7 +188,7 @@ export class ShootTable {
       cells.shown = null;
       return;
     }
-    say(cells.age, ago(row.created));
+    setText(cells.age, ago(row.created));
     const mark = `${row.version}/${keyOf(row)}/${row.state}/${row.progress}/${row.seed}`;
     if (cells.shown === mark) return;
     cells.shown = mark;
@@ -197,15 +197,15 @@ export class ShootTable {
     const tone = row.refused ? "warn" : TONES[row.state];
     as(cells.dot, `dot ${tone}`);
     cells.dot.title = row.refused ? "waiting" : row.state;
-    say(cells.name, row.name);
-    say(cells.space, row.namespace);
-    say(cells.where, row.seed ? (row.moving ? `${row.actualSeed} → ${row.seed}` : row.seed) : row.refused ? "waits for a seed" : "–");
-    say(cells.place, `${row.provider} ${row.region}`);
+    setText(cells.name, row.name);
+    setText(cells.space, row.namespace);
+    setText(cells.where, row.seed ? (row.moving ? `${row.actualSeed} → ${row.seed}` : row.seed) : row.refused ? "waits for a seed" : "–");
+    setText(cells.place, `${row.provider} ${row.region}`);
     const isGoing = row.state === "processing" || row.state === "error" || row.state === "deleting";
     as(cells.going, `going${isGoing ? "" : " still"}`);
-    say(cells.words, row.refused ? row.description.replace(/^Failed to schedule Shoot: /, "") : `${row.operation} ${row.state}`.trim());
+    setText(cells.words, row.refused ? row.description.replace(/^Failed to schedule Shoot: /, "") : `${row.operation} ${row.state}`.trim());
     cells.words.title = row.description;
-    say(cells.percent, isGoing ? `${row.progress} %` : "");
+    setText(cells.percent, isGoing ? `${row.progress} %` : "");
     as(cells.meter, `meter ${tone}`);
     cells.bar.style.width = `${row.progress}%`;
     if (cells.ticks.dataset.of !== row.conditions) {

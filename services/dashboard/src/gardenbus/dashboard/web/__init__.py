@@ -1,1 +1,1 @@
-"""HTTP: the page's files, answers as JSON, the stream of changes, and what protects them."""
+"""HTTP: static files, JSON responses, the stream of changes, and their protection."""

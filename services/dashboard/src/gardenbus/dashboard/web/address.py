@@ -1,4 +1,4 @@
-"""The page's address, taken at once; whoever connects before anything serves it waits in the kernel's queue."""
+"""The page's listening socket, opened at the start; early connections wait in the kernel's backlog."""
 
 import asyncio
 import socket
@@ -14,8 +14,8 @@ class Address(NamedTuple):
     url: str
 
 
-def take(host: str, port: int) -> Address:
-    """Listen (port 0: a free one). Raises OSError when the address is taken."""
+def listen_on(host: str, port: int) -> Address:
+    """Listen (port 0: a free one). Raises OSError when the address is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -32,7 +32,7 @@ def take(host: str, port: int) -> Address:
 
 
 async def first_visit(address: Address) -> None:
-    """Return as soon as somebody has connected (who goes on waiting)."""
+    """Return after the first connection (which stays in the backlog)."""
     loop = asyncio.get_running_loop()
     visited = asyncio.Event()
     loop.add_reader(address.socket.fileno(), visited.set)

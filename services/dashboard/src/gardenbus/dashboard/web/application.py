@@ -7,43 +7,49 @@ from starlette.routing import Route
 
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.clock import Clock
-from gardenbus.dashboard.reconcilers.asking import Api
-from gardenbus.dashboard.reconcilers.changes import Changes
-from gardenbus.dashboard.reconcilers.view import View
+from gardenbus.dashboard.api_client import GardenApiClient
+from gardenbus.dashboard.cache.landscape import DashboardCache
 from gardenbus.dashboard.settings import DashboardSettings
-from gardenbus.dashboard.web.answers import refused
-from gardenbus.dashboard.web.files import Files
-from gardenbus.dashboard.web.fleet import FleetReading
-from gardenbus.dashboard.web.reading import Reading
-from gardenbus.dashboard.web.security import Guard
+from gardenbus.dashboard.web.change_feed import ChangeFeed
+from gardenbus.dashboard.web.files import StaticFiles
+from gardenbus.dashboard.web.placement_handlers import PlacementHandlers
+from gardenbus.dashboard.web.read_handlers import ReadHandlers
+from gardenbus.dashboard.web.responses import error_response
+from gardenbus.dashboard.web.security import SecurityMiddleware
 from gardenbus.dashboard.web.streaming import ChangeStream
-from gardenbus.dashboard.web.writing import Writing
+from gardenbus.dashboard.web.write_handlers import WriteHandlers
 
 
 def application(
-    settings: DashboardSettings, *, view: View, api: Api, changes: Changes, clock: Clock, token: str
+    settings: DashboardSettings,
+    *,
+    cache: DashboardCache,
+    api: GardenApiClient,
+    changes: ChangeFeed,
+    clock: Clock,
+    token: str,
 ) -> Starlette:
     """The ASGI application; `token` is what a browser has to send to change anything (if that is allowed at all)."""
     allowed_token = token if settings.dashboard_allow_writes else None
-    reading = Reading(view=view, api=api, clock=clock, prefix=settings.prefix, token=allowed_token)
-    fleet = FleetReading(view=view, api=api, clock=clock)
+    reading = ReadHandlers(cache=cache, api=api, clock=clock, prefix=settings.prefix, token=allowed_token)
+    fleet = PlacementHandlers(cache=cache, api=api, clock=clock)
     routes = [*_reading_routes(reading), *_fleet_routes(fleet)]
     routes += [Route("/api/changes", ChangeStream(changes), methods=["GET"])]
     if settings.dashboard_allow_writes:
-        routes += _writing_routes(Writing(view=view, api=api))
-    files = Files()
+        routes += _writing_routes(WriteHandlers(cache=cache, api=api))
+    files = StaticFiles()
     routes += [Route("/", files.__call__), Route("/static/{path:path}", files.__call__)]
     return Starlette(
         routes=routes,
         middleware=[
-            Middleware(Guard, allowed_hosts=settings.allowed_hosts, token=allowed_token),
+            Middleware(SecurityMiddleware, allowed_hosts=settings.allowed_hosts, token=allowed_token),
             Middleware(GZipMiddleware, minimum_size=2048, compresslevel=3),
         ],
-        exception_handlers={GardenbusError: refused},
+        exception_handlers={GardenbusError: error_response},
     )
 
 
-def _reading_routes(reading: Reading) -> list[Route]:
+def _reading_routes(reading: ReadHandlers) -> list[Route]:
     return [
         Route("/api/session", reading.session),
         Route("/api/landscape", reading.landscape),
@@ -55,13 +61,13 @@ def _reading_routes(reading: Reading) -> list[Route]:
         Route("/api/waiting", reading.waiting),
         Route("/api/events", reading.events),
         Route("/api/search", reading.search),
-        Route("/api/object/{kind}/{namespace}/{name:path}", reading.one),
+        Route("/api/object/{kind}/{namespace}/{name:path}", reading.get_object),
         Route("/api/explain/{namespace}/{name}", reading.explain),
         Route("/api/explain-seed/{name}", reading.explain_seed),
     ]
 
 
-def _fleet_routes(fleet: FleetReading) -> list[Route]:
+def _fleet_routes(fleet: PlacementHandlers) -> list[Route]:
     return [
         Route("/api/placements", fleet.placements),
         Route("/api/clusters", fleet.clusters),
@@ -69,7 +75,7 @@ def _fleet_routes(fleet: FleetReading) -> list[Route]:
     ]
 
 
-def _writing_routes(writing: Writing) -> list[Route]:
+def _writing_routes(writing: WriteHandlers) -> list[Route]:
     return [
         Route("/api/seeds/{name}/cordon", writing.cordon, methods=["POST"]),
         Route("/api/seeds/{name}/uncordon", writing.uncordon, methods=["POST"]),

@@ -1,7 +1,7 @@
-"""What protects the page: which names it may be called by, what a page may load, and who may change something.
+"""Protection of the page: allowed host names, content security policy, and CSRF tokens.
 
-A browser that shows a foreign page can be made to call this address. So nothing is answered to a name that is not
-ours (DNS rebinding), and what changes something needs a header that only the page itself can know (CSRF).
+A foreign page in a browser can send requests to this address. So requests with foreign host names are rejected (DNS
+rebinding), and changes need a header that only the page itself can know (CSRF).
 """
 
 import secrets
@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 TOKEN_HEADER = "X-Gardenbus-Token"  # noqa: S105 - its name
-READING = frozenset({"GET", "HEAD"})
+SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 _DIRECTIVES = (
     "default-src 'none'",
@@ -40,8 +40,8 @@ SECURITY_HEADERS = {
 }
 
 
-class Guard:
-    """Refuses what must not be answered, and puts the headers on what is.
+class SecurityMiddleware:
+    """Rejects forbidden requests, and adds the security headers to all responses.
 
     `allowed_hosts` are names without ports, `*` for any; `token` is None where nothing may be changed.
     """
@@ -57,7 +57,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
-        async def guarded(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in SECURITY_HEADERS.items():
@@ -66,20 +66,20 @@ class Guard:
                     headers["Cache-Control"] = "no-store"
             await send(message)
 
-        refusal = self.refusal(scope["method"], scope["scheme"], Headers(scope=scope))
-        if refusal is not None:
-            code, message = refusal
+        rejection = self.rejection(scope["method"], scope["scheme"], Headers(scope=scope))
+        if rejection is not None:
+            code, message = rejection
             body = {"error": {"code": code, "reason": "Forbidden", "message": message}}
-            await JSONResponse(body, status_code=code)(scope, receive, guarded)
+            await JSONResponse(body, status_code=code)(scope, receive, send_with_headers)
             return
-        await self._app(scope, receive, guarded)
+        await self._app(scope, receive, send_with_headers)
 
-    def refusal(self, method: str, scheme: str, headers: Headers) -> tuple[int, str] | None:
-        """Why a request is refused (status and sentence), or None."""
+    def rejection(self, method: str, scheme: str, headers: Headers) -> tuple[int, str] | None:
+        """Return status and message of a rejected request, or None."""
         host = headers.get("host", "")
         if "*" not in self._allowed_hosts and host_name(host) not in self._allowed_hosts:
             return 421, f"this dashboard is not called {host!r}: see GARDENBUS_DASHBOARD_ALLOWED_HOSTS"
-        if method in READING:
+        if method in SAFE_METHODS:
             return None
         if self._token is None:
             return 403, "this dashboard only shows: start it with GARDENBUS_DASHBOARD_ALLOW_WRITES=true"
@@ -93,7 +93,7 @@ class Guard:
 
 
 def host_name(host: str) -> str:
-    """The name in a Host header, without its port, in lower case."""
+    """Return the name in a Host header, without its port, in lower case."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
     except ValueError:

@@ -1,4 +1,4 @@
-"""The stream of changes as server-sent events: one connection a browser, which goes on where it was cut off."""
+"""The stream of changes as server-sent events, which resumes after an interruption."""
 
 import asyncio
 import contextlib
@@ -8,25 +8,25 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from gardenbus.dashboard.reconcilers.changes import Batch, Changes, Listener
+from gardenbus.dashboard.web.change_feed import ChangeBatch, ChangeFeed, FeedListener
 
 LARGEST_AUDIENCE = 200
 """Browsers at a time: each costs a connection and a queue."""
 
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"x-accel-buffering", b"no"),  # a proxy that gathers answers would hold the news back
+    (b"x-accel-buffering", b"no"),  # a buffering proxy would delay the changes
 ]
 
 
 class ChangeStream:
     """Serves `/api/changes`."""
 
-    def __init__(self, changes: Changes) -> None:
+    def __init__(self, changes: ChangeFeed) -> None:
         self._changes = changes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one browser until it goes, does not read, or the process stops."""
+        """Serve one browser until it disconnects, does not read, or the process stops."""
         if self._changes.listeners >= LARGEST_AUDIENCE:
             error = {"code": 503, "reason": "ServiceUnavailable", "message": "too many browsers are listening"}
             await JSONResponse({"error": error}, status_code=503)(scope, receive, send)
@@ -36,7 +36,7 @@ class ChangeStream:
         listener = self._changes.listen(last)
         ends = {
             asyncio.create_task(self._send(listener, send), name="send changes"),
-            asyncio.create_task(_gone(receive), name="browser gone"),
+            asyncio.create_task(_until_disconnected(receive), name="browser gone"),
             asyncio.create_task(listener.cut.wait(), name="listener cut"),
         }
         try:
@@ -48,33 +48,33 @@ class ChangeStream:
             await asyncio.wait(ends)
         if listener.cut.is_set():
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(0.1):  # whoever does not read will not read this either
+                async with asyncio.timeout(0.1):  # a browser that does not read will not read this either
                     await send(_part(b"", more=False))
 
-    async def _send(self, listener: Listener, send: Send) -> None:
+    async def _send(self, listener: FeedListener, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         word = b"resumed" if listener.resumed else b"reload"
         hello = b'retry: 1000\nevent: hello\nid: %b-%d\ndata: {"start":"%b"}\n\n'
         number = listener.backlog[0].number - 1 if listener.backlog else self._changes.number
         await send(_part(hello % (self._changes.epoch.encode(), number, word)))
-        async for batch in _all_of(listener):
+        async for batch in _batches_of(listener):
             await send(_part(framed(batch, self._changes.epoch)))
 
 
-def framed(batch: Batch, epoch: str) -> bytes:
+def framed(batch: ChangeBatch, epoch: str) -> bytes:
     """A batch as a server-sent event; JSON has no newlines in it."""
     place = b"id: %b-%d\n" % (epoch.encode(), batch.number) if batch.number else b""
     return b"event: %b\n%bdata: %b\n\n" % (batch.name.encode(), place, batch.body)
 
 
-async def _all_of(listener: Listener) -> AsyncGenerator[Batch]:
+async def _batches_of(listener: FeedListener) -> AsyncGenerator[ChangeBatch]:
     for batch in listener.backlog:
         yield batch
     while True:
         yield await listener.batches.get()
 
 
-async def _gone(receive: Receive) -> None:
+async def _until_disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 

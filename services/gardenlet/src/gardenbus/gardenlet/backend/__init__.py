@@ -1,1 +1,1 @@
-"""What shoots are built on. The port, and the local backend, which keeps everything in a directory."""
+"""Backends that shoots run on: the port, and the local backend, which keeps everything in a directory."""

@@ -1,32 +1,32 @@
-"""The port to whatever shoots are built on, and how its work fails."""
+"""Port to the backend that shoots run on, and its errors."""
 
 from typing import NamedTuple, Protocol
 
 from gardenbus.common.errors import Transient
-from gardenbus.gardenlet.decide.operations import ShootTold
-from gardenbus.gardenlet.decide.record import ShootRecord
+from gardenbus.gardenlet.domain.operations import ObservedShoot
+from gardenbus.gardenlet.domain.shoot_record import ShootName, ShootRecord
 
 
-class Fence(NamedTuple):
-    """A gardenlet's fencing number: where the publish stands by which it took its Lease. Compare as a whole."""
+class FencingToken(NamedTuple):
+    """Fencing token of a gardenlet: position of the publish that acquired its Lease. Compared as a whole."""
 
     created: int
     sequence: int
 
     @property
     def text(self) -> str:
-        """As it travels in a report's header."""
+        """Text for a report's header."""
         return f"{self.created}.{self.sequence}"
 
 
-class FencedOff(Transient):
-    """Another gardenlet has taken the seed over: nothing may be written any more."""
+class StaleFencingToken(Transient):
+    """Another gardenlet has acquired the seed: writes are rejected."""
 
     reason = "FencedOff"
 
 
 class StepFailed(Transient):
-    """A step did not succeed. `codes` are Gardener's error codes, if the cause is known."""
+    """A step failed. `codes` are Gardener's error codes, if the cause is known."""
 
     reason = "StepFailed"
 
@@ -35,15 +35,11 @@ class StepFailed(Transient):
         self.codes = codes
 
 
-ShootName = tuple[str, str]
-"""Namespace and name."""
-
-
-class Backend(Protocol):
-    """One seed. Records and the steps' results are durable when a call returns; a step takes effect once a run."""
+class SeedBackend(Protocol):
+    """One seed. Records and step results are durable when a call returns; a step takes effect once a run."""
 
     async def start(self) -> None:
-        """Open what is needed to answer health questions."""
+        """Open what is needed to serve health probes."""
         ...
 
     async def stop(self) -> None:
@@ -52,47 +48,47 @@ class Backend(Protocol):
 
     @property
     def health_url(self) -> str:
-        """Where the seed's API server answers `/healthz`."""
+        """URL of the seed API server's `/healthz`."""
         ...
 
     @property
     def kubernetes_version(self) -> str:
-        """What the seed runs."""
+        """Kubernetes version of the seed."""
         ...
 
-    async def take_over(self, fence: Fence) -> None:
-        """From now on only this fence may write. Raises FencedOff when a higher one was here before."""
+    async def acquire(self, fencing_token: FencingToken) -> None:
+        """Let only this token write from now on. Raises StaleFencingToken when a higher one was here before."""
         ...
 
     def shoots(self) -> list[ShootName]:
-        """Every shoot that something is kept of."""
+        """Every shoot with a record."""
         ...
 
     def load(self, shoot: ShootName) -> ShootRecord | None:
-        """What is kept of a shoot."""
+        """The record of a shoot."""
         ...
 
     def save(self, record: ShootRecord) -> None:
-        """Keep it. Raises FencedOff."""
+        """Save a record. Raises StaleFencingToken."""
         ...
 
     def forget(self, shoot: ShootName) -> None:
-        """Remove the record and whatever is left below it. Raises FencedOff."""
+        """Remove a record and whatever is left of its shoot. Raises StaleFencingToken."""
         ...
 
-    async def perform(self, shoot: ShootName, step: str, told: ShootTold | None) -> ShootRecord:
-        """Carry a step of the current run out and record that it is done; answers the record after it.
+    async def perform(self, shoot: ShootName, step: str, observed: ObservedShoot | None) -> ShootRecord:
+        """Perform a step of the current run and record its completion; returns the updated record.
 
-        Raises StepFailed, FencedOff. Cancelled or killed at any point it has either happened and is recorded, or not.
+        Raises StepFailed, StaleFencingToken. Killed at any point it has either happened and is recorded, or not.
         """
         ...
 
-    async def problems(self, told: ShootTold) -> dict[str, str]:
-        """What is wrong with a running shoot: condition or constraint type to a sentence; empty when healthy."""
+    async def problems(self, observed: ObservedShoot) -> dict[str, str]:
+        """Problems of a running shoot, by condition or constraint type; empty when healthy."""
         ...
 
     async def seed_problem(self) -> str | None:
-        """What is wrong with the seed's own components."""
+        """Problem of the seed's own components, or None."""
         ...
 
     async def ensure_bucket(self, name: str) -> None:

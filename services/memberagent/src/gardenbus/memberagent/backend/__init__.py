@@ -1,1 +1,1 @@
-"""Where the manifests of Works go."""
+"""Backends that hold the manifests of Works: the port, and the local backend."""

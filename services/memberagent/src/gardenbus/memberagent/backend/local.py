@@ -1,24 +1,23 @@
-"""A cluster on this machine: a directory of manifests. Failures can be asked for.
+"""Local cluster backend: a directory of manifests, with failure injection.
 
-    <directory>/lock                          held by the process that speaks for the cluster
+    <directory>/lock                          held by the process that is active for the cluster
     <directory>/manifests/<object>.json       one manifest, with the Work that it belongs to
-    <directory>/registered.json               as what it was in the fleet last: it does not register a second time
-    <directory>/failed.json                   how often failures that were asked for have happened
+    <directory>/registered.json               its last registration in the fleet: it does not register a second time
+    <directory>/failed.json                   number of occurrences of each injected failure
 
-    annotation on a manifest                  what it does
-    local.backend.gardenbus.io/fail           see `decide.failures`; targets are clusters
+    annotation on a manifest                    effect
+    local.backend.gardenbus.io/fail             injected failures; targets are clusters
     local.backend.gardenbus.io/available-after  seconds until it is available, instead of the configuration's
 
-    file in the directory                     what it does
+    file in the directory                     effect
     unhealthy                                 the cluster is not healthy
-    silent                                    nothing is heard of it
+    silent                                    the cluster cannot be reached
     apply-fails                               no manifest can be applied
 
-A file is replaced by renaming: a process that dies leaves old or new, nothing between. What a loss of power has left
-unreadable is thrown away; its Work brings it again.
+Files are replaced by renaming: after a crash either the old or the new content is there. A file that a loss of power
+has left unreadable is removed; its Work applies it again.
 """
 
-import fcntl
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,17 +27,18 @@ from urllib.parse import quote
 import msgspec
 import structlog
 
-from gardenbus.common.ports.clock import Clock
-from gardenbus.common.resources.document import Document, section
-from gardenbus.memberagent.backend.port import REGISTERED, Applied, Manifest, Registration
-from gardenbus.memberagent.decide.configuration import BackendSettings
-from gardenbus.memberagent.decide.failures import (
+from gardenbus.agent.files import replace_file, try_lock
+from gardenbus.common.api.configuration.failure_injection import (
     FailureRequest,
-    Step,
-    first_that_concerns,
-    parse_failure_requests,
+    ManifestStep,
+    first_match,
+    parse_manifest_failures,
 )
-from gardenbus.memberagent.decide.works import ManifestKey, Outcome, key_of, tracking_of
+from gardenbus.common.api.configuration.member_agent import MemberBackendSettings
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.ports.clock import Clock
+from gardenbus.memberagent.backend.port import REGISTERED, ApplyResult, Manifest, Registration
+from gardenbus.memberagent.domain.work_status import ManifestKey, ManifestResult, key_of, tracking_of
 
 _log = structlog.stdlib.get_logger()
 
@@ -46,26 +46,26 @@ FAIL_ANNOTATION = "local.backend.gardenbus.io/fail"
 AVAILABLE_AFTER_ANNOTATION = "local.backend.gardenbus.io/available-after"
 
 
-class Held(msgspec.Struct, frozen=True):
+class StoredManifest(msgspec.Struct, frozen=True):
     """One manifest in the cluster."""
 
     work: str
-    """The Work that it belongs to."""
+    """Work that it belongs to."""
 
     since: float
-    """When its content came, in seconds since the epoch."""
+    """Time of its last change, in seconds since the epoch."""
 
     manifest: Document
     """The object."""
 
 
-class LocalBackend:
-    """See the module. Implements `backend.port.Backend`."""
+class LocalClusterBackend:
+    """See the module. Implements `backend.port.ClusterBackend`."""
 
     def __init__(
         self,
         directory: Path,
-        settings: BackendSettings,
+        settings: MemberBackendSettings,
         clock: Clock,
         *,
         cluster: str,
@@ -80,20 +80,17 @@ class LocalBackend:
         self._failures = tuple(failures)
         self._namespaces = tuple(namespaces)
         self._lock = -1
-        self._held: dict[ManifestKey, Held] = {}
+        self._held: dict[ManifestKey, StoredManifest] = {}
         self._failed: dict[str, int] = {}
         self._registered: Registration | None = None
 
     def acquire(self) -> bool:
-        """Lock the directory, and read it."""
+        """Lock the directory and load it."""
         if self._lock >= 0:
             return True
         self._manifests.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self._directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
+        descriptor = try_lock(self._directory / "lock")
+        if descriptor is None:
             return False
         try:
             self._read()
@@ -110,30 +107,30 @@ class LocalBackend:
             self._lock = -1
 
     def registered(self) -> Registration | None:
-        """From its file."""
+        """Registration from the file."""
         return self._registered
 
     def register(self, registration: Registration) -> None:
-        """Write its file, if that is news."""
+        """Write the registration if it changed."""
         if registration != self._registered:
-            _replace(self._directory / REGISTERED, msgspec.json.encode(registration._asdict()))
+            replace_file(self._directory / REGISTERED, msgspec.json.encode(registration._asdict()))
             self._registered = registration
 
     def works(self) -> set[str]:
-        """The Works of what it holds."""
+        """Works of the stored manifests."""
         return {held.work for held in self._held.values()}
 
-    async def apply(self, work: str, manifests: Sequence[Manifest]) -> Applied:
-        """Take the Work's time, then write what is new and remove what is no more in it."""
+    async def apply(self, work: str, manifests: Sequence[Manifest]) -> ApplyResult:
+        """Take the Work's time, then write new manifests and remove old ones."""
         if self._settings.apply_seconds:
             await self._clock.sleep(self._settings.apply_seconds)
-        outcomes: list[Outcome] = []
+        outcomes: list[ManifestResult] = []
         wanted: set[ManifestKey] = set()
         waits: list[float] = []
         for ordinal, manifest in enumerate(manifests):
             problem = self._apply_one(work, manifest, wanted)
             if problem is not None:
-                outcomes.append(Outcome(ordinal, manifest, applied=False, message=problem))
+                outcomes.append(ManifestResult(ordinal, manifest, applied=False, message=problem))
                 continue
             outcome, wait = self._availability(ordinal, manifest)
             outcomes.append(outcome)
@@ -141,24 +138,24 @@ class LocalBackend:
         for key in [key for key, held in self._held.items() if held.work == work and key not in wanted]:
             if self._failure("delete", self._held[key].manifest) is None:
                 self._drop(key)
-        return Applied(outcomes, min(waits, default=None))
+        return ApplyResult(outcomes, min(waits, default=None))
 
-    def compare(self, manifests: Sequence[Manifest]) -> Applied:
-        """Look what it holds of them."""
-        outcomes: list[Outcome] = []
+    def compare(self, manifests: Sequence[Manifest]) -> ApplyResult:
+        """Compare with the stored manifests."""
+        outcomes: list[ManifestResult] = []
         for ordinal, manifest in enumerate(manifests):
             try:
                 held = self._held.get(key_of(manifest))
             except ValueError as error:
-                outcomes.append(Outcome(ordinal, manifest, applied=False, message=str(error), differs=True))
+                outcomes.append(ManifestResult(ordinal, manifest, applied=False, message=str(error), differs=True))
                 continue
             differs = held is None or held.manifest != manifest
             message = "It is not there." if held is None else "It is another." if differs else "It is the same."
-            outcomes.append(Outcome(ordinal, manifest, applied=not differs, message=message, differs=differs))
-        return Applied(outcomes)
+            outcomes.append(ManifestResult(ordinal, manifest, applied=not differs, message=message, differs=differs))
+        return ApplyResult(outcomes)
 
     def remove(self, work: str) -> str | None:
-        """Remove its files."""
+        """Remove the Work's files."""
         problem: str | None = None
         for key in [key for key, held in self._held.items() if held.work == work]:
             failure = self._failure("delete", self._held[key].manifest)
@@ -169,22 +166,22 @@ class LocalBackend:
         return problem
 
     def namespaces(self) -> Mapping[str, str]:
-        """Those that were configured, and the Namespaces among the manifests."""
+        """Configured namespaces, and the Namespaces among the manifests."""
         made = {key.name: held.work for key, held in self._held.items() if (key.group, key.kind) == ("", "Namespace")}
         return dict.fromkeys(self._namespaces, "") | made
 
     def problem(self) -> str | None:
-        """Whether the switch is on."""
+        """Problem from the switch `unhealthy`."""
         return "Unhealthy, as asked for." if (self._directory / "unhealthy").exists() else None
 
     def is_silent(self) -> bool:
-        """Whether the switch is on."""
+        """State of the switch `silent`."""
         return (self._directory / "silent").exists()
 
     # ------------------------------------------------------------------------------------------ one manifest
 
     def _apply_one(self, work: str, manifest: Manifest, wanted: set[ManifestKey]) -> str | None:
-        """Write one manifest; answers why that failed. What it is kept for is added to `wanted`."""
+        """Write one manifest; returns why that failed. Adds the keys to keep to `wanted`."""
         try:
             key = key_of(manifest)
         except ValueError as error:
@@ -200,23 +197,23 @@ class LocalBackend:
             return failure
         wanted.add(key)
         if held is None or held.manifest != manifest:
-            self._write(key, Held(work, self._clock.now().timestamp(), dict(manifest)))
+            self._write(key, StoredManifest(work, self._clock.now().timestamp(), dict(manifest)))
         return None
 
-    def _availability(self, ordinal: int, manifest: Manifest) -> tuple[Outcome, float]:
-        """Whether a manifest that was applied is available, and the seconds until it is."""
+    def _availability(self, ordinal: int, manifest: Manifest) -> tuple[ManifestResult, float]:
+        """Availability of an applied manifest, and the seconds until it is available."""
         match tracking_of(str(manifest["kind"])):
             case "unknown":
-                return Outcome(ordinal, manifest, applied=True, available=None), 0.0
+                return ManifestResult(ordinal, manifest, applied=True, available=None), 0.0
             case "data":
-                return Outcome(ordinal, manifest, applied=True, available=True), 0.0
+                return ManifestResult(ordinal, manifest, applied=True, available=True), 0.0
             case "started":
                 pass
         if failure := self._failure("available", manifest):
-            return Outcome(ordinal, manifest, applied=True, available=False, message=failure), 0.0
+            return ManifestResult(ordinal, manifest, applied=True, available=False, message=failure), 0.0
         left = self._held[key_of(manifest)].since + self._start_seconds(manifest) - self._clock.now().timestamp()
         message = "It starts." if left > 0 else ""
-        return Outcome(ordinal, manifest, applied=True, available=left <= 0, message=message), max(left, 0.0)
+        return ManifestResult(ordinal, manifest, applied=True, available=left <= 0, message=message), max(left, 0.0)
 
     def _start_seconds(self, manifest: Manifest) -> float:
         try:
@@ -224,16 +221,14 @@ class LocalBackend:
         except ValueError:
             return self._settings.available_seconds
 
-    def _failure(self, step: Step, manifest: Manifest) -> str | None:
-        """Why a step of a manifest fails, where that was asked for: in its annotation, or in the configuration."""
+    def _failure(self, step: ManifestStep, manifest: Manifest) -> str | None:
+        """Injected failure of a step of a manifest, from its annotation or the configuration."""
         try:
-            own = parse_failure_requests(_annotation(manifest, FAIL_ANNOTATION))
+            own = parse_manifest_failures(_annotation(manifest, FAIL_ANNOTATION))
         except ValueError as error:
             return f"{FAIL_ANNOTATION}: {error}"
         key = key_of(manifest)
-        found = first_that_concerns(own, step, self._cluster) or first_that_concerns(
-            self._failures, step, f"{key.kind}/{key.name}"
-        )
+        found = first_match(own, step, self._cluster) or first_match(self._failures, step, f"{key.kind}/{key.name}")
         if found is None:
             return None
         if found.times is not None:
@@ -241,7 +236,7 @@ class LocalBackend:
             if self._failed.get(counted, 0) >= found.times:
                 return None
             self._failed[counted] = self._failed.get(counted, 0) + 1
-            _replace(self._directory / "failed.json", msgspec.json.encode(self._failed))
+            replace_file(self._directory / "failed.json", msgspec.json.encode(self._failed))
         return "Failed, as asked for."
 
     # ------------------------------------------------------------------------------------------ files
@@ -252,7 +247,7 @@ class LocalBackend:
             if file.name.startswith("."):
                 continue
             try:
-                held = msgspec.json.decode(file.read_bytes(), type=Held)
+                held = msgspec.json.decode(file.read_bytes(), type=StoredManifest)
                 self._held[key_of(held.manifest)] = held
             except (msgspec.MsgspecError, ValueError) as error:
                 _log.warning("manifest.unreadable", cluster=self._cluster, file=file.name, reason=str(error))
@@ -267,8 +262,8 @@ class LocalBackend:
         except (FileNotFoundError, msgspec.MsgspecError, TypeError):
             self._registered = None
 
-    def _write(self, key: ManifestKey, held: Held) -> None:
-        _replace(self._manifests / _file_name(key), msgspec.json.encode(held))
+    def _write(self, key: ManifestKey, held: StoredManifest) -> None:
+        replace_file(self._manifests / _file_name(key), msgspec.json.encode(held))
         self._held[key] = held
 
     def _drop(self, key: ManifestKey) -> None:
@@ -283,9 +278,3 @@ def _annotation(manifest: Manifest, name: str) -> str:
 
 def _file_name(key: ManifestKey) -> str:
     return ",".join(quote(part, safe="") for part in (key.kind, key.group, key.namespace, key.name)) + ".json"
-
-
-def _replace(file: Path, content: bytes) -> None:
-    draft = file.with_name(f".{file.name}.draft")
-    draft.write_bytes(content)
-    draft.replace(file)

@@ -1,72 +1,72 @@
-"""What an agent needs of its cluster."""
+"""Port to the cluster of an agent."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from gardenbus.memberagent.decide.works import Outcome
+from gardenbus.memberagent.domain.work_status import ManifestResult
 
 REGISTERED = "registered.json"
-"""The file of a cluster's directory that tells as what it was in the fleet."""
+"""File of a cluster's directory with its last registration."""
 
 Manifest = Mapping[str, Any]
 
 
-class Applied(NamedTuple):
-    """What became of a Work's manifests."""
+class ApplyResult(NamedTuple):
+    """Results of a Work's manifests."""
 
-    outcomes: Sequence[Outcome]
-    """One a manifest, in their order."""
+    outcomes: Sequence[ManifestResult]
+    """One a manifest, in order."""
 
-    look_again_seconds: float | None = None
-    """When something of it will be different by itself."""
+    requeue_after_seconds: float | None = None
+    """Seconds until a result changes by itself."""
 
 
 class Registration(NamedTuple):
-    """As what a cluster was in the fleet."""
+    """Registration of a cluster in a fleet."""
 
     landscape: str
-    """Which landscape it was: another one knows nothing of it."""
+    """Landscape of the fleet; void in another one."""
 
     origin: str
-    """Whose cluster it was: a Seed's uid; "" for one out of a configuration."""
+    """uid of the Seed that it is; "" for a configured cluster."""
 
     uid: str
-    """The MemberCluster's."""
+    """uid of the MemberCluster."""
 
 
-class Backend(Protocol):
-    """One cluster, as far as Works are concerned. Everything may be repeated."""
+class ClusterBackend(Protocol):
+    """One cluster that Works are applied to. All calls are idempotent."""
 
     def acquire(self) -> bool:
-        """Become the one that speaks for the cluster; False while another process does. Raises OSError."""
+        """Become active for the cluster; False while another process is. Raises OSError."""
         ...
 
     def release(self) -> None:
-        """Let another process speak for it."""
+        """Let another process become active."""
         ...
 
     def registered(self) -> Registration | None:
-        """As what it was in the fleet last; None where it never was."""
+        """Last registration in a fleet; None without one."""
         ...
 
     def register(self, registration: Registration) -> None:
-        """Keep as what it is in the fleet."""
+        """Save the registration."""
         ...
 
     def works(self) -> set[str]:
-        """The Works of which something is in the cluster."""
+        """Works with objects in the cluster."""
         ...
 
-    async def apply(self, work: str, manifests: Sequence[Manifest]) -> Applied:
-        """Have the cluster hold exactly these manifests of a Work."""
+    async def apply(self, work: str, manifests: Sequence[Manifest]) -> ApplyResult:
+        """Apply exactly these manifests for a Work, and prune others of it."""
         ...
 
-    def compare(self, manifests: Sequence[Manifest]) -> Applied:
-        """Tell which manifests the cluster does not hold as they are."""
+    def compare(self, manifests: Sequence[Manifest]) -> ApplyResult:
+        """Compare manifests with the objects in the cluster."""
         ...
 
     def remove(self, work: str) -> str | None:
-        """Take everything of a Work off; answers why not all of it goes."""
+        """Remove all objects of a Work; returns why some are left."""
         ...
 
     def namespaces(self) -> Mapping[str, str]:
@@ -74,9 +74,9 @@ class Backend(Protocol):
         ...
 
     def problem(self) -> str | None:
-        """Why the cluster is not healthy."""
+        """Reason why the cluster is not healthy."""
         ...
 
     def is_silent(self) -> bool:
-        """Whether the cluster is cut off, so that no heartbeat can be told."""
+        """True if the cluster is cut off, so that no heartbeat can be reported."""
         ...

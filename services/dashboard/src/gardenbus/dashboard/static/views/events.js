@@ -1,6 +1,6 @@
 // What happened, the newest first.
 
-import { empty, h, loading, say } from "../dom.js";
+import { empty, h, loading, setText } from "../dom.js";
 import { count } from "../format.js";
 import { eventLine } from "../eventlist.js";
 import { live } from "../live.js";
@@ -28,7 +28,7 @@ export function eventsPage(main, { query }) {
     if (!live.summary) return;
     const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
     const found = live.events.filter((event) => (!type || event.type === type) && wanted.every((word) => `${event.kind} ${event.namespace}/${event.name} ${event.reason} ${event.message}`.toLowerCase().includes(word)));
-    say(tally, found.length > SHOWN ? `the newest ${SHOWN} of ${count(found.length)}` : `${count(found.length)} event${found.length === 1 ? "" : "s"}`);
+    setText(tally, found.length > SHOWN ? `the newest ${SHOWN} of ${count(found.length)}` : `${count(found.length)} event${found.length === 1 ? "" : "s"}`);
     if (!found.length) {
       place.replaceChildren(h("div", { class: "card" }, words || type ? empty("search", "No event is like that", h("p", null, "Take a filter away to see more.")) : empty("events", "Nothing has happened yet", h("p", null, "Placements, refusals and what gardenlets report appear here as they come."))));
       return;

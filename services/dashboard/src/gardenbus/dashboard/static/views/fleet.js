@@ -1,7 +1,7 @@
 // Placements and member clusters: which there are, what was decided, how far it is.
 
 import { get } from "../api.js";
-import { empty, h, loading, meter, say } from "../dom.js";
+import { empty, h, loading, meter, setText } from "../dom.js";
 import { ago, count, many, now, pathOf } from "../format.js";
 import { live } from "../live.js";
 
@@ -20,19 +20,19 @@ function listPage(main, { query }, { path, title, sub, states, columns, line, no
   const table = h("div", { class: "card scrolls" }, h("table", { class: "plain-table fleet-table" }, h("thead", null, h("tr", null, columns.map(([words, kind]) => h("th", { scope: "col", class: kind }, words)))), body));
   let timer = 0;
   let isOver = false;
-  let turn = 0;
+  let generation = 0;
   let ticks = [];
 
   async function read() {
     timer = 0;
-    const mine = ++turn;
-    const asked = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));
-    const answer = await get(`${path}?${asked}`).catch(() => null);
-    if (isOver || mine !== turn || !answer) return;
-    const { items, total } = answer;
-    say(tally, `${many(total, label)}${total > items.length ? ` (${count(items.length)} shown)` : ""}`);
+    const mine = ++generation;
+    const parameters = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));
+    const response = await get(`${path}?${parameters}`).catch(() => null);
+    if (isOver || mine !== generation || !response) return;
+    const { items, total } = response;
+    setText(tally, `${many(total, label)}${total > items.length ? ` (${count(items.length)} shown)` : ""}`);
     if (!total) {
-      place.replaceChildren(h("div", { class: "card" }, asked.size ? empty("search", `No ${label} is like that`, h("p", null, "Take a filter away to see more.")) : nothing()));
+      place.replaceChildren(h("div", { class: "card" }, parameters.size ? empty("search", `No ${label} is like that`, h("p", null, "Take a filter away to see more.")) : nothing()));
       return;
     }
     ticks = [];
@@ -64,7 +64,7 @@ function listPage(main, { query }, { path, title, sub, states, columns, line, no
 
 export const wantedWords = (row) => (row.wanted === null ? "all that fit" : count(row.wanted));
 
-export function verdict(row) {
+export function statusOf(row) {
   if (row.deleting) return ["idle", "being deleted"];
   return { True: ["good", "fulfilled"], False: ["warn", "lacks clusters"] }[row.fulfilled] ?? ["hollow", "not decided yet"];
 }
@@ -83,7 +83,7 @@ export function placementsPage(main, at) {
     line: (row) => h("tr", { data: { placement: row.name } },
       h("td", null, h("a", { class: "link name", href: pathOf(row.kind, row.namespace, row.name), "data-walk": true }, row.name), row.namespace && h("small", null, ` ${row.namespace}`)),
       h("td", null, row.type), h("td", { class: "num" }, wantedWords(row)), h("td", { class: "num" }, count(row.selected)), h("td", { class: "num" }, count(row.bound)), h("td", { class: "num" }, count(row.available)),
-      h("td", { class: "wide" }, meter(row.selected ? row.available / row.selected : 0, row.available === row.selected ? "good" : "busy", `${row.available} of ${row.selected} available`)), h("td", null, chip(verdict(row), row.reason))),
+      h("td", { class: "wide" }, meter(row.selected ? row.available / row.selected : 0, row.available === row.selected ? "good" : "busy", `${row.available} of ${row.selected} available`)), h("td", null, chip(statusOf(row), row.reason))),
   });
 }
 
@@ -110,7 +110,7 @@ export function clustersPage(main, at) {
       const beat = h("span");
       const state = h("td");
       const tick = () => {
-        say(beat, row.heartbeat ? `${ago(row.heartbeat)} ago` : "never");
+        setText(beat, row.heartbeat ? `${ago(row.heartbeat)} ago` : "never");
         const [tone, words] = heart(row);
         if (state.textContent !== words) state.replaceChildren(chip([tone, words], row.reason));
       };

@@ -15,8 +15,8 @@ export function growthPage(main) {
 
   async function readHistories() {
     await Promise.all([...live.autoscalers.values()].map(async (row) => {
-      const answer = await get(`autoscalers/${encodeURIComponent(row.namespace)}/${encodeURIComponent(row.name)}/history`).catch(() => null);
-      if (answer) histories.set(`${row.namespace}/${row.name}`, answer.samples);
+      const response = await get(`autoscalers/${encodeURIComponent(row.namespace)}/${encodeURIComponent(row.name)}/history`).catch(() => null);
+      if (response) histories.set(`${row.namespace}/${row.name}`, response.samples);
     }));
     draw(true);
   }

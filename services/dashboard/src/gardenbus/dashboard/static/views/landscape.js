@@ -1,6 +1,6 @@
 // The map: providers, their regions, the seeds in them, with how full and how well they are.
 
-import { as, empty, h, loading, meter, say } from "../dom.js";
+import { as, empty, h, loading, meter, setText } from "../dom.js";
 import { ago, count, fill, health, many, now, pathOf } from "../format.js";
 import { live } from "../live.js";
 
@@ -53,24 +53,24 @@ function numberTiles(section) {
   return (sum) => {
     const states = sum.states;
     const [shoots, seeds, places, waiting] = parts;
-    say(shoots.value, count(sum.shoots));
+    setText(shoots.value, count(sum.shoots));
     STATES.forEach((state, index) => {
       stack.children[index].style.flexGrow = states[state] ?? 0;
       stack.children[index].hidden = !states[state];
       stack.children[index].style.display = states[state] ? "" : "none";
     });
-    const told = STATES.filter((state) => states[state]).map((state) => `${count(states[state])} ${state}`).join(", ");
-    stack.setAttribute("aria-label", told || "none");
-    say(shoots.note, [states.processing && `${count(states.processing)} in progress`, sum.moving && `${count(sum.moving)} moving`, (states.error ?? 0) + (states.failed ?? 0) && `${count((states.error ?? 0) + (states.failed ?? 0))} in trouble`].filter(Boolean).join(" · ") || (sum.waiting ? "all others settled" : sum.shoots ? "all settled" : "none ordered"));
+    const statesLabel = STATES.filter((state) => states[state]).map((state) => `${count(states[state])} ${state}`).join(", ");
+    stack.setAttribute("aria-label", statesLabel || "none");
+    setText(shoots.note, [states.processing && `${count(states.processing)} in progress`, sum.moving && `${count(sum.moving)} moving`, (states.error ?? 0) + (states.failed ?? 0) && `${count((states.error ?? 0) + (states.failed ?? 0))} in trouble`].filter(Boolean).join(" · ") || (sum.waiting ? "all others settled" : sum.shoots ? "all settled" : "none ordered"));
     seeds.value.replaceChildren(count(sum.seedsReady), h("small", null, ` of ${count(sum.seeds)}`));
-    say(seeds.note, sum.seedsOpen < sum.seedsReady ? `${count(sum.seedsReady - sum.seedsOpen)} closed to new shoots` : sum.seeds ? "all open to new shoots" : "");
+    setText(seeds.note, sum.seedsOpen < sum.seedsReady ? `${count(sum.seedsReady - sum.seedsOpen)} closed to new shoots` : sum.seeds ? "all open to new shoots" : "");
     places.value.replaceChildren(count(sum.used), h("small", null, sum.places === null ? " without a limit" : ` of ${count(sum.places)}`));
     const share = sum.places ? sum.used / sum.places : 0;
     full.style.width = `${Math.min(100, share * 100)}%`;
     as(gauge, `meter ${share >= 0.95 ? "bad" : share >= 0.8 ? "warn" : "accent"}`);
-    say(places.note, sum.places ? `${Math.round(share * 100)} % full` : "");
-    say(waiting.value, count(sum.waiting));
-    say(waiting.note, sum.waiting ? "see why, and since when" : "everybody has a seed");
+    setText(places.note, sum.places ? `${Math.round(share * 100)} % full` : "");
+    setText(waiting.value, count(sum.waiting));
+    setText(waiting.note, sum.waiting ? "see why, and since when" : "everybody has a seed");
   };
 }
 
@@ -106,10 +106,10 @@ function cell(seed, cells) {
     as(gauge, `meter ${tone === "good" ? full.tone : "idle"}`);
     const width = `${Math.min(100, full.share * 100)}%`;
     if (bar.style.width !== width) bar.style.width = width;
-    say(filled, full.words);
-    say(words, row.taints.length && tone === "good" ? `ready · ${row.taints[0].split("/").pop()} only` : standing);
+    setText(filled, full.words);
+    setText(words, row.taints.length && tone === "good" ? `ready · ${row.taints[0].split("/").pop()} only` : standing);
     const isLate = row.heartbeat && now() - row.heartbeat > LATE_MS;
-    say(beat, row.heartbeat ? `${isLate ? "silent for" : "beat"} ${ago(row.heartbeat)}${isLate ? "" : " ago"}` : "");
+    setText(beat, row.heartbeat ? `${isLate ? "silent for" : "beat"} ${ago(row.heartbeat)}${isLate ? "" : " ago"}` : "");
     const label = `${row.name}: ${standing}, ${full.words} shoots`;
     if (root.title !== label) {
       root.title = label;

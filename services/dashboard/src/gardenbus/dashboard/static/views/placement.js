@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { empty, h, loading } from "../dom.js";
 import { ago, count, kindName, many, objectPathOf, pathOf } from "../format.js";
-import { chip, isLive, tabs, verdict, wantedWords } from "./fleet.js";
+import { chip, isLive, tabs, statusOf, wantedWords } from "./fleet.js";
 
 const REFRESH_MS = 1200;
 const SHOWN = 300;
@@ -48,7 +48,7 @@ export function placementPage(main, { path: [kind, space, ...rest] }) {
 
 function head(kind, namespace, name, { placement }) {
   return h("div", { class: "head" }, h("div", null, h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: "#/placements" }, kindName(kind)), namespace && ["/", namespace]),
-    h("div", { class: "titled" }, h("h1", null, name), placement && chip(verdict(placement), placement.reason))), h("div", { class: "actions" }, h("a", { class: "button", href: objectPathOf(kind, namespace, name) }, "Manifest and events"), tabs("")));
+    h("div", { class: "titled" }, h("h1", null, name), placement && chip(statusOf(placement), placement.reason))), h("div", { class: "actions" }, h("a", { class: "button", href: objectPathOf(kind, namespace, name) }, "Manifest and events"), tabs("")));
 }
 
 function body({ placement, policy, strategy, selectors, conditions, snapshot, decisions, steps, bindings }) {
@@ -73,10 +73,10 @@ function body({ placement, policy, strategy, selectors, conditions, snapshot, de
 
 function binding(row, steps) {
   const done = [...row.steps].filter((each) => each === "t").length;
-  const told = steps.map((step, index) => `${step}: ${STEP_WORDS[row.steps[index]]}`).join("\n");
+  const stepsTitle = steps.map((step, index) => `${step}: ${STEP_WORDS[row.steps[index]]}`).join("\n");
   const state = row.deleting ? ["idle", "being deleted"] : [STATES[row.state] ?? "", row.state];
   return h("tr", { data: { binding: row.cluster } }, h("td", null, cluster(row.cluster)), h("td", null, chip(state, row.resources)),
-    h("td", null, h("span", { class: "steps", role: "img", "aria-label": `${done} of ${steps.length} steps done`, title: told }, [...row.steps].map((each) => h("i", { class: `step-${each === "-" ? "none" : each}` }))), h("small", null, ` ${stage(row, steps)}`)), h("td", { class: "why" }, row.trouble));
+    h("td", null, h("span", { class: "steps", role: "img", "aria-label": `${done} of ${steps.length} steps done`, title: stepsTitle }, [...row.steps].map((each) => h("i", { class: `step-${each === "-" ? "none" : each}` }))), h("small", null, ` ${stage(row, steps)}`)), h("td", { class: "why" }, row.trouble));
 }
 
 function stage(row, steps) {

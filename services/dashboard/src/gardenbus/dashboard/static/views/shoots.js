@@ -1,7 +1,7 @@
 // All shoots: filtered by the server, shown by a table of which only the visible rows exist.
 
 import { get } from "../api.js";
-import { empty, h, say } from "../dom.js";
+import { empty, h, setText } from "../dom.js";
 import { ShootTable, tally } from "../table.js";
 
 const STATES = [["", "Any state"], ["waiting", "Waiting"], ["processing", "In progress"], ["trouble", "In trouble"], ["moving", "Moving"], ["succeeded", "Succeeded"], ["pending", "Pending"], ["error", "Error"], ["failed", "Failed"], ["deleting", "Being deleted"], ["new", "New"]];
@@ -13,7 +13,7 @@ export function shootsPage(main, { query }) {
   const page = h("div", { class: "shoots-page" });
   const none = h("div", { hidden: true });
   const table = new ShootTable(wanted, { counted: (total) => {
-    say(count, tally(total));
+    setText(count, tally(total));
     none.hidden = total > 0;
     table.element.hidden = total === 0;
     table.element.style.display = total === 0 ? "none" : "";

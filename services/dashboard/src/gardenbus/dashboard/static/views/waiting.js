@@ -1,7 +1,7 @@
 // Who waits for a seed: why, since when, and when it is tried again.
 
 import { get, send, session } from "../api.js";
-import { empty, h, loading, say } from "../dom.js";
+import { empty, h, loading, setText } from "../dom.js";
 import { ago, count, many, pathOf, until } from "../format.js";
 import { toast } from "../overlays.js";
 
@@ -19,11 +19,11 @@ export function waitingPage(main) {
 
   async function read() {
     timer = 0;
-    const answer = await get("waiting").catch(() => null);
-    if (isOver || !answer) return;
-    items = answer.items;
-    const total = answer.total ?? items.length;
-    say(tally, total ? `${many(total, "shoot")}, the longest waiting first${total > Math.min(items.length, SHOWN) ? ` (${count(Math.min(items.length, SHOWN))} shown)` : ""}` : "");
+    const response = await get("waiting").catch(() => null);
+    if (isOver || !response) return;
+    items = response.items;
+    const total = response.total ?? items.length;
+    setText(tally, total ? `${many(total, "shoot")}, the longest waiting first${total > Math.min(items.length, SHOWN) ? ` (${count(Math.min(items.length, SHOWN))} shown)` : ""}` : "");
     draw();
   }
   function draw() {
@@ -38,8 +38,8 @@ export function waitingPage(main) {
     const since = h("span");
     const next = h("span");
     const tick = () => {
-      say(since, `for ${ago(item.since)}${item.attempts ? ` · ${many(item.attempts, "attempt")}` : ""}`);
-      say(next, item.queued ? "is being looked at" : item.nextAttempt ? `again ${until(item.nextAttempt)}` : "when something changes");
+      setText(since, `for ${ago(item.since)}${item.attempts ? ` · ${many(item.attempts, "attempt")}` : ""}`);
+      setText(next, item.queued ? "is being looked at" : item.nextAttempt ? `again ${until(item.nextAttempt)}` : "when something changes");
     };
     tick();
     ticks.push(tick);

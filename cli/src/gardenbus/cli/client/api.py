@@ -1,0 +1,221 @@
+"""API client of a landscape: requests on `garden.api.>`, and its streams."""
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from gardenbus.cli.contexts.addresses import check_nats_url, without_user
+from gardenbus.cli.contexts.config import ContextsConfig, config_file, read_config, url_of
+from gardenbus.cli.contexts.selection import selected_context
+from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, directory_option
+from gardenbus.cli.manifests.files import as_list
+from gardenbus.cli.output.console import ApiError
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import Header, Subjects
+from gardenbus.common.errors import BadRequest, Unavailable
+from gardenbus.common.ports.bus import Bus
+
+CONNECT_SECONDS = 3.0
+RESPONSE_SECONDS = 10.0
+PAGE = 500
+DEFAULT_PREFIX = "garden"
+
+
+class LandscapeTarget(NamedTuple):
+    """The landscape of a command. `directory` is its state directory, when it was found by one."""
+
+    nats_url: str
+    prefix: str
+    directory: Path | None = None
+
+
+class ApiResponse(msgspec.Struct, frozen=True):
+    """One response of the API."""
+
+    ok: bool
+    result: Any = None
+    error: dict[str, Any] = {}
+    warnings: tuple[str, ...] = ()
+    outcome: str | list[str] = ""
+    """Outcome of a write (`created`, `configured`, …); one for each of several documents."""
+
+
+def find_landscape(
+    directory: Path | None, nats_url: str | None, prefix: str | None, environ: Mapping[str, str] | None = None
+) -> LandscapeTarget:
+    """Find the landscape: by options (`--context` is one), the environment, the current context, or as ./.gardenbus.
+
+    Raises Unavailable, or BadRequest when the address given is none, or the context is not there.
+    """
+    environment = os.environ if environ is None else environ
+    context = selected_context.get()
+    if context is not None and (directory is not None or nats_url):
+        raise BadRequest("--context, or --dir, or --nats-url: one of them says which landscape")
+    if context is not None:
+        return _of_context(read_config(config_file(environment)), context, environment, prefix)
+    prefix = prefix or environment.get("GARDENBUS_PREFIX")
+    url = nats_url or (environment.get("GARDENBUS_NATS_URL") if directory is None else None)
+    if url:
+        check_nats_url(url)
+        return LandscapeTarget(url, prefix or DEFAULT_PREFIX)
+    if directory is None:
+        config = read_config(config_file(environment))
+        if config.current_context:
+            return _of_context(config, config.current_context, environment, prefix)
+    return _in_directory(directory or DEFAULT_DIRECTORY, prefix)
+
+
+def _of_context(
+    config: ContextsConfig, name: str, environment: Mapping[str, str], prefix: str | None
+) -> LandscapeTarget:
+    landscape = config.named(name)
+    prefix = prefix or landscape.prefix or environment.get("GARDENBUS_PREFIX")
+    if landscape.dir:
+        return _in_directory(Path(landscape.dir).expanduser(), prefix)
+    try:
+        check_nats_url(landscape.nats_url)
+        return LandscapeTarget(url_of(landscape), prefix or DEFAULT_PREFIX)
+    except BadRequest as error:
+        raise BadRequest(f"context {name}: {error}") from error
+
+
+def _in_directory(directory: Path, prefix: str | None) -> LandscapeTarget:
+    found = LandscapeDirectory(directory).read()
+    if found is None or not found.nats_url or found.state == "stopped":
+        hint = f"start one with `gardenbus up{directory_option(directory)}`, or name one with --nats-url or --context"
+        raise Unavailable(f"no landscape in {directory}: {hint}")
+    return LandscapeTarget(found.nats_url, prefix or found.prefix, directory)
+
+
+class ApiClient:
+    """Client for requests on `<prefix>.api.`."""
+
+    def __init__(self, bus: Bus, subjects: Subjects) -> None:
+        self.bus = bus
+        self.subjects = subjects
+
+    async def request(
+        self, tail: str, body: bytes = b"", *, timeout_seconds: float = RESPONSE_SECONDS, is_dry_run: bool = False
+    ) -> ApiResponse:
+        """Send a request and return its response; with `is_dry_run` nothing is written. Raises Unavailable."""
+        headers = {"headers": {Header.DRY_RUN: "true"}} if is_dry_run else {}
+        response = await self.bus.request(self.subjects.api(tail), body, timeout_seconds=timeout_seconds, **headers)
+        try:
+            return msgspec.json.decode(response, type=ApiResponse)
+        except msgspec.MsgspecError as error:
+            raise Unavailable(f"{tail}: the answer cannot be read: {error}") from error
+
+    async def call(self, tail: str, value: object = None, *, timeout_seconds: float = RESPONSE_SECONDS) -> Any:
+        """Send a request and return the result. Raises ApiError, or Unavailable (also when the response says so)."""
+        body = b"" if value is None else msgspec.json.encode(value)
+        response = await self.request(tail, body, timeout_seconds=timeout_seconds)
+        if response.ok:
+            return response.result
+        raise api_error(response.error)
+
+    async def apply(self, documents: Sequence[Document], *, is_dry_run: bool = False) -> list[ApiResponse]:
+        """Apply manifests in one request; one response for each, in order."""
+        response = await self.request("apply", as_list(documents), timeout_seconds=60.0, is_dry_run=is_dry_run)
+        return split_response(response, len(documents))
+
+    async def delete(self, documents: Sequence[Document], *, is_dry_run: bool = False) -> list[ApiResponse]:
+        """Delete the objects that the manifests name; one response for each, in order."""
+        response = await self.request("delete", as_list(documents), timeout_seconds=60.0, is_dry_run=is_dry_run)
+        return split_response(response, len(documents))
+
+    async def items(self, tail: str, query: Mapping[str, Any] | None = None) -> list[Document]:
+        """A whole list, page by page."""
+        found: list[Document] = []
+        token: str | None = None
+        while True:
+            page = await self.call(
+                f"list.{tail}", {"limit": PAGE, **(query or {}), **({"continue": token} if token else {})}
+            )
+            found += page["items"]
+            token = page.get("continue")
+            if not token:
+                return found
+
+    async def census(self, *, timeout_seconds: float = RESPONSE_SECONDS) -> dict[str, int]:
+        """Counts of everything."""
+        return await self.call("census", timeout_seconds=timeout_seconds)
+
+
+def api_error(error: dict[str, Any]) -> ApiError | Unavailable:
+    """The exception for an error in a response."""
+    if error.get("code") == Unavailable.code:
+        return Unavailable(str(error.get("message")))
+    return ApiError(error)
+
+
+def split_response(response: ApiResponse, count: int) -> list[ApiResponse]:
+    """Split the response to a request with several documents into one for each.
+
+    A refusal as a whole (the message cannot be read) counts for each.
+    """
+    if count == 1:
+        return [response]
+    results: Any = response.result
+    if not isinstance(results, list):
+        return [response] * count
+    results = cast("list[Any]", results)
+    if response.ok:
+        outcomes = response.outcome if isinstance(response.outcome, list) else [response.outcome] * count
+        responses = [
+            ApiResponse(ok=True, result=result, outcome=each) for result, each in zip(results, outcomes, strict=True)
+        ]
+        return [msgspec.structs.replace(responses[0], warnings=response.warnings), *responses[1:]]
+    return [msgspec.convert(result, ApiResponse) for result in results]
+
+
+@contextlib.asynccontextmanager
+async def connected(where: LandscapeTarget, *, timeout_seconds: float = CONNECT_SECONDS) -> AsyncGenerator[ApiClient]:
+    """A connection. Raises Unavailable when the bus is not reached in time."""
+    with _without_web_sockets(where.nats_url):
+        from gardenbus.common.adapters.nats import jetstream  # noqa: PLC0415  what works offline need not pay for it
+
+    quiet_logs()
+    async with contextlib.AsyncExitStack() as stack:
+        opening = jetstream.connect(where.nats_url, "gardenbus-cli", where.prefix, manages_streams=False)
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                bus = await stack.enter_async_context(opening)
+        except TimeoutError as error:
+            raise Unavailable(
+                f"no NATS at {without_user(where.nats_url)} within {timeout_seconds:g} s: is it up?"
+            ) from error
+        yield ApiClient(bus, Subjects(where.prefix))
+
+
+_WEB_SOCKETS = "aiohttp"
+
+
+@contextlib.contextmanager
+def _without_web_sockets(nats_url: str) -> Generator[None]:
+    """Let the NATS client be imported without the library that it needs for ws:// addresses only: that is 0.2 s."""
+    if "ws://" in nats_url or "wss://" in nats_url or _WEB_SOCKETS in sys.modules:
+        yield
+        return
+    sys.modules[_WEB_SOCKETS] = cast("Any", None)  # an import of it fails, and the client does without
+    try:
+        yield
+    finally:
+        del sys.modules[_WEB_SOCKETS]
+
+
+def quiet_logs() -> None:
+    """Only errors, and to stderr: a command's stdout is its result."""
+    import logging  # noqa: PLC0415  as below
+
+    import structlog  # noqa: PLC0415  only who connects logs
+
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

@@ -1,0 +1,83 @@
+"""Cache of the landscape, kept current by the OBJECTS stream."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from gardenbus.cli.output.summaries import SetSummary, ShootSummary, summarize_set, summarize_shoot
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.rows import AutoscalerRow, SeedRow, autoscaler_row, seed_row
+from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.errors import Transient
+from gardenbus.common.ports.bus import Bus, FollowEvent, FollowRestarted, ReplayDone, StreamMessage
+
+RETRY_SECONDS = 0.5
+
+_decode = msgspec.json.Decoder(dict[str, object]).decode
+
+
+class LandscapeCache:
+    """Rows of shoots, seeds, sets of seeds and autoscalers, by key. `current` is set once the replay is done."""
+
+    def __init__(self, bus: Bus, subjects: Subjects) -> None:
+        self._bus = bus
+        self._subjects = subjects
+        self.shoots: dict[ObjectKey, ShootSummary] = {}
+        self.seeds: dict[ObjectKey, SeedRow] = {}
+        self.sets: dict[ObjectKey, SetSummary] = {}
+        self.autoscalers: dict[ObjectKey, AutoscalerRow] = {}
+        self._rows: Mapping[str, tuple[dict[ObjectKey, Any], Callable[[Document], Any]]] = {
+            "shoot": (self.shoots, summarize_shoot),
+            "seed": (self.seeds, seed_row),
+            "managedseedset": (self.sets, summarize_set),
+            "seedautoscaler": (self.autoscalers, autoscaler_row),
+        }
+        self.current = asyncio.Event()
+
+    async def run(self) -> None:
+        """Follow for ever, through outages."""
+        while True:
+            with contextlib.suppress(Transient):
+                await self._follow()
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _follow(self) -> None:
+        stream = self._subjects.stream("OBJECTS")
+        filters = [self._subjects.changed_kind(kind) for kind in self._rows]
+        async with self._bus.follow(stream, filters, last_per_subject=True) as follower:
+            async for event in follower:
+                self.on_event(event)
+
+    def on_event(self, event: FollowEvent) -> None:
+        """Apply one event."""
+        match event:
+            case ReplayDone():
+                self.current.set()
+            case FollowRestarted():
+                for rows, _ in self._rows.values():
+                    rows.clear()
+                self.current.clear()
+            case StreamMessage() if event.marker is None:
+                self._note(event)
+            case StreamMessage():
+                pass
+
+    def _note(self, message: StreamMessage) -> None:
+        key = ObjectKey.from_tail(message.subject.removeprefix(f"{self._subjects.prefix}.changed."))
+        is_gone = message.headers.get(Header.VERB) == "deleted"
+        document = None if is_gone else _document(message.body)
+        rows, row_of = self._rows[key.kind]
+        if document is None:
+            rows.pop(key, None)
+        else:
+            rows[key] = row_of(document)
+
+
+def _document(body: bytes) -> Document | None:
+    try:
+        return _decode(body)
+    except msgspec.MsgspecError:
+        return None

@@ -1,0 +1,100 @@
+"""Resource arguments: `shoots`, `shoot apollo -n garden-dev`, `seed/aws`."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import CLUSTER_SCOPE
+from gardenbus.common.api.kinds import by_word
+from gardenbus.common.errors import BadRequest, NotFound, Unsupported
+
+
+class ResourceArgs(NamedTuple):
+    """A kind (singular, or the word as it was written where it is not known here), and names of it."""
+
+    kind: str
+    names: tuple[str, ...]
+    is_namespaced: bool
+
+
+def parse_resource(words: list[str]) -> ResourceArgs:
+    """Read `KIND`, `KIND NAME…` or `KIND/NAME`. Raises BadRequest."""
+    kind, slash, name = words[0].partition("/")
+    names = ([name] if slash else []) + words[1:]
+    if not kind or (slash and not name):
+        raise BadRequest(f"{words[0]!r}: write KIND, KIND NAME or KIND/NAME")
+    try:
+        spec = by_word(kind)
+    except Unsupported:
+        return ResourceArgs(kind.lower(), tuple(names), is_namespaced=True)
+    return ResourceArgs(spec.singular, tuple(names), is_namespaced=spec.namespaced is not False)
+
+
+def parse_resources(words: list[str]) -> list[ResourceArgs]:
+    """Read as kubectl does: `KIND[,KIND…] [NAME…]`, or KIND/NAME several times. Raises BadRequest.
+
+    Each kind comes once, with its names in the order in which they were written.
+    """
+    first = words[0]
+    if "/" not in first:
+        kinds = [kind for kind in first.split(",") if kind]
+        if not kinds:
+            raise BadRequest(f"{first!r}: write KIND[,KIND…], KIND NAME… or KIND/NAME…")
+        return _merged(parse_resource([kind, *words[1:]]) for kind in kinds)
+    separate = [word for word in words if not _is_kind_and_name(word)]
+    if not separate:
+        return _merged(parse_resource([word]) for word in words)
+    if broken := [word for word in separate if "/" in word]:
+        raise BadRequest(f"{broken[0]!r}: write KIND/NAME")
+    return [parse_resource(words)]
+
+
+def _is_kind_and_name(word: str) -> bool:
+    kind, slash, name = word.partition("/")
+    return bool(kind and slash and name)
+
+
+def _merged(several: Iterable[ResourceArgs]) -> list[ResourceArgs]:
+    merged: dict[str, ResourceArgs] = {}
+    for one in several:
+        before = merged.get(one.kind)
+        names = tuple(dict.fromkeys((*(before.names if before else ()), *one.names)))
+        merged[one.kind] = one._replace(names=names)
+    return list(merged.values())
+
+
+async def get_object(api: ApiClient, wanted: ResourceArgs, name: str, namespace: str | None) -> Document:
+    """One object; without a namespace the only one of that name. Raises ApiError, NotFound, BadRequest."""
+    if not wanted.is_namespaced:
+        return await api.call(f"get.{wanted.kind}.{CLUSTER_SCOPE}.{name}")
+    if namespace is None and "/" in name:
+        namespace, name = name.split("/", 1)
+    if namespace is not None:
+        return await api.call(f"get.{wanted.kind}.{namespace}.{name}")
+    everywhere = await api.items(wanted.kind, {"fieldSelector": f"metadata.name={name}"})
+    if len(everywhere) > 1:
+        places = ", ".join(str(as_mapping(each.get("metadata")).get("namespace")) for each in everywhere)
+        raise BadRequest(f"{wanted.kind} {name} is in several namespaces ({places}): say which with -n")
+    if everywhere:
+        return everywhere[0]
+    raise NotFound(f"{wanted.kind} {name} is not there, in no namespace")
+
+
+def subject_tail(wanted: ResourceArgs, name: str, namespace: str | None) -> str:
+    """`<kind>.<ns>.<name>` of an object. Raises BadRequest when the namespace is missing."""
+    if not wanted.is_namespaced:
+        return f"{wanted.kind}.{CLUSTER_SCOPE}.{name}"
+    if namespace is None and "/" in name:
+        namespace, name = name.split("/", 1)
+    if namespace is None:
+        raise BadRequest(f"{wanted.kind} {name}: say in which namespace, with -n")
+    return f"{wanted.kind}.{namespace}.{name}"
+
+
+def qualified_name(document: Document) -> str:
+    """`shoot.core.gardener.cloud/apollo`, as `-o name` prints."""
+    group, _, _ = str(document.get("apiVersion") or "").rpartition("/")
+    kind = str(document.get("kind") or "").lower()
+    return f"{kind}{f'.{group}' if group else ''}/{as_mapping(document.get('metadata')).get('name')}"

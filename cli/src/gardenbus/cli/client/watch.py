@@ -1,0 +1,90 @@
+"""Watch of objects: begins with a list, and goes on with the OBJECTS stream."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.resource_args import ResourceArgs
+from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.cli.output.console import errors
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import Header, ObjectKey
+from gardenbus.common.ports.bus import FollowRestarted, StreamMessage
+
+Predicate = Callable[[Document], bool]
+
+
+class WatchEvent(NamedTuple):
+    """One change. `document` is the object after it, or the last state before its deletion."""
+
+    verb: Literal["added", "modified", "deleted"]
+    key: ObjectKey
+    document: Document
+
+
+class WatchCache:
+    """Last state of each object, and the watch event that a new state makes. Pure."""
+
+    def __init__(self, wanted: Sequence[ResourceArgs], namespace: str | None, predicate: Predicate | None) -> None:
+        self._wanted = {meant.kind: meant for meant in wanted}
+        self._namespace = namespace
+        self._predicate = predicate
+        self._seen: dict[ObjectKey, Document] = {}
+
+    def note(self, kind: str, document: Document) -> None:
+        """Remember an object that a list showed."""
+        metadata = as_mapping(document.get("metadata"))
+        self._seen[ObjectKey(kind, metadata.get("namespace") or "", str(metadata.get("name")))] = document
+
+    def is_selected(self, key: ObjectKey) -> bool:
+        """True when an object is one of the requested ones."""
+        wanted = self._wanted.get(key.kind)
+        if wanted is None or (
+            self._namespace is not None and wanted.is_namespaced and key.namespace != self._namespace
+        ):
+            return False
+        return not wanted.names or key.name in wanted.names or f"{key.namespace}/{key.name}" in wanted.names
+
+    def change(self, key: ObjectKey, document: Document | None) -> WatchEvent | None:
+        """Watch event for a new state (None: deleted); None when it is old, or the object was and is not selected."""
+        before = self._seen.get(key)
+        if document is not None and before is not None and _version(document) <= _version(before):
+            return None
+        if document is None or (self._predicate is not None and not self._predicate(document)):
+            if before is None:
+                return None
+            del self._seen[key]
+            return WatchEvent("deleted", key, before)
+        self._seen[key] = document
+        return WatchEvent("modified" if before is not None else "added", key, document)
+
+
+def _version(document: Document) -> int:
+    version = as_mapping(document.get("metadata")).get("resourceVersion")
+    return int(version) if isinstance(version, str) and version.isdecimal() else 0
+
+
+async def changes(
+    api: ApiClient, watch_cache: WatchCache, wanted: Sequence[ResourceArgs], namespace: str | None, after: int
+) -> AsyncGenerator[WatchEvent]:
+    """Changes after a sequence of the OBJECTS stream, until the caller has enough. Raises Unavailable."""
+    filters = [api.subjects.changed_kind(meant.kind, namespace if meant.is_namespaced else None) for meant in wanted]
+    async with api.bus.follow(api.subjects.stream("OBJECTS"), filters, after_sequence=after) as follower:
+        async for event in follower:
+            if isinstance(event, FollowRestarted):
+                errors.print("the watch was cut and goes on; changes meanwhile may be missing", style="yellow")
+            elif isinstance(event, StreamMessage) and event.marker is None:
+                key = ObjectKey.from_tail(event.subject.removeprefix(f"{api.subjects.prefix}.changed."))
+                if watch_cache.is_selected(key) and (change := watch_cache.change(key, await _state(api, key, event))):
+                    yield change
+
+
+async def _state(api: ApiClient, key: ObjectKey, event: StreamMessage) -> Document | None:
+    if event.headers.get(Header.VERB) == "deleted" or (not event.body and Header.TOO_LARGE not in event.headers):
+        return None
+    if Header.TOO_LARGE in event.headers:
+        response = await api.request(f"get.{key.tail}")
+        return response.result if response.ok else None
+    return msgspec.json.decode(event.body, type=dict[str, object])

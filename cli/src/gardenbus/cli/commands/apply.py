@@ -1,0 +1,302 @@
+"""`apply`, `delete`: objects from manifests, and by name."""
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.markup import escape
+
+from gardenbus.cli import completions
+from gardenbus.cli.client.api import ApiClient, ApiResponse
+from gardenbus.cli.client.resource_args import ResourceArgs, parse_resources, qualified_name, subject_tail
+from gardenbus.cli.commands.options import (
+    Directory,
+    DryRun,
+    Files,
+    Namespace,
+    NatsUrl,
+    Output,
+    Prefix,
+    Selector,
+    Timeout,
+    is_dry_run,
+    run_with_client,
+    seconds_of,
+)
+from gardenbus.cli.manifests.files import as_mapping, chunks, read_files, sort_manifests, title
+from gardenbus.cli.output.console import (
+    Exit,
+    Format,
+    errors,
+    exit_codes,
+    print_api_error,
+    print_error,
+    show_document,
+    show_lines,
+)
+from gardenbus.cli.wait.conditions import WaitCondition, failure_message, parse_condition, progress_text
+from gardenbus.cli.wait.waiter import key_of, wait_until
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.kinds import KINDS
+from gardenbus.common.errors import BadRequest
+
+CONFIRMATION = "confirmation.gardener.cloud/deletion"
+TABLES = (Format.TABLE, Format.WIDE)
+AWAITED = frozenset({"shoot", "managedseedset"})
+"""Kinds that somebody carries out, so that `apply --wait` has something to wait for."""
+
+STEP = 50
+"""Manifests in one request while a progress bar is shown."""
+
+Recursive = Annotated[bool, typer.Option("-R", "--recursive", help="Folders with those below them.")]
+
+
+def apply(  # noqa: PLR0913 - one parameter an option
+    *,
+    files: Files,
+    recursive: Recursive = False,
+    namespace: Annotated[
+        str | None, typer.Option("-n", "--namespace", help="Namespace of manifests that name none.")
+    ] = None,
+    dry_run: DryRun = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Return when Shoots and ManagedSeedSets are as --until says.")
+    ] = False,
+    until_condition: Annotated[
+        str, typer.Option("--until", help="What --wait waits for: scheduled or reconciled.", metavar="GOAL")
+    ] = "reconciled",
+    timeout: Timeout = "5m",
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Create or update what the manifests say: one line an object, created, configured or unchanged.
+
+    Exit code 1 when one of them is refused, or does not come to what is waited for.
+
+    Examples:
+    gardenbus apply -f landscape/ -R
+    gardenbus apply -f shoot.yaml --dry-run=server -o yaml
+    gardenbus apply -f shoot.yaml --wait --timeout 10m
+    """
+    with exit_codes():
+        only_checks, timeout_seconds, condition_text = (
+            is_dry_run(dry_run),
+            seconds_of(timeout),
+            parse_condition(until_condition),
+        )
+        if condition_text.text not in ("scheduled", "reconciled"):
+            raise BadRequest(f"--until {until_condition!r}: scheduled or reconciled")
+        documents = [_placed(each, namespace) for each in manifests_of(files, recursive=recursive)]
+
+    async def work(api: ApiClient) -> tuple[list[ApiResponse], bool]:
+        responses: list[ApiResponse] = []
+        with _progress(len(documents)) as advance:
+            for chunk in chunks(documents):
+                step = STEP if advance else len(chunk)
+                for first in range(0, len(chunk), step):
+                    responses += await api.apply(chunk[first : first + step], is_dry_run=only_checks)
+                    if advance:
+                        advance(len(responses))
+        awaited = _awaited(documents, responses, condition_text) if wait and not only_checks else {}
+        is_done = report(documents, responses, output, dry=only_checks)
+        return responses, await wait_for_conditions(api, awaited, timeout_seconds) and is_done
+
+    _, is_done = run_with_client(work, directory, nats_url, prefix)
+    if not is_done:
+        raise typer.Exit(Exit.FAILED)
+
+
+def _awaited(
+    documents: Sequence[Document], responses: Sequence[ApiResponse], condition_text: WaitCondition
+) -> dict[ObjectKey, WaitCondition]:
+    keys = [key_of(document) for document, response in zip(documents, responses, strict=True) if response.ok]
+    return {
+        key: condition_text
+        for key in keys
+        if key.kind == "shoot" or (key.kind in AWAITED and condition_text.text == "reconciled")
+    }
+
+
+def _placed(document: Document, namespace: str | None) -> Document:
+    """A manifest with its namespace, where it names none and its kind wants one."""
+    metadata = as_mapping(document.get("metadata"))
+    kind = KINDS.get(str(document.get("kind")).lower())
+    if namespace is None or metadata.get("namespace") or kind is None or kind.namespaced is not True:
+        return document
+    return {**document, "metadata": {**metadata, "namespace": namespace}}
+
+
+async def wait_for_conditions(api: ApiClient, awaited: dict[ObjectKey, WaitCondition], timeout_seconds: float) -> bool:
+    """Wait for goals, a line for each that is reached; say of the others how they stand."""
+    if not awaited:
+        return True
+    left = await wait_until(api, awaited, timeout_seconds, lambda key: show_lines([f"{key} {awaited[key].past}"]))
+    for key, document in left.items():
+        if failure := failure_message(document):
+            print_error(f"{key}: Failed: {failure}")
+        else:
+            print_error(f"{key}: not {awaited[key].text} within {timeout_seconds:g} s ({progress_text(document)})")
+    return not left
+
+
+@contextlib.contextmanager
+def _progress(total: int) -> Generator[Callable[[int], None] | None]:
+    """A bar on a terminal where there is much to do; what it yields is told how much is done."""
+    if total <= STEP or not errors.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors, transient=True) as bars:
+        task = bars.add_task("manifests", total=total)
+        yield lambda done: bars.update(task, completed=done)
+
+
+def manifests_of(files: Sequence[Path], *, recursive: bool = True) -> Sequence[Document]:
+    """The manifests of files; says of configurations that they are for `up`. Raises BadRequest when there is none."""
+    given = sort_manifests(read_files(files, recursive=recursive))
+    others = [given.scheduler, given.controller_manager, given.autoscaler, *given.gardenlets, *given.member_agents]
+    counts = Counter(str(each.get("kind")) for each in others if each is not None)
+    for kind, count in counts.items():
+        errors.print(f"gardenbus: left out {count} {kind}: it is for `gardenbus up -f`", style="yellow", markup=False)
+    if not given.manifests:
+        raise BadRequest(f"no manifests in {', '.join(map(str, files))}")
+    return given.manifests
+
+
+def delete(  # noqa: PLR0913 - one parameter an option
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="KIND NAME…, KIND/NAME…, or KIND with -l", metavar="[KIND NAME…]", autocompletion=completions.objects
+        ),
+    ] = None,
+    *,
+    namespace: Namespace = None,
+    files: Annotated[
+        list[Path] | None, typer.Option("-f", "--filename", help="Delete what these manifests name.")
+    ] = None,
+    recursive: Recursive = False,
+    selector: Selector = "",
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help=f"Set {CONFIRMATION} first (Shoots and Projects need it).")
+    ] = False,
+    dry_run: DryRun = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Return when they are gone.")] = False,
+    timeout: Timeout = "5m",
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Delete objects; exit code 1 when one is refused, or is not gone in time.
+
+    Examples:
+    gardenbus delete shoot apollo -n garden-dev --confirm --wait
+    gardenbus delete shoots -l purpose=evaluation -n garden-dev --confirm
+    gardenbus delete -f landscape/
+    """
+    with exit_codes():
+        only_checks, timeout_seconds = is_dry_run(dry_run), seconds_of(timeout)
+        if bool(words) == bool(files):
+            raise BadRequest("say what to delete: KIND NAME, KIND -l LABELS, or -f FILE")
+        if files and selector:
+            raise BadRequest("-l chooses among objects of a KIND, not of files")
+        wanted = parse_resources(words) if words else []
+        documents: Sequence[Document] = () if selector else _named(wanted, files, namespace, recursive=recursive)
+
+    async def work(api: ApiClient) -> bool:
+        chosen = await _selected(api, wanted, selector, namespace) if selector else documents
+        responses: list[ApiResponse] = []
+        for document in chosen:
+            if confirm and not only_checks:
+                response = await _confirmed(api, document)
+                if not response.ok:
+                    responses.append(response)
+                    continue
+            responses += await api.delete([document], is_dry_run=only_checks)
+        if not chosen:
+            errors.print("nothing has these labels")
+        is_done = report(chosen, responses, output, verb="deleted", dry=only_checks)
+        gone = parse_condition("delete")
+        accepted = [key_of(each) for each, response in zip(chosen, responses, strict=True) if response.ok]
+        awaited = dict.fromkeys(accepted, gone) if wait and not only_checks else {}
+        return await wait_for_conditions(api, awaited, timeout_seconds) and is_done
+
+    if not run_with_client(work, directory, nats_url, prefix):
+        raise typer.Exit(Exit.FAILED)
+
+
+def _named(
+    wanted: Sequence[ResourceArgs], files: list[Path] | None, namespace: str | None, *, recursive: bool
+) -> Sequence[Document]:
+    if files:
+        return [_placed(each, namespace) for each in reversed(manifests_of(files, recursive=recursive))]
+    if nameless := [one.kind for one in wanted if not one.names]:
+        raise BadRequest(f"{nameless[0]}: say which one, or choose with -l")
+    return [_reference(subject_tail(one, name, namespace)) for one in wanted for name in one.names]
+
+
+async def _selected(
+    api: ApiClient, wanted: Sequence[ResourceArgs], selector: str, namespace: str | None
+) -> Sequence[Document]:
+    if named := [one.kind for one in wanted if one.names]:
+        raise BadRequest(f"{named[0]}: names or -l, not both")
+    return [
+        document
+        for one in wanted
+        for document in await api.items(
+            f"{one.kind}.{namespace}" if namespace and one.is_namespaced else one.kind, {"labelSelector": selector}
+        )
+    ]
+
+
+def _reference(tail: str) -> Document:
+    kind, namespace, name = tail.split(".", 2)
+    scope = {} if namespace == "_" else {"namespace": namespace}
+    return {"kind": kind, **scope, "name": name}
+
+
+async def _confirmed(api: ApiClient, reference: Document) -> ApiResponse:
+    patch = {"metadata": {"annotations": {CONFIRMATION: "true"}}}
+    return await api.request(f"patch.{key_of(reference).tail}", msgspec.json.encode(patch))
+
+
+def report(
+    documents: Sequence[Document],
+    responses: Sequence[ApiResponse],
+    output: Format,
+    *,
+    verb: str = "applied",
+    dry: bool = False,
+) -> bool:
+    """Print what became of each object; answers whether nothing was refused."""
+    results: list[Any] = []
+    for document, response in zip(documents, responses, strict=True):
+        for warning in response.warnings:
+            errors.print(f"warning: {escape(_title(document))}: {escape(warning)}", style="yellow")
+        if not response.ok:
+            print_api_error(response.error, _title(document))
+            if verb == "deleted" and CONFIRMATION in str(response.error.get("message")):
+                errors.print("  `gardenbus delete --confirm` sets it", markup=False)
+            continue
+        results.append(response.result)
+        if output in TABLES:
+            show_lines([f"{_title(document)} {response.outcome or verb}{' (server dry run)' if dry else ''}"])
+        elif output is Format.NAME:
+            show_lines([qualified_name(as_mapping(response.result) or document)])
+    if output in (Format.JSON, Format.YAML):
+        show_document(results[0] if len(results) == 1 else {"kind": "List", "items": results}, output)
+    return all(response.ok for response in responses)
+
+
+def _title(document: Document) -> str:
+    return title(document if "metadata" in document else {**document, "metadata": document})

@@ -1,0 +1,159 @@
+"""`config`: the landscapes in the config file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from gardenbus.cli.commands.options import Output
+from gardenbus.cli.contexts.addresses import check_nats_url, without_user
+from gardenbus.cli.contexts.config import (
+    ContextEntry,
+    ContextsConfig,
+    check_context,
+    config_file,
+    context_names,
+    read_config,
+    write_config,
+)
+from gardenbus.cli.lazy import HELP_OPTIONS, help_of
+from gardenbus.cli.output.console import Exit, Format, errors, exit_codes, print_error, show_document, show_lines
+from gardenbus.cli.output.printers import table_text
+from gardenbus.common.errors import BadRequest
+
+config = typer.Typer(
+    help="Keep several landscapes under names, and say which is meant when nothing else does.",
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings=HELP_OPTIONS,
+)
+
+ContextName = Annotated[str, typer.Argument(help="The context.", metavar="NAME", autocompletion=context_names)]
+
+
+def get_contexts(*, output: Output = Format.TABLE) -> None:
+    """List the contexts; the current one has a star.
+
+    Example: gardenbus config get-contexts -o name
+    """
+    with exit_codes():
+        stored = read_config(config_file())
+    if output is Format.NAME:
+        show_lines(sorted(stored.contexts))
+    elif output in (Format.JSON, Format.YAML):
+        show_document(msgspec.to_builtins(_shown(stored)), output)
+    elif not stored.contexts:
+        errors.print(f"no contexts in {config_file()}", markup=False)
+    else:
+        rows = [
+            ["*" if name == stored.current_context else "", name, _location(landscape), landscape.prefix]
+            for name, landscape in sorted(stored.contexts.items())
+        ]
+        show_lines(table_text(["CURRENT", "NAME", "LANDSCAPE", "PREFIX"], rows).splitlines())
+
+
+def _shown(stored: ContextsConfig) -> ContextsConfig:
+    """Without who one is."""
+    contexts = {
+        name: msgspec.structs.replace(landscape, nats_url=without_user(landscape.nats_url))
+        for name, landscape in stored.contexts.items()
+    }
+    return msgspec.structs.replace(stored, contexts=contexts)
+
+
+def _location(landscape: ContextEntry) -> str:
+    return landscape.dir or without_user(landscape.nats_url)
+
+
+def current_context() -> None:
+    """Print the context that is meant when nothing else says; exit code 1 when there is none.
+
+    Example: gardenbus config current-context
+    """
+    with exit_codes():
+        stored = read_config(config_file())
+    if not stored.current_context:
+        print_error("no current context: `gardenbus config use-context NAME` chooses one")
+        raise typer.Exit(Exit.FAILED)
+    show_lines([stored.current_context])
+
+
+def use_context(name: ContextName) -> None:
+    """Make a context the one that is meant when nothing else says.
+
+    Example: gardenbus config use-context lab
+    """
+    with exit_codes():
+        stored = read_config(config_file())
+        stored.named(name)
+        write_config(config_file(), msgspec.structs.replace(stored, current_context=name))
+    show_lines([f"context {name} is the current one"])
+
+
+def set_context(
+    name: ContextName,
+    *,
+    nats_url: Annotated[str | None, typer.Option("--nats-url", help="Where its NATS is.")] = None,
+    credentials: Annotated[
+        Path | None, typer.Option("--credentials", help="A file with user:password or a token.")
+    ] = None,
+    prefix: Annotated[str | None, typer.Option("--prefix", help="First token of its subjects.")] = None,
+    directory: Annotated[
+        Path | None, typer.Option("--dir", help="Or: the state directory of a landscape on this machine.")
+    ] = None,
+    current: Annotated[bool, typer.Option("--current", help="And make it the current one.")] = False,
+) -> None:
+    """Make a context, or change what is given of one.
+
+    Examples:
+    gardenbus config set-context lab --nats-url nats://nats.example.com:4222 --credentials lab.credentials
+    gardenbus config set-context here --dir .gardenbus --current
+    """
+    with exit_codes():
+        stored = read_config(config_file())
+        before = stored.contexts.get(name)
+        after = _changed(before or ContextEntry(), nats_url, credentials, prefix, directory)
+        if not name.strip():
+            raise BadRequest("a context needs a name")
+        if not after.nats_url and not after.dir:
+            raise BadRequest(f"context {name}: it needs --nats-url or --dir")
+        check_context(after)
+        if after.nats_url:
+            check_nats_url(after.nats_url)
+        changed = ContextsConfig(name if current else stored.current_context, {**stored.contexts, name: after})
+        write_config(config_file(), changed)
+    show_lines([f"context {name} {'created' if before is None else 'configured'}"])
+
+
+def _changed(
+    landscape: ContextEntry, nats_url: str | None, credentials: Path | None, prefix: str | None, directory: Path | None
+) -> ContextEntry:
+    """With what is given; an address takes the place of a directory, and the other way round."""
+    if nats_url is not None and directory is not None:
+        raise BadRequest("--nats-url or --dir, not both")
+    if nats_url is not None:
+        landscape = msgspec.structs.replace(landscape, nats_url=nats_url, dir="")
+    if directory is not None:
+        landscape = msgspec.structs.replace(landscape, dir=str(directory.absolute()), nats_url="", credentials="")
+    if credentials is not None:
+        landscape = msgspec.structs.replace(landscape, credentials=str(credentials.expanduser().absolute()))
+    return landscape if prefix is None else msgspec.structs.replace(landscape, prefix=prefix)
+
+
+def delete_context(name: ContextName) -> None:
+    """Forget a context; the landscape itself stays as it is.
+
+    Example: gardenbus config delete-context lab
+    """
+    with exit_codes():
+        stored = read_config(config_file())
+        stored.named(name)
+        left = {each: landscape for each, landscape in stored.contexts.items() if each != name}
+        current = "" if stored.current_context == name else stored.current_context
+        write_config(config_file(), ContextsConfig(current, left))
+    show_lines([f"context {name} deleted"])
+
+
+for _command in (get_contexts, current_context, use_context, set_context, delete_context):
+    config.command(_command.__name__.replace("_", "-"), help=help_of(_command))(_command)

@@ -1,0 +1,197 @@
+"""`events`, `watch`: what happened, and what happens."""
+
+import sys
+from datetime import UTC, datetime
+from typing import Annotated, NamedTuple
+
+import msgspec
+import typer
+
+from gardenbus.cli import completions
+from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.resource_args import ResourceArgs, parse_resource
+from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, run_with_client
+from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.cli.output.columns import TableContext
+from gardenbus.cli.output.console import Format, errors, exit_codes, show_document, show_lines, show_rows
+from gardenbus.cli.output.printers import Printer, render_change, table_text
+from gardenbus.cli.output.summaries import summarize_shoot
+from gardenbus.cli.output.tables import objects_table, row_of, shown_columns
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.rows import condition
+from gardenbus.common.api.keys import Header, ObjectKey
+from gardenbus.common.errors import BadRequest
+from gardenbus.common.ports.bus import ReplayDone, StreamMessage
+
+EVENT_WIDTHS = (9, 7, 24, 32, 5, 0, 0)
+"""How wide the columns of Events are at least that come one by one."""
+
+OptionalWords = Annotated[
+    list[str] | None,
+    typer.Argument(help="KIND, KIND NAME or KIND/NAME", metavar="[KIND [NAME]]", autocompletion=completions.objects),
+]
+
+
+def events(  # noqa: PLR0913 - one parameter an option
+    words: OptionalWords = None,
+    *,
+    about: Annotated[str | None, typer.Option("--for", help="Only about this object.", metavar="KIND/NAME")] = None,
+    types: Annotated[str, typer.Option("--types", help="Only of these types, as Warning.", metavar="TYPE,…")] = "",
+    follow: Annotated[bool, typer.Option("-w", "--watch", help="Go on with new ones, until Ctrl-C.")] = False,
+    namespace: Namespace = None,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Show the Events of the last 24 hours, the newest last.
+
+    Examples:
+    gardenbus events --for shoot/apollo -n garden-dev
+    gardenbus events -w --types Warning
+    """
+    with exit_codes():
+        wanted = _meant_by(words, about)
+        chosen = EventFilter(wanted, frozenset(filter(None, types.lower().split(","))))
+
+    async def work(api: ApiClient) -> None:
+        stream = api.subjects.stream("EVENTS")
+        start = (await api.bus.position(stream)).sequence if follow else 0
+        found = await api.items(f"event.{namespace}" if namespace else "event")
+        _print_events([event for event in found if chosen.matches(event)], output, is_first=True, is_followed=follow)
+        if not follow:
+            return
+        kind = wanted.kind if wanted is not None else "*"
+        filters = [f"{api.subjects.prefix}.event.{kind}.{namespace or '*'}.>"]
+        async with api.bus.follow(stream, filters, after_sequence=start) as follower:
+            async for message in follower:
+                if isinstance(message, StreamMessage) and message.marker is None and message.body:
+                    event = msgspec.json.decode(message.body, type=dict[str, object])
+                    _print_events([event] if chosen.matches(event) else [], output, is_first=False, is_followed=True)
+
+    run_with_client(work, directory, nats_url, prefix)
+
+
+class EventFilter(NamedTuple):
+    """Filter of Events. `types` are in lower case; none: all."""
+
+    wanted: ResourceArgs | None
+    types: frozenset[str]
+
+    def matches(self, event: Document) -> bool:
+        """True when an Event passes."""
+        if self.types and str(event.get("type")).lower() not in self.types:
+            return False
+        if self.wanted is None:
+            return True
+        about = as_mapping(event.get("involvedObject"))
+        if str(about.get("kind")).lower() != self.wanted.kind:
+            return False
+        names = {name.rpartition("/")[2] for name in self.wanted.names}
+        return not names or str(about.get("name")) in names
+
+
+def _meant_by(words: list[str] | None, about: str | None) -> ResourceArgs | None:
+    if words and about:
+        raise BadRequest("KIND NAME or --for KIND/NAME, not both")
+    if about is not None and "/" not in about:
+        raise BadRequest(f"--for {about!r}: write KIND/NAME")
+    return parse_resource(words or [about or ""]) if words or about else None
+
+
+def _print_events(events: list[Document], output: Format, *, is_first: bool, is_followed: bool) -> None:
+    if output is Format.NAME:
+        show_lines([str(as_mapping(event.get("metadata")).get("name")) for event in events])
+    elif output in (Format.JSON, Format.YAML):
+        if not is_followed:
+            show_document({"apiVersion": "v1", "kind": "List", "items": events}, output)
+        for event in events if is_followed else ():
+            sys.stdout.write(render_change(Printer(str(output)), event))
+    elif is_followed:
+        _print_event_rows(events, wide=output is Format.WIDE, headers=is_first)
+    elif events:
+        show_rows(objects_table("event", events, TableContext(datetime.now(UTC), {}), wide=output is Format.WIDE))
+    else:
+        errors.print("no Events in the last 24 hours")
+    sys.stdout.flush()
+
+
+def _print_event_rows(events: list[Document], *, wide: bool, headers: bool) -> None:
+    columns = shown_columns("event", wide=wide)
+    now = TableContext(datetime.now(UTC), {})
+    titles = [column.title for column in columns] if headers else None
+    sys.stdout.write(
+        table_text(titles, [row_of(columns, event, now) for event in events], EVENT_WIDTHS[: len(columns)])
+    )
+
+
+def watch(  # noqa: PLR0913 - one parameter an option
+    words: OptionalWords = None,
+    *,
+    namespace: Namespace = None,
+    initial: Annotated[bool, typer.Option("--initial", help="Show what is there first.")] = False,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Show changes of objects as they are announced, a line each; Ctrl-C ends it.
+
+    Example: gardenbus watch shoots -n garden-dev
+    """
+    with exit_codes():
+        wanted = parse_resource(words) if words else None
+
+    async def work(api: ApiClient) -> None:
+        stream = api.subjects.stream("OBJECTS")
+        filters = [api.subjects.changed_kind(wanted.kind if wanted else "*")]
+        position = await api.bus.position(stream)
+        start = None if initial else position.sequence
+        async with api.bus.follow(stream, filters, after_sequence=start, last_per_subject=initial) as follower:
+            async for event in follower:
+                if isinstance(event, StreamMessage) and event.marker is None:
+                    _show_change(event, api.subjects.prefix, wanted, namespace, output)
+                elif not isinstance(event, ReplayDone | StreamMessage):
+                    errors.print("the watch was cut and goes on; some changes may be shown again", style="yellow")
+
+    run_with_client(work, directory, nats_url, prefix)
+
+
+def _show_change(
+    event: StreamMessage, prefix: str, wanted: ResourceArgs | None, namespace: str | None, output: Format
+) -> None:
+    key = ObjectKey.from_tail(event.subject.removeprefix(f"{prefix}.changed."))
+    if namespace is not None and key.namespace != namespace:
+        return
+    if wanted is not None and wanted.names and key.name not in wanted.names:
+        return
+    line = change_line(key, event, output)
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def change_line(key: ObjectKey, event: StreamMessage, output: Format) -> str:
+    """One change in one line: time, verb, object, version, and where it stands."""
+    verb = event.headers.get(Header.VERB, "modified")
+    if output in (Format.JSON, Format.YAML):
+        body = msgspec.Raw(event.body) if event.body else None
+        change = {"verb": verb, "kind": key.kind, "namespace": key.namespace, "name": key.name, "object": body}
+        return msgspec.json.encode(change).decode()
+    if output is Format.NAME:
+        return f"{key.kind}/{key.name}"
+    version = event.headers.get(Header.VERSION, "")
+    summary = _summary(key, event.body) if verb != "deleted" else ""
+    return f"{event.at.astimezone():%H:%M:%S}  {verb:<8}  {key!s:<44} {version:>10}  {summary}".rstrip()
+
+
+def _summary(key: ObjectKey, body: bytes) -> str:
+    if key.kind not in ("shoot", "seed"):
+        return ""
+    try:
+        document = msgspec.json.decode(body, type=dict[str, object])
+    except msgspec.MsgspecError:
+        return ""
+    if key.kind == "seed":
+        return f"GardenletReady {condition(document, 'GardenletReady').get('status') or '-'}"
+    row = summarize_shoot(document)
+    return f"seed {row.seed or '-'}  {row.operation} {row.operation_state} {row.progress}%"

@@ -1,0 +1,169 @@
+"""`explain`: why a shoot is where it is or waits, whether a seed takes shoots, and how it is with a placement."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from gardenbus.cli import completions
+from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.resource_args import get_object, parse_resource
+from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, run_with_client
+from gardenbus.cli.explain import explanation
+from gardenbus.cli.fleet.placement_state import PlacementArg, parse_placement_arg
+from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.cli.output.console import (
+    Format,
+    exit_codes,
+    new_table,
+    show_document,
+    show_lines,
+    show_rows,
+)
+from gardenbus.common.api.document import Document
+from gardenbus.common.errors import BadRequest
+
+_KINDS = ("shoot", "seed")
+
+
+def explain(  # noqa: PLR0913  one parameter an option
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            help="A shoot as NAME, shoot NAME or NAMESPACE/NAME; a seed as seed NAME; "
+            "a placement as placement NAME, crp NAME or rp NAME.",
+            metavar="SHOOT",
+            autocompletion=completions.explained,
+        ),
+    ],
+    *,
+    namespace: Namespace = None,
+    show_all: Annotated[bool, typer.Option("--all", help="Name every seed or cluster, also of hundreds.")] = False,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Say why a shoot is where it is, or waits; whether a seed takes shoots; or why a placement is on which clusters.
+
+    Of a shoot: which seeds each rule removed and why, how the rest ranks, what is decided, when it is tried next and
+    what would wake it; of a placed one also why it got its seed then, from what was recorded. Of a seed: every rule,
+    and which of the shoots that wait it could take. Of a placement: which clusters were taken with which scores, why
+    the others were not, what each binding waits for, and what would make the scheduler look again.
+
+    Example: gardenbus explain shoot apollo -n garden-dev
+    Example: gardenbus explain seed aws-eu1
+    Example: gardenbus explain placement web
+    """
+    with exit_codes():
+        placement = parse_placement_arg(words)
+        kind, name = _meant(words) if placement is None else ("", "")
+    if placement is not None:
+        _explain_placement(placement, namespace, output, connection=(directory, nats_url, prefix), show_all=show_all)
+        return
+
+    async def work(api: ApiClient) -> Document:
+        if kind == "seed":
+            return as_mapping(await api.call(f"explain-seed.{name}"))
+        shoot = await get_object(api, parse_resource(["shoot", name]), name, namespace)
+        metadata = as_mapping(shoot.get("metadata"))
+        return as_mapping(await api.call(f"explain.shoot.{metadata.get('namespace')}.{metadata.get('name')}"))
+
+    response = run_with_client(work, directory, nats_url, prefix)
+    if output in (Format.JSON, Format.YAML):
+        show_document(response, output)
+    elif output is Format.NAME:
+        show_lines([str(response.get("seed") or "")])
+    elif kind == "seed":
+        show_seed(response, show_all=show_all)
+    else:
+        show_shoot(response, datetime.now(UTC), show_all=show_all)
+
+
+def _explain_placement(
+    wanted: PlacementArg,
+    namespace: str | None,
+    output: Format,
+    *,
+    connection: tuple[Path | None, str | None, str | None],
+    show_all: bool,
+) -> None:
+    from gardenbus.cli.commands.explain_placements import (  # noqa: PLC0415  shoots are explained without it
+        explain_placement,
+        show_placement,
+    )
+
+    response = run_with_client(lambda api: explain_placement(api, wanted, namespace), *connection)
+    if output in (Format.JSON, Format.YAML):
+        show_document(response, output)
+    elif output is Format.NAME:
+        show_lines([str(each["cluster"]) for each in response["decisions"] if each["selected"]])
+    else:
+        show_placement(response, datetime.now(UTC), show_all=show_all)
+
+
+def _meant(words: list[str]) -> tuple[str, str]:
+    """Kind and name of `NAME`, `NAMESPACE/NAME`, `KIND NAME` or `KIND/NAME`; a name alone is a shoot's."""
+    if len(words) == 1:
+        kind, slash, name = words[0].partition("/")
+        try:
+            is_kind = slash and parse_resource([f"{kind}/{name}"]).kind in _KINDS
+        except BadRequest:
+            is_kind = False
+        return (parse_resource([kind]).kind, name) if is_kind else ("shoot", words[0])
+    wanted = parse_resource(words[:1])
+    if len(words) > 2 or wanted.kind not in _KINDS:  # noqa: PLR2004  a kind and a name
+        raise BadRequest(
+            "one shoot, seed or placement is explained: NAME or NAMESPACE/NAME of a shoot, seed NAME, placement NAME"
+        )
+    return wanted.kind, words[1]
+
+
+def show_shoot(response: Document, now: datetime, *, show_all: bool) -> None:
+    """Print the explanation of a shoot."""
+    show_lines([*explanation.headline(response)])
+    considered = as_mapping(response.get("considered"))
+    if not considered:
+        show_lines([f"  {response.get('unanswered')}, so the seeds are not listed"])
+        return
+    recorded = as_mapping(response.get("recorded"))
+    if response.get("seed"):
+        _headed("THEN")
+        lines = explanation.history(recorded, str(response["seed"])) if recorded else _UNRECORDED
+        show_lines([f"  {line}" for line in lines])
+    _headed(f"{'NOW: ' if response.get('seed') else ''}SEEDS LEFT (strategy {considered.get('strategy')})")
+    _show_table(("LEFT", "AFTER RULE", "REMOVED", "WHY"), explanation.funnel(considered, show_all=show_all))
+    ranked = list(explanation.ranking(considered, show_all=show_all))
+    if ranked:
+        _headed("RANKING")
+        _show_table(("RANK", "SEED", "DISTANCE", "USED", "ALLOCATABLE"), ranked)
+        notes = explanation.below_ranking(response, considered, show_all=show_all)
+        show_lines([f"  {line}" for line in notes])
+    _headed("DECISION")
+    show_lines([f"  {line}" for line in explanation.decision(response, considered, now)])
+
+
+_UNRECORDED = ("nothing was recorded: it was bound by hand, or by a scheduler that records nothing",)
+
+
+def show_seed(response: Document, *, show_all: bool) -> None:
+    """Print the explanation of a seed."""
+    show_lines([explanation.seed_headline(response), ""])
+    rules = [as_mapping(rule) for rule in response.get("rules") or ()]
+    rows = [("yes" if rule.get("ok") else "NO", str(rule.get("rule")), str(rule.get("message"))) for rule in rules]
+    _show_table(("OK", "RULE", "READ"), rows)
+    show_lines(["", *explanation.schedulable_lines(response, show_all=show_all)])
+
+
+def _headed(title: str) -> None:
+    show_lines(["", title])
+
+
+def _show_table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+    table = new_table(*columns[:-1], folded=columns[-1])
+    for row in rows:
+        table.add_row(*map(Text, row))
+    show_rows(table)

@@ -1,0 +1,256 @@
+"""`get`: objects as tables, documents or templates, once or as they change."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import Annotated, NamedTuple
+
+import typer
+
+from gardenbus.cli import completions
+from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.resource_args import ResourceArgs, get_object, parse_resources
+from gardenbus.cli.client.watch import WatchCache, WatchEvent, changes
+from gardenbus.cli.commands.options import (
+    AnyOutput,
+    Directory,
+    FieldSelector,
+    Namespace,
+    NatsUrl,
+    Prefix,
+    Selector,
+    run_with_client,
+)
+from gardenbus.cli.output.columns import TableColumn, TableContext
+from gardenbus.cli.output.console import ApiError, Exit, errors, exit_codes, print_api_error, print_error, show_rows
+from gardenbus.cli.output.printers import (
+    Printer,
+    column_widths,
+    parse_printer,
+    render_change,
+    render_documents,
+    sort_key,
+    table_text,
+)
+from gardenbus.cli.output.summaries import summarize_shoot, usage_of
+from gardenbus.cli.output.tables import objects_table, row_of, shown_columns
+from gardenbus.common.api.document import Document
+from gardenbus.common.errors import BadRequest, NotFound
+
+Words = Annotated[
+    list[str],
+    typer.Argument(
+        help="KIND[,KIND…] [NAME…], or KIND/NAME…; kinds also by plural and short name",
+        metavar="KIND [NAME]…",
+        autocompletion=completions.objects,
+    ),
+]
+
+
+class GetRequest(NamedTuple):
+    """Arguments of `get`."""
+
+    wanted: list[ResourceArgs]
+    namespace: str | None
+    query: dict[str, str]
+    printing: Printer
+    sort_by: str
+    headers: bool
+    labels: bool
+
+    @property
+    def is_one(self) -> bool:
+        """True when one object was requested by name."""
+        return len(self.wanted) == 1 and len(self.wanted[0].names) == 1
+
+    @property
+    def is_mixed(self) -> bool:
+        """True when several kinds were requested, so that names alone are ambiguous."""
+        return len(self.wanted) > 1
+
+
+ObjectsByKind = dict[str, list[Document]]
+"""Objects by kind."""
+
+
+def get(  # noqa: PLR0913 - one parameter an option
+    words: Words,
+    *,
+    namespace: Namespace = None,
+    all_namespaces: Annotated[
+        bool, typer.Option("-A", "--all-namespaces", help="In all namespaces, as without -n.")
+    ] = False,
+    selector: Selector = "",
+    field_selector: FieldSelector = "",
+    output: AnyOutput = "table",
+    sort_by: Annotated[str, typer.Option(help="Sort by a field: .metadata.creationTimestamp", metavar="PATH")] = "",
+    no_headers: Annotated[bool, typer.Option("--no-headers", help="Rows without titles.")] = False,
+    show_labels: Annotated[bool, typer.Option("--show-labels", help="Labels in a column of their own.")] = False,
+    watch: Annotated[bool, typer.Option("-w", "--watch", help="Go on with what changes, until Ctrl-C.")] = False,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Show one object, some, or all of a kind.
+
+    Exit code 1 when one that was named is not there; the others are shown.
+
+    Examples:
+    gardenbus get shoots -l purpose=evaluation --field-selector spec.seedName=aws-cork
+    gardenbus get shoots,seeds -o wide --sort-by .metadata.creationTimestamp
+    gardenbus get shoot apollo -n garden-dev -o jsonpath='{.status.conditions[?(@.type=="EveryNodeReady")].status}'
+    gardenbus get shoots -w -o custom-columns=NAME:.metadata.name,SEED:.spec.seedName
+    """
+    with exit_codes():
+        wanted = parse_resources(words)
+        if all_namespaces and namespace:
+            raise BadRequest("-A is for all namespaces, -n for one: say which")
+        if (selector or field_selector) and any(meant.names for meant in wanted):
+            raise BadRequest("names or selectors, not both")
+        if watch and any(meant.kind == "event" for meant in wanted):
+            raise BadRequest("Events are watched with `gardenbus events -w`")
+        query = {"labelSelector": selector, "fieldSelector": field_selector}
+        request = GetRequest(wanted, namespace, query, parse_printer(output), sort_by, not no_headers, show_labels)
+        if sort_by:
+            sort_key(sort_by)
+
+    async def work(api: ApiClient) -> bool:
+        start = await api.bus.position(api.subjects.stream("OBJECTS")) if watch else None
+        objects, is_complete = await _fetch(api, request)
+        usage = await _usage(api, request)
+        if start is None:
+            _show(request, objects, usage)
+        else:
+            await _watch(api, request, objects, start.sequence)
+        return is_complete
+
+    if not run_with_client(work, directory, nats_url, prefix):
+        raise typer.Exit(Exit.FAILED)
+
+
+async def _fetch(api: ApiClient, request: GetRequest) -> tuple[ObjectsByKind, bool]:
+    """Objects by kind, and True when all that were named exist."""
+    objects: ObjectsByKind = {}
+    is_complete = True
+    for wanted in request.wanted:
+        if not wanted.names:
+            scope = f".{request.namespace}" if request.namespace and wanted.is_namespaced else ""
+            objects[wanted.kind] = await api.items(f"{wanted.kind}{scope}", request.query)
+            continue
+        objects[wanted.kind] = []
+        for name in wanted.names:
+            try:
+                objects[wanted.kind].append(await get_object(api, wanted, name, request.namespace))
+            except ApiError as refused:
+                print_api_error(refused.error)
+                is_complete = False
+            except NotFound as missing:
+                print_error(missing.message)
+                is_complete = False
+    if request.sort_by:
+        for documents in objects.values():
+            documents.sort(key=sort_key(request.sort_by))
+    return objects, is_complete
+
+
+async def _usage(api: ApiClient, request: GetRequest) -> dict[str, int]:
+    if not request.printing.is_table or not any(wanted.kind == "seed" for wanted in request.wanted):
+        return {}
+    return dict(usage_of(map(summarize_shoot, await api.items("shoot"))))
+
+
+def _show(request: GetRequest, objects: ObjectsByKind, usage: dict[str, int]) -> None:
+    documents = [document for each in objects.values() for document in each]
+    printing = request.printing
+    if not printing.is_table:
+        if documents or not request.is_one:
+            sys.stdout.write(render_documents(printing, documents, is_one=request.is_one, headers=request.headers))
+        return
+    if not documents and not request.is_one:
+        errors.print(f"no {', '.join(objects)} found")
+    is_first = True
+    for kind, each in objects.items():
+        if not each:
+            continue
+        if not is_first:
+            sys.stdout.write("\n")
+        is_first = False
+        show_rows(
+            objects_table(
+                kind,
+                each,
+                TableContext(datetime.now(UTC), usage),
+                wide=printing.way == "wide",
+                labels=request.labels,
+                headers=request.headers,
+                prefix=f"{kind}/" if request.is_mixed else "",
+            )
+        )
+
+
+async def _watch(api: ApiClient, request: GetRequest, objects: ObjectsByKind, after: int) -> None:
+    from gardenbus.common.api.list_selectors import list_predicate  # noqa: PLC0415  as the server reads them
+
+    watch_cache = WatchCache(request.wanted, request.namespace, list_predicate(request.query))
+    rows = WatchedRows(request)
+    for kind, documents in objects.items():
+        for document in documents:
+            watch_cache.note(kind, document)
+    usage = await _usage(api, request)
+    rows.begin(objects, usage)
+    async with aclosing(changes(api, watch_cache, request.wanted, request.namespace, after)) as following:
+        async for change in following:
+            is_seed = change.key.kind == "seed" and request.printing.is_table
+            rows.add(change, await _usage(api, request) if is_seed else usage)
+
+
+class WatchedRows:
+    """Prints rows, or documents, one after the other; columns keep the widths that they have come to need."""
+
+    def __init__(self, request: GetRequest) -> None:
+        self._request = request
+        self._widths: dict[str, list[int]] = {}
+
+    def begin(self, objects: ObjectsByKind, usage: dict[str, int]) -> None:
+        """Print what is there, with titles."""
+        for kind, documents in objects.items():
+            rows = [self._row(kind, document, usage) for document in documents]
+            titles = self._titles(kind)
+            if titles is None:
+                for document in documents:
+                    sys.stdout.write(render_change(self._request.printing, document))
+                continue
+            self._widths[kind] = column_widths([titles, *rows])
+            sys.stdout.write(table_text(titles if self._request.headers else None, rows, self._widths[kind]))
+        sys.stdout.flush()
+
+    def add(self, change: WatchEvent, usage: dict[str, int]) -> None:
+        """Print one change; what was deleted is shown as it was last, and said to be."""
+        kind = change.key.kind
+        if self._titles(kind) is None:
+            if change.verb != "deleted" or self._request.printing.way == "name":
+                sys.stdout.write(render_change(self._request.printing, change.document))
+        else:
+            row = self._row(kind, change.document, usage)
+            self._widths[kind] = column_widths([row], self._widths[kind])
+            suffix = "   (deleted)" if change.verb == "deleted" else ""
+            sys.stdout.write(table_text(None, [row], self._widths[kind]).rstrip("\n") + suffix + "\n")
+        sys.stdout.flush()
+
+    def _titles(self, kind: str) -> Sequence[str] | None:
+        printing = self._request.printing
+        if printing.columns:
+            return [column.title for column in printing.columns]
+        if not printing.is_table:
+            return None
+        return [column.title for column in self._columns(kind)]
+
+    def _columns(self, kind: str) -> Sequence[TableColumn]:
+        return shown_columns(kind, wide=self._request.printing.way == "wide", labels=self._request.labels)
+
+    def _row(self, kind: str, document: Document, usage: dict[str, int]) -> Sequence[str]:
+        if self._request.printing.columns:
+            return [column.cell(document) for column in self._request.printing.columns]
+        prefix = f"{kind}/" if self._request.is_mixed else ""
+        return row_of(self._columns(kind), document, TableContext(datetime.now(UTC), usage), prefix)

@@ -1,0 +1,330 @@
+"""`drain`, `rebalance`: migrations by plan."""
+
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from fractions import Fraction
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.state_collector import collect_state
+from gardenbus.cli.commands.bind import SeedName
+from gardenbus.cli.commands.options import (
+    Directory,
+    NatsUrl,
+    Output,
+    Prefix,
+    run_with_client,
+    seconds_of,
+)
+from gardenbus.cli.migrations.drain import (
+    DrainPlan,
+    DrainResult,
+    SeedDrain,
+    drained_document,
+    get_seed,
+    move_document,
+    not_ready_reason,
+    plan_document,
+    plan_drain,
+)
+from gardenbus.cli.migrations.progress import shown_progress
+from gardenbus.cli.migrations.runner import MigrationOutcome, Migrations
+from gardenbus.cli.output.console import (
+    Exit,
+    Format,
+    console,
+    counted,
+    errors,
+    exit_codes,
+    new_table,
+    print_error,
+    show_document,
+    show_lines,
+    show_rows,
+)
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.rows import seed_row
+from gardenbus.common.errors import BadRequest
+from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.scheduling.descheduling.rebalancing import RebalancingPlan, SeedShare, plan_rebalancing
+from gardenbus.scheduling.descheduling.relocation import Move
+from gardenbus.scheduling.user_filters import SeedFilter
+
+PROGRAMS = (Format.JSON, Format.YAML)
+
+Timeout = Annotated[str, typer.Option(help="How long one migration may take, as 90s or 10m.")]
+
+
+def drain(  # noqa: PLR0913 - one parameter an option
+    seed: SeedName,
+    *,
+    at_once: Annotated[int, typer.Option(min=1, help="How many shoots move at the same time.")] = 2,
+    timeout: Timeout = "10m",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")] = False,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Empty a seed: cordon it, then migrate its shoots to the seeds that the scheduler would choose.
+
+    Each migration is waited for until the shoot is reconciled and healthy on its new seed. At the first that fails
+    nothing more is begun. Stopped (Ctrl-C) or failed, the same command goes on where it was. The seed stays cordoned:
+    `gardenbus uncordon` takes that back. Exit code 0: it is empty (with --dry-run: all would find a seed), 1: not.
+
+    Example: gardenbus drain aws-dublin --at-once 3
+    """
+    with exit_codes():
+        timeout_seconds = _seconds(timeout)
+        filters = _filters()
+
+    if dry_run:
+        _drain_plan(seed, filters, output, (directory, nats_url, prefix))
+        return
+
+    async def work(api: ApiClient) -> DrainResult:
+        await get_seed(api, seed)
+        async with _migrations(api, f"drain {seed}", at_once, timeout_seconds, output) as (migrations, expect):
+            return await SeedDrain(
+                api,
+                seed,
+                migrations=migrations,
+                clock=SystemClock(),
+                timeout_seconds=timeout_seconds,
+                filters=filters,
+                notify=lambda plan: expect(len(plan.leaving) + len(plan.moves)),
+            ).run()
+
+    with _interruptible(f"`gardenbus drain {seed}` goes on; `gardenbus uncordon {seed}` lets it take shoots again"):
+        _print_drained(run_with_client(work, directory, nats_url, prefix), output)
+
+
+def _drain_plan(
+    seed: str, filters: Sequence[SeedFilter], output: Format, where: tuple[Directory, NatsUrl, Prefix]
+) -> None:
+    async def work(api: ApiClient) -> tuple[Document, DrainPlan]:
+        document = await get_seed(api, seed)
+        return document, plan_drain(await collect_state(api, filters), seed)
+
+    document, plan = run_with_client(work, *where)
+    if output in PROGRAMS:
+        show_document(plan_document(plan, document), output)
+    elif output is Format.NAME:
+        show_lines([f"{move.namespace}/{move.name} {move.target}" for move in plan.moves])
+    else:
+        if plan.is_empty:
+            show_lines([f"seed {seed} has no shoots"])
+        else:
+            _print_moves([*plan.leaving, *plan.moves], [(s.namespace, s.name, plan.seed, s.reason) for s in plan.stays])
+        if seed_row(document).is_visible:
+            show_lines([f"seed {seed} would be cordoned first"])
+        if reason := not_ready_reason(document):
+            print_error(f"seed {seed} cannot hand its shoots over now: {reason}")
+    if plan.stuck:
+        raise typer.Exit(Exit.FAILED)
+
+
+def _print_drained(drained: DrainResult, output: Format) -> None:
+    if output in PROGRAMS:
+        show_document(drained_document(drained), output)
+    elif output is Format.NAME:
+        show_lines([f"{move.namespace}/{move.name} {move.target}" for move in drained.moved])
+    else:
+        for stay in drained.stays if drained.failed is None else ():
+            show_lines([f"{stay.namespace}/{stay.name} stays: {stay.reason}"])
+        if drained.failed is None and not drained.stays:
+            moved = counted(len(drained.moved), "shoot")
+            show_lines([f"seed {drained.seed} is empty; moved: {moved}; it stays cordoned"])
+    if drained.failed is not None:
+        _print_failure(drained.failed, drained.reason, drained.under_way, f"gardenbus drain {drained.seed}")
+        raise typer.Exit(Exit.FAILED)
+    if drained.stays:
+        print_error(
+            f"seed {drained.seed} still has {counted(len(drained.stays), 'shoot')}. Make room for them (`gardenbus "
+            "explain` shows what keeps a shoot off each seed), or move them with `gardenbus bind`, and drain it again"
+        )
+        raise typer.Exit(Exit.FAILED)
+
+
+def rebalance(  # noqa: PLR0913 - one parameter an option
+    *,
+    band: Annotated[str, typer.Option(help="How far apart used/allocatable of seeds may be, as 10% or 0.1.")] = "10%",
+    apply: Annotated[bool, typer.Option("--apply", help="Carry the plan out.")] = False,
+    at_once: Annotated[int, typer.Option(min=1, help="How many shoots move at the same time.")] = 1,
+    max_moves: Annotated[int | None, typer.Option(min=0, help="Plan no more than the first moves.")] = None,
+    timeout: Timeout = "10m",
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Plan the fewest migrations after which seeds are used alike, and with --apply carry them out.
+
+    Seeds are compared with those that their shoots could move to by the scheduler's rules, no farther away. Shoots with
+    the annotation scheduling.gardener.cloud/protect-from-rebalancing: "true", and those that seeds are made of, stay.
+    The lower bound is what no plan at all can do with less. Run again, it plans anew on what is there then.
+
+    Example: gardenbus rebalance --band 10% --apply --at-once 2
+    """
+    with exit_codes():
+        width = parse_band(band)
+        timeout_seconds = _seconds(timeout)
+        filters = _filters()
+
+    async def work(api: ApiClient) -> tuple[RebalancingPlan, MigrationOutcome | None]:
+        seen = await collect_state(api, filters)
+        plan = plan_rebalancing(seen.shoots, seen.snapshot, band=width, forbidden=seen.hosting, max_moves=max_moves)
+        if not apply:
+            return plan, None
+        if output not in (*PROGRAMS, Format.NAME):
+            _print_rebalancing(plan)
+        async with _migrations(api, "rebalance", at_once, timeout_seconds, output) as (migrations, expect):
+            expect(len(plan.moves))
+            return plan, await migrations.carry_out(plan.moves)
+
+    with _interruptible("`gardenbus rebalance` plans anew from here"):
+        plan, outcome = run_with_client(work, directory, nats_url, prefix)
+    if output in PROGRAMS:
+        show_document(rebalancing_document(plan, outcome), output)
+    elif output is Format.NAME:
+        show_lines([f"{move.namespace}/{move.name} {move.target}" for move in plan.moves])
+    elif outcome is None:
+        _print_rebalancing(plan)
+    else:
+        show_lines([f"moved: {len(outcome.done)} of {counted(len(plan.moves), 'shoot')}"])
+    if outcome is not None and outcome.failed is not None:
+        _print_failure(outcome.failed, outcome.reason, outcome.under_way, "gardenbus rebalance --apply")
+        raise typer.Exit(Exit.FAILED)
+
+
+def parse_band(text: str) -> Fraction:
+    """`10%` or `0.1`, between 0 and 1. Raises BadRequest."""
+    try:
+        band = Fraction(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except (ValueError, ZeroDivisionError) as error:
+        raise BadRequest(f"--band: must be a share such as 10% or 0.1, is {text!r}") from error
+    if not 0 <= band <= 1:
+        raise BadRequest(f"--band: must be between 0% and 100%, is {text!r}")
+    return band
+
+
+def rebalancing_document(plan: RebalancingPlan, outcome: MigrationOutcome | None) -> dict[str, Any]:
+    """A plan, and what came of it (None: nothing was carried out), for programs."""
+    document: dict[str, Any] = {
+        "moves": list(map(move_document, plan.moves)),
+        "lowerBound": plan.lower_bound,
+        "complete": plan.is_complete,
+        "seeds": list(map(_share_document, plan.seeds)),
+        "leftOut": dict(plan.left_out),
+    }
+    if outcome is not None:
+        document["moved"] = list(map(move_document, outcome.done))
+        failed = outcome.failed
+        document["failed"] = None if failed is None else {**move_document(failed), "reason": outcome.reason}
+        document["underWay"] = list(map(move_document, outcome.under_way))
+    return document
+
+
+def _share_document(share: SeedShare) -> dict[str, Any]:
+    return {
+        "seed": share.seed,
+        "group": share.group,
+        "allocatable": share.allocatable,
+        "used": share.used,
+        "planned": share.planned,
+        "within": share.is_within,
+        "willBeWithin": share.will_be_within,
+    }
+
+
+def _print_rebalancing(plan: RebalancingPlan) -> None:
+    table = new_table("SEED", "GROUP", "SHOOTS", "PLANNED", "USED", "WILL BE", "IN BAND")
+    for share in plan.seeds:
+        table.add_row(
+            share.seed,
+            share.group,
+            f"{share.used}/{share.allocatable}",
+            f"{share.planned}/{share.allocatable}",
+            f"{100 * share.used / share.allocatable:.0f}%",
+            f"{100 * share.planned / share.allocatable:.0f}%",
+            "yes" if share.will_be_within else "no",
+        )
+    if plan.seeds:
+        show_rows(table)
+        show_lines([""])
+    if plan.moves:
+        _print_moves(plan.moves, ())
+    least = f"; no plan needs fewer than {plan.lower_bound}" if plan.is_complete else ""
+    show_lines([f"{counted(len(plan.moves), 'move')} planned{least}"])
+    for seed, reason in plan.left_out.items():
+        errors.print(f"seed {seed} takes no part: {reason}", markup=False)
+    if not plan.seeds:
+        show_lines(["no two seeds could exchange shoots"])
+    elif not plan.is_complete:
+        least = f"{counted(plan.lower_bound, 'move')} at the least"
+        show_lines([f"not every seed comes into the band, which takes {least}: the rules or --max-moves allow no more"])
+
+
+def _print_moves(moves: Sequence[Move], stays: Sequence[tuple[str, str, str, str]]) -> None:
+    table = new_table("NAMESPACE", "SHOOT", "FROM", "TO", folded="WHY NOT")
+    for move in moves:
+        table.add_row(move.namespace, move.name, move.source, move.target, "")
+    for namespace, name, source, reason in stays:
+        table.add_row(namespace, name, source, "<stays>", Text(reason))
+    show_rows(table)
+
+
+@contextlib.asynccontextmanager
+async def _migrations(
+    api: ApiClient, title: str, at_once: int, timeout_seconds: float, output: Format
+) -> AsyncGenerator[tuple[Migrations, Callable[[int], None]]]:
+    """Migrations that are shown while they run; on stderr where stdout is for programs."""
+    shown_on = console if output in (Format.TABLE, Format.WIDE) else errors
+    with shown_progress(shown_on, title) as progress:
+        yield (
+            Migrations(api, SystemClock(), at_once=at_once, timeout_seconds=timeout_seconds, notify=progress.on_event),
+            progress.expect,
+        )
+
+
+def _print_failure(failed: Move, reason: str, under_way: Sequence[Move], retry_command: str) -> None:
+    name = f"{failed.namespace}/{failed.name}"
+    print_error(f"shoot {name} ({failed.source} → {failed.target}): {reason}")
+    hints = [
+        f"gardenbus describe shoot {failed.name} -n {failed.namespace}   shows what it waits for",
+        f"{retry_command}   goes on when that is mended",
+        f"gardenbus bind {name} {failed.source}   takes the order back while nothing has begun",
+        f"gardenbus bind {name} SEED --force   restores it when one of the two seeds is lost for good",
+    ]
+    for hint in hints:
+        errors.print(f"  {hint}", markup=False)
+    for move in under_way:
+        errors.print(
+            f"  {move.namespace}/{move.name} is still moving to {move.target}: that goes on by itself", markup=False
+        )
+
+
+@contextlib.contextmanager
+def _interruptible(hint: str) -> Generator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        errors.print(f"\nstopped; migrations that have begun go on by themselves. {hint}", markup=False)
+        raise typer.Exit(Exit.FAILED) from None
+
+
+def _seconds(text: str) -> float:
+    seconds = seconds_of(text)
+    if seconds <= 0:
+        raise BadRequest(f"--timeout: must be more than nothing, is {text!r}")
+    return seconds
+
+
+def _filters() -> Sequence[SeedFilter]:
+    """The users' own filters, as the scheduler loads them."""
+    from gardenbus.scheduling.installed_filters import load_filters  # noqa: PLC0415  half a second that other commands need not pay
+
+    return load_filters()

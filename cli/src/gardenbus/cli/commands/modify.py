@@ -1,0 +1,370 @@
+"""`patch`, `label`, `annotate`, `edit`: changes of objects that are there, none of which overwrites another's."""
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import typer
+import yaml
+
+from gardenbus.cli import completions
+from gardenbus.cli.client.api import ApiClient, ApiResponse
+from gardenbus.cli.client.resource_args import ResourceArgs, get_object, parse_resources
+from gardenbus.cli.commands.apply import report
+from gardenbus.cli.commands.editor import open_editor
+from gardenbus.cli.commands.options import (
+    Directory,
+    DryRun,
+    Namespace,
+    NatsUrl,
+    Output,
+    Prefix,
+    Selector,
+    is_dry_run,
+    run_with_client,
+)
+from gardenbus.cli.manifests.files import as_mapping, title
+from gardenbus.cli.manifests.patches import Pairs, contested, merge_patch_between, patched, split_pairs
+from gardenbus.cli.output.console import Exit, Format, errors, exit_codes, show_lines
+from gardenbus.cli.wait.waiter import key_of
+from gardenbus.common.api.document import Document
+from gardenbus.common.errors import BadRequest, Conflict, GardenbusError
+
+ATTEMPTS = 8
+"""How often a change is worked out anew because somebody else was quicker; statuses change all the time."""
+
+_CONFLICT = 409
+_NOT_TO_BE_EDITED = ("managedFields", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink")
+
+Patch = Callable[[Document], Document]
+"""The merge patch for a document as it is now; {} when it needs none. Raises BadRequest, Conflict."""
+
+Names = Annotated[
+    list[str],
+    typer.Argument(help="KIND NAME…, or KIND/NAME…", metavar="KIND NAME…", autocompletion=completions.objects),
+]
+PairWords = Annotated[
+    list[str],
+    typer.Argument(
+        help="KIND NAME… (or KIND with -l), then KEY=VALUE to set, KEY- to take away",
+        metavar="KIND NAME… KEY=VALUE…",
+        autocompletion=completions.objects,
+    ),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Also where it has another value.")]
+
+
+class PatchType(StrEnum):
+    """Values of `--type`."""
+
+    MERGE = "merge"
+    JSON = "json"
+
+
+def patch(  # noqa: PLR0913 - one parameter an option
+    words: Names,
+    *,
+    text: Annotated[
+        str | None, typer.Option("-p", "--patch", help="The patch, as JSON or YAML.", metavar="PATCH")
+    ] = None,
+    file: Annotated[Path | None, typer.Option("--patch-file", help="A file with the patch.")] = None,
+    patch_type: Annotated[
+        PatchType, typer.Option("--type", help="A JSON merge patch, or a list of operations (RFC 6902).")
+    ] = PatchType.MERGE,
+    dry_run: DryRun = None,
+    namespace: Namespace = None,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Change fields of objects.
+
+    Examples:
+    gardenbus patch shoot apollo -n garden-dev -p '{"spec": {"purpose": "testing"}}'
+    gardenbus patch seed aws-cork --type json -p '[{"op": "remove", "path": "/spec/taints/0"}]'
+    """
+    with exit_codes():
+        wanted, only_checks = _named(words), is_dry_run(dry_run)
+        value: Any = _patch_value(text, file)
+        if patch_type is PatchType.MERGE and not as_mapping(value):
+            raise BadRequest("a merge patch is one mapping: {spec: {purpose: testing}}")
+
+    def merge(_: Document) -> Document:
+        return as_mapping(value)
+
+    def operations(document: Document) -> Document:
+        return merge_patch_between(document, patched(document, value))
+
+    make = merge if patch_type is PatchType.MERGE else operations
+
+    async def work(api: ApiClient) -> bool:
+        documents = await _all_found(api, wanted, namespace, "")
+        sent = [
+            await changed(api, each, make, is_dry_run=only_checks, is_conditional=make is operations)
+            for each in documents
+        ]
+        return report(documents, sent, output, verb="patched", dry=only_checks)
+
+    if not run_with_client(work, directory, nats_url, prefix):
+        raise typer.Exit(Exit.FAILED)
+
+
+def _patch_value(text: str | None, file: Path | None) -> Any:
+    if (text is None) == (file is None):
+        raise BadRequest("the patch: -p PATCH, or --patch-file FILE")
+    from gardenbus.common.api.manifests.strict_yaml import read_yaml  # noqa: PLC0415  other commands read no YAML
+
+    try:
+        values = read_yaml(text or "" if file is None else file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadRequest(f"the patch cannot be read: {error}") from error
+    except BadRequest as error:
+        raise BadRequest(f"the patch is {error.message}") from error
+    return values[0] if len(values) == 1 else None
+
+
+def label(  # noqa: PLR0913 - one parameter an option
+    words: PairWords,
+    *,
+    overwrite: Overwrite = False,
+    selector: Selector = "",
+    dry_run: DryRun = None,
+    namespace: Namespace = None,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Set labels of objects, or take them away.
+
+    Examples:
+    gardenbus label shoot apollo -n garden-dev tier=gold old-
+    gardenbus label seeds -l env=dev env=test --overwrite
+    """
+    with exit_codes():
+        objects, pairs = split_pairs(words)
+        wanted, only_checks = _wanted(objects, selector), is_dry_run(dry_run)
+    _set_pairs(
+        "labels",
+        wanted,
+        pairs,
+        PairOptions(overwrite, selector, namespace, output, only_checks),
+        (directory, nats_url, prefix),
+    )
+
+
+def annotate(  # noqa: PLR0913 - one parameter an option
+    words: PairWords,
+    *,
+    overwrite: Overwrite = False,
+    selector: Selector = "",
+    dry_run: DryRun = None,
+    namespace: Namespace = None,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Set annotations of objects, or take them away.
+
+    Example: gardenbus annotate shoot apollo -n garden-dev gardener.cloud/operation=reconcile
+    """
+    with exit_codes():
+        objects, pairs = split_pairs(words)
+        wanted, only_checks = _wanted(objects, selector), is_dry_run(dry_run)
+    _set_pairs(
+        "annotations",
+        wanted,
+        pairs,
+        PairOptions(overwrite, selector, namespace, output, only_checks),
+        (directory, nats_url, prefix),
+    )
+
+
+class PairOptions(msgspec.Struct, frozen=True):
+    """Options that `label` and `annotate` share."""
+
+    overwrite: bool
+    selector: str
+    namespace: str | None
+    output: Format
+    is_dry_run: bool
+
+
+Place = tuple[Path | None, str | None, str | None]
+
+
+def _set_pairs(
+    what: Literal["labels", "annotations"],
+    wanted: Sequence[ResourceArgs],
+    pairs: Pairs,
+    options: PairOptions,
+    place: Place,
+) -> None:
+    def make(document: Document) -> Document:
+        present = as_mapping(as_mapping(document.get("metadata")).get(what))
+        if not options.overwrite and (others := pairs.already(present)):
+            raise Conflict(f"{title(document)} has {', '.join(others)} already: --overwrite changes it")
+        return {"metadata": {what: pairs.patch}}
+
+    async def work(api: ApiClient) -> bool:
+        documents = await _all_found(api, wanted, options.namespace, options.selector)
+        if not documents:
+            errors.print("nothing has these labels")
+        sent = [
+            await changed(api, each, make, is_dry_run=options.is_dry_run, is_conditional=not options.overwrite)
+            for each in documents
+        ]
+        return report(documents, sent, options.output, verb="changed", dry=options.is_dry_run)
+
+    if not run_with_client(work, *place):
+        raise typer.Exit(Exit.FAILED)
+
+
+def edit(  # noqa: PLR0913 - one parameter an option
+    words: Names,
+    *,
+    editor: Annotated[
+        str | None, typer.Option("--editor", help="Instead of $VISUAL, $EDITOR or vi.", metavar="COMMAND")
+    ] = None,
+    namespace: Namespace = None,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Change an object in an editor; only what was changed is sent.
+
+    What others change meanwhile stays. Where both changed the same field nothing is written. Whenever the text is
+    not taken it is kept in a file, which is named.
+
+    Example: EDITOR=nano gardenbus edit shoot apollo -n garden-dev
+    """
+    with exit_codes():
+        wanted = _named(words)
+        if len(wanted) != 1 or len(wanted[0].names) != 1:
+            raise BadRequest("edit takes one object: KIND NAME")
+
+    async def read(api: ApiClient) -> Document:
+        return await get_object(api, wanted[0], wanted[0].names[0], namespace)
+
+    document = run_with_client(read, directory, nats_url, prefix)
+    before = editable(document)
+    file = _draft(before)
+    is_sent = False
+    try:
+        with exit_codes():
+            open_editor(file, editor)
+            after = edited(before, file)
+        if after == before:
+            show_lines([f"{title(document)} unchanged"])
+            is_sent = True
+            return
+        response = run_with_client(lambda api: _send_edited(api, document, before, after), directory, nats_url, prefix)
+        is_sent = report([document], [response], output, verb="edited")
+        if not is_sent:
+            raise typer.Exit(Exit.FAILED)
+    finally:
+        if is_sent:
+            file.unlink(missing_ok=True)
+        else:
+            errors.print(f"your text is kept in {file}; `gardenbus apply -f` takes it", markup=False)
+
+
+async def _send_edited(api: ApiClient, document: Document, before: Document, after: Document) -> ApiResponse:
+    difference = merge_patch_between(before, after)
+
+    def make(current: Document) -> Document:
+        if both := list(contested(before, editable(current), difference)):
+            raise Conflict(f"somebody else has changed {', '.join(both)} meanwhile; nothing is written")
+        return difference
+
+    return await changed(api, document, make, is_conditional=True)
+
+
+def editable(document: Document) -> Document:
+    """A document without what nobody edits: its status, and what the store owns of metadata."""
+    metadata = {
+        key: value for key, value in as_mapping(document.get("metadata")).items() if key not in _NOT_TO_BE_EDITED
+    }
+    return {**{key: value for key, value in document.items() if key != "status"}, "metadata": metadata}
+
+
+def edited(before: Document, file: Path) -> Document:
+    """The edited document. Raises BadRequest when it is no manifest of the same object."""
+    try:
+        after: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+        raise BadRequest(f"the text cannot be read: {error}") from error
+    if after is None:
+        return before  # an emptied file: nothing is meant
+    if key_of(as_mapping(after)) != key_of(before):
+        raise BadRequest(f"the text is not {title(before)} any more: kind, name and namespace stay")
+    return as_mapping(after)
+
+
+def _draft(document: Document) -> Path:
+    """A new file with a document, that only its owner can read."""
+    descriptor, name = tempfile.mkstemp(prefix=f"gardenbus-{key_of(document).name}-", suffix=".yaml")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write("# Lines like this one are ignored. An empty file changes nothing.\n")
+        yaml.safe_dump(document, file, sort_keys=False, allow_unicode=True)
+    return Path(name)
+
+
+async def changed(
+    api: ApiClient, document: Document, make: Patch, *, is_dry_run: bool = False, is_conditional: bool = False
+) -> ApiResponse:
+    """Patch an object; a conditional patch is worked out anew on what is there as long as others are quicker."""
+    tail = f"patch.{key_of(document).tail}"
+    response = ApiResponse(ok=False)
+    for _ in range(ATTEMPTS):
+        try:
+            body = make(document)
+        except (BadRequest, Conflict) as error:
+            return ApiResponse(ok=False, error=_error_of(error))
+        if is_conditional:
+            version = as_mapping(document.get("metadata")).get("resourceVersion")
+            body = {**body, "metadata": {**as_mapping(body.get("metadata")), "resourceVersion": version}}
+        response = await api.request(tail, msgspec.json.encode(body), is_dry_run=is_dry_run)
+        if response.ok or not is_conditional or response.error.get("code") != _CONFLICT:
+            break
+        document = as_mapping(await api.call(f"get.{key_of(document).tail}"))
+    return response
+
+
+def _error_of(error: GardenbusError) -> dict[str, Any]:
+    return {"code": error.code, "reason": type(error).__name__, "message": error.message}
+
+
+def _named(words: list[str]) -> list[ResourceArgs]:
+    return _wanted(words, "")
+
+
+def _wanted(words: list[str], selector: str) -> list[ResourceArgs]:
+    if not words:
+        raise BadRequest("say of what: KIND NAME…, or KIND with -l")
+    wanted = parse_resources(words)
+    for one in wanted:
+        if bool(one.names) == bool(selector):
+            raise BadRequest(f"{one.kind}: names or -l, {'not both' if selector else 'one of them'}")
+    return wanted
+
+
+async def _all_found(
+    api: ApiClient, wanted: Sequence[ResourceArgs], namespace: str | None, selector: str
+) -> list[Document]:
+    if not selector:
+        return [await get_object(api, one, name, namespace) for one in wanted for name in one.names]
+    return [
+        document
+        for one in wanted
+        for document in await api.items(
+            f"{one.kind}.{namespace}" if namespace and one.is_namespaced else one.kind, {"labelSelector": selector}
+        )
+    ]

@@ -1,0 +1,323 @@
+"""`top`: seeds, shoots, services and queues as they are now, redrawn while they change."""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gardenbus.cli.client import jetstream
+from gardenbus.cli.client.api import ApiClient, find_landscape
+from gardenbus.cli.client.cache import LandscapeCache
+from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, run_with_client
+from gardenbus.cli.commands.queue import work_rows
+from gardenbus.cli.diagnostics.process_usage import ProcessUsage, cpu_share, process_usage
+from gardenbus.cli.explain.unschedulable import brief_reason
+from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory
+from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.cli.output.columns import age_of
+from gardenbus.cli.output.console import Exit, Format, console, print_error, show, show_document
+from gardenbus.cli.output.landscape_tables import (
+    BAR_WIDTH,
+    STATE_STYLES,
+    bar,
+    readiness,
+    seeds_table,
+    shoots_line,
+    used_of,
+)
+from gardenbus.cli.output.live import keep_showing
+from gardenbus.cli.output.summaries import ShootSummary, usage_of
+from gardenbus.common.api.garden.rows import SeedRow
+from gardenbus.common.api.keys import LEASE_NAMESPACE
+
+CACHE_SYNC_SECONDS = 10.0
+REDRAW_SECONDS = 1.0
+SAMPLE_SECONDS = 0.5
+"""Between two looks at what is measured by its growth, where only one picture is asked for."""
+LATE_SECONDS = 40.0
+"""A heartbeat that is older makes a seed Unknown, unless lifecycle is told otherwise."""
+SLOWEST = 20
+"""Shoots listed, at the most."""
+_BYTES = 1024.0
+
+
+class Subject(StrEnum):
+    """Subjects of `top`."""
+
+    SEEDS = "seeds"
+    SHOOTS = "shoots"
+    SERVICES = "services"
+    QUEUES = "queues"
+
+
+class TopView(NamedTuple):
+    """One look: a picture for people, rows for programs."""
+
+    picture: RenderableType
+    rows: Sequence[Mapping[str, Any]]
+
+
+Sampler = Callable[[], Awaitable[TopView]]
+
+
+def top(  # noqa: PLR0913 - one parameter an option
+    what: Annotated[Subject | None, typer.Argument(help="What to look at (default: seeds and shoots).")] = None,
+    *,
+    once: Annotated[bool, typer.Option("--once", help="One picture, also on a terminal.")] = False,
+    follow: Annotated[bool, typer.Option("--watch", "-w", help="Keep it current, also without a terminal.")] = False,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Show how full seeds are, which shoots are slow, what services take, how deep queues are.
+
+    On a terminal it is kept current until Ctrl-C; elsewhere, and with --once, it is shown once.
+
+    Example: gardenbus top services --once
+    """
+    is_live = (follow or (console.is_terminal and not once)) and output in (Format.TABLE, Format.WIDE)
+
+    async def work(api: ApiClient) -> None:
+        async with contextlib.AsyncExitStack() as stack:
+            place = find_landscape(directory, nats_url, prefix).directory or directory
+            sample = await _sampler_for(what, api, place, stack)
+            if is_live:
+                await keep_showing(lambda: _picture(sample), every_seconds=REDRAW_SECONDS)
+            if what in (Subject.SERVICES, Subject.QUEUES):
+                await sample()
+                await asyncio.sleep(SAMPLE_SECONDS)
+            _print(await sample(), output)
+
+    with contextlib.suppress(KeyboardInterrupt):
+        try:
+            run_with_client(work, directory, nats_url, prefix)
+        except TimeoutError as error:
+            print_error("the news of the landscape could not be read")
+            raise typer.Exit(Exit.OUT_OF_REACH) from error
+
+
+async def _picture(sample: Sampler) -> RenderableType:
+    return (await sample()).picture
+
+
+def _print(view: TopView, output: Format) -> None:
+    if output in (Format.JSON, Format.YAML):
+        show_document({"items": [dict(row) for row in view.rows]}, output)
+    else:
+        show(view.picture)
+
+
+async def _sampler_for(
+    what: Subject | None, api: ApiClient, directory: Path | None, stack: contextlib.AsyncExitStack
+) -> Sampler:
+    """Sampler for a subject; its watch of the landscape ends with the stack."""
+    if what is Subject.SERVICES:
+        return ServiceSampler(directory or DEFAULT_DIRECTORY).sample
+    if what is Subject.QUEUES:
+        return QueueSampler(api).sample
+    cache = LandscapeCache(api.bus, api.subjects)
+    following = asyncio.create_task(cache.run())
+    stack.callback(following.cancel)
+    async with asyncio.timeout(CACHE_SYNC_SECONDS):
+        await cache.current.wait()
+
+    async def sample() -> TopView:
+        if what is Subject.SEEDS:
+            return seeds_view(list(cache.seeds.values()), list(cache.shoots.values()), await heartbeats(api))
+        shoots = list(cache.shoots.values())
+        if what is Subject.SHOOTS:
+            return shoots_view(shoots, datetime.now(UTC))
+        seeds = list(cache.seeds.values())
+        rows = [{"seed": seed.name, "ready": seed.ready, "used": usage_of(shoots).get(seed.name, 0)} for seed in seeds]
+        return TopView(Group(seeds_table(seeds, usage_of(shoots)), shoots_line(shoots)), rows)
+
+    return sample
+
+
+# ---------------------------------------------------------------------------------------------------- seeds and shoots
+
+
+async def heartbeats(api: ApiClient) -> dict[str, float]:
+    """Seconds since the last renewal of each seed's Lease, by the clock of this machine. Raises Unavailable."""
+    now = datetime.now(UTC)
+    found: dict[str, float] = {}
+    for lease in await api.items(f"lease.{LEASE_NAMESPACE}"):
+        renewed = jetstream.parse_server_time(as_mapping(lease.get("spec")).get("renewTime"))
+        if renewed is not None:
+            found[str(as_mapping(lease.get("metadata")).get("name"))] = max(0.0, (now - renewed).total_seconds())
+    return found
+
+
+def seeds_view(seeds: Sequence[SeedRow], shoots: Sequence[ShootSummary], ages: Mapping[str, float]) -> TopView:
+    """Seeds, the fullest first: their use, whether they are ready, and how old their heartbeat is."""
+    usage = usage_of(shoots)
+
+    def fill(seed: SeedRow) -> float:
+        return usage.get(seed.name, 0) / seed.capacity if seed.capacity else 0.0
+
+    table = _table("SEED", "PROVIDER", "REGION", "GARDENLET", "HEARTBEAT", ">SHOOTS", ">FULL", "")
+    rows: list[Mapping[str, Any]] = []
+    for seed in sorted(seeds, key=lambda seed: (-fill(seed), seed.name)):
+        used, age = usage.get(seed.name, 0), ages.get(seed.name)
+        beat = Text("none", style="red") if age is None else Text(f"{age:.0f}s", style=_lateness(age))
+        shown = used_of(used, seed.capacity)
+        full = f"{fill(seed):.0%}" if seed.capacity else ""
+        table.add_row(seed.name, seed.provider, seed.region, readiness(seed), beat, shown, full, bar(used, seed))
+        rows.append(
+            {
+                "seed": seed.name,
+                "ready": seed.ready,
+                "heartbeatSeconds": age,
+                "used": used,
+                "allocatable": seed.capacity,
+            }
+        )
+    return TopView(table, rows)
+
+
+def _lateness(age_seconds: float) -> str:
+    if age_seconds >= LATE_SECONDS:
+        return "red"
+    return "yellow" if age_seconds >= LATE_SECONDS / 2 else "green"
+
+
+def shoots_view(shoots: Sequence[ShootSummary], now: datetime) -> TopView:
+    """Shoots by state, and those whose operations have been going on the longest."""
+    busy = [shoot for shoot in shoots if shoot.state not in ("succeeded", "new") or not shoot.seed]
+    slowest = sorted(busy, key=lambda shoot: (shoot.began_at or "~", shoot.namespace, shoot.name))[:SLOWEST]
+    table = _table("SHOOT", "SEED", "OPERATION", ">DONE", ">FOR", "DESCRIPTION")
+    rows: list[Mapping[str, Any]] = [{"states": dict(Counter(shoot.state for shoot in shoots))}]
+    for shoot in slowest:
+        name, operation = f"{shoot.namespace}/{shoot.name}", f"{shoot.operation} {shoot.operation_state}".strip()
+        style = STATE_STYLES.get(shoot.state, "")
+        age = age_of(shoot.began_at, now)
+        description = Text(
+            " ".join(brief_reason(shoot.description).split()), no_wrap=True, overflow="ellipsis", style="dim"
+        )
+        table.add_row(
+            name, shoot.seed or "-", Text(operation or "new", style=style), f"{shoot.progress}%", age, description
+        )
+        rows.append({"shoot": name, "seed": shoot.seed, "operation": operation, "beganAt": shoot.began_at})
+    more = len(busy) - len(slowest)
+    parts: list[RenderableType] = [shoots_line(shoots), Text("")]
+    parts.append(table if slowest else Text("all shoots are as they should be", style="green"))
+    return TopView(Group(*parts, *([Text(f"… {more} more", style="dim")] if more > 0 else [])), rows)
+
+
+# ------------------------------------------------------------------------------------------------- services and queues
+
+
+class ServiceSampler:
+    """The processes of a local landscape, looked at again and again."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = LandscapeDirectory(directory)
+        self._before: dict[int, ProcessUsage] = {}
+
+    async def sample(self) -> TopView:
+        """Each process: whether it is ready, how much processor and memory it takes, how often it was started again."""
+        from gardenbus.cli.local.health import service_rows  # noqa: PLC0415  its HTTP client is slow to import
+
+        landscape = self._directory.read()
+        if landscape is None:
+            hint = f"no landscape in {self._directory.path}: elsewhere ask `nats micro ls`, or your metrics"
+            return TopView(Text(hint, style="yellow"), [])
+        table = _table("SERVICE", "STATE", ">PID", ">CPU", ">MEMORY", ">UP", ">RESTARTS", "TROUBLE")
+        rows: list[Mapping[str, Any]] = []
+        total_cpu, total_bytes = 0.0, 0
+        for row in await service_rows(landscape):
+            seen = process_usage(row.pid) if row.pid else None
+            cpu = cpu_share(self._before.get(row.pid or 0), seen)
+            if row.pid and seen:
+                self._before[row.pid] = seen
+                total_cpu, total_bytes = total_cpu + (cpu or 0.0), total_bytes + seen.rss_bytes
+            style = "green" if row.state == "ready" else "dim" if row.state == "external" else "red"
+            table.add_row(
+                row.name,
+                Text(row.state, style=style),
+                str(row.pid or ""),
+                "" if cpu is None else f"{cpu:.1%}",
+                size_of(seen.rss_bytes) if seen else "",
+                _age(seen.age_seconds) if seen else "",
+                Text(str(row.restarts), style="yellow" if row.restarts else ""),
+                Text(" ".join(row.trouble.split())),
+            )
+            rows.append(
+                {
+                    "service": row.name,
+                    "state": row.state,
+                    "pid": row.pid,
+                    "cpu": cpu,
+                    "rssBytes": seen.rss_bytes if seen else None,
+                    "upSeconds": seen.age_seconds if seen else None,
+                    "restarts": row.restarts,
+                }
+            )
+        table.add_row(Text("all", style="bold"), "", "", f"{total_cpu:.1%}", size_of(total_bytes), "", "", "")
+        return TopView(table, rows)
+
+
+class QueueSampler:
+    """The queues of work, and how fast work is handed out."""
+
+    def __init__(self, api: ApiClient) -> None:
+        self._api = api
+        self._before: dict[str, tuple[float, int]] = {}
+
+    async def sample(self) -> TopView:
+        """Each queue: how much waits, how much is in hand, how much was handed out a second since the last look."""
+        table = _table(
+            "QUEUE", ">WAITING", ">IN HAND", ">PER SECOND", ">REDELIVERED", ">LATER", ">LISTENING", ">OLDEST"
+        )
+        rows: list[Mapping[str, Any]] = []
+        now, clock = datetime.now(UTC), asyncio.get_running_loop().time()
+        for row in await work_rows(self._api):
+            at, delivered = self._before.get(row.queue, (clock, row.delivered))
+            rate = (row.delivered - delivered) / (clock - at) if clock > at and row.delivered >= delivered else 0.0
+            self._before[row.queue] = (clock, row.delivered)
+            style = "red" if row.pending and not row.listening else "cyan" if rate or row.in_flight else ""
+            counts = (str(row.redelivered), str(row.later), str(row.listening))
+            oldest = age_of(row.oldest, now) if row.oldest else ""
+            depth = (str(row.pending), str(row.in_flight), f"{rate:.1f}")
+            table.add_row(row.queue, *depth, *counts, oldest, style=style)
+            rows.append({**row._asdict(), "perSecond": rate})
+        return TopView(table, rows)
+
+
+def size_of(count: int) -> str:
+    """`512 KiB`, `83 MiB`, `1.2 GiB`."""
+    size = count / _BYTES
+    for unit in ("KiB", "MiB"):
+        if size < _BYTES:
+            return f"{size:.0f} {unit}"
+        size /= _BYTES
+    return f"{size:.1f} GiB"
+
+
+def _age(seconds: float) -> str:
+    now = datetime.now(UTC)
+    return age_of(datetime.fromtimestamp(now.timestamp() - seconds, UTC).isoformat(), now)
+
+
+def _table(*titles: str) -> Table:
+    """A table; a title that begins with `>` is a column of numbers. Its last column gives way first."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for title in titles:
+        table.add_column(
+            title.removeprefix(">"),
+            no_wrap=title != titles[-1],
+            justify="right" if title.startswith(">") else "left",
+            max_width=None if title else BAR_WIDTH,
+        )
+    return table

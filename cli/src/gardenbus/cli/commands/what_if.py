@@ -1,0 +1,184 @@
+"""`simulate` with a supposition: what would be if there were other seeds, other shoots, another strategy."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+from rich.text import Text
+
+from gardenbus.cli import completions
+from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, run_with_client
+from gardenbus.cli.commands.simulate_files import Strategy
+from gardenbus.cli.explain.unschedulable import brief_reason, full_reason
+from gardenbus.cli.manifests.files import read_files
+from gardenbus.cli.output.console import (
+    Format,
+    counted,
+    exit_codes,
+    new_table,
+    show_document,
+    show_lines,
+    show_rows,
+)
+from gardenbus.common.api.document import section
+from gardenbus.common.errors import BadRequest
+
+if TYPE_CHECKING:
+    from gardenbus.scheduling.what_if import ShootChange, WhatIfChanges, WhatIfResult
+
+SHOWN = 40
+"""Rows of shoots that are shown before the rest is counted."""
+
+
+def what_if(  # noqa: PLR0913  one parameter an option
+    *,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option("-f", "--filename", help="Suppose it of the landscape in FILE or folder, not of the live one."),
+    ] = None,
+    add_seed: Annotated[
+        list[Path] | None, typer.Option(help="Suppose that there were the Seeds of FILE, ready.", metavar="FILE")
+    ] = None,
+    remove_seed: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Suppose that SEED were gone; its shoots need another.",
+            metavar="SEED",
+            autocompletion=completions.seeds,
+        ),
+    ] = None,
+    cordon: Annotated[
+        list[str] | None,
+        typer.Option(help="Suppose that SEED took no more shoots.", metavar="SEED", autocompletion=completions.seeds),
+    ] = None,
+    shoots: Annotated[int, typer.Option(min=0, help="Suppose so many more shoots, each as --like says.")] = 0,
+    like: Annotated[
+        str,
+        typer.Option(
+            help="The shoot that they are like: NAME or NAMESPACE/NAME.", autocompletion=completions.shoot_names
+        ),
+    ] = "",
+    strategy: Annotated[Strategy | None, typer.Option(help="Suppose that candidates were chosen so.")] = None,
+    show_all: Annotated[bool, typer.Option("--all", help="Show every shoot and seed, also unchanged seeds.")] = False,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Say what a change would do to the live landscape, or to one in files; nothing is written anywhere.
+
+    The shoots that wait are scheduled as it is and as it is supposed; shown is where both differ, and how full the
+    seeds would be.
+
+    Example: gardenbus simulate --cordon aws-eu1 --shoots 100 --like garden-dev/apollo
+    Example: gardenbus simulate --add-seed new-seed.yaml --remove-seed aws-eu1
+    """
+    from gardenbus.cli.client.state_collector import current_documents  # noqa: PLC0415  as above
+    from gardenbus.cli.simulate.ready_seeds import ready_seeds_in, strategy_in, with_ready_seeds  # noqa: PLC0415  others need not pay for it
+    from gardenbus.scheduling.installed_filters import load_filters  # noqa: PLC0415  as above
+    from gardenbus.scheduling.what_if import WhatIfChanges, compare_schedules  # noqa: PLC0415  as above
+
+    with exit_codes():
+        if bool(shoots) != bool(like):
+            raise BadRequest("--shoots and --like go together: so many more, like this one")
+        supposition = WhatIfChanges(
+            added=tuple(ready_seeds_in(read_files(add_seed))) if add_seed else (),
+            removed=tuple(remove_seed or ()),
+            cordoned=tuple(cordon or ()),
+            shoots=shoots,
+            like=like,
+            strategy=str(strategy) if strategy is not None else None,
+        )
+        filters = load_filters()
+        given = read_files(files) if files else []
+        documents, current = with_ready_seeds(given), strategy_in(given) or Strategy.SAME_REGION
+    if not files:
+        documents, current = run_with_client(current_documents, directory, nats_url, prefix)
+    with exit_codes():
+        found = compare_schedules(documents, supposition, strategy=str(current), filters=filters)
+    if output in (Format.JSON, Format.YAML):
+        show_document(msgspec.to_builtins(found), output)
+    elif output is Format.NAME:
+        show_lines([f"{change.shoot} {change.after or '-'}" for change in found.shoots])
+    else:
+        show_difference(
+            found, supposition, show_all=show_all, shorten=full_reason if output is Format.WIDE else brief_reason
+        )
+
+
+def show_difference(
+    found: "WhatIfResult", supposition: "WhatIfChanges", *, show_all: bool, shorten: Callable[[str], str]
+) -> None:
+    """Print which shoots would be elsewhere and what `says` makes of refusals, and how full the seeds would be."""
+    waits = f"{found.waiting_before} wait as it is, {found.waiting_after} would"
+    show_lines([f"if {_in_words(supposition)}: {waits} (strategy {found.strategy})", ""])
+    own, new = ([each for each in found.shoots if each.is_new is is_new] for is_new in (False, True))
+    if own:
+        _show_shoots(own if show_all else own[:SHOWN], shorten)
+        if len(own) > SHOWN and not show_all:
+            show_lines([f"and {len(own) - SHOWN} more (--all shows them)"])
+    if new:
+        _show_new(new, supposition.like, shorten)
+    if not found.shoots:
+        show_lines(["no shoot would be elsewhere"])
+    changed = [seed for seed in found.seeds if show_all or seed.change or seed.used_before != seed.used_after]
+    if changed:
+        show_lines([""])
+        table = new_table("SEED", "USED", "WOULD BE", "ALLOCATABLE", "FILL", folded="CHANGE")
+        for seed in changed:
+            limit = "no limit" if seed.allocatable is None else str(seed.allocatable)
+            table.add_row(
+                seed.seed,
+                _count(seed.used_before),
+                _count(seed.used_after),
+                limit,
+                f"{_fill(seed.used_before, seed.allocatable)} → {_fill(seed.used_after, seed.allocatable)}",
+                seed.change,
+            )
+        show_rows(table)
+    show_lines(["", "nothing was written: this was a supposition"])
+
+
+def _show_shoots(changes: "list[ShootChange]", shorten: Callable[[str], str]) -> None:
+    table = new_table("SHOOT", "SEED", "WOULD BE ON", folded="WHY NOT")
+    for change in changes:
+        why = Text(shorten(change.message or ""))
+        table.add_row(change.shoot, change.before or "<none>", change.after or "<none>", why)
+    show_rows(table)
+
+
+def _show_new(changes: "list[ShootChange]", like: str, shorten: Callable[[str], str]) -> None:
+    """The supposed shoots by where they would go: they are all alike."""
+    table = new_table("NEW SHOOTS", "WOULD BE ON", folded="WHY NOT")
+    places = Counter((change.after or "", shorten(change.message or "")) for change in changes)
+    for (seed, why), count in sorted(places.items(), key=lambda place: (not place[0][0], place[0])):
+        table.add_row(f"{count} like {like}", seed or "<none>", Text(why))
+    show_rows(table)
+
+
+def _in_words(supposition: "WhatIfChanges") -> str:
+    added = [str(section(seed, "metadata").get("name")) for seed in supposition.added]
+    words = [
+        *(f"seed {seed} were added" for seed in added if seed not in supposition.removed),
+        *(f"seed {seed} were another" for seed in added if seed in supposition.removed),
+        *(f"seed {seed} were gone" for seed in supposition.removed if seed not in added),
+        *(f"seed {seed} were cordoned" for seed in supposition.cordoned),
+    ]
+    if supposition.shoots:
+        words.append(f"there were {counted(supposition.shoots, 'more shoot')} like {supposition.like}")
+    if supposition.strategy:
+        words.append(f"the strategy were {supposition.strategy}")
+    return ", ".join(words) or "nothing changed and all that waits were tried now"
+
+
+def _count(used: int | None) -> str:
+    return "-" if used is None else str(used)
+
+
+def _fill(used: int | None, allocatable: int | None) -> str:
+    if used is None or allocatable is None:
+        return "-"
+    return f"{used / allocatable:.0%}" if allocatable else "full"

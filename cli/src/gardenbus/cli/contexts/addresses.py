@@ -1,0 +1,46 @@
+"""Addresses of servers: checked, and as they may be shown, without user and password. Pure."""
+
+import re
+from urllib.parse import urlsplit
+
+from gardenbus.common.errors import BadRequest
+
+_SCHEME = re.compile(r"[a-z]+://")
+
+
+def without_user(urls: str) -> str:
+    """NATS' addresses, several with commas between them; the client splits at every comma, so none is in a password."""
+    return ",".join(map(_without_user, urls.split(",")))
+
+
+def without_password(url: str) -> str:
+    """The one address of a Redis, whose password may have any character and may also stand behind a `?`."""
+    return _without_user(url).partition("?")[0]
+
+
+def check_nats_url(url: str) -> None:
+    """Raise BadRequest unless each of the addresses (separated by commas) can be one of a NATS server."""
+    for address in url.split(","):
+        try:
+            parts = urlsplit(address if "://" in address else f"nats://{address}")
+            is_address = parts.scheme in ("nats", "tls", "ws", "wss") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            is_address = False
+        if not is_address:
+            raise BadRequest(f"{without_user(address)!r} is no NATS address: write nats://host:port")
+
+
+def check_redis_url(url: str) -> None:
+    """Raise BadRequest unless this can be the address of a Redis server."""
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme == "unix" or (parts.scheme in ("redis", "rediss") and parts.port != 0)
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise BadRequest(f"{without_password(url)!r} is no Redis address: write redis://host:port/0")
+
+
+def _without_user(address: str) -> str:
+    scheme = found[0] if (found := _SCHEME.match(address)) else ""
+    return f"{scheme}{address.removeprefix(scheme).rpartition('@')[2]}"

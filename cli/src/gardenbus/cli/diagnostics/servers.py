@@ -1,0 +1,191 @@
+"""NATS and Redis: versions, limits, what is left of them, what they do with what they are given, and their clocks."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from gardenbus.cli.client import jetstream
+from gardenbus.cli.diagnostics.findings import DiagnosticFinding, graded, some_of
+from gardenbus.cli.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
+from gardenbus.common.adapters.nats.admin import ServerInfo
+from gardenbus.common.api.document import section
+from gardenbus.common.errors import Unavailable
+
+LEAST_NATS = (2, 12)
+"""Scheduled messages, atomic batches."""
+LEAST_REDIS = (7, 0)
+"""Functions."""
+LEAST_PAYLOAD = 8 * 1024 * 1024
+NEARLY_FULL, FULL = 0.8, 0.95
+NEARLY_FULL_DISK, FULL_DISK = 0.9, 0.98
+SKEW_WARNING_SECONDS, SKEW_FAILED_SECONDS = 1.0, 10.0
+SETTINGS = ("maxmemory", "maxmemory-policy", "appendonly", "appendfsync")
+
+
+async def nats(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
+    """NATS itself: version, JetStream, limits, storage."""
+    found = assess_nats(target.admin.server)
+    account = await jetstream.account(target.api)
+    found += assess_storage(account)
+    return [*found, *_disk(target.directory)]
+
+
+def assess_nats(server: ServerInfo) -> list[DiagnosticFinding]:
+    """Assess a NATS server by its own information."""
+    found: list[DiagnosticFinding] = []
+    wanted = ".".join(map(str, LEAST_NATS))
+    if version_of(server.version) < LEAST_NATS:
+        found.append(DiagnosticFinding("nats version", "failed", server.version, f"run nats-server {wanted} or newer"))
+    else:
+        found.append(DiagnosticFinding("nats version", "ok", f"{server.version} ({server.name})"))
+    if not server.has_jetstream:
+        found.append(
+            DiagnosticFinding("nats jetstream", "failed", "JetStream is off", "add `jetstream {}` to nats.conf")
+        )
+    if server.max_payload < LEAST_PAYLOAD:
+        text = f"messages of {server.max_payload:,} bytes at the most"
+        found.append(DiagnosticFinding("nats payload", "warning", text, "set `max_payload: 8MB` in nats.conf"))
+    return found
+
+
+def assess_storage(account: Mapping[str, Any]) -> list[DiagnosticFinding]:
+    """Assess the storage that JetStream uses of its limit."""
+    used = int(account.get("storage") or 0)
+    most = int(section(dict(account), "limits").get("max_storage") or -1)
+    if most < 0:
+        return [
+            DiagnosticFinding("nats storage", "ok", f"{used / 2**20:.1f} MiB used, without a limit of this account")
+        ]
+    share = used / most if most else 1.0
+    text = f"{used / 2**20:.1f} of {most / 2**20:.1f} MiB used ({share:.0%})"
+    state = graded(share, warning=NEARLY_FULL, failed=FULL)
+    suggestion = "" if state == "ok" else "raise max_file_store, or the account's limit"
+    return [DiagnosticFinding("nats storage", state, text, suggestion)]
+
+
+def _disk(directory: Path | None) -> list[DiagnosticFinding]:
+    if directory is None:
+        return []
+    try:
+        usage = shutil.disk_usage(directory)
+    except OSError as error:
+        return [DiagnosticFinding("disk", "warning", f"{directory}: {error.strerror}")]
+    state = graded(usage.used / usage.total, warning=NEARLY_FULL_DISK, failed=FULL_DISK)
+    text = f"{usage.free / 2**30:.1f} GiB left on this disk"
+    return [
+        DiagnosticFinding(
+            "disk", state, text, "" if state == "ok" else "make room: NATS and Redis stop writing without it"
+        )
+    ]
+
+
+async def redis(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
+    """Redis itself: version, memory, what it keeps; and our functions there."""
+    if target.redis is None:
+        return [DiagnosticFinding("redis", "skipped", "nobody said where it is", "name it with --redis-url")]
+    try:
+        info = info_of(await target.redis.command("INFO", "everything"))
+    except Unavailable as error:
+        return [DiagnosticFinding("redis", "failed", error.message, target.command("logs redis --tail 20"))]
+    try:
+        reply = await target.redis.pipeline([("CONFIG", "GET", name) for name in SETTINGS])
+        settings = {str(name.decode()): str(value.decode()) for name, value in (_pair(each) for each in reply)}
+    except Unavailable:
+        settings = {}
+    return [*assess_redis(info, settings), *assess_functions(await target.redis.libraries(), target.redis.library)]
+
+
+def assess_redis(info: Mapping[str, str], settings: Mapping[str, str]) -> list[DiagnosticFinding]:
+    """Assess a Redis server; `settings` is empty when CONFIG is not allowed."""
+    version = info.get("redis_version", "")
+    wanted = ".".join(map(str, LEAST_REDIS))
+    found = [DiagnosticFinding("redis version", "ok", version)]
+    if version_of(version) < LEAST_REDIS:
+        found = [DiagnosticFinding("redis version", "failed", version, f"run redis-server {wanted} or newer")]
+    policy = settings.get("maxmemory-policy", info.get("maxmemory_policy", ""))
+    if policy and policy != "noeviction":
+        text = f"maxmemory-policy is {policy}: a full Redis throws objects away"
+        found.append(
+            DiagnosticFinding("redis eviction", "failed", text, "redis-cli CONFIG SET maxmemory-policy noeviction")
+        )
+    found.append(_memory(info))
+    if not settings:
+        found.append(DiagnosticFinding("redis persistence", "skipped", "its settings are not told (CONFIG is refused)"))
+    elif settings.get("appendonly") != "yes":
+        text = "appendonly is no: what is written dies with the process"
+        found.append(DiagnosticFinding("redis persistence", "failed", text, "redis-cli CONFIG SET appendonly yes"))
+    elif info.get("aof_last_write_status", "ok") != "ok":
+        text = "the last write of the append-only file failed"
+        found.append(
+            DiagnosticFinding("redis persistence", "failed", text, "look at the disk of Redis, and at its log")
+        )
+    else:
+        found.append(DiagnosticFinding("redis persistence", "ok", f"append-only, synced {settings.get('appendfsync')}"))
+    if info.get("role") not in (None, "master"):
+        text = "this is a replica: it refuses writes"
+        found.append(DiagnosticFinding("redis role", "failed", text, "name the primary in GARDENBUS_REDIS_URL"))
+    return found
+
+
+def _memory(info: Mapping[str, str]) -> DiagnosticFinding:
+    used, most = int(info.get("used_memory") or 0), int(info.get("maxmemory") or 0)
+    if not most:
+        most = int(info.get("total_system_memory") or 0)
+    share = used / most if most else 0.0
+    state = graded(share, warning=NEARLY_FULL, failed=FULL)
+    text = f"{used / 2**20:.1f} MiB of {most / 2**20:.0f} MiB used ({share:.0%})"
+    suggestion = "" if state == "ok" else "give it more memory (maxmemory), before it refuses writes"
+    return DiagnosticFinding("redis memory", state, text, suggestion)
+
+
+def assess_functions(libraries: Sequence[str], own: str) -> list[DiagnosticFinding]:
+    """Assess the versions of the store's functions; `own` is the one that this command would call."""
+    others = [library for library in libraries if library != own]
+    if not libraries:
+        text = "none is loaded: no service has reached Redis since it started"
+        return [DiagnosticFinding("functions", "failed", text, "gardenbus status")]
+    if own not in libraries:
+        text = f"the services call {some_of(libraries)}, this gardenbus would call {own}"
+        return [
+            DiagnosticFinding(
+                "functions", "warning", text, "install the services' version of gardenbus, or upgrade them"
+            )
+        ]
+    if others:
+        text = f"{own}, beside {some_of(others)}"
+        return [DiagnosticFinding("functions", "ok", text)]
+    return [DiagnosticFinding("functions", "ok", own)]
+
+
+async def clocks(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
+    """Offsets of the servers' clocks from this machine's."""
+    found: list[DiagnosticFinding] = []
+    before = datetime.now(UTC)
+    theirs = await jetstream.server_time(target.api)
+    if theirs is not None:
+        found.append(assess_clock("nats", ClockReading(theirs, before, datetime.now(UTC))))
+    if target.redis is not None:
+        before = datetime.now(UTC)
+        seconds, micros = await target.redis.command("TIME")
+        theirs = datetime.fromtimestamp(int(seconds) + int(micros) / 1e6, UTC)
+        found.append(assess_clock("redis", ClockReading(theirs, before, datetime.now(UTC))))
+    return found
+
+
+def assess_clock(name: str, reading: ClockReading) -> DiagnosticFinding:
+    """Assess the offset of a clock."""
+    ahead = reading.ahead_seconds
+    state = graded(abs(ahead), warning=SKEW_WARNING_SECONDS, failed=SKEW_FAILED_SECONDS)
+    text = f"{abs(ahead):.3f} s {'ahead of' if ahead > 0 else 'behind'} this machine" if ahead else "as this machine's"
+    return DiagnosticFinding(
+        f"clock of {name}", state, text, "" if state == "ok" else "let NTP set the clocks (timedatectl)"
+    )
+
+
+def _pair(reply: Any) -> tuple[bytes, bytes]:
+    if isinstance(reply, dict):
+        return next(iter(cast("dict[bytes, bytes]", reply).items()), (b"", b""))
+    name, value = reply if len(reply) == 2 else (b"", b"")  # noqa: PLR2004 - a name and a value
+    return name, value

@@ -1,0 +1,150 @@
+"""Services, their versions and processes; gardenlets with their heartbeats and clocks."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gardenbus.cli.client import jetstream
+from gardenbus.cli.diagnostics.findings import DiagnosticFinding, some_of
+from gardenbus.cli.diagnostics.servers import SKEW_FAILED_SECONDS, SKEW_WARNING_SECONDS
+from gardenbus.cli.diagnostics.target import DiagnosticsTarget
+from gardenbus.cli.local.directory import ServiceStatus
+from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.common.api.keys import PROBE_LEASE
+from gardenbus.common.errors import GardenbusError
+from gardenbus.common.ports.bus import ReplayDone, StreamMessage
+
+DEFAULT_LEASE_SECONDS = 40.0
+LATE_SHARE = 0.5
+"""Of the life of a Lease: a heartbeat that is older is late."""
+
+
+class SeedHeartbeat(NamedTuple):
+    """The last renewal of a seed's Lease: how old it is, and how far its gardenlet's clock is ahead of NATS'."""
+
+    seed: str
+    age_seconds: float
+    ahead_seconds: float
+
+
+async def api(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
+    """Finding for the apiserver: whether it responds, and its counts of objects."""
+    try:
+        census = await target.api.census(timeout_seconds=5.0)
+    except GardenbusError as error:
+        return [DiagnosticFinding("api", "failed", error.message, target.command("logs apiserver --tail 20"))]
+    text = f"{census.get('objects.seed', 0)} seeds, {census.get('objects.shoot', 0)} shoots"
+    return [DiagnosticFinding("api", "ok", f"answers: {text}, {census.get('shoots.waiting', 0)} waiting")]
+
+
+async def versions(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
+    """Findings for the micro services of the landscape and their versions."""
+    responses = await target.admin.request_many("$SRV.PING")
+    return assess_versions([(str(each.get("name")), str(each.get("version"))) for each in responses])
+
+
+def assess_versions(services: Sequence[tuple[str, str]]) -> list[DiagnosticFinding]:
+    """Assess whether all services have one version."""
+    if not services:
+        return [DiagnosticFinding("versions", "failed", "no service answers on $SRV.PING", "gardenbus status")]
+    by_version: dict[str, list[str]] = {}
+    for name, version in sorted(services):
+        by_version.setdefault(version, []).append(name)
+    text = "; ".join(f"{version}: {some_of(_counted(names), 9)}" for version, names in sorted(by_version.items()))
+    if len(by_version) > 1:
+        return [DiagnosticFinding("versions", "warning", text, "finish the upgrade: all services of one version")]
+    return [DiagnosticFinding("versions", "ok", text)]
+
+
+def _counted(names: Sequence[str]) -> list[str]:
+    return [name if count == 1 else f"{count} {name}" for name, count in Counter(names).items()]
+
+
+async def processes(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
+    """Findings for the processes of a local landscape."""
+    from gardenbus.cli.local.health import service_rows  # noqa: PLC0415  its HTTP client is slow to import
+
+    if target.landscape is None:
+        return [DiagnosticFinding("processes", "skipped", "they are not of this machine", "ask what runs them")]
+    return assess_processes(target, await service_rows(target.landscape))
+
+
+def assess_processes(target: DiagnosticsTarget, rows: Sequence[ServiceStatus]) -> list[DiagnosticFinding]:
+    """Assess whether processes are ready, and stay so."""
+    found: list[DiagnosticFinding] = []
+    for row in rows:
+        logs = target.command(f"logs {row.name} --tail 20")
+        if row.state not in ("ready", "external"):
+            trouble = f": {row.trouble}" if row.trouble else ""
+            found.append(DiagnosticFinding(f"process {row.name}", "failed", f"{row.state}{trouble}", logs))
+        elif row.restarts:
+            text = f"ended unasked and was started again {row.restarts} times"
+            found.append(DiagnosticFinding(f"process {row.name}", "warning", text, logs))
+    return found or [DiagnosticFinding("processes", "ok", f"all {len(rows)} are ready")]
+
+
+async def gardenlets(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
+    """Findings for heartbeats and the gardenlets' clocks."""
+    seeds = [str(as_mapping(each.get("metadata")).get("name")) for each in await target.api.items("seed")]
+    now = await jetstream.server_time(target.api) or datetime.now(UTC)
+    stream = target.api.subjects.stream("LEASES")
+    state = next((each for each in await jetstream.streams(target.api) if each.name == stream), None)
+    life = float(state.config.get("max_age") or 0) / 1e9 if state else 0.0
+    return assess_heartbeats(target, seeds, await heartbeats(target, now), life or DEFAULT_LEASE_SECONDS)
+
+
+async def heartbeats(target: DiagnosticsTarget, now: datetime) -> dict[str, SeedHeartbeat]:
+    """The last heartbeat of each seed, `now` being the bus' time."""
+    subjects = target.api.subjects
+    found: dict[str, SeedHeartbeat] = {}
+    async with target.api.bus.follow(
+        subjects.stream("LEASES"), [subjects.lease("*")], last_per_subject=True
+    ) as follower:
+        async for event in follower:
+            if isinstance(event, ReplayDone):
+                break
+            if isinstance(event, StreamMessage) and event.marker is None:
+                seed = event.subject.removeprefix(subjects.lease(""))
+                if seed != PROBE_LEASE:
+                    found[seed] = _heartbeat(seed, event, now)
+    return found
+
+
+def _heartbeat(seed: str, event: StreamMessage, now: datetime) -> SeedHeartbeat:
+    try:
+        lease = msgspec.json.decode(event.body, type=dict[str, Any])
+    except msgspec.MsgspecError:
+        lease = {}
+    renewed = jetstream.parse_server_time(as_mapping(lease.get("spec")).get("renewTime")) or event.at
+    return SeedHeartbeat(seed, max(0.0, (now - event.at).total_seconds()), (renewed - event.at).total_seconds())
+
+
+def assess_heartbeats(
+    target: DiagnosticsTarget, seeds: Sequence[str], beats: Mapping[str, SeedHeartbeat], life_seconds: float
+) -> list[DiagnosticFinding]:
+    """Seeds without a Lease, Leases that are late, and clocks that differ."""
+    found: list[DiagnosticFinding] = []
+    silent = sorted(seed for seed in seeds if seed not in beats)
+    late = sorted(seed for seed, beat in beats.items() if beat.age_seconds > life_seconds * LATE_SHARE)
+    if silent:
+        suggestion = target.command(f"describe seed {silent[0]}") + "; is its gardenlet running?"
+        found.append(DiagnosticFinding("heartbeats", "failed", f"none of {some_of(silent)}", suggestion))
+    if late:
+        text = f"late: {some_of(f'{seed} ({beats[seed].age_seconds:.0f} s)' for seed in late)}"
+        found.append(DiagnosticFinding("heartbeats", "warning", text, target.command("logs gardenlet --since 5m")))
+    if not found:
+        oldest = max((beat.age_seconds for beat in beats.values()), default=0.0)
+        found.append(DiagnosticFinding("heartbeats", "ok", f"{len(beats)} seeds, the oldest {oldest:.0f} s ago"))
+    astray = sorted(beats.values(), key=lambda beat: (-abs(beat.ahead_seconds), beat.seed))
+    astray = [beat for beat in astray if abs(beat.ahead_seconds) >= SKEW_WARNING_SECONDS]
+    if astray:
+        is_far = abs(astray[0].ahead_seconds) >= SKEW_FAILED_SECONDS
+        text = some_of(f"{beat.seed} {beat.ahead_seconds:+.1f} s" for beat in astray)
+        suggestion = "let NTP set the gardenlets' clocks"
+        found.append(DiagnosticFinding("clocks of gardenlets", "failed" if is_far else "warning", text, suggestion))
+    elif beats:
+        found.append(DiagnosticFinding("clocks of gardenlets", "ok", "as NATS' clock"))
+    return found

@@ -1,0 +1,199 @@
+"""Text of `explain`: the funnel, the ranking, the decision then and now. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from gardenbus.cli.explain.unschedulable import brief_reason, full_reason
+from gardenbus.cli.manifests.files import as_mapping
+
+NAMED = 3
+"""Seeds and reasons that are named before the rest is counted."""
+
+RANKED = 10
+"""Seeds of a ranking that are shown before the rest is counted."""
+
+
+class FunnelRow(NamedTuple):
+    """One rule, or one of several reasons of it: how many seeds it left, and which it turned away."""
+
+    left: str
+    rule: str
+    removed: str
+    why: str
+
+
+class RankRow(NamedTuple):
+    """One feasible seed."""
+
+    rank: str
+    seed: str
+    distance: str
+    used: str
+    allocatable: str
+
+
+def headline(response: Mapping[str, Any]) -> Iterator[str]:
+    """State of the shoot, and since when it is unschedulable; the reason in short where the funnel has the rest."""
+    where = f"is on {response['seed']}" if response.get("seed") else "waits for a seed"
+    yield f"shoot {response.get('shoot')} {where} (scheduler: {response.get('schedulerName')})"
+    if response.get("message"):
+        shown = brief_reason if response.get("considered") else full_reason
+        yield f"  since {response.get('since')}: {shown(str(response['message']))}"
+
+
+def funnel(considered: Mapping[str, Any], *, show_all: bool = False) -> Iterator[FunnelRow]:
+    """From all seeds down to the feasible ones; a filter with several reasons has a row for each."""
+    rejections = [as_mapping(each) for each in considered.get("rejections") or ()]
+    seeds = len(considered.get("ranking") or ()) + len(rejections)
+    yield FunnelRow(str(considered.get("seeds", seeds)), "(all seeds)", "", "")
+    for step in map(as_mapping, considered.get("funnel") or ()):
+        rule = str(step.get("rule"))
+        by_reason: dict[str, list[str]] = {}
+        for rejection in rejections:
+            if rejection.get("rule") == rule:
+                by_reason.setdefault(str(rejection.get("detail")), []).append(str(rejection.get("seed")))
+        reasons = sorted(by_reason.items(), key=lambda reason: (-len(reason[1]), reason[0]))
+        shown = reasons if show_all else reasons[:NAMED]
+        for number, (reason, names) in enumerate(shown):
+            first = number == 0
+            left = str(step.get("left")) if first else ""
+            yield FunnelRow(left, rule if first else "", abbreviated(names, show_all=show_all), reason)
+        if len(reasons) > len(shown):
+            rest = sum(len(names) for _, names in reasons[len(shown) :])
+            yield FunnelRow("", "", f"{rest} more", "for other reasons (--all names them)")
+
+
+def ranking(considered: Mapping[str, Any], *, show_all: bool = False) -> Iterator[RankRow]:
+    """The feasible seeds, the chosen one first."""
+    ranked = [as_mapping(each) for each in considered.get("ranking") or ()]
+    for each in ranked if show_all else ranked[:RANKED]:
+        distance, capacity = each.get("distance"), each.get("capacity")
+        yield RankRow(
+            str(each.get("place")),
+            str(each.get("seed")),
+            "" if distance is None else str(distance),
+            str(each.get("usage")),
+            "no limit" if capacity is None else str(capacity),
+        )
+
+
+def below_ranking(
+    response: Mapping[str, Any], considered: Mapping[str, Any], *, show_all: bool = False
+) -> Iterator[str]:
+    """The number of seeds that are not shown, and the note that the shoot itself is not counted."""
+    hidden = len(considered.get("ranking") or ()) - RANKED
+    if hidden > 0 and not show_all:
+        yield f"and {hidden} more (--all shows them)"
+    if response.get("seed"):
+        yield f"USED leaves this shoot itself out: on {response['seed']} it is one more"
+
+
+def decision(response: Mapping[str, Any], considered: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    """The decision at present, the time of the next try, and the changes that would unblock the shoot."""
+    skipped, chosen = considered.get("skipped"), considered.get("wouldChoose")
+    if response.get("seed"):
+        yield _now_as_then(str(response["seed"]), chosen, considered)
+        return
+    if skipped:
+        yield f"its scheduler does not place it: {skipped}"
+    if chosen:
+        yield f"now it would be placed on {chosen}: {_because(considered)}"
+    elif considered.get("message"):
+        is_repeated = str(considered["message"]) in str(response.get("message"))
+        yield (
+            "no seed fits, as said above"
+            if is_repeated
+            else f"no seed fits: {brief_reason(str(considered['message']))}"
+        )
+    if not skipped:
+        due = response.get("nextAttempt")
+        yield f"tried next: {due} ({_until(str(due), now)})" if due else "tried next: no timer is set, so it is at hand"
+    unblocking = response.get("wakesOn") or ()
+    if unblocking:
+        yield "it is woken before that when"
+        yield from (f"  - {each}" for each in unblocking)
+
+
+def history(recorded: Mapping[str, Any], seed: str) -> Iterator[str]:
+    """Reason for the seed at the time of the bind, from its decision record."""
+    steps = [f"{step.get('left')} after {step.get('rule')}" for step in map(as_mapping, recorded.get("funnel") or ())]
+    left = f": {', '.join(steps)}" if steps else ""
+    yield f"{recorded.get('at')}: {recorded.get('considered')} seeds{left}, strategy {recorded.get('strategy')}"
+    chosen, distance = str(recorded.get("seed")), recorded.get("distance")
+    nearer = recorded.get("nearerWithoutRoom")
+    if nearer:
+        yield f"{nearer} nearer {'ones' if nearer != 1 else 'one'} had no room, or networks that overlap the shoot's"
+    where = f" at distance {distance}" if distance is not None else ""
+    limit = "no limit" if recorded.get("allocatable") is None else f"of {recorded['allocatable']}"
+    alone = recorded.get("eligible") == 1
+    why = "the only one as near" if alone else f"the fewest of the {recorded.get('eligible')} as near"
+    yield f"{chosen}{where} had {recorded.get('used')} shoots ({limit}), {why}"
+    following = as_mapping(recorded.get("runnerUp"))
+    if following:
+        tie = " and a name that comes later" if following.get("used") == recorded.get("used") else ""
+        yield f"next would have been {following.get('seed')} with {following.get('used')} shoots{tie}"
+    if chosen != seed:
+        yield f"since then it was moved from {chosen} to {seed}"
+
+
+def seed_headline(response: Mapping[str, Any]) -> str:
+    """State of a seed for scheduling, and its usage."""
+    usability = "takes shoots" if response.get("usable") else "takes no shoots"
+    capacity = response.get("allocatable")
+    used = f"{response.get('used')}/{capacity}" if capacity is not None else f"{response.get('used')}, no limit"
+    return (
+        f"seed {response.get('seed')} ({response.get('provider')}, {response.get('region')}) {usability}: {used} shoots"
+    )
+
+
+def schedulable_lines(response: Mapping[str, Any], *, show_all: bool = False) -> Iterator[str]:
+    """Unschedulable shoots that would fit the seed."""
+    waiting = [f"{each.get('namespace')}/{each.get('name')}" for each in map(as_mapping, response.get("waiting") or ())]
+    total = int(response.get("waitingTotal") or len(waiting))
+    if not total:
+        yield "of the shoots that wait it could take none, whatever its state"
+        return
+    condition = "" if response.get("usable") else ", were it usable"
+    yield f"of the shoots that wait it could take {total}{condition}:"
+    shown = waiting if show_all else waiting[:RANKED]
+    yield from (f"  {name}" for name in shown)
+    if total > len(shown):
+        yield f"  and {total - len(shown)} more"
+
+
+def abbreviated(names: Iterable[str], *, show_all: bool = False) -> str:
+    """`a, b, c and 4 more`."""
+    ordered = sorted(names)
+    if show_all or len(ordered) <= NAMED + 1:
+        return ", ".join(ordered)
+    return f"{', '.join(ordered[:NAMED])} and {len(ordered) - NAMED} more"
+
+
+def _now_as_then(seed: str, chosen: object, considered: Mapping[str, Any]) -> str:
+    if chosen == seed:
+        return f"now it would be placed on {seed} again: {_because(considered)}"
+    if chosen:
+        return f"now it would be placed on {chosen} ({_because(considered)}); a placed shoot is never moved by itself"
+    reason = brief_reason(str(considered.get("message")))
+    return f"now no seed would take it: {reason}; a placed shoot stays where it is"
+
+
+def _because(considered: Mapping[str, Any]) -> str:
+    ranked = [as_mapping(each) for each in considered.get("ranking") or ()]
+    if len(ranked) == 1:
+        return "the only seed that fits"
+    first, second = ranked[0], ranked[1]
+    if first.get("distance") != second.get("distance"):
+        return f"the nearest of {len(ranked)} seeds that fit"
+    if first.get("usage") != second.get("usage"):
+        return f"the least used of the nearest, {len(ranked)} seeds fit"
+    return f"the first by name of the least used, {len(ranked)} seeds fit"
+
+
+def _until(due: str, now: datetime) -> str:
+    try:
+        seconds = (datetime.fromisoformat(due) - now).total_seconds()
+    except ValueError:
+        return "at a time that cannot be read"
+    return f"in {seconds:.0f}s" if seconds > 0 else "any moment"

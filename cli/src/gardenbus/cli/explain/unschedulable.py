@@ -1,0 +1,53 @@
+"""The essence of a scheduler's refusal, for lists; the whole of it is with `explain` and `describe`. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+_PREFIX = "Failed to schedule Shoot: "
+_LISTED = re.compile(r"0/(?P<seeds>\d+) seeds are eligible: \{(?P<reasons>.*)\}", re.DOTALL)
+_NAMED = re.compile(r"(?:^|, )(?:(?P<count>\d+) seeds \([^()]*, …\)|[a-z0-9][a-z0-9.-]*) => ")
+_MORE = re.compile(r", \d+ more reasons$")
+_BRIEF: Mapping[str, str] = {
+    "invalid networks": "with overlapping networks",
+    "the shoot does not tolerate the seed's taints": "with taints that it does not tolerate",
+    "seed has no capacity left for shoots": "full",
+}
+"""How a reason begins → what is said of the seeds that have it."""
+
+
+def full_reason(message: str) -> str:
+    """All that a refusal says, without the words that each begins with."""
+    return message.removeprefix(_PREFIX)
+
+
+def brief_reason(message: str) -> str:
+    """`0/3 seeds: 2 with overlapping networks, 1 full`, of a refusal that names seeds; any other without its beginning.
+
+    What a filter of one's own says is kept up to the first colon or parenthesis.
+    """
+    text, _, hosted = full_reason(message).partition("; left out: {")
+    left_out = f"; left out: {hosted.count(' => ')} that it hosts" if hosted else ""
+    found = _LISTED.fullmatch(text)
+    if found is None:
+        return f"{text}{left_out}"
+    counts: Counter[str] = Counter()
+    for seeds, reason in _reasons(found["reasons"]):
+        counts[_brief(reason)] += seeds
+    if other := int(found["seeds"]) - counts.total():
+        counts["for other reasons"] = other
+    listed = ", ".join(f"{seeds} {reason}" for reason, seeds in counts.most_common())
+    return f"0/{found['seeds']} seeds: {listed}{left_out}"
+
+
+def _reasons(text: str) -> Iterator[tuple[int, str]]:
+    """Numbers of seeds with their reasons, of `a => reason, b => reason` and of `9 seeds (a, …) => reason`."""
+    beginnings = list(_NAMED.finditer(text))
+    for number, beginning in enumerate(beginnings):
+        end = beginnings[number + 1].start() if number + 1 < len(beginnings) else len(text)
+        yield int(beginning["count"] or 1), _MORE.sub("", text[beginning.end() : end])
+
+
+def _brief(reason: str) -> str:
+    matching = (short for beginning, short in _BRIEF.items() if reason.startswith(beginning))
+    return next(matching, None) or re.split(r": | \(", reason, maxsplit=1)[0]

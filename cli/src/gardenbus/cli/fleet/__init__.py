@@ -1,0 +1,1 @@
+"""Views of placements, member clusters and the objects between them."""

@@ -1,0 +1,215 @@
+"""Columns of the kinds of batch placement for `get`, and a few words on where each stands. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.cli.output.columns import (
+    TableColumn,
+    TableContext,
+    age_of,
+    condition_reason,
+    condition_status,
+    field,
+    labels_of,
+)
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX, HEALTHY, JOINED
+from gardenbus.common.api.fleet.placement_parts import (
+    IS_LATEST_LABEL,
+    PREVIOUS_STATE,
+    RESOURCE_INDEX_LABEL,
+    of,
+)
+from gardenbus.common.api.fleet.placements import CLUSTER_KIND, KINDS, NAMESPACED_KIND, PARENT_LABEL
+from gardenbus.common.api.fleet.rows import cluster_row, placement_row
+from gardenbus.common.api.garden.rows import condition
+
+Cell = Callable[[Document, TableContext], str]
+
+NODE_COUNT = "kubernetes-fleet.io/node-count"
+
+
+def _at(document: Document, *path: str) -> Any:
+    value: object = document
+    for part in path:
+        value = as_mapping(value).get(part)
+    return value
+
+
+def _entries(document: Document, *path: str) -> Sequence[Document]:
+    value = _at(document, *path)
+    return [as_mapping(each) for each in cast("list[object]", value)] if isinstance(value, list) else []
+
+
+def _label(name: str) -> Cell:
+    return lambda document, _: str(_at(document, "metadata", "labels", name) or "")
+
+
+def _joined(document: Document, _context: TableContext) -> str:
+    return cluster_row(document).joined or "Unknown"
+
+
+def _healthy(document: Document, _context: TableContext) -> str:
+    return cluster_row(document).healthy or "Unknown"
+
+
+def _taints(document: Document, _context: TableContext) -> str:
+    return ",".join(cluster_row(document).taints)
+
+
+def _last_heartbeat(document: Document, context: TableContext) -> str:
+    return age_of(cluster_row(document).heartbeat, context.now) or "<never>"
+
+
+def type_of(document: Document, _context: TableContext | None = None) -> str:
+    """Return the placement type of a placement's policy."""
+    return placement_row(document).type
+
+
+def _clusters(document: Document, _context: TableContext) -> str:
+    """Chosen, of how many are wanted where the policy says a number."""
+    chosen = sum(bool(each.get("clusterName")) for each in _entries(document, "status", "placementStatuses"))
+    wanted = placement_row(document).wanted
+    return str(chosen) if wanted is None else f"{chosen}/{wanted}"
+
+
+def _of_placement(kind: str) -> Cell:
+    """The status of a condition, whose type begins with the placement's kind."""
+    return lambda document, context: condition_status(f"{document.get('kind')}{kind}")(document, context)
+
+
+def _scheduled_reason(document: Document, context: TableContext) -> str:
+    return condition_reason(f"{document.get('kind')}Scheduled")(document, context)
+
+
+def _is_latest(document: Document, _context: TableContext) -> str:
+    return "yes" if _at(document, "metadata", "labels", IS_LATEST_LABEL) == "true" else "no"
+
+
+def _chosen(document: Document, _context: TableContext) -> str:
+    return str(sum(bool(each.get("selected")) for each in _entries(document, "status", "targetClusters")))
+
+
+def _count(*path: str) -> Cell:
+    return lambda document, _: str(len(_entries(document, *path)))
+
+
+def state_of(document: Document, _context: TableContext | None = None) -> str:
+    """The state of a binding; one on its way out is `Deleting`, whatever it was."""
+    if _at(document, "metadata", "deletionTimestamp"):
+        return "Deleting"
+    return str(_at(document, "spec", "state") or "")
+
+
+def _was(document: Document, _context: TableContext) -> str:
+    return str(_at(document, "metadata", "annotations", PREVIOUS_STATE) or "")
+
+
+def _scores(document: Document, _context: TableContext) -> str:
+    score = as_mapping(_at(document, "spec", "clusterDecision", "clusterScore"))
+    return f"{score.get('affinityScore')}/{score.get('priorityScore')}" if score else ""
+
+
+def _work_cluster(document: Document, _context: TableContext) -> str:
+    return str(_at(document, "metadata", "namespace") or "").removeprefix(CLUSTER_NAMESPACE_PREFIX)
+
+
+_PLACEMENT = (
+    TableColumn("TYPE", type_of),
+    TableColumn("CLUSTERS", _clusters),
+    TableColumn("SCHEDULED", _of_placement("Scheduled")),
+    TableColumn("ROLLED OUT", _of_placement("RolloutStarted")),
+    TableColumn("APPLIED", _of_placement("Applied")),
+    TableColumn("AVAILABLE", _of_placement("Available")),
+    TableColumn("GENERATION", field("metadata", "generation"), wide=True),
+    TableColumn("REASON", _scheduled_reason, wide=True),
+)
+_POLICY_SNAPSHOT = (
+    TableColumn("PLACEMENT", _label(PARENT_LABEL)),
+    TableColumn("LATEST", _is_latest),
+    TableColumn("SCHEDULED", condition_status("Scheduled")),
+    TableColumn("CLUSTERS", _chosen),
+    TableColumn("REASON", condition_reason("Scheduled"), wide=True),
+)
+_RESOURCE_SNAPSHOT = (
+    TableColumn("PLACEMENT", _label(PARENT_LABEL)),
+    TableColumn("INDEX", _label(RESOURCE_INDEX_LABEL)),
+    TableColumn("LATEST", _is_latest),
+    TableColumn("RESOURCES", _count("spec", "selectedResources")),
+)
+_BINDING = (
+    TableColumn("PLACEMENT", _label(PARENT_LABEL)),
+    TableColumn("CLUSTER", field("spec", "targetCluster")),
+    TableColumn("STATE", state_of),
+    TableColumn("SYNCED", condition_status("WorkSynchronized")),
+    TableColumn("APPLIED", condition_status("Applied")),
+    TableColumn("AVAILABLE", condition_status("Available")),
+    TableColumn("WAS", _was, wide=True),
+    TableColumn("POLICY", field("spec", "schedulingPolicySnapshotName"), wide=True),
+    TableColumn("RESOURCES", field("spec", "resourceSnapshotName"), wide=True),
+    TableColumn("AFFINITY/SPREAD", _scores, wide=True),
+)
+
+FLEET_COLUMNS: Mapping[str, Sequence[TableColumn]] = {
+    "membercluster": (
+        TableColumn("JOINED", _joined),
+        TableColumn("HEALTHY", _healthy),
+        TableColumn("LAST SEEN", _last_heartbeat),
+        TableColumn("NODES", field("status", "properties", NODE_COUNT, "value")),
+        TableColumn("CPU", field("status", "resourceUsage", "available", "cpu")),
+        TableColumn("MEMORY", field("status", "resourceUsage", "available", "memory")),
+        TableColumn("TAINTS", _taints, wide=True),
+        TableColumn("LABELS", labels_of, wide=True),
+    ),
+    **dict.fromkeys(KINDS, _PLACEMENT),
+    **{of(kind).policy_snapshot.lower(): _POLICY_SNAPSHOT for kind in KINDS},
+    **{of(kind).resource_snapshot.lower(): _RESOURCE_SNAPSHOT for kind in KINDS},
+    **{of(kind).binding.lower(): _BINDING for kind in KINDS},
+    "clusterresourceplacementeviction": (
+        TableColumn("PLACEMENT", field("spec", "placementName")),
+        TableColumn("CLUSTER", field("spec", "clusterName")),
+        TableColumn("VALID", condition_status("Valid")),
+        TableColumn("EXECUTED", condition_status("Executed")),
+        TableColumn("REASON", condition_reason("Executed"), wide=True),
+    ),
+    "clusterresourceplacementdisruptionbudget": (
+        TableColumn("MAX UNAVAILABLE", field("spec", "maxUnavailable")),
+        TableColumn("MIN AVAILABLE", field("spec", "minAvailable")),
+    ),
+    "work": (
+        TableColumn("CLUSTER", _work_cluster),
+        TableColumn("PLACEMENT", _label(PARENT_LABEL)),
+        TableColumn("MANIFESTS", _count("spec", "workload", "manifests")),
+        TableColumn("APPLIED", condition_status("Applied")),
+        TableColumn("AVAILABLE", condition_status("Available")),
+    ),
+}
+"""By kind; what is long comes last."""
+
+
+def fleet_summary(document: Document) -> str:
+    """State of an object in a few words; "" unless it is of a kind of batch placement."""
+    kind = str(document.get("kind"))
+    match kind.lower():
+        case "membercluster":
+            row = cluster_row(document)
+            return f"{JOINED} {row.joined or 'Unknown'}, {HEALTHY} {row.healthy or 'Unknown'}"
+        case "work":
+            return _progress(document)
+        case singular if singular in (CLUSTER_KIND, NAMESPACED_KIND):
+            scheduled = condition(document, f"{kind}Scheduled")
+            return f"{type_of(document)}, Scheduled {scheduled.get('status') or 'Unknown'}"
+        case singular if singular in (of(CLUSTER_KIND).binding.lower(), of(NAMESPACED_KIND).binding.lower()):
+            placement, cluster = (
+                _at(document, "metadata", "labels", PARENT_LABEL),
+                _at(document, "spec", "targetCluster"),
+            )
+            return f"{placement} on {cluster}: {state_of(document)}, {_progress(document)}"
+        case _:
+            return ""
+
+
+def _progress(document: Document) -> str:
+    statuses = ((kind, condition(document, kind).get("status")) for kind in ("Applied", "Available"))
+    return ", ".join(f"{kind} {status}" for kind, status in statuses if status) or "nothing reported yet"

@@ -1,0 +1,181 @@
+"""The state directory of a landscape: what is where, landscape.json, and the lock against a second `up`."""
+
+import contextlib
+import fcntl
+import os
+import shlex
+from collections.abc import Generator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+LandscapeState = Literal["starting", "ready", "stopping", "stopped"]
+
+DEFAULT_DIRECTORY = Path(".gardenbus")
+
+
+class ServiceEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One process as landscape.json tells it; `pid` is None while it is down or is not ours."""
+
+    name: str
+    pid: int | None = None
+    health_url: str | None = None
+    url: str | msgspec.UnsetType = msgspec.UNSET
+    """Where people find it, for what has a page: the dashboard."""
+    restarts: int = 0
+    """How often it ended without having been asked to, and was started again."""
+
+
+class ServiceStatus(NamedTuple):
+    """State of one process of a landscape, for tables and diagnostics."""
+
+    name: str
+    state: str
+    pid: int | None
+    restarts: int = 0
+    trouble: str = ""
+
+
+def ready_url(name: str, health_url: str) -> str:
+    """Address of a process' readiness endpoint."""
+    return health_url + ("/healthz" if name == "nats" else "/readyz")
+
+
+class LandscapeFile(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of landscape.json: where everything is, and who looks after it."""
+
+    nats_url: str
+    redis_url: str
+    prefix: str = "garden"
+    services: tuple[ServiceEntry, ...] = ()
+    state: LandscapeState = "starting"
+    supervisor_pid: int | None = None
+    ports: dict[str, int] = {}
+    """Ports of last time: nats, nats-monitor, redis, dashboard."""
+
+
+class LandscapeInUse(Exception):
+    """Another `up` looks after this directory; `pid` is its process."""
+
+    def __init__(self, directory: Path, pid: int | None) -> None:
+        super().__init__(
+            f"{directory} is in use by another `gardenbus up` (pid {pid}); "
+            f"stop it: gardenbus down{directory_option(directory)}"
+        )
+        self.pid = pid
+
+
+class DirectoryUnwritable(Exception):
+    """Something below the state directory cannot be written."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        super().__init__(f"cannot write {path}: {error.strerror or error}")
+
+
+class LandscapeDirectory:
+    """Paths below the state directory D, and what is kept in them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self.landscape_file = self.path / "landscape.json"
+        self.lock_file = self.path / "up.lock"
+        self.logs = self.path / "logs"
+        self.config = self.path / "config"
+        self.health = self.path / "health"
+        self.gardenlets = self.path / "gardenlets"
+        self.members = self.path / "members"
+        self.nats = self.path / "nats"
+        self.redis = self.path / "redis"
+
+    def prepare(self) -> None:
+        """Create what is missing. Raises DirectoryUnwritable."""
+        with writing(self.path):
+            for directory in (
+                self.logs,
+                self.config,
+                self.health,
+                self.gardenlets,
+                self.members,
+                self.nats,
+                self.redis,
+            ):
+                directory.mkdir(parents=True, exist_ok=True)
+
+    def read(self) -> LandscapeFile | None:
+        """Read landscape.json; None when there is none that can be read."""
+        try:
+            return msgspec.json.decode(self.landscape_file.read_bytes(), type=LandscapeFile)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def write(self, landscape: LandscapeFile) -> None:
+        """Replace landscape.json, whole or not at all. Raises DirectoryUnwritable."""
+        write_whole(self.landscape_file, msgspec.json.format(msgspec.json.encode(landscape), indent=2))
+
+    def lock(self) -> int:
+        """Take the lock, for as long as this process lives. Raises LandscapeInUse, DirectoryUnwritable."""
+        with writing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.lock_file, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            raise LandscapeInUse(self.path, self._pid_in_lock()) from error
+        try:
+            with writing(self.path):
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, f"{os.getpid()}\n".encode())
+        except DirectoryUnwritable:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def supervisor(self) -> int | None:
+        """The process that holds the lock now, or None."""
+        try:
+            descriptor = os.open(self.lock_file, os.O_RDWR)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return self._pid_in_lock()
+        finally:
+            os.close(descriptor)
+        return None
+
+    def _pid_in_lock(self) -> int | None:
+        try:
+            return int(self.lock_file.read_text().strip())
+        except (OSError, ValueError):
+            return None
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Generator[None]:
+    """Tell of what goes wrong inside as DirectoryUnwritable."""
+    try:
+        yield
+    except OSError as error:
+        raise DirectoryUnwritable(path, error) from error
+
+
+def directory_option(path: Path) -> str:
+    """Option that makes a suggested `gardenbus` command about this directory: "" for the default one."""
+    return "" if path.absolute() == DEFAULT_DIRECTORY.absolute() else f" --dir {shlex.quote(str(path))}"
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write a file so that a reader sees the old content or the new, never a part. Raises DirectoryUnwritable."""
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    with writing(file):
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_bytes(content)
+            draft.replace(file)
+        except OSError:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise

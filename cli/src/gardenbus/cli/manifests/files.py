@@ -1,0 +1,223 @@
+"""Manifests from files and folders: read, told apart from configuration, put in order, cut into messages.
+
+Everything but `read_files` and `read_bodies` is pure.
+"""
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeGuard
+
+import msgspec
+
+from gardenbus.common.api.document import Document, encode
+from gardenbus.common.errors import BadRequest
+
+SUFFIXES = (".yaml", ".yml", ".json")
+CHUNK_BYTES = 1024 * 1024
+"""Manifests that go in one request: few enough to be answered within its timeout."""
+
+SCHEDULER_CONFIGURATION = "SchedulerConfiguration"
+CONTROLLER_MANAGER_CONFIGURATION = "ControllerManagerConfiguration"
+AUTOSCALER_CONFIGURATION = "SeedAutoscalerConfiguration"
+GARDENLET_CONFIGURATION = "GardenletConfiguration"
+MEMBER_AGENT_CONFIGURATION = "MemberAgentConfiguration"
+
+_ORDER = {
+    kind: rank
+    for rank, kind in enumerate(
+        (
+            "Namespace",
+            "Project",
+            "Secret",
+            "ConfigMap",
+            "CloudProfile",
+            "NamespacedCloudProfile",
+            "ExposureClass",
+            "Seed",
+        )
+    )
+}
+_OF_PLACEMENTS = {
+    "MemberCluster": 5,
+    "ClusterResourcePlacementDisruptionBudget": 5,
+    "ClusterResourcePlacement": 6,
+    "ResourcePlacement": 6,
+    "ClusterResourcePlacementEviction": 7,
+}
+_LAST = {"Shoot": 1, "ManagedSeed": 2, "ManagedSeedSet": 3, "SeedAutoscaler": 4, **_OF_PLACEMENTS}
+
+
+_BETWEEN_DOCUMENTS = re.compile(rb"^---[ \t]*$\n?", re.MULTILINE)
+
+
+class _RawList(msgspec.Struct, frozen=True):
+    items: list[msgspec.Raw]
+
+
+class SortedManifests(NamedTuple):
+    """Sorted content of files: configurations by kind, and manifests to be applied, in order."""
+
+    scheduler: Document | None
+    controller_manager: Document | None
+    gardenlets: Sequence[Document]
+    manifests: Sequence[Document]
+    autoscaler: Document | None = None
+    member_agents: Sequence[Document] = ()
+
+
+def read_files(paths: Iterable[Path], *, recursive: bool = True) -> list[Document]:
+    """All manifests of files, folders (*.yaml, *.yml, *.json, by name) and `-` (stdin).
+
+    Raises BadRequest, naming the file, for what cannot be read.
+    """
+    from gardenbus.common.api.manifests.parser import LARGEST_MESSAGE, parse  # noqa: PLC0415  `get` reads no manifests
+
+    documents: list[Document] = []
+    for path, body in read_bodies(paths, recursive=recursive):
+        if not body.strip():
+            continue
+        try:
+            documents += [document for part in parts_of(body, LARGEST_MESSAGE) for document in parse(part)]
+        except BadRequest as error:
+            raise BadRequest(f"{path}: {error.message}") from error
+    return documents
+
+
+def parts_of(body: bytes, largest: int) -> Iterator[bytes]:
+    """A file in parts that can be read one by one: whole, or cut between its YAML documents, or entry by entry.
+
+    A JSON file that is too large must be a List.
+    """
+    if len(body) <= largest:
+        yield body
+    elif body.lstrip()[:1] in (b"{", b"["):
+        yield from _entries(body)
+    else:
+        part: list[bytes] = []
+        size = 0
+        for document in _BETWEEN_DOCUMENTS.split(body):
+            if part and size + len(document) > largest - 1024:
+                yield b"\n---\n".join(part)
+                part, size = [], 0
+            part.append(document)
+            size += len(document) + len(b"\n---\n")
+        yield b"\n---\n".join(part)
+
+
+def _entries(body: bytes) -> Iterator[bytes]:
+    try:
+        opened = msgspec.json.decode(body, type=_RawList)
+    except msgspec.MsgspecError as error:
+        raise BadRequest(f"a file of {len(body)} bytes must be a List of manifests: {error}") from error
+    yield from map(bytes, opened.items)
+
+
+def read_bodies(paths: Iterable[Path], *, recursive: bool = True) -> Iterator[tuple[Path, bytes]]:
+    """The content of each file. Raises BadRequest when there is none."""
+    for path in paths:
+        if str(path) == "-":
+            yield path, sys.stdin.buffer.read()
+            continue
+        files = [path]
+        if path.is_dir():
+            inside = path.rglob("*") if recursive else path.iterdir()
+            files = sorted(file for file in inside if file.suffix in SUFFIXES and file.is_file())
+            if not files:
+                hint = "" if recursive else " (-R looks into those below it)"
+                raise BadRequest(f"{path}: no {', '.join(SUFFIXES)} in this folder{hint}")
+        for file in files:
+            try:
+                yield file, file.read_bytes()
+            except OSError as error:
+                raise BadRequest(f"{file}: {error.strerror}") from error
+
+
+def sort_manifests(documents: Iterable[Document]) -> SortedManifests:
+    """Tell configurations from manifests, and put the latter in an order in which each finds what it refers to.
+
+    Raises BadRequest when a configuration is there twice.
+    """
+    configurations: dict[str, list[Document]] = {
+        SCHEDULER_CONFIGURATION: [],
+        CONTROLLER_MANAGER_CONFIGURATION: [],
+        AUTOSCALER_CONFIGURATION: [],
+        GARDENLET_CONFIGURATION: [],
+        MEMBER_AGENT_CONFIGURATION: [],
+    }
+    manifests: list[Document] = []
+    for document in documents:
+        configurations.get(str(document.get("kind")), manifests).append(document)
+    for kind in (SCHEDULER_CONFIGURATION, CONTROLLER_MANAGER_CONFIGURATION, AUTOSCALER_CONFIGURATION):
+        if len(configurations[kind]) > 1:
+            raise BadRequest(f"{len(configurations[kind])} documents of kind {kind}: there can be one")
+    names = [gardenlet_name(each) for each in configurations[GARDENLET_CONFIGURATION]]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise BadRequest(f"{GARDENLET_CONFIGURATION}: given twice for the seed {', '.join(twice)}")
+    names = [member_agent_name(each) for each in configurations[MEMBER_AGENT_CONFIGURATION]]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise BadRequest(f"{MEMBER_AGENT_CONFIGURATION}: given twice under the name {', '.join(twice)}")
+    return SortedManifests(
+        scheduler=next(iter(configurations[SCHEDULER_CONFIGURATION]), None),
+        controller_manager=next(iter(configurations[CONTROLLER_MANAGER_CONFIGURATION]), None),
+        gardenlets=configurations[GARDENLET_CONFIGURATION],
+        manifests=sorted(manifests, key=_rank),
+        autoscaler=next(iter(configurations[AUTOSCALER_CONFIGURATION]), None),
+        member_agents=configurations[MEMBER_AGENT_CONFIGURATION],
+    )
+
+
+def _rank(document: Document) -> int:
+    kind = str(document.get("kind"))
+    return _ORDER.get(kind, len(_ORDER)) + 100 * _LAST.get(kind, 0)
+
+
+def gardenlet_name(configuration: Document) -> str:
+    """The seed of a GardenletConfiguration, or "" where it names none."""
+    seed_config = as_mapping(configuration.get("seedConfig"))
+    return str(as_mapping(seed_config.get("metadata")).get("name") or "")
+
+
+def member_agent_name(configuration: Document) -> str:
+    """Name of a MemberAgentConfiguration: those of different names run side by side."""
+    return str(as_mapping(configuration.get("metadata")).get("name") or "default")
+
+
+def as_mapping(value: object) -> Document:
+    """A mapping as it is, anything else as an empty one: for showing documents that may have any shape."""
+    return value if _is_mapping(value) else {}
+
+
+def _is_mapping(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def chunks(documents: Sequence[Document], largest: int = CHUNK_BYTES) -> Iterator[list[Document]]:
+    """Cut into runs of at most `largest` bytes of JSON each (a single larger document goes alone)."""
+    chunk: list[Document] = []
+    size = 0
+    for document in documents:
+        length = len(encode(document))
+        if chunk and size + length > largest:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(document)
+        size += length
+    if chunk:
+        yield chunk
+
+
+def as_list(documents: Sequence[Document]) -> bytes:
+    """One request's body: the document itself, or a List of several."""
+    if len(documents) == 1:
+        return encode(documents[0])
+    return msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": documents})
+
+
+def title(document: Document) -> str:
+    """`Shoot garden-dev/apollo`, for people."""
+    metadata = as_mapping(document.get("metadata"))
+    namespace, name = metadata.get("namespace"), metadata.get("name")
+    kind = document.get("kind") or "an object without kind"
+    return f"{kind} {f'{namespace}/' if namespace else ''}{name or '(without name)'}"

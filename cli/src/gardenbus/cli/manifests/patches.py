@@ -1,0 +1,114 @@
+"""Changes of documents: JSON patches (RFC 6902), merge patches (RFC 7396) between two states, labels to set. Pure."""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.common.api.document import Document
+from gardenbus.common.errors import BadRequest
+
+_OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
+_ABSENT = object()
+
+
+class Pairs(NamedTuple):
+    """Labels or annotations to be set (by key) and to be taken away."""
+
+    given: Mapping[str, str]
+    gone: Sequence[str]
+
+    @property
+    def patch(self) -> dict[str, str | None]:
+        """The merge patch for them."""
+        return {**self.given, **dict.fromkeys(self.gone)}
+
+    def already(self, present: Mapping[str, Any]) -> list[str]:
+        """Keys that are set already, as `key (value)`."""
+        return [f"{key} ({present[key]})" for key, value in self.given.items() if present.get(key, value) != value]
+
+
+def split_pairs(words: Sequence[str]) -> tuple[list[str], Pairs]:
+    """Tell `KIND NAME…` from `KEY=VALUE` and `KEY-`. Raises BadRequest when there is nothing to set or take away."""
+    objects: list[str] = []
+    given: dict[str, str] = {}
+    gone: list[str] = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        if equals and key:
+            given[key] = value
+        elif word.endswith("-") and len(word) > 1:
+            gone.append(word[:-1])
+        else:
+            objects.append(word)
+    if not given and not gone:
+        raise BadRequest("say what to set, KEY=VALUE, or to take away, KEY-")
+    if both := sorted(given.keys() & set(gone)):
+        raise BadRequest(f"{both[0]}: set or take away, not both")
+    return objects, Pairs(given, gone)
+
+
+def merge_patch_between(before: Any, after: Any) -> Document:
+    """The merge patch that makes one document of the other; {} when they are the same."""
+    old, new = as_mapping(before), as_mapping(after)
+    patch: Document = dict.fromkeys(key for key in old if key not in new)
+    for key, value in new.items():
+        if key not in old:
+            patch[key] = value
+        elif isinstance(value, dict) and isinstance(old[key], dict):
+            if inner := merge_patch_between(old[key], value):
+                patch[key] = inner
+        elif value != old[key]:
+            patch[key] = value
+    return patch
+
+
+def contested(base: Document, current: Document, patch: Document, path: str = "") -> Iterator[str]:
+    """Fields that a patch is about and that have changed since the document it was made from."""
+    for key, value in patch.items():
+        here = f"{path}.{key}" if path else key
+        old, new = base.get(key, _ABSENT), current.get(key, _ABSENT)
+        if isinstance(value, dict) and isinstance(old, dict) and isinstance(new, dict):
+            yield from contested(cast("Document", old), cast("Document", new), cast("Document", value), here)
+        elif new not in (old, value):
+            yield here
+
+
+def patched(document: Document, operations: object) -> Document:
+    """A document after a JSON patch. Raises BadRequest with the operation that cannot be carried out."""
+    import jsonpatch  # noqa: PLC0415  few commands patch
+    from jsonpointer import JsonPointerException  # noqa: PLC0415  as above
+
+    if not isinstance(operations, list):
+        raise BadRequest("a JSON patch is a list of operations: [{op: replace, path: /spec/purpose, value: testing}]")
+    result: Any = copy.deepcopy(document)
+    for number, each in enumerate(cast("list[Any]", operations)):
+        operation = as_mapping(each)
+        name, path = operation.get("op"), operation.get("path")
+        try:
+            result = jsonpatch.JsonPatch([_checked(operation)]).apply(result, in_place=True)
+        except jsonpatch.JsonPatchTestFailed as error:
+            raise BadRequest(f"operation {number} ({name}): {_difference(result, operation)}") from error
+        except (jsonpatch.JsonPatchException, JsonPointerException, KeyError, TypeError, ValueError) as error:
+            raise BadRequest(f"operation {number} ({name}): there is no {path}") from error
+        except BadRequest as error:
+            raise BadRequest(f"operation {number} ({name}): {error.message}") from error
+    return result
+
+
+def _checked(operation: Document) -> Document:
+    path = operation.get("path")
+    if operation.get("op") not in _OPERATIONS or not isinstance(path, str):
+        raise BadRequest(f"op is one of {', '.join(_OPERATIONS)}, and path a text")
+    if path and not path.startswith("/"):
+        raise BadRequest(f"path {path!r}: begins with /")
+    return operation
+
+
+def _difference(document: Document, operation: Document) -> str:
+    """Message of a failed `test`."""
+    from jsonpointer import resolve_pointer  # noqa: PLC0415  few commands patch
+
+    path = operation["path"]
+    value: Any = resolve_pointer(document, path, _ABSENT)
+    return f"there is no {path}" if value is _ABSENT else f"{path} is {value!r}, not {operation.get('value')!r}"

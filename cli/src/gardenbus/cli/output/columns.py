@@ -1,0 +1,91 @@
+"""Cells of tables, made of a manifest. Pure."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple, cast
+
+from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.rows import condition
+
+_MINUTE = timedelta(minutes=1)
+_HOUR = timedelta(hours=1)
+_DAY = timedelta(days=1)
+
+
+class TableContext(NamedTuple):
+    """Context of cells beside the manifest."""
+
+    now: datetime
+    usage: Mapping[str, int]
+
+
+class TableColumn(NamedTuple):
+    """One column; a `wide` one is shown on `-o wide` alone."""
+
+    title: str
+    cell: Callable[[Document, TableContext], str]
+    wide: bool = False
+
+
+def age_of(instant: object, now: datetime) -> str:
+    """`12s`, `3m`, `5h`, `2d` since a Kubernetes time; "" when it is none."""
+    try:
+        elapsed = now - datetime.fromisoformat(str(instant)).astimezone(UTC)
+    except ValueError:
+        return ""
+    for unit, letter in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")):
+        if elapsed >= 2 * unit:
+            return f"{elapsed // unit}{letter}"
+    return f"{max(0, int(elapsed.total_seconds()))}s"
+
+
+def field(*path: str) -> Callable[[Document, TableContext], str]:
+    """A cell that shows one field; lists are joined by commas."""
+
+    def cell(document: Document, _context: TableContext) -> str:
+        value: object = document
+        for part in path:
+            value = as_mapping(value).get(part)
+        if isinstance(value, list):
+            return ",".join(map(str, cast("list[object]", value)))
+        return "" if value is None else str(value)
+
+    return cell
+
+
+def names_in(*path: str, key: str = "name") -> Callable[[Document, TableContext], str]:
+    """A cell that shows one key of each entry of a list."""
+
+    def cell(document: Document, _context: TableContext) -> str:
+        value: object = document
+        for part in path:
+            value = as_mapping(value).get(part)
+        entries = cast("list[object]", value) if isinstance(value, list) else []
+        return ",".join(str(as_mapping(entry).get(key) or "") for entry in entries)
+
+    return cell
+
+
+def condition_status(name: str) -> Callable[[Document, TableContext], str]:
+    """A cell that shows the status of a condition."""
+
+    def cell(document: Document, _context: TableContext) -> str:
+        return str(condition(document, name).get("status") or "")
+
+    return cell
+
+
+def condition_reason(name: str) -> Callable[[Document, TableContext], str]:
+    """A cell that shows the reason of a condition."""
+
+    def cell(document: Document, _context: TableContext) -> str:
+        return str(condition(document, name).get("reason") or "")
+
+    return cell
+
+
+def labels_of(document: Document, _context: TableContext) -> str:
+    """A cell that shows the labels."""
+    labels = as_mapping(as_mapping(document.get("metadata")).get("labels"))
+    return ",".join(f"{key}={value}" for key, value in labels.items())

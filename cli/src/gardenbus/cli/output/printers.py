@@ -1,0 +1,147 @@
+"""Printers for `-o`: YAML, JSON, names, JSONPath templates, columns of one's own."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import yaml
+
+from gardenbus.cli.client.resource_args import qualified_name
+from gardenbus.cli.output.jsonpath import Node, Path, parse_path, parse_template, rendered, text_of, values_at
+from gardenbus.common.api.document import Document
+from gardenbus.common.errors import BadRequest
+
+WAYS = ("wide", "yaml", "json", "name", "jsonpath=TEMPLATE", "custom-columns=TITLE:PATH,…")
+NONE = "<none>"
+
+
+class CustomColumn(NamedTuple):
+    """One of `custom-columns`."""
+
+    title: str
+    path: Path
+
+    def cell(self, document: Document) -> str:
+        """Value of the cell; several values with commas between."""
+        return ",".join(map(text_of, values_at(self.path, document))) or NONE
+
+
+class Printer(NamedTuple):
+    """Output format of documents. `template` belongs to jsonpath, `columns` to custom-columns."""
+
+    way: str = "table"
+    template: tuple[Node, ...] = ()
+    columns: tuple[CustomColumn, ...] = ()
+
+    @property
+    def is_table(self) -> bool:
+        """True for the built-in tables."""
+        return self.way in ("table", "wide")
+
+
+def parse_printer(text: str | None) -> Printer:
+    """Read the value of `-o`. Raises BadRequest with what there is."""
+    way, _, rest = (text or "table").partition("=")
+    if way == "jsonpath":
+        if not rest:
+            raise BadRequest("-o jsonpath needs a template: -o jsonpath='{.metadata.name}'")
+        return Printer(way, template=parse_template(rest))
+    if way == "custom-columns":
+        return Printer(way, columns=parse_columns(rest))
+    if rest or way not in ("table", "wide", "yaml", "json", "name"):
+        raise BadRequest(f"-o {text}: there is {', '.join(WAYS)}")
+    return Printer(way)
+
+
+def parse_columns(text: str) -> tuple[CustomColumn, ...]:
+    """Read `NAME:.metadata.name,SEED:.spec.seedName`. Raises BadRequest."""
+    columns: list[CustomColumn] = []
+    for part in _between_commas(text):
+        title, colon, path = part.partition(":")
+        if not title or not colon or not path:
+            raise BadRequest(f"-o custom-columns: {part!r}: write TITLE:.path, as NAME:.metadata.name")
+        columns.append(CustomColumn(title, parse_path(path)))
+    if not columns:
+        raise BadRequest("-o custom-columns needs columns: NAME:.metadata.name,SEED:.spec.seedName")
+    return tuple(columns)
+
+
+def _between_commas(text: str) -> list[str]:
+    """The parts between commas that do not stand in brackets."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "[(") - (character in "])")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]
+
+
+def render_documents(printer: Printer, documents: Sequence[Document], *, is_one: bool, headers: bool = True) -> str:
+    """Documents as text, for every way but our own tables; one that was asked for by name stands alone, in no List."""
+    if printer.way == "name":
+        return _lines([qualified_name(document) for document in documents])
+    if printer.way == "custom-columns":
+        return custom_table(printer.columns, documents, headers=headers)
+    whole = documents[0] if is_one else {"apiVersion": "v1", "kind": "List", "items": list(documents)}
+    if printer.way == "jsonpath":
+        return rendered(printer.template, whole)
+    if printer.way == "yaml":
+        return yaml.safe_dump(whole, sort_keys=False, allow_unicode=True)
+    return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode() + "\n"
+
+
+def render_change(printer: Printer, document: Document) -> str:
+    """One document of many that come one after the other: a line, a YAML document, or what the template says."""
+    if printer.way == "yaml":
+        return "---\n" + yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+    if printer.way == "json":
+        return msgspec.json.encode(document).decode() + "\n"
+    text = render_documents(printer, [document], is_one=True, headers=False)
+    return text if text.endswith("\n") else text + "\n"
+
+
+def custom_table(columns: Sequence[CustomColumn], documents: Sequence[Document], *, headers: bool = True) -> str:
+    """A table of one's own columns."""
+    rows = [[column.cell(document) for column in columns] for document in documents]
+    return table_text([column.title for column in columns] if headers else None, rows)
+
+
+def table_text(titles: Sequence[str] | None, rows: Sequence[Sequence[str]], least: Sequence[int] = ()) -> str:
+    """Rows in columns that are as wide as they need (and as `least`), three blanks between, nothing cut."""
+    every = [*([titles] if titles is not None else []), *rows]
+    if not every:
+        return ""
+    widths = column_widths(every, least)
+    return _lines(["   ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in every])
+
+
+def column_widths(rows: Sequence[Sequence[str]], least: Sequence[int] = ()) -> list[int]:
+    """Widths of columns, at least `least`."""
+    needed = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return [max(pair) for pair in zip(needed, least or [0] * len(needed), strict=True)]
+
+
+def _lines(lines: Sequence[str]) -> str:
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def sort_key(expression: str) -> Callable[[Document], tuple[int, Any]]:
+    """The key for `--sort-by`: missing first, then numbers, then text. Raises BadRequest."""
+    path = parse_path(expression)
+
+    def key(document: Document) -> tuple[int, Any]:
+        found = values_at(path, document)
+        if not found or found[0] is None:
+            return 0, 0
+        if isinstance(found[0], int | float):
+            return 1, found[0]
+        return 2, text_of(found[0])
+
+    return key
+
+
+def field_text(document: Mapping[str, Any], path: Path) -> str:
+    """Value at a path as text; "" when there is none."""
+    return " ".join(map(text_of, values_at(path, document)))

@@ -1,0 +1,250 @@
+"""Columns of each kind for `get`. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from gardenbus.cli.fleet.columns import FLEET_COLUMNS
+from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.cli.output.columns import (
+    TableColumn,
+    TableContext,
+    age_of,
+    condition_reason,
+    condition_status,
+    field,
+    labels_of,
+    names_in,
+)
+from gardenbus.cli.output.landscape_tables import readiness, used_of
+from gardenbus.cli.output.summaries import summarize_shoot
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.rows import seed_row, set_row
+from gardenbus.common.api.kinds import KINDS
+
+STYLES: Mapping[str, str] = {
+    "ready": "green",
+    "healthy": "green",
+    "Succeeded": "green",
+    "Processing": "cyan",
+    "progressing": "cyan",
+    "Pending": "yellow",
+    "unhealthy": "red",
+    "Error": "red",
+    "Failed": "red",
+    "Warning": "yellow",
+    "Bound": "green",
+    "Scheduled": "cyan",
+    "Unscheduled": "yellow",
+    "Deleting": "yellow",
+}
+"""How cells look on a terminal, by their last word."""
+
+
+def objects_table(  # noqa: PLR0913 - one parameter an option of `get`
+    kind: str,
+    documents: Sequence[Document],
+    context: TableContext,
+    *,
+    wide: bool,
+    labels: bool = False,
+    headers: bool = True,
+    prefix: str = "",
+) -> Table:
+    """Objects of one kind as a table, a row an object; what is long comes last (`output.show_rows` counts on it)."""
+    columns = shown_columns(kind, wide=wide, labels=labels)
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False, show_header=headers)
+    for column in columns:
+        table.add_column(column.title, no_wrap=True)
+    for document in documents:
+        cells = row_of(columns, document, context, prefix)
+        table.add_row(*(Text(cell, style=STYLES.get(cell.rpartition(" ")[2], "")) for cell in cells))
+    return table
+
+
+def shown_columns(kind: str, *, wide: bool, labels: bool = False) -> Sequence[TableColumn]:
+    """The columns that are shown; `labels` adds one for them at the end."""
+    columns = [column for column in columns_of(kind) if wide or not column.wide]
+    has_labels = any(column.cell is labels_of for column in columns)
+    return [*columns, TableColumn("LABELS", labels_of)] if labels and not has_labels else columns
+
+
+def row_of(columns: Sequence[TableColumn], document: Document, context: TableContext, prefix: str = "") -> list[str]:
+    """The cells of one object, each in one line; `prefix` stands before its name (where kinds are mixed)."""
+    cells = [" ".join(column.cell(document, context).split()) for column in columns]
+    return [f"{prefix}{cell}" if column.title == "NAME" else cell for column, cell in zip(columns, cells, strict=True)]
+
+
+def columns_of(kind: str) -> Sequence[TableColumn]:
+    """The columns of a kind (lower-case singular)."""
+    name = TableColumn("NAME", _name)
+    age = TableColumn("AGE", _age)
+    specific = _COLUMNS.get(kind) or FLEET_COLUMNS.get(kind, ())
+    if kind == "event":
+        return specific
+    scope = () if kind in _CLUSTER_SCOPED else (TableColumn("NAMESPACE", _namespace),)
+    narrow = [column for column in specific if not column.wide]
+    return (*scope, name, *narrow, age, *(column for column in specific if column.wide))
+
+
+def _metadata(document: Document) -> Document:
+    return as_mapping(document.get("metadata"))
+
+
+def _name(document: Document, _context: TableContext) -> str:
+    return str(_metadata(document).get("name") or "")
+
+
+def _namespace(document: Document, _context: TableContext) -> str:
+    return str(_metadata(document).get("namespace") or "")
+
+
+def _age(document: Document, context: TableContext) -> str:
+    return age_of(_metadata(document).get("creationTimestamp"), context.now)
+
+
+def _operation(document: Document, _context: TableContext) -> str:
+    operation = as_mapping(as_mapping(document.get("status")).get("lastOperation"))
+    return f"{operation.get('type') or ''} {operation.get('state') or ''}".strip() or "<none>"
+
+
+def _progress(document: Document, _context: TableContext) -> str:
+    return f"{summarize_shoot(document).progress}%"
+
+
+def _healthy(document: Document, _context: TableContext) -> str:
+    labels = as_mapping(_metadata(document).get("labels"))
+    return str(labels.get("shoot.gardener.cloud/status") or "")
+
+
+def _generation(document: Document, _context: TableContext) -> str:
+    row = summarize_shoot(document)
+    return f"{row.observed_generation}/{row.generation}"
+
+
+def _seed_shoots(document: Document, context: TableContext) -> str:
+    row = seed_row(document)
+    return used_of(context.usage.get(row.name, 0), row.capacity)
+
+
+def _pending_replica(document: Document, _context: TableContext) -> str:
+    return set_row(document).pending_replica
+
+
+def _about(document: Document, _context: TableContext) -> str:
+    about = as_mapping(document.get("involvedObject"))
+    namespace = about.get("namespace")
+    return f"{about.get('kind')} {f'{namespace}/' if namespace else ''}{about.get('name')}"
+
+
+def _distances(document: Document, _context: TableContext) -> str:
+    return ",".join(as_mapping(document.get("data")))
+
+
+def _seed(document: Document, _context: TableContext) -> str:
+    return summarize_shoot(document).seed or "<none>"
+
+
+def _description(document: Document, _context: TableContext) -> str:
+    return summarize_shoot(document).description
+
+
+def _readiness(document: Document, _context: TableContext) -> str:
+    return readiness(seed_row(document)).plain
+
+
+def _renewed(document: Document, context: TableContext) -> str:
+    return age_of(as_mapping(document.get("spec")).get("renewTime"), context.now)
+
+
+def _last_seen(document: Document, context: TableContext) -> str:
+    return age_of(document.get("lastTimestamp"), context.now)
+
+
+def _profile(document: Document, context: TableContext) -> str:
+    return field("spec", "cloudProfile", "name")(document, context) or field("spec", "cloudProfileName")(
+        document, context
+    )
+
+
+_COLUMNS: Mapping[str, Sequence[TableColumn]] = {
+    "shoot": (
+        TableColumn("PROVIDER", field("spec", "provider", "type")),
+        TableColumn("REGION", field("spec", "region")),
+        TableColumn("SEED", _seed),
+        TableColumn("OPERATION", _operation),
+        TableColumn("PROGRESS", _progress),
+        TableColumn("STATUS", _healthy),
+        TableColumn("PURPOSE", field("spec", "purpose"), wide=True),
+        TableColumn("PROFILE", _profile, wide=True),
+        TableColumn("GENERATION", _generation, wide=True),
+        TableColumn("DESCRIPTION", _description, wide=True),
+    ),
+    "seed": (
+        TableColumn("PROVIDER", field("spec", "provider", "type")),
+        TableColumn("REGION", field("spec", "provider", "region")),
+        TableColumn("GARDENLET", _readiness),
+        TableColumn("SHOOTS", _seed_shoots),
+        TableColumn("OPERATION", _operation),
+        TableColumn("ZONES", field("spec", "provider", "zones"), wide=True),
+        TableColumn("TAINTS", names_in("spec", "taints", key="key"), wide=True),
+        TableColumn("RESTRICTIONS", names_in("spec", "accessRestrictions"), wide=True),
+        TableColumn("BACKUP", condition_status("BackupBucketsReady"), wide=True),
+        TableColumn("LABELS", labels_of, wide=True),
+    ),
+    "project": (
+        TableColumn("NAMESPACE", field("spec", "namespace")),
+        TableColumn("OWNER", field("spec", "owner", "name"), wide=True),
+    ),
+    "cloudprofile": (
+        TableColumn("TYPE", field("spec", "type")),
+        TableColumn("REGIONS", names_in("spec", "regions"), wide=True),
+    ),
+    "exposureclass": (TableColumn("HANDLER", field("handler")),),
+    "namespace": (),
+    "configmap": (TableColumn("KEYS", _distances, wide=True),),
+    "managedseed": (
+        TableColumn("SHOOT", field("spec", "shoot", "name")),
+        TableColumn("REGISTERED", condition_reason("SeedRegistered")),
+    ),
+    "managedseedset": (
+        TableColumn("REPLICAS", field("spec", "replicas")),
+        TableColumn("READY", field("status", "readyReplicas")),
+        TableColumn("UPDATED", field("status", "updatedReplicas")),
+        TableColumn("PENDING", _pending_replica),
+    ),
+    "seedautoscaler": (
+        TableColumn("SET", field("spec", "scaleTargetRef", "name")),
+        TableColumn("MIN", field("spec", "minReplicas")),
+        TableColumn("MAX", field("spec", "maxReplicas")),
+        TableColumn("REPLICAS", field("status", "currentReplicas")),
+        TableColumn("DESIRED", field("status", "desiredReplicas")),
+        TableColumn("WAITING", field("status", "pendingShoots")),
+        TableColumn("LIMITED", condition_reason("ScalingLimited"), wide=True),
+    ),
+    "lease": (
+        TableColumn("HOLDER", field("spec", "holderIdentity")),
+        TableColumn("RENEWED", _renewed),
+    ),
+    "event": (
+        TableColumn("LAST SEEN", _last_seen),
+        TableColumn("TYPE", field("type")),
+        TableColumn("REASON", field("reason")),
+        TableColumn("OBJECT", _about),
+        TableColumn("COUNT", field("count")),
+        TableColumn("FROM", field("reportingComponent"), wide=True),
+        TableColumn("MESSAGE", field("message")),
+    ),
+}
+_CLUSTER_SCOPED = frozenset(
+    {
+        "seed",
+        "project",
+        "cloudprofile",
+        "exposureclass",
+        "namespace",
+        *(kind for kind in FLEET_COLUMNS if KINDS[kind].namespaced is False),
+    }
+)

@@ -1,0 +1,50 @@
+"""Files of local backends: replaced by renaming, and locked while their owner lives."""
+
+import fcntl
+import os
+from pathlib import Path
+
+
+def write_draft(file: Path, content: bytes) -> Path:
+    """Write a hidden file that becomes `file` by renaming."""
+    draft = _draft_of(file)
+    draft.write_bytes(content)
+    return draft
+
+
+def replace_file(file: Path, content: bytes) -> None:
+    """Write a file: after a crash either its old or its new content is there."""
+    write_draft(file, content).replace(file)
+
+
+def remove_file(file: Path) -> None:
+    """Remove a file with its draft, and its directory when that is empty."""
+    file.unlink(missing_ok=True)
+    _draft_of(file).unlink(missing_ok=True)
+    remove_if_empty(file.parent)
+
+
+def remove_if_empty(directory: Path) -> None:
+    """Remove an empty directory; anything else stays."""
+    if directory.is_dir() and not any(directory.iterdir()):
+        directory.rmdir()
+
+
+def open_lock(file: Path) -> int:
+    """Open a lock file; returns its descriptor."""
+    return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+
+def try_lock(file: Path) -> int | None:
+    """Open a file and lock it exclusively; returns its descriptor, None while another process holds the lock."""
+    descriptor = open_lock(file)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _draft_of(file: Path) -> Path:
+    return file.with_name(f".{file.name}.draft")

@@ -1,0 +1,65 @@
+"""Host: one process that runs many agents, on one connection and with shared followers."""
+
+import asyncio
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.ports.bus import Bus
+from gardenbus.common.ports.clock import Clock
+from gardenbus.common.runtime.service import ServiceContext
+
+AGENTS_A_FOLLOWER = 100
+"""Agents that share one consumer."""
+
+
+class AgentHost(ABC):
+    """All agents of one process, which come and go while it runs."""
+
+    def __init__(self, *, bus: Bus, subjects: Subjects, clock: Clock, state_directory: Path) -> None:
+        self._bus = bus
+        self._subjects = subjects
+        self._clock = clock
+        self._directory = state_directory
+        self._tasks: asyncio.TaskGroup | None = None
+
+    async def run(self) -> None:
+        """Run all agents until cancelled."""
+        async with asyncio.TaskGroup() as self._tasks:
+            self._start_agents()
+
+    async def stop(self) -> None:  # noqa: B027 - not every agent has something to release
+        """Shut all agents down gracefully. `run` must have ended."""
+
+    @abstractmethod
+    def _start_agents(self) -> None:
+        """Spawn the tasks of the agents that exist at the start."""
+
+    @property
+    def _is_running(self) -> bool:
+        return self._tasks is not None
+
+    def _spawn(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        assert self._tasks is not None
+        return self._tasks.create_task(work, name=name)
+
+
+def in_chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Split the agents of a host by their followers."""
+    return (names[start : start + AGENTS_A_FOLLOWER] for start in range(0, len(names), AGENTS_A_FOLLOWER))
+
+
+def spawn_host(context: ServiceContext[Any], name: str, host: AgentHost) -> None:
+    """Run a host as a task of the service; stopping cancels it, then shuts its agents down."""
+    task = context.spawn(name, host.run())
+
+    async def stop() -> None:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        await host.stop()
+
+    context.on_stop(name, stop)

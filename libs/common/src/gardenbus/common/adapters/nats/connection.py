@@ -1,0 +1,328 @@
+"""Connection to NATS that never gives up and hands over replies and messages without a task in between.
+
+Beyond nats-py's client:
+
+- A `-ERR` of the server leads to a reconnect, not to a closed client, and the client reconnects for ever.
+- `listen` hands messages to a plain function as they are parsed (no queue, no task, no header decoding): a pull of
+  500 messages or 1,000 publish acknowledgements cost the parser and one call each.
+- When the connection is lost, pending requests fail at once (`Unavailable`), and what had not been sent yet is
+  dropped: nothing appears on the bus long after its caller gave up.
+
+The client's protected members used here are those that its own subclasses would use; the contract suite shows on a
+new version whether they still mean the same.
+"""
+
+import asyncio
+import re
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+import structlog
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+
+from gardenbus.common.errors import BadRequest, Unavailable
+
+RECONNECT_SECONDS = 0.25
+"""Pause between two attempts to connect: a restarted server is found again within a heartbeat."""
+
+PING_SECONDS = 5
+"""A peer that hangs without closing is noticed after three of these."""
+
+MAX_BUFFERED_BYTES = 4 * 1024 * 1024
+"""Above this a publisher waits for the socket."""
+
+NOBODY = 503
+"""Status of the server for a subject without subscribers (no responders)."""
+
+AWAIT_LOG_SECONDS = 3.0
+"""Interval at which a wait for the server is logged."""
+
+_ILLEGAL = re.compile(r"[\x00-\x20\x7f]|^\.|\.\.|\.$|^$")
+_LINE_BREAKS = str.maketrans({"\r": " ", "\n": " ", "\0": " "})
+_HEADER_NAME = re.compile(r"[!-9;-~]+")
+_HEADER_LINE = b"NATS/1.0\r\n"
+_EVENT_BEGINS = b"\r\nce-specversion: "
+_EVENT_ENDS = b"\r\nce-time: "
+_MOST_NAMES = 1000
+_possible_names: set[str] = set()
+"""Header names that have been found possible."""
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class RawMessage(NamedTuple):
+    """A message as it came off the wire; `header` is the undecoded block, empty without headers."""
+
+    subject: str
+    reply: str
+    body: bytes
+    header: bytes
+
+    @property
+    def status(self) -> int:
+        """The inline status of a control message (404, 408, 409, 503, 100); 0 for an ordinary message."""
+        digits = self.header[9:12]
+        return int(digits) if self.header[8:9] == b" " and digits.isdigit() else 0
+
+    @property
+    def description(self) -> str:
+        """The text beside the status."""
+        return self.header[13 : self.header.find(b"\r\n")].decode("utf-8", "replace").strip()
+
+
+Sink = Callable[[RawMessage], None]
+LostCallback = Callable[[], None]
+
+
+def decode_headers(block: bytes) -> dict[str, str]:
+    """Read a header block; of a repeated name the last value counts.
+
+    The attributes of a CloudEvent (in the relay's order) are left out: they repeat, for others, what our headers hold.
+    """
+    headers: dict[str, str] = {}
+    if block:
+        begin = block.find(_EVENT_BEGINS)
+        if begin >= 0 and (last := block.find(_EVENT_ENDS, begin)) >= 0:
+            block = block[:begin] + block[block.find(b"\r\n", last + 2) :]
+        for line in block.decode("utf-8", "replace").split("\r\n")[1:]:
+            name, separator, value = line.partition(":")
+            if separator:
+                headers[name] = value.strip()
+    return headers
+
+
+def encode_headers(headers: Mapping[str, str]) -> bytes:
+    """Write a header block; line breaks in values become spaces. Raises BadRequest for an impossible name."""
+    return _HEADER_LINE + encode_header_lines(headers) + b"\r\n" if headers else b""
+
+
+def encode_header_lines(headers: Mapping[str, str]) -> bytes:
+    """The lines of a header block alone; see `encode_headers`."""
+    if not _possible_names.issuperset(headers):
+        _check_names(headers)
+    text = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+    if text.count("\n") + text.count("\r") > 2 * len(headers) or "\0" in text:
+        text = "".join([f"{name}: {value.translate(_LINE_BREAKS)}\r\n" for name, value in headers.items()])
+    return text.encode()
+
+
+def _check_names(names: Iterable[str]) -> None:
+    for name in names:
+        if not _HEADER_NAME.fullmatch(name):
+            raise BadRequest(f"{name!r} is no name for a header")
+        if len(_possible_names) < _MOST_NAMES:
+            _possible_names.add(name)
+
+
+def publish_command(subject: str, body: bytes, header: bytes = b"", reply: str = "") -> bytes:
+    """The protocol's command for one message. Raises BadRequest for a subject that cannot be published on."""
+    if not _is_surely_legal(subject) and _ILLEGAL.search(subject):
+        raise BadRequest(f"{subject[:200]!r} is no subject to publish on")
+    if header:
+        start = f"HPUB {subject} {reply} {len(header)} {len(header) + len(body)}\r\n".encode()
+        return b"".join((start, header, body, b"\r\n"))
+    return b"".join((f"PUB {subject} {reply} {len(body)}\r\n".encode(), body, b"\r\n"))
+
+
+def _is_surely_legal(subject: str) -> bool:
+    """Fast path for nearly all subjects, quicker than the pattern."""
+    return (
+        subject.isprintable()
+        and subject.isascii()
+        and " " not in subject
+        and ".." not in subject
+        and subject[-1:] not in (".", "")
+        and subject[0] != "."
+    )
+
+
+class Connection(Client):
+    """See the module. Open it with `open`; end it with `close`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sinks: dict[int, Sink] = {}
+        self._on_lost: list[LostCallback] = []
+        self._awaited: dict[str, tuple[int, list[RawMessage], asyncio.Future[list[RawMessage]]]] = {}
+        self._reply_prefix = ""
+        self._last_logged = 0.0
+        self._where = ""
+        self.losses = 0
+        """Times that the connection was lost."""
+
+    async def open(self, url: str, name: str, *, inbox_prefix: str, on_reconnect: Callable[[], None]) -> None:
+        """Connect, waiting for the server as long as it takes, and log that."""
+        self._where = url.rsplit("@", 1)[-1]
+
+        async def reconnected() -> None:
+            log.info("server.reached", server="nats", url=self._where)
+            on_reconnect()
+
+        await self.connect(
+            url.split(","),
+            name=name,
+            inbox_prefix=inbox_prefix,
+            error_cb=self._log_error,
+            disconnected_cb=self._on_lost_connection,
+            reconnected_cb=reconnected,
+            max_reconnect_attempts=-1,
+            reconnect_time_wait=RECONNECT_SECONDS,  # pyright: ignore[reportArgumentType] (a float does as well)
+            ping_interval=PING_SECONDS,
+            connect_timeout=3,
+            pending_size=MAX_BUFFERED_BYTES,
+        )
+        self._reply_prefix = f"{self.new_inbox()}."
+        await self.listen(f"{self._reply_prefix}*", self._receive_reply)
+
+    def when_lost(self, callback: LostCallback) -> Callable[[], None]:
+        """Call back, synchronously, whenever the connection is lost; returns the function that ends it."""
+        self._on_lost.append(callback)
+        return lambda: self._on_lost.remove(callback) if callback in self._on_lost else None
+
+    async def listen(self, subject: str, sink: Sink, *, queue: str = "") -> int:
+        """Hand every message on a subject to `sink`; returns the id for `unlisten`. Survives reconnects.
+
+        Each message goes to one of the listeners in the same `queue` group.
+        """
+        number = self._sid + 1
+        self._sinks[number] = sink
+        unused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        await self.subscribe(subject, queue=queue, future=unused)  # pyright: ignore[reportUnknownMemberType]
+        return number
+
+    async def stop_listening(self, numbers: Iterable[int]) -> None:
+        """End several `listen` after all has come that the server had sent until then. Raises Unavailable."""
+        ended = tuple(numbers)
+        if self.is_connected:
+            self.send_nowait([f"UNSUB {number}\r\n".encode() for number in ended])
+            try:
+                await self.flush_fully()
+            except NatsError as error:
+                raise Unavailable(f"NATS at {self._where} is out of reach") from error
+        for number in ended:
+            self._sinks.pop(number, None)
+            self._remove_sub(number)
+
+    async def flush_fully(self) -> None:
+        """Return when the server has received all that was written (the client's own `flush` may overtake it)."""
+        await self._flush_pending(force_flush=True)
+        await self.flush()
+
+    def unlisten(self, number: int) -> None:
+        """End a `listen`, without waiting."""
+        self._sinks.pop(number, None)
+        self._remove_sub(number)
+        self.send_nowait((f"UNSUB {number}\r\n".encode(),))
+
+    def require_connected(self) -> None:
+        """Raise Unavailable unless the connection is up."""
+        if not self.is_connected:
+            raise Unavailable(f"NATS at {self._where} is out of reach")
+
+    async def send(self, commands: Iterable[bytes]) -> None:
+        """Write commands; waits only when the socket does not keep up. Raises Unavailable when not connected."""
+        self.require_connected()
+        self.send_nowait(commands)
+        if self._pending_data_size > MAX_BUFFERED_BYTES:
+            await self._flush_pending(force_flush=True)
+
+    def send_nowait(self, commands: Iterable[bytes]) -> None:
+        """Write commands without ever waiting; what cannot be written because the connection is lost is dropped."""
+        queue = self._flush_queue
+        if not self.is_connected or queue is None:
+            return
+        joined = b"".join(commands)  # one piece: cheaper for the socket than many small ones
+        self._pending.append(joined)
+        self._pending_data_size += len(joined)
+        if queue.empty():
+            queue.put_nowait(asyncio.get_running_loop().create_future())
+
+    def awaited_replies(self, number: int = 1) -> "tuple[str, asyncio.Future[list[RawMessage]]]":
+        """A subject for so many replies and the future that gets them (or Unavailable, when the connection is lost)."""
+        token = secrets.token_hex(8)
+        future: asyncio.Future[list[RawMessage]] = asyncio.get_running_loop().create_future()
+        self._awaited[token] = (number, [], future)
+        future.add_done_callback(lambda _: self._awaited.pop(token, None))
+        return self._reply_prefix + token, future
+
+    async def request_raw(
+        self, subject: str, body: bytes, *, header: bytes = b"", timeout_seconds: float
+    ) -> RawMessage:
+        """Publish and wait for the reply. Raises Unavailable without responders or a timely response."""
+        reply, future = self.awaited_replies()
+        command = publish_command(subject, body, header, reply)
+        return (await self.exchange((command,), future, about=subject, timeout_seconds=timeout_seconds))[0]
+
+    async def exchange(
+        self,
+        commands: Iterable[bytes],
+        replies: "asyncio.Future[list[RawMessage]]",
+        *,
+        about: str,
+        timeout_seconds: float,
+    ) -> list[RawMessage]:
+        """Write commands and wait for the replies to them. Raises Unavailable when one is missing in the end."""
+        try:
+            await self.send(commands)
+            async with asyncio.timeout(timeout_seconds):
+                responses = await replies
+        except TimeoutError as error:
+            raise Unavailable(f"no answer on {about} within {timeout_seconds:g} s") from error
+        finally:
+            replies.cancel()
+        if any(response.status == NOBODY for response in responses):
+            raise Unavailable(f"nobody answers on {about}")
+        return responses
+
+    def _receive_reply(self, message: RawMessage) -> None:
+        awaited = self._awaited.get(message.subject[len(self._reply_prefix) :])
+        if awaited is None:
+            return
+        number, responses, future = awaited
+        responses.append(message)
+        if len(responses) >= number and not future.done():
+            future.set_result(responses)
+
+    async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:
+        sink = self._sinks.get(sid)
+        if sink is None:
+            await super()._process_msg(sid, subject, reply, data, headers)  # pyright: ignore[reportArgumentType]
+        else:
+            sink(RawMessage(subject.decode(), reply.decode(), data, headers or b""))
+
+    async def _process_err(self, err_msg: str) -> None:
+        """Reconnect on whatever the server complains about, but for a permission, which concerns one subject only."""
+        if "permissions violation" in err_msg:
+            await super()._process_err(err_msg)
+            return
+        log.warning("server.complained", server="nats", url=self._where, error=err_msg)
+        await self._process_op_err(NatsError(f"nats: {err_msg}"))
+
+    async def _process_op_err(self, e: Exception) -> None:
+        """Abort the socket first: closing one whose peer hangs would wait until its buffer is sent."""
+        writer = getattr(self._transport, "_io_writer", None)
+        if writer is not None and self.is_connected:
+            writer.transport.abort()
+        await super()._process_op_err(e)
+
+    async def _on_lost_connection(self) -> None:
+        self.losses += 1
+        self._pending.clear()
+        self._pending_data_size = 0
+        lost = Unavailable(f"the connection to NATS at {self._where} was lost")
+        for _, _, future in list(self._awaited.values()):
+            if not future.done():
+                future.set_exception(lost)
+                future.exception()  # whoever waits gets it; nobody is blamed for not waiting
+        for callback in tuple(self._on_lost):
+            callback()
+
+    async def _log_error(self, error: Exception) -> None:
+        now = asyncio.get_running_loop().time()
+        if self.is_connected:
+            log.warning("server.complained", server="nats", url=self._where, error=str(error) or repr(error))
+        elif not self.is_closed and now - self._last_logged >= AWAIT_LOG_SECONDS:
+            self._last_logged = now
+            log.warning("server.awaited", server="nats", url=self._where, error=str(error) or repr(error))

@@ -1,0 +1,266 @@
+"""Ordered consumer that heals itself.
+
+The consumer is ephemeral, in the server's memory, without acknowledgements; its sequence numbers show what was lost.
+It is made anew, after the last message delivered, when
+
+- its own sequence has a gap, in a message or in a heartbeat (gaps in the *stream's* sequence are normal: compaction);
+- the connection was lost, or nothing, not even a heartbeat, came for a while.
+
+The iterator yields `FollowRestarted` and begins at the start when the stream is not the same any more (`created`), when
+its last sequence is lower than what was delivered, or when nothing was received for so long that tombstones may have
+come and gone. Flow control gets its response when the iterator arrives there, so a slow reader slows the server down.
+"""
+
+import asyncio
+import secrets
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import structlog
+
+from gardenbus.common.adapters.nats.api import (
+    AckSubject,
+    JetStreamError,
+    call,
+    delivered,
+    nanoseconds,
+    read_ack_subject,
+)
+from gardenbus.common.adapters.nats.connection import Connection, RawMessage, decode_headers, publish_command
+from gardenbus.common.errors import BadRequest, Unavailable
+from gardenbus.common.ports.bus import FollowEvent, FollowRestarted, ReplayDone, StreamPosition
+
+HEARTBEAT_SECONDS = 5.0
+MISSED_HEARTBEATS = 2.5
+INACTIVE_SECONDS = 5.0
+"""Life of the consumer on the server without a listener."""
+
+RETRY_SECONDS = 0.2
+YIELD_EVERY = 256
+"""Messages after which the iterator lets others run."""
+
+_SECOND = 1_000_000_000
+_CONTROL = 100
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class JetStreamFollower:
+    """See the module. `after_sequence` None: from the start (or the last of each subject)."""
+
+    def __init__(  # noqa: PLR0913  (each is a setting of the consumer)
+        self,
+        connection: Connection,
+        stream: str,
+        subject_filters: Sequence[str],
+        *,
+        after_sequence: int | None,
+        last_per_subject: bool,
+        headers_only: bool,
+        max_silent_seconds: float,
+    ) -> None:
+        self._connection = connection
+        self._stream = stream
+        self._filters = sorted(set(subject_filters)) or ([">"] if last_per_subject else [])
+        self._last_per_subject = last_per_subject
+        self._headers_only = headers_only
+        self._max_silent_seconds = max_silent_seconds
+        self._last = after_sequence
+        self._created: int | None = None
+        self._target = 0
+        self._replayed = False
+        self._received: deque[tuple[RawMessage, AckSubject | None]] = deque()
+        self._arrived = asyncio.Event()
+        self._consumer_sequence = 0
+        self._invalid_reason = ""
+        self._listener: int | None = None
+        self._last_activity_at = time.monotonic()
+        self._unregister = connection.when_lost(self._on_lost_connection)
+
+    @property
+    def silent_seconds(self) -> float:
+        """Seconds since the last message or heartbeat."""
+        return time.monotonic() - self._last_activity_at
+
+    async def open(self) -> None:
+        """Create the consumer. Raises Unavailable, or BadRequest when the filters do not suit the stream."""
+        position, pending = await self._create()
+        self._created, self._target = position.created, position.sequence
+        if pending == 0:
+            self._target = 0
+
+    def close(self) -> None:
+        """Listen no more; the server removes the consumer by itself."""
+        self._unregister()
+        self._stop_listening()
+
+    def _stop_listening(self) -> None:
+        if self._listener is not None:
+            self._connection.unlisten(self._listener)
+            self._listener = None
+
+    def __aiter__(self) -> AsyncIterator[FollowEvent]:
+        """See the port."""
+        return self._events()
+
+    async def _events(self) -> AsyncIterator[FollowEvent]:
+        delivered_count = 0
+        while True:
+            if not self._replayed and self._target == 0:
+                self._replayed = True
+                yield ReplayDone(self._last or 0)
+            if not self._received:
+                if self._invalid_reason:
+                    for event in await self._heal():
+                        yield event
+                    continue
+                await self._wait()
+                continue
+            message, about = self._received.popleft()
+            if about is None:
+                self._handle_control(message)
+                continue
+            self._last = about.stream_sequence
+            if about.pending == 0 or about.stream_sequence >= self._target:
+                self._target = 0
+            yield delivered(message, about)
+            delivered_count += 1
+            if delivered_count % YIELD_EVERY == 0:
+                await asyncio.sleep(0)
+
+    async def _wait(self) -> None:
+        self._arrived.clear()
+        try:
+            async with asyncio.timeout(HEARTBEAT_SECONDS * MISSED_HEARTBEATS):
+                await self._arrived.wait()
+        except TimeoutError:
+            self._invalidate("no heartbeat")
+
+    def _handle_control(self, message: RawMessage) -> None:
+        """Respond to flow control; a heartbeat means that nothing is left to deliver."""
+        if message.reply:
+            self._connection.send_nowait((publish_command(message.reply, b""),))
+            return
+        stalled = decode_headers(message.header).get("Nats-Consumer-Stalled")
+        if stalled:
+            self._connection.send_nowait((publish_command(stalled, b""),))
+        else:
+            self._target = 0
+
+    def _receive(self, message: RawMessage) -> None:
+        """Called as messages are parsed: keep what is in order, notice what is not."""
+        self._last_activity_at = time.monotonic()
+        if self._invalid_reason:
+            return
+        if message.status == _CONTROL:
+            if not message.reply:
+                last = int(decode_headers(message.header).get("Nats-Last-Consumer", "0"))
+                if last > self._consumer_sequence:
+                    self._invalidate(f"heard {self._consumer_sequence} of {last} messages")
+                    return
+            self._received.append((message, None))
+        elif message.status:
+            self._invalidate(f"{message.status} {message.description}")
+        else:
+            about = read_ack_subject(message.reply)
+            if about.consumer_sequence != self._consumer_sequence + 1:
+                self._invalidate(f"message {about.consumer_sequence} came after {self._consumer_sequence}")
+                return
+            self._consumer_sequence = about.consumer_sequence
+            self._received.append((message, about))
+        self._arrived.set()
+
+    def _invalidate(self, reason: str) -> None:
+        self._invalid_reason = reason
+        self._arrived.set()
+
+    def _on_lost_connection(self) -> None:
+        if self._listener is not None:
+            self._invalidate("the connection was lost")
+
+    async def _heal(self) -> list[FollowEvent]:
+        """Make the consumer anew; returns FollowRestarted when that has to be from the start."""
+        last_activity_at = self._last_activity_at
+        restarted: list[FollowEvent] = []
+        log.info("follower.resumed", stream=self._stream, after=self._last, reason=self._invalid_reason)
+        while True:
+            try:
+                position, pending = await self._create()
+            except (Unavailable, BadRequest) as error:
+                log.debug("follower.delayed", stream=self._stream, reason=error.message)
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            reason = self._reason_to_restart(position, time.monotonic() - last_activity_at)
+            if reason is not None:
+                log.warning("follower.restarted", stream=self._stream, reason=reason)
+                restarted = [FollowRestarted(reason)]
+                self._last, self._created, self._replayed = None, position.created, False
+                last_activity_at = time.monotonic()
+                continue
+            if not self._replayed:
+                self._target = position.sequence if pending else 0
+            return restarted
+
+    def _reason_to_restart(self, position: StreamPosition, silent_seconds: float) -> str | None:
+        if position.created != self._created:
+            return "the stream was created anew"
+        if position.sequence < (self._last or 0):
+            return f"the stream went back from {self._last} to {position.sequence}"
+        if silent_seconds > self._max_silent_seconds:
+            return f"nothing was heard for {silent_seconds:.0f} s"
+        return None
+
+    async def _create(self) -> tuple[StreamPosition, int]:
+        """A new consumer, then the stream's position and how many messages the consumer has before it."""
+        self._stop_listening()
+        self._received.clear()
+        self._consumer_sequence = 0
+        self._invalid_reason = ""
+        name = f"follower-{secrets.token_hex(6)}"
+        inbox = self._connection.new_inbox()
+        try:
+            self._connection.require_connected()
+            self._listener = await self._connection.listen(inbox, self._receive)
+            created = await call(
+                self._connection,
+                self._endpoint(name),
+                {"stream_name": self._stream, "config": self._settings(name, inbox)},
+            )
+            response = await call(self._connection, f"STREAM.INFO.{self._stream}")
+        except JetStreamError as api_error:
+            self._invalidate(str(api_error))
+            error = api_error.translated()
+            raise (error if isinstance(error, BadRequest) else Unavailable(str(api_error))) from api_error
+        except Unavailable as error:
+            self._invalidate(error.message)
+            raise
+        position = StreamPosition(nanoseconds(response["created"]), int(response["state"]["last_seq"]))
+        return position, int(created["num_pending"])
+
+    def _endpoint(self, name: str) -> str:
+        own = f"CONSUMER.CREATE.{self._stream}.{name}"
+        return f"{own}.{self._filters[0]}" if len(self._filters) == 1 else own
+
+    def _settings(self, name: str, inbox: str) -> dict[str, Any]:
+        settings: dict[str, Any] = {
+            "name": name,
+            "deliver_subject": inbox,
+            "ack_policy": "none",
+            "max_deliver": 1,
+            "mem_storage": True,
+            "num_replicas": 1,
+            "flow_control": True,
+            "idle_heartbeat": int(HEARTBEAT_SECONDS * _SECOND),
+            "inactive_threshold": int(INACTIVE_SECONDS * _SECOND),
+            "headers_only": self._headers_only,
+            "deliver_policy": "last_per_subject" if self._last_per_subject else "all",
+        }
+        if self._last is not None:
+            settings |= {"deliver_policy": "by_start_sequence", "opt_start_seq": self._last + 1}
+        if len(self._filters) == 1:
+            settings["filter_subject"] = self._filters[0]
+        elif self._filters:
+            settings["filter_subjects"] = self._filters
+        return settings

@@ -1,0 +1,351 @@
+"""Bus on NATS JetStream: `connect` opens one connection as a `ports.bus.Bus`.
+
+Its parts are beside it: `connection` (one for ever), `api` (calls and errors), `streams` (their configuration),
+`publisher`, `work_queue`, `follower`, `micro_service`.
+"""
+
+import asyncio
+import base64
+import contextlib
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from nats.errors import Error as NatsError
+
+from gardenbus.common.adapters.nats.api import (
+    NO_MESSAGE,
+    JetStreamError,
+    call,
+    from_nanoseconds,
+    instant,
+    nanoseconds,
+)
+from gardenbus.common.adapters.nats.connection import Connection, decode_headers, encode_headers
+from gardenbus.common.adapters.nats.follower import JetStreamFollower
+from gardenbus.common.adapters.nats.micro_service import MicroService
+from gardenbus.common.adapters.nats.publisher import Publisher
+from gardenbus.common.adapters.nats.stats import bus_stats
+from gardenbus.common.adapters.nats.streams import StreamSettings, ensure_streams
+from gardenbus.common.adapters.nats.work_queue import JetStreamQueue, consumer_name
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.errors import SettingsInvalid, Unavailable
+from gardenbus.common.ports.bus import (
+    Follower,
+    Handler,
+    Headers,
+    Message,
+    ServiceIdentity,
+    StreamMessage,
+    StreamPosition,
+)
+from gardenbus.common.ports.stats import BusStats
+
+MAX_SILENT_SECONDS = 1800.0
+"""Half a tombstone's life: a follower that received nothing for longer may have missed a deletion."""
+
+CLOCK_SECONDS = 15.0
+"""Time for which a reading of the server's clock is extrapolated by our own."""
+
+ENSURE_RETRY_SECONDS = 0.5
+HEAL_SECONDS = 1.0
+DRAIN_SECONDS = 2.0
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@contextlib.asynccontextmanager
+async def connect(  # noqa: PLR0913  (each is an option of the connection)
+    url: str,
+    name: str,
+    prefix: str = "garden",
+    *,
+    inbox_prefix: str = "_INBOX",
+    streams: StreamSettings | None = None,
+    manages_streams: bool = True,
+    syncs_always: bool = False,
+) -> AsyncGenerator["JetStreamBus", None]:
+    """Open the bus, waiting for the server and its JetStream as long as it takes; closed in the end.
+
+    `url` may name several servers, separated by commas. Without `manages_streams` (a gardenlet) others create them.
+    `syncs_always`: the server syncs each write, so that batches cost it less.
+    Raises SettingsInvalid when JetStream rejects a stream's configuration.
+    """
+    bus = JetStreamBus(
+        Subjects(prefix), streams or StreamSettings(), manages_streams=manages_streams, syncs_always=syncs_always
+    )
+    try:
+        await bus.open(url, name, inbox_prefix)
+        yield bus
+    finally:
+        await bus.close()
+
+
+class JetStreamBus:
+    """`ports.bus.Bus` on one connection; see `connect`."""
+
+    def __init__(
+        self, subjects: Subjects, settings: StreamSettings, *, manages_streams: bool, syncs_always: bool
+    ) -> None:
+        self._subjects = subjects
+        self._settings = settings
+        self._manages_streams = manages_streams
+        self._connection = Connection()
+        self._publisher = Publisher(self._connection, subjects.prefix, syncs_always=syncs_always)
+        self._queues: list[JetStreamQueue] = []
+        self._services: list[MicroService] = []
+        self._callbacks: list[Callable[[], Awaitable[None]]] = []
+        self._restoring: asyncio.Task[None] | None = None
+        self._healed_at = 0.0
+        self._clock: tuple[float, datetime] | None = None
+
+    async def open(self, url: str, name: str, inbox_prefix: str) -> None:
+        """Connect and ensure the streams; `connect` calls it."""
+        await self._connection.open(url, name, inbox_prefix=inbox_prefix, on_reconnect=self._restore_soon)
+        await self._ensure_until_done()
+
+    # ---- publishing
+
+    async def publish(self, message: Message, *, expected_subject_sequence: int | None = None) -> int:
+        """See the port."""
+        try:
+            return await self._publisher.publish(message, expected_subject_sequence=expected_subject_sequence)
+        except Unavailable:
+            await self._heal_streams()
+            raise
+
+    async def publish_many(self, messages: Sequence[Message]) -> None:
+        """See the port."""
+        try:
+            await self._publisher.publish_many(messages)
+        except Unavailable:
+            await self._heal_streams()
+            raise
+
+    async def publish_batch(
+        self, stream: str, messages: Sequence[Message], *, expected_last_sequence: int, whole: bool = False
+    ) -> int:
+        """See the port."""
+        publish = self._publisher.publish_batch
+        try:
+            return await publish(messages, expected_last_sequence=expected_last_sequence, whole=whole)
+        except Unavailable:
+            log.warning("batch.unacknowledged", stream=stream, messages=len(messages))
+            await self._heal_streams()
+            raise
+
+    # ---- reading
+
+    async def position(self, stream: str) -> StreamPosition:
+        """See the port."""
+        return _position(await self._call(f"STREAM.INFO.{stream}"))
+
+    async def acknowledged_floor(self, stream: str, consumer: str) -> StreamPosition:
+        """See the port."""
+        created = nanoseconds((await self._call(f"STREAM.INFO.{stream}"))["created"])
+        response = await self._call(f"CONSUMER.INFO.{stream}.{consumer_name(consumer)}")
+        return StreamPosition(created, int(response["ack_floor"]["stream_seq"]))
+
+    async def stats(self) -> BusStats:
+        """Sizes of the streams and lag of their consumers; not in the port: nothing is decided on it."""
+        return await bus_stats(self._call, self._subjects)
+
+    async def server_now(self, stream: str) -> datetime:
+        """The server's clock: read from it now and then, carried on by our own monotonic one in between."""
+        before = time.monotonic()
+        if self._clock is None or before - self._clock[0] > CLOCK_SECONDS:
+            response = await self._call(f"STREAM.INFO.{stream}")
+            self._clock = (time.monotonic(), instant(response["ts"]))
+        read_at, then = self._clock
+        return then + timedelta(seconds=time.monotonic() - read_at)
+
+    async def subjects(self, stream: str, subject_filter: str) -> Mapping[str, int]:
+        """See the port."""
+        found: dict[str, int] = {}
+        while True:
+            request = {"subjects_filter": subject_filter, "offset": len(found)}
+            response = await self._call(f"STREAM.INFO.{stream}", request)
+            page: dict[str, int] = response["state"].get("subjects") or {}
+            found |= page
+            if not page or len(found) >= int(response.get("total", 0)):
+                return found
+
+    async def last(self, stream: str, subject: str) -> StreamMessage | None:
+        """See the port."""
+        try:
+            response = await call(self._connection, f"STREAM.MSG.GET.{stream}", {"last_by_subj": subject})
+        except JetStreamError as api_error:
+            if api_error.number == NO_MESSAGE:
+                return None
+            raise api_error.translated() from api_error
+        message: dict[str, Any] = response["message"]
+        headers = decode_headers(base64.b64decode(message.get("hdrs", "")))
+        return StreamMessage(
+            message["subject"],
+            base64.b64decode(message.get("data", "")),
+            headers,
+            int(message["seq"]),
+            from_nanoseconds(nanoseconds(message["time"])),
+            headers.get("Nats-Marker-Reason"),
+        )
+
+    async def purge(self, stream: str, subject: str, *, upto_sequence: int | None = None) -> None:
+        """See the port. The server's `seq` is the first that stays."""
+        bound = {} if upto_sequence is None else {"seq": upto_sequence + 1}
+        await self._call(f"STREAM.PURGE.{stream}", {"filter": subject, **bound})
+
+    # ---- consuming
+
+    async def work_queue(self, stream: str, consumer: str, subject_filter: str) -> JetStreamQueue:
+        """See the port. Raises SettingsInvalid when the consumer's filter is another's already."""
+        queue = JetStreamQueue(self._connection, stream, consumer, subject_filter)
+        await queue.ensure()
+        self._queues.append(queue)
+        return queue
+
+    def follow(
+        self,
+        stream: str,
+        subject_filters: Sequence[str],
+        *,
+        after_sequence: int | None = None,
+        last_per_subject: bool = False,
+        headers_only: bool = False,
+        max_silent_seconds: float = MAX_SILENT_SECONDS,
+    ) -> AbstractAsyncContextManager[Follower]:
+        """See the port."""
+        follower = JetStreamFollower(
+            self._connection,
+            stream,
+            subject_filters,
+            after_sequence=after_sequence,
+            last_per_subject=last_per_subject,
+            headers_only=headers_only,
+            max_silent_seconds=max_silent_seconds,
+        )
+
+        @contextlib.asynccontextmanager
+        async def opened() -> AsyncGenerator[Follower, None]:
+            try:
+                await follower.open()
+                yield follower
+            finally:
+                follower.close()
+
+        return opened()
+
+    # ---- requests and services
+
+    async def request(
+        self, subject: str, body: bytes, *, headers: Headers = {}, timeout_seconds: float = 10.0
+    ) -> bytes:
+        """See the port. An error response of a service is returned as its body."""
+        response = await self._connection.request_raw(
+            subject, body, header=encode_headers(headers), timeout_seconds=timeout_seconds
+        )
+        return response.body
+
+    async def register(self, identity: ServiceIdentity) -> None:
+        """See the port."""
+        self._connection.require_connected()
+        service = MicroService(self._connection, identity)
+        self._services.append(service)
+        await service.start()
+
+    async def serve(
+        self, name: str, version: str, endpoints: Mapping[str, Handler], *, metadata: Mapping[str, str] = {}
+    ) -> None:
+        """See the port."""
+        self._connection.require_connected()
+        if not self._services:
+            await self.register(ServiceIdentity(name, version))
+        await self._services[0].add(endpoints, group=name, metadata=metadata)
+
+    # ---- life
+
+    async def ensure_streams(self) -> None:
+        """See the port."""
+        await ensure_streams(self._connection, self._subjects, self._settings)
+
+    def on_reconnect(self, callback: Callable[[], Awaitable[None]]) -> None:
+        """See the port."""
+        self._callbacks.append(callback)
+
+    @property
+    def connected(self) -> bool:
+        """See the port."""
+        return self._connection.is_connected
+
+    async def close(self) -> None:
+        """See the port."""
+        for service in self._services:
+            await service.stop(DRAIN_SECONDS)
+        if self._restoring is not None:
+            self._restoring.cancel()
+        if not self._connection.is_closed:
+            with contextlib.suppress(NatsError, OSError, TimeoutError):
+                if self.connected:
+                    async with asyncio.timeout(DRAIN_SECONDS):
+                        await self._connection.flush_fully()
+            try:
+                async with asyncio.timeout(DRAIN_SECONDS):
+                    await self._connection.close()
+            except AssertionError:  # the client's own, when it never got as far as an address
+                pass
+            except TimeoutError:  # it was seen to wait without end after its server was killed
+                log.warning("server.left", server="nats", waited_s=DRAIN_SECONDS)
+
+    async def _call(self, endpoint: str, payload: Any = None) -> dict[str, Any]:
+        try:
+            return await call(self._connection, endpoint, payload)
+        except JetStreamError as api_error:
+            raise api_error.translated() from api_error
+
+    def _restore_soon(self) -> None:
+        self._clock = None
+        if self._restoring is not None:
+            self._restoring.cancel()
+        self._restoring = asyncio.create_task(self._restore())
+
+    async def _restore(self) -> None:
+        """After a reconnect: ensure streams and consumers, then call the callbacks."""
+        try:
+            await self._ensure_until_done()
+        except SettingsInvalid as error:
+            log.error("streams.outdated", problems=error.problems)  # noqa: TRY400
+        for queue in self._queues:
+            with contextlib.suppress(Unavailable, SettingsInvalid):  # the next fetch tries again
+                await queue.ensure()
+        for callback in self._callbacks:
+            try:
+                await callback()
+            except Exception:
+                log.exception("reconnect_callback.failed")
+
+    async def _ensure_until_done(self) -> None:
+        if not self._manages_streams:
+            return
+        while True:
+            try:
+                await self.ensure_streams()
+            except Unavailable as error:
+                log.warning("server.awaited", server="jetstream", error=error.message)
+                await asyncio.sleep(ENSURE_RETRY_SECONDS)
+            else:
+                return
+
+    async def _heal_streams(self) -> None:
+        """Recreate the streams: a publish without acknowledgement may mean that one was removed."""
+        now = time.monotonic()
+        if not (self._manages_streams and self.connected) or now - self._healed_at < HEAL_SECONDS:
+            return
+        self._healed_at = now
+        with contextlib.suppress(Unavailable, SettingsInvalid):
+            await self.ensure_streams()
+
+
+def _position(response: Mapping[str, Any]) -> StreamPosition:
+    return StreamPosition(nanoseconds(response["created"]), int(response["state"]["last_seq"]))

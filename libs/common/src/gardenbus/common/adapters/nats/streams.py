@@ -1,0 +1,177 @@
+"""Streams of a landscape: their configuration, and keeping the server's equal to it.
+
+| stream   | keeps            | what its settings are for                                              |
+|----------|------------------|------------------------------------------------------------------------|
+| REQUESTS | until acked      | durable apply and delete, in the order of the bus                      |
+| OBJECTS  | last per subject | the state of every object; only the relay publishes, in batches;       |
+|          |                  | tombstones end by a TTL of their own; no markers of the server's,      |
+|          |                  | which would move the last sequence                                     |
+| QUEUES   | until acked      | one message per object; timers below `later`; without any limit, for   |
+|          |                  | a limit would drop work                                                |
+| BINDINGS | last per subject | what gardenlets see; 20,000 consumers (the server's default is 1,000)  |
+| LEASES   | last per subject | the server ends what is not renewed (max_age) and leaves a marker      |
+| REPORTS  | until acked      | what gardenlets observed                                               |
+| EVENTS   | 24 hours         | at most 100 an object                                                  |
+| REJECTED | 7 days           | dead letters; at most 16,384                                           |
+
+OBJECTS, BINDINGS and EVENTS remember message ids for a second only: ids chain the relay's messages to each other
+(publisher.py), and none is ever sent twice.
+
+QUEUES, EVENTS and REQUESTS allow atomic batches too, for `publish_many`: a sync of the disk for each batch instead of
+each message makes ten times the rate.
+
+Only what is written here is compared and changed; what an operator added (replicas, placement, a mirror) stays.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import structlog
+
+from gardenbus.common.adapters.nats.api import STREAM_NAME_IN_USE, STREAM_NOT_FOUND, JetStreamError, call
+from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.errors import SettingsInvalid
+
+_SECOND = 1_000_000_000
+_HOUR = 3600 * _SECOND
+_SHORT_DEDUPLICATION = {"duplicate_window": _SECOND}
+_UNAVAILABLE = 503
+_SHORT_OF_STORAGE = frozenset({10023, 10028, 10047})
+
+MONITOR_PERIOD_SECONDS = 40.0
+"""Life of a Lease without renewal (Gardener's shoot monitor period) by default."""
+
+REJECTED_MESSAGES = 16_384
+"""At 64 KB each 1 GB. Not stated in bytes: the server would set the whole gigabyte aside, and not start without it."""
+
+MAX_CONSUMERS = 20_000
+EVENTS_PER_OBJECT = 100
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+Configuration = dict[str, Any]
+
+
+class StreamSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Stream settings of a deployment. None: use the default when creating, else leave what is there.
+
+    Only one service should state a value, or two with different values would change it to and fro.
+    """
+
+    lease_seconds: float | None = None
+    """Life of a Lease without renewal: lifecycle's monitor period."""
+
+    replicas: int | None = None
+    """Copies of each stream in a NATS cluster."""
+
+
+def _last_per_subject(subjects: list[str]) -> Configuration:
+    return {"subjects": subjects, "retention": "limits", "max_msgs_per_subject": 1, "allow_direct": True}
+
+
+def _work_queue(subjects: list[str]) -> Configuration:
+    return {"subjects": subjects, "retention": "workqueue"}
+
+
+def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configuration]:
+    """Every stream's configuration, by JetStream name."""
+    prefix = subjects.prefix
+    lease = int(lease_seconds * _SECOND)
+    configurations: dict[str, Configuration] = {
+        "REQUESTS": _work_queue(
+            [subjects.apply, subjects.delete, subjects.as_user("*", "apply"), subjects.as_user("*", "delete")]
+        )
+        | {"allow_atomic": True},
+        "OBJECTS": _last_per_subject([f"{prefix}.changed.>"])
+        | {"allow_atomic": True, "allow_msg_ttl": True, **_SHORT_DEDUPLICATION},
+        "QUEUES": _work_queue([f"{prefix}.queue.>", f"{prefix}.later.>"])
+        | {"max_msgs_per_subject": 1, "allow_msg_schedules": True, "allow_atomic": True},
+        "BINDINGS": _last_per_subject([f"{prefix}.binding.>", f"{prefix}.view.>"])
+        | {"allow_atomic": True, "max_consumers": MAX_CONSUMERS, **_SHORT_DEDUPLICATION},
+        "LEASES": _last_per_subject([f"{prefix}.lease.>"])
+        | {
+            "max_age": lease,
+            "duplicate_window": min(lease, 120 * _SECOND),
+            "subject_delete_marker_ttl": max(_SECOND, lease // _SECOND * _SECOND),
+        },
+        "REPORTS": _work_queue([f"{prefix}.report.>"]),
+        "EVENTS": {
+            "subjects": [f"{prefix}.event.>"],
+            "retention": "limits",
+            "max_age": 24 * _HOUR,
+            "max_msgs_per_subject": EVENTS_PER_OBJECT,
+            "allow_atomic": True,
+            **_SHORT_DEDUPLICATION,
+        },
+        "REJECTED": {
+            "subjects": [subjects.rejected],
+            "retention": "limits",
+            "max_age": 7 * 24 * _HOUR,
+            "max_msgs": REJECTED_MESSAGES,
+        },
+    }
+    always: Configuration = {"storage": "file", "discard": "old"}
+    return {
+        subjects.stream(name): {"name": subjects.stream(name), **always, **own} for name, own in configurations.items()
+    }
+
+
+async def ensure_streams(connection: Connection, subjects: Subjects, settings: StreamSettings) -> None:
+    """Create what is missing and update what differs; does nothing when all is well.
+
+    Raises SettingsInvalid with every change that JetStream rejects for good, Unavailable without a response.
+    """
+    problems: list[str] = []
+    for name, wanted in streams(subjects, settings.lease_seconds or MONITOR_PERIOD_SECONDS).items():
+        try:
+            await _ensure(connection, name, wanted, settings)
+        except JetStreamError as api_error:
+            if api_error.code == _UNAVAILABLE or api_error.number in _SHORT_OF_STORAGE:
+                raise api_error.translated() from api_error
+            log.error("stream.rejected", stream=name, reason=str(api_error))  # noqa: TRY400  (no traceback is needed)
+            problems.append(f"stream {name}: {api_error}")
+    if problems:
+        raise SettingsInvalid(tuple(problems))
+
+
+async def _ensure(connection: Connection, name: str, wanted: Configuration, settings: StreamSettings) -> None:
+    actual = await _configuration(connection, name)
+    if actual is None:
+        try:
+            await call(connection, f"STREAM.CREATE.{name}", {**wanted, "num_replicas": settings.replicas or 1})
+        except JetStreamError as api_error:
+            if api_error.number != STREAM_NAME_IN_USE:
+                raise
+            actual = await _configuration(connection, name)  # somebody was faster, with other settings
+        else:
+            log.info("stream.created", stream=name)
+            return
+    if actual is None:
+        return
+    stated = dict(wanted)
+    if settings.lease_seconds is None and "subject_delete_marker_ttl" in wanted:
+        for setting in ("max_age", "duplicate_window", "subject_delete_marker_ttl"):
+            stated.pop(setting)
+    if settings.replicas is not None:
+        stated["num_replicas"] = settings.replicas
+    changes = {key: value for key, value in stated.items() if actual.get(key, _absent(value)) != value}
+    if changes:
+        await call(connection, f"STREAM.UPDATE.{name}", {**actual, **changes})
+        log.info("stream.updated", stream=name, changed=sorted(changes))
+
+
+def _absent(value: Any) -> Any:
+    """Value of a setting that the server leaves out of its response: false, 0."""
+    return type(value)()
+
+
+async def _configuration(connection: Connection, name: str) -> Configuration | None:
+    try:
+        response = await call(connection, f"STREAM.INFO.{name}")
+    except JetStreamError as api_error:
+        if api_error.number == STREAM_NOT_FOUND:
+            return None
+        raise
+    return response["config"]

@@ -1,0 +1,227 @@
+"""Work queue: one durable pull consumer, with one request a fetch.
+
+The request has `no_wait` *and* `expires`: the server delivers what is there and ends it at once; when nothing is
+there it waits for the first message. So a fetch is one round trip, and nothing that was requested arrives later.
+Acknowledgements are written without waiting: one that is lost leads to a redelivery, which every handler must accept.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import structlog
+
+from gardenbus.common.adapters.nats.api import AckSubject, JetStreamError, call, delivered, read_ack_subject
+from gardenbus.common.adapters.nats.connection import Connection, RawMessage, publish_command
+from gardenbus.common.errors import SettingsInvalid, Unavailable
+from gardenbus.common.ports.bus import QueueMessage, StreamMessage
+
+ACK_WAIT_SECONDS = 10.0
+"""Ack deadline: work of a replica that died comes back after this; longer handlers extend it (`in_progress`)."""
+
+MAX_ACK_PENDING = 20_000
+GRACE_SECONDS = 2.0
+"""Grace period of a fetch for the server's final status before the server counts as gone."""
+
+_SECOND = 1_000_000_000
+_NO_MESSAGES = 404
+_TIMED_OUT = 408
+_CONFLICT = 409
+_NOBODY = 503
+_ACK, _NAK, _PROGRESS = b"+ACK", b"-NAK", b"+WPI"
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+def consumer_name(name: str) -> str:
+    """A consumer's name in JetStream: without dots."""
+    return name.replace(".", "-")
+
+
+class JetStreamQueueMessage:
+    """Message in flight from a work queue."""
+
+    __slots__ = ("_ack_subject", "_connection", "_ended", "_message", "_raw", "queued_ms")
+
+    def __init__(self, connection: Connection, raw: RawMessage) -> None:
+        self._connection = connection
+        self._raw = raw
+        self._ack_subject: AckSubject = read_ack_subject(raw.reply)
+        self._message: StreamMessage | None = None
+        self._ended = False
+        self.queued_ms: float = max(0.0, time.time() * 1000 - self._ack_subject.at_nanoseconds / 1_000_000)
+
+    @property
+    def message(self) -> StreamMessage:
+        """The delivered message."""
+        if self._message is None:
+            self._message = delivered(self._raw, self._ack_subject)
+        return self._message
+
+    @property
+    def deliveries(self) -> int:
+        """Deliveries so far."""
+        return self._ack_subject.deliveries
+
+    @property
+    def pending(self) -> int:
+        """Messages that waited behind it when it was delivered."""
+        return self._ack_subject.pending
+
+    async def ack(self) -> None:
+        """Done."""
+        if (command := self.final_command(_ACK)) is not None:
+            self._connection.send_nowait((command,))
+
+    async def release(self) -> None:
+        """Not done: deliver it again at once."""
+        if (command := self.final_command(_NAK)) is not None:
+            self._connection.send_nowait((command,))
+
+    async def in_progress(self) -> None:
+        """Still at it."""
+        if not self._ended:
+            self._connection.send_nowait((publish_command(self._raw.reply, _PROGRESS),))
+
+    def final_command(self, word: bytes) -> bytes | None:
+        """The command that ends it, or None when it was ended already."""
+        if self._ended:
+            return None
+        self._ended = True
+        return publish_command(self._raw.reply, word)
+
+
+class _FetchInbox:
+    """Reply subject of one request at a time; kept for the next one."""
+
+    def __init__(self, subject: str) -> None:
+        self.subject = subject
+        self.number = 0
+        self.messages: list[RawMessage] = []
+        self.status: RawMessage | None = None
+        self.done: asyncio.Future[None] | None = None
+        self._request_number = 0
+        self._limit = 0
+
+    def arm(self, limit: int) -> tuple[str, "asyncio.Future[None]"]:
+        """Make ready for one request: its reply subject, and the future that ends with the server's last word."""
+        self._request_number += 1
+        self._limit = limit
+        self.messages = []
+        self.status = None
+        self.done = asyncio.get_running_loop().create_future()
+        return f"{self.subject}.{self._request_number}", self.done
+
+    def receive(self, message: RawMessage) -> None:
+        """Messages come on their own subjects, the last word on the reply subject of its request."""
+        if not message.status:
+            self.messages.append(message)
+        elif message.subject == f"{self.subject}.{self._request_number}":
+            self.status = message
+        if (self.status or len(self.messages) >= self._limit) and self.done is not None and not self.done.done():
+            self.done.set_result(None)
+
+    def fail(self) -> None:
+        """The connection was lost."""
+        if self.done is not None and not self.done.done():
+            self.done.set_exception(Unavailable("the connection to NATS was lost"))
+            self.done.exception()
+
+
+class JetStreamQueue:
+    """See the module. Any number of fetches may run at once."""
+
+    def __init__(self, connection: Connection, stream: str, consumer: str, subject_filter: str) -> None:
+        self._connection = connection
+        self._stream = stream
+        self._consumer = consumer_name(consumer)
+        self._filter = subject_filter
+        self._free: list[_FetchInbox] = []
+        self._busy: set[_FetchInbox] = set()
+        self._depth = 0
+        connection.when_lost(self._on_lost_connection)
+
+    @property
+    def depth(self) -> int:
+        """Messages that waited at the last fetch."""
+        return self._depth
+
+    async def ensure(self) -> None:
+        """Create the consumer, or bring it up to date; idempotent."""
+        settings = {
+            "name": self._consumer,
+            "durable_name": self._consumer,
+            "deliver_policy": "all",
+            "ack_policy": "explicit",
+            "ack_wait": int(ACK_WAIT_SECONDS * _SECOND),
+            "max_deliver": -1,
+            "max_ack_pending": MAX_ACK_PENDING,
+            "filter_subject": self._filter,
+        }
+        endpoint = f"CONSUMER.CREATE.{self._stream}.{self._consumer}.{self._filter}"
+        try:
+            await call(self._connection, endpoint, {"stream_name": self._stream, "config": settings})
+        except JetStreamError as api_error:
+            error = api_error.translated()
+            if isinstance(error, Unavailable):
+                raise error from api_error
+            if api_error.code == _NO_MESSAGES:
+                raise Unavailable(f"the stream {self._stream} is not there yet") from api_error
+            raise SettingsInvalid((f"consumer {self._consumer} of {self._stream}: {api_error}",)) from api_error
+
+    async def fetch(self, limit: int, wait_seconds: float) -> Sequence[QueueMessage]:
+        """See the port. Raises Unavailable when the server is away or silent."""
+        deadline = time.monotonic() + wait_seconds
+        while True:
+            messages, status = await self._request_batch(limit, max(0.0, deadline - time.monotonic()))
+            if messages or status is None or status.status in (_NO_MESSAGES, _TIMED_OUT):
+                works = [JetStreamQueueMessage(self._connection, message) for message in messages]
+                self._depth = works[-1].pending if works else 0
+                return works
+            if status.status == _NOBODY or (status.status == _CONFLICT and "Deleted" in status.description):
+                log.warning("consumer.recreated", stream=self._stream, consumer=self._consumer)
+                await self.ensure()
+                continue
+            raise Unavailable(f"{self._stream} {self._consumer}: {status.status} {status.description}")
+
+    async def ack_many(self, works: Sequence[QueueMessage]) -> None:
+        """Acknowledge a batch in one write."""
+        commands = [work.final_command(_ACK) for work in works if isinstance(work, JetStreamQueueMessage)]
+        self._connection.send_nowait([command for command in commands if command is not None])
+
+    async def _request_batch(self, limit: int, wait_seconds: float) -> tuple[list[RawMessage], RawMessage | None]:
+        """Request one batch: the messages, and the server's final status if there was one."""
+        self._connection.require_connected()
+        inbox = self._free.pop() if self._free else await self._new_inbox()
+        self._busy.add(inbox)
+        reply, done = inbox.arm(limit)
+        request: dict[str, Any] = {"batch": limit, "no_wait": True}
+        if wait_seconds > 0:
+            request["expires"] = int(wait_seconds * _SECOND)
+        subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._consumer}"
+        try:
+            await self._connection.send((publish_command(subject, msgspec.json.encode(request), reply=reply),))
+            async with asyncio.timeout(wait_seconds + GRACE_SECONDS):
+                await done
+        except BaseException as error:
+            # What comes after this is not ours to hold: without a listener the server withdraws the request.
+            self._connection.send_nowait([publish_command(message.reply, _NAK) for message in inbox.messages])
+            self._connection.unlisten(inbox.number)
+            if isinstance(error, TimeoutError):
+                raise Unavailable(f"{self._stream} {self._consumer}: the server does not answer") from error
+            raise
+        finally:
+            self._busy.discard(inbox)
+        self._free.append(inbox)
+        return inbox.messages, inbox.status
+
+    async def _new_inbox(self) -> _FetchInbox:
+        inbox = _FetchInbox(self._connection.new_inbox())
+        inbox.number = await self._connection.listen(f"{inbox.subject}.*", inbox.receive)
+        return inbox
+
+    def _on_lost_connection(self) -> None:
+        for inbox in self._busy:
+            inbox.fail()

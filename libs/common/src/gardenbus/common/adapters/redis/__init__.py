@@ -1,0 +1,1 @@
+"""Adapters on Redis; the function library in Lua is beside them."""

@@ -1,0 +1,304 @@
+"""Connection to Redis and its function library: calls in, replies or our errors out.
+
+All calls share one connection (multiplexed_connection.py), so that calls made at the same time cost one round trip.
+Calls of a function in BATCH_FUNCTIONS even become one call, up to `MAX_BATCH` of them: Redis reads a command of many
+arguments as a whole, and where it syncs its log after each turn, they share that too.
+
+Each version of the library has a name of its own (function_library.py): it is loaded where it is missing and never
+replaced. A version that finds the store closed has the others on the server vouch for it (functions/opening.lua).
+"""
+
+import asyncio
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+import hiredis
+import msgspec
+import structlog
+from redis.asyncio.connection import ConnectionPool
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from gardenbus.common.adapters.redis.function_library import LIBRARY, NAME_PREFIX, Library, function_of
+from gardenbus.common.adapters.redis.multiplexed_connection import Command, MultiplexedConnection
+from gardenbus.common.adapters.store_responses import newer_format, outbox_is_full, store_is_closed
+from gardenbus.common.errors import GardenbusError, Unavailable
+
+BATCH_FUNCTIONS = {"put": "put_many"}
+"""Functions with a batch variant, which carries out each operation on its own and returns the replies in order."""
+
+MAX_BATCH = 50
+"""Operations in one call: Redis serves nobody else meanwhile (about 3 ms)."""
+
+JOIN_EVERY_SECONDS = 0.25
+"""Shortest interval between two attempts to join a closed store through the other versions."""
+
+_UNVERSIONED = "gardenbus"
+"""Name of the library when there was one version at a time; it cannot vouch, and goes."""
+
+_log = structlog.stdlib.get_logger()
+_pack = msgspec.msgpack.Encoder().encode
+
+
+class _PendingCall(NamedTuple):
+    """An operation that leaves with others, and who waits for it."""
+
+    packed: bytes
+    future: "asyncio.Future[Any]"
+
+
+class RedisConnection:
+    """The line to Redis, and the functions of one landscape (`prefix`)."""
+
+    def __init__(
+        self, url: str, prefix: str = "garden", *, timeout_seconds: float = 10.0, library: Library = LIBRARY
+    ) -> None:
+        self.prefix = prefix
+        self._library = library
+        self._timeout_seconds = timeout_seconds
+        self._pool = ConnectionPool.from_url(  # pyright: ignore[reportUnknownMemberType]
+            url,
+            protocol=2,
+            socket_timeout=timeout_seconds,
+            socket_connect_timeout=timeout_seconds,
+            retry=Retry(NoBackoff(), 0),  # the callers back off; a write must not be sent twice behind their backs
+        )
+        self._shared = self._new_connection()
+        self._blocking_connections: list[MultiplexedConnection] = []
+        self._connections = [self._shared]
+        self._pending: dict[str, list[_PendingCall]] = {}
+        self._flushing: set[asyncio.Task[None]] = set()
+        self._joining: asyncio.Task[bool] | None = None
+        self._join_again_at = 0.0
+
+    def _new_connection(self) -> MultiplexedConnection:
+        return MultiplexedConnection(self._pool, timeout_seconds=self._timeout_seconds)
+
+    def key(self, name: str) -> str:
+        """A key of this landscape."""
+        return f"{self.prefix}:{name}"
+
+    async def command(self, *arguments: str | bytes | float) -> Any:
+        """Run one command (none that waits: see `wait`). Raises Unavailable when the server is away."""
+        return self._checked((await self._shared.execute((arguments,)))[0], arguments)
+
+    async def wait(self, *arguments: str | bytes | float) -> Any:
+        """Run one command that may wait for something to happen, on a connection of its own. Raises Unavailable."""
+        if self._blocking_connections:
+            connection = self._blocking_connections.pop()
+        else:
+            connection = self._new_connection()
+            self._connections.append(connection)
+        try:
+            return self._checked((await connection.execute((arguments,)))[0], arguments)
+        finally:
+            self._blocking_connections.append(connection)
+
+    async def pipeline(self, commands: Sequence[Command]) -> list[Any]:
+        """Run several commands in one round trip (no transaction)."""
+        if not commands:
+            return []
+        replies = await self._shared.execute(commands)
+        return [self._checked(reply, command) for reply, command in zip(replies, commands, strict=True)]
+
+    async def call(self, function: str, operation: Mapping[str, Any], *, read_only: bool = False) -> list[Any]:
+        """Call one of our functions. Raises Unavailable when the server is away, fenced or its outbox is full."""
+        if function in BATCH_FUNCTIONS:
+            return _raise_unavailable(await self._call_batched(function, _pack(operation)))
+        command = self._function("FCALL_RO" if read_only else "FCALL", function, _pack(operation))
+        return _raise_unavailable(await self._call_when_open(command))
+
+    async def call_batch(
+        self, function: str, operations: Sequence[Mapping[str, Any]]
+    ) -> list[list[Any] | GardenbusError]:
+        """Call a function of BATCH_FUNCTIONS with several operations; the failure of one affects no other.
+
+        Raises Unavailable when the server is away.
+        """
+        command = self._function("FCALL", BATCH_FUNCTIONS[function], *(_pack(operation) for operation in operations))
+        replies = self._checked(await self._call_when_open(command), command)
+        return [self._one_of_many(reply, function) for reply in replies]
+
+    def _one_of_many(self, reply: Any, function: str) -> list[Any] | GardenbusError:
+        try:
+            return _raise_unavailable(self._checked(reply, (function,)))
+        except Unavailable as error:
+            return error
+
+    async def call_many(self, function: str, operations: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+        """Call one of our functions several times, in order, in one round trip; raises as `call` does.
+
+        When one call fails, the others have been carried out all the same: only for what may be repeated.
+        """
+        commands = [self._function("FCALL", function, _pack(operation)) for operation in operations]
+        return [_raise_unavailable(reply) for reply in await self._called(commands)]
+
+    async def ensure_library(self) -> None:
+        """Load our version of the function library if the server has it not."""
+        name = self._library.name
+        if await self.command("FUNCTION", "LIST", "LIBRARYNAME", name):
+            return
+        try:
+            await self.command("FUNCTION", "LOAD", self._library.source)
+        except Unavailable as error:
+            if "already exists" not in error.message:  # otherwise somebody else was faster
+                raise
+        else:
+            await self._shared.execute([("FUNCTION", "DELETE", _UNVERSIONED)])  # fails where there is none
+            self._join_again_at = 0.0
+            _log.info("functions.loaded", library=name)
+
+    async def libraries(self, pattern: str = f"{NAME_PREFIX}*") -> Sequence[str]:
+        """The names of the libraries on the server, by default of all versions of ours."""
+        found = await self.command("FUNCTION", "LIST", "LIBRARYNAME", pattern)
+        return [_as_mapping(library)[b"library_name"].decode() for library in found]
+
+    @property
+    def library(self) -> str:
+        """The name of our version."""
+        return self._library.name
+
+    async def join(self) -> bool:
+        """Have the other versions on the server vouch for the store to ours; returns True if it is open for us.
+
+        Raises Unavailable, also when the store is in a format that our version does not know.
+        """
+        nonce = uuid.uuid4().hex
+        vouching = [
+            ("FCALL", function_of(library, "vouch"), 1, self.prefix, nonce)
+            for library in await self.libraries()
+            if library != self._library.name
+        ]
+        operation = _pack({"nonce": nonce, "db": self.database})
+        commands = [("MULTI",), *vouching, self._function("FCALL", "join", operation), ("EXEC",)]
+        replies = self._checked((await self._shared.execute(commands))[-1], ("EXEC",))
+        _, is_open, is_new = _raise_unavailable(self._checked(replies[-1], ("FCALL",)))
+        if is_new:
+            _log.info("functions.joined", library=self._library.name, prefix=self.prefix)
+        return bool(is_open)
+
+    @property
+    def database(self) -> int:
+        """The number of the database on the server."""
+        return int(self._pool.connection_kwargs.get("db") or 0)
+
+    async def ensure_ready(self) -> None:
+        """Ensure that the server responds, has our functions, and holds no data of a newer format.
+
+        Raises Unavailable. The store may still be closed for writes.
+        """
+        await self.command("PING")
+        await self._load_and_join()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for connection in self._connections:
+            await connection.close()
+        await self._pool.aclose()
+
+    # ------------------------------------------------------------------------------------------ functions
+
+    def _function(self, command: str, function: str, *operations: bytes) -> Command:
+        return (command, self._library.function(function), 1, self.prefix, *operations)
+
+    async def _load_and_join(self) -> None:
+        """Load our version, and open the store for it if another version has it open."""
+        await self.ensure_library()
+        await self._joined()
+
+    async def _called(self, commands: Sequence[Command]) -> list[Any]:
+        """Call functions; loads the library first where the server does not have it."""
+        try:
+            return await self.pipeline(commands)
+        except Unavailable as error:
+            if "Function not found" not in error.message:
+                raise
+        await self._load_and_join()
+        return await self.pipeline(commands)
+
+    async def _call_when_open(self, command: Command) -> Any:
+        """Call a function, and once more if the store is closed for us but open for another version."""
+        reply = (await self._called([command]))[0]
+        if _is_closed(reply) and await self._joined():
+            reply = (await self._called([command]))[0]
+        return reply
+
+    async def _joined(self) -> bool:
+        """Share one `join` between concurrent callers; after a failure not at once again."""
+        now = asyncio.get_running_loop().time()
+        joining = self._joining
+        if joining is None or (joining.done() and (now >= self._join_again_at or _has_joined(joining))):
+            self._join_again_at = now + JOIN_EVERY_SECONDS
+            joining = self._joining = asyncio.create_task(self.join())
+            joining.add_done_callback(_has_joined)
+        return await asyncio.shield(joining)
+
+    async def _call_batched(self, function: str, packed: bytes) -> Any:
+        """Call a function along with all who call it in this turn of the loop."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        pending = self._pending.setdefault(function, [])
+        pending.append(_PendingCall(packed, future))
+        if len(pending) == 1:
+            flushing = asyncio.create_task(self._flush_batch(function, pending))
+            self._flushing.add(flushing)
+            flushing.add_done_callback(self._flushing.discard)
+        elif len(pending) == MAX_BATCH:
+            del self._pending[function]
+        return self._checked(await future, (function,))
+
+    def _checked(self, reply: Any, command: Sequence[Any]) -> Any:
+        """Return a reply; raises Unavailable for an error reply."""
+        if isinstance(reply, hiredis.ReplyError):
+            raise Unavailable(f"Redis refused {command[0]!r}: {self._library.with_positions(str(reply))}")
+        if isinstance(reply, Unavailable):
+            raise reply
+        return reply
+
+    async def _flush_batch(self, function: str, pending: list[_PendingCall]) -> None:
+        """Carry out a batch and hand each caller its reply."""
+        if self._pending.get(function) is pending:
+            del self._pending[function]
+        wanted = [one for one in pending if not one.future.done()]
+        if not wanted:
+            return
+        command = self._function("FCALL", BATCH_FUNCTIONS[function], *(one.packed for one in wanted))
+        try:
+            replies = await self._call_when_open(command)
+        except Unavailable as error:
+            replies = [Unavailable(error.message) for _ in wanted]
+        except BaseException:
+            for one in wanted:
+                one.future.cancel()
+            raise
+        for one, reply in zip(wanted, replies, strict=True):
+            if not one.future.done():
+                one.future.set_result(reply)
+
+
+def _has_joined(task: asyncio.Task[bool]) -> bool:
+    """Result of an attempt; retrieves its exception, so that an unawaited failure is not logged."""
+    return not task.cancelled() and task.exception() is None and task.result()
+
+
+def _is_closed(reply: Any) -> bool:
+    """True if nothing was done because the store is closed: a batch is rejected as a whole."""
+    return bool(reply) and (reply[0] == b"fenced" or (isinstance(reply[0], list) and reply[0] == [b"fenced"]))
+
+
+def _raise_unavailable(reply: list[Any]) -> list[Any]:
+    """Return a function's reply; raises Unavailable when the store accepts no writes."""
+    if reply and reply[0] == b"fenced":
+        raise store_is_closed()
+    if reply and reply[0] == b"format":
+        raise newer_format(int(reply[1]), int(reply[2]))
+    if reply and reply[0] == b"full-outbox":
+        raise outbox_is_full()
+    return reply
+
+
+def _as_mapping(reply: Any) -> dict[bytes, Any]:
+    if isinstance(reply, dict):
+        return cast("dict[bytes, Any]", reply)
+    items = cast("list[Any]", reply)
+    return dict(zip(items[::2], items[1::2], strict=True))

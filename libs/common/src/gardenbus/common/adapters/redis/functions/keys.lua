@@ -1,0 +1,83 @@
+-- Every write of the store, as Redis Functions: each checks what it was based on, changes the object and its indexes,
+-- and appends the news to the outbox, all or nothing. KEYS[1] is the landscape's prefix P, ARGV[1] a msgpack map.
+-- Replies are flat arrays; the first element of a write's reply says how it ended. The Python side is
+-- redis_store.py and redis_outbox.py; memory_store.py says the same in Python and passes the same tests.
+--
+-- redis_functions.py joins these files into one text, so a local of one file stands in all that come after it. This is
+-- the first: the keys and how they are read, and how a function is made known to Redis.
+--
+-- Keys (all below P:)
+--   o:<kind>:<ns>:<name>   hash   one object, in the parts of resources/document.py, and what it was indexed by;
+--                                 of a seed `cap` and `mark` (takes so many shoots; is about to be removed), of a shoot
+--                                 `fol` (something follows it), `why` (when and on what grounds it was bound) and `tp` (the
+--                                 trace that it waits with), of what follows one `past` (seeds that it was taken from)
+--   dead:<key>             hash   what is remembered of a removed object (uid, version, request order, seeds)
+--   graves                 zset   <key> by the version of its removal
+--   list:<kind>            zset   "<ns>/<name>" in lexical order
+--   by_version             zset   <key> by version
+--   uids                   hash   uid -> <key>
+--   owned:<uid>, refs:<key>, usage:<seed>, pending:<scheduler>   sets
+--   usage_changed          zset   seed by usage version
+--   migrating              set    "<ns>/<name>" of the shoots whose spec and status name different seeds
+--   claims                 hash   what only one object may have -> its <key>
+--   kinds, schedulers      sets   every kind stored and every scheduler name asked for so far
+--   waiting                set    scheduler names with waiting shoots
+--   waiting:<scheduler>    hash   class -> descriptor;  waiting:<scheduler>:<class>  zset "<ns>/<name>" by gain seen
+--   event:<id>             hash   count and first time of an Event, for ten minutes
+--   fences                 hash   seed -> fencing number of its gardenlet
+--   outbox                 stream what must be announced (a bind: the shoot and its Event in one)
+--   relay                  hash   stream -> how far it had come at the last trim
+--   opening                string "<format>.<token>", written when a relay opened the store;  vouched  string  see opening.lua
+--   version, usage_version, gain_objects, gain_usage, leader     strings
+
+-- What a reader needs to put the manifest together, in the order that redis_records.py expects.
+local PARTS = {'av', 'kd', 'meta', 'labels', 'fin', 'spec', 'status', 'rest', 'seed', 'sseed',
+               'uid', 'ver', 'gen', 'created', 'del', 'pend', 'gate'}
+
+-- A whole number as text; tostring() turns to exponents at 1e15.
+local function whole(number)
+  return string.format('%.0f', number)
+end
+
+local function split_lines(text)
+  local lines = {}
+  for line in string.gmatch(text or '', '[^\n]+') do lines[#lines + 1] = line end
+  return lines
+end
+
+local function read_fields(hash_key, names)
+  local values = redis.call('HMGET', hash_key, unpack(names))
+  local object = {}
+  for i, name in ipairs(names) do object[name] = values[i] or '' end
+  return object
+end
+
+local function counter(P, name)
+  return tonumber(redis.call('GET', P .. ':' .. name) or '0')
+end
+
+local function total_gain(P)
+  return counter(P, 'gain_objects') + counter(P, 'gain_usage')
+end
+
+-- How often functions of this library were called: one that nobody calls any more is removed (redis_libraries.py).
+local calls = 0
+
+-- The trace that what is being written belongs to ('': none): goes along with the news of it. Set by who is told of one.
+local carried = ''
+
+-- Makes a function callable from outside, as gb_<LIBRARY>_<name>. The flag is Redis' own: `no-writes` is said of what only
+-- reads, `allow-oom` of what must go on when Redis is full, because it makes room or leads the relay that does.
+local function register_unnoticed(name, callback, flag)
+  redis.register_function{function_name = 'gb_' .. LIBRARY .. '_' .. name, callback = callback, flags = {flag}}
+end
+
+local function register(name, callback, flag)
+  register_unnoticed(name, function(keys, args)
+    calls = calls + 1
+    carried = ''
+    return callback(keys, args)
+  end, flag)
+end
+
+register_unnoticed('uses', function() return calls end, 'no-writes')

@@ -1,0 +1,115 @@
+-- Permission to write: none before a relay has opened the store, one relay at a time, and the latest of a seed's gardenlets.
+--
+-- A relay opens a store when it has compared it with the bus, and writes `P:opening`: the format of the data and a token
+-- that nobody else has had. A library accepts writes where the stored opening is one in its memory. Its memory is lost with
+-- every start of Redis, every load of a whole data set (a replica's too) and every removal of the library; the stored
+-- opening goes when a store is emptied. So nothing is written to a store that went back before a relay has compared it.
+--
+-- Several versions of the library stand side by side, each with its own memory. One that was loaded later `join`s: in
+-- one transaction the others vouch for the opening in their memory, with a nonce of that transaction, which it trusts.
+-- `vouch` and `uses` are the interface between versions: their names, arguments and replies never change.
+
+-- The format of what lies below P. It is raised when an older library would break, or misread, what this one writes (an
+-- index that each write must keep, a new meaning of a field); then the older ones are shut out as soon as a relay of the
+-- newer version opens the store.
+local FORMAT = 1
+
+-- Remembered openings, and the latest of each place (database and prefix): an older one is not accepted again.
+local opened, latest = {}, {}
+
+local function remember(place, opening)
+  if latest[place] then opened[latest[place]] = nil end
+  latest[place], opened[opening] = opening, true
+end
+
+local function is_open(P)
+  local opening = redis.call('GET', P .. ':opening')
+  return opening and opened[opening] or false
+end
+
+local function format_of(opening)
+  return opening and tonumber(string.match(opening, '^(%d+)%.'))
+end
+
+-- A reply, when a newer library has written what this one does not understand.
+local function refuse_newer(P)
+  local found = format_of(redis.call('GET', P .. ':opening'))
+  if found and found > FORMAT then return {'format', found, FORMAT} end
+end
+
+local function refuse_when_closed(P, outbox_max)
+  if not is_open(P) then return refuse_newer(P) or {'fenced'} end
+  if outbox_max and redis.call('XLEN', P .. ':outbox') >= outbox_max then return {'full-outbox'} end
+end
+
+-- Vouches, if the store is open, to the library that joins in this transaction (by its nonce ARGV[1]).
+local function vouch(keys, args)
+  if not is_open(keys[1]) then return 0 end
+  redis.call('SET', keys[1] .. ':vouched', args[1], 'PX', 1000)
+  return 1
+end
+
+-- Remembers an opening that another library has vouched for; returns whether the store is open, and whether that is new.
+local function join(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local refused = refuse_newer(P)
+  if refused then return refused end
+  local was_open, opening = is_open(P), redis.call('GET', P .. ':opening')
+  if not was_open and format_of(opening) == FORMAT and redis.call('GET', P .. ':vouched') == op.nonce then
+    remember(op.db .. ' ' .. P, opening)
+  end
+  redis.call('DEL', P .. ':vouched')
+  return {'ok', is_open(P) and 1 or 0, is_open(P) and not was_open and 1 or 0}
+end
+
+local function leads(P, leader)
+  return redis.call('GET', P .. ':leader') == leader
+end
+
+local function lead(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local refused = refuse_newer(P)
+  if refused then return refused end
+  local leader = redis.call('GET', P .. ':leader')
+  if leader and leader ~= op.leader then return {'other', leader} end
+  redis.call('SET', P .. ':leader', op.leader, 'PX', op.ttl_ms)
+  return {'ok', is_open(P) and 1 or 0}
+end
+
+local function resign(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  if leads(P, op.leader) then redis.call('DEL', P .. ':leader') end
+  return {'ok'}
+end
+
+local function open_fence(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  if not leads(P, op.leader) then return {'other'} end
+  local refused = refuse_newer(P)
+  if refused then return refused end
+  if not is_open(P) then
+    local opening = FORMAT .. '.' .. op.token
+    redis.call('SET', P .. ':version', whole(math.max(counter(P, 'version'), op.version) + op.leap))
+    redis.call('SET', P .. ':gain_objects', whole(math.max(counter(P, 'gain_objects'), op.gain)))
+    redis.call('SET', P .. ':opening', opening)
+    remember(op.db .. ' ' .. P, opening)
+  end
+  return {'ok', counter(P, 'version')}
+end
+
+local function accept_fence(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P)
+  if closed then return closed end
+  local known = redis.call('HGET', P .. ':fences', op.seed)
+  if known and op.number < known then return {'ok', 0} end
+  if known ~= op.number then redis.call('HSET', P .. ':fences', op.seed, op.number) end
+  return {'ok', 1}
+end
+
+register('join', join, 'allow-oom')
+register('lead', lead, 'allow-oom')
+register('resign', resign, 'allow-oom')
+register('open', open_fence, 'allow-oom')
+register('accept_fence', accept_fence)
+register_unnoticed('vouch', vouch, 'allow-oom')

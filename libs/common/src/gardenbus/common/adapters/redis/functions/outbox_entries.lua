@@ -1,0 +1,47 @@
+-- Outbox entries: what must be announced, written along with the change itself.
+
+-- Adds an entry, with the trace that it belongs to.
+local function add_entry(P, ...)
+  if carried == '' then return redis.call('XADD', P .. ':outbox', '*', ...) end
+  local fields = {...}
+  fields[#fields + 1], fields[#fields + 2] = 'tp', carried
+  return redis.call('XADD', P .. ':outbox', '*', unpack(fields))
+end
+
+local function announce(P, key, version, uid, verb, with_binding, left)
+  add_entry(P, 'k', key, 'v', version, 'u', uid, 'a', verb,
+            'b', with_binding and '1' or '', 'l', left or '', 'g', counter(P, 'gain_objects'))
+end
+
+local function enqueue(P, tail)
+  add_entry(P, 'q', tail)
+end
+
+local function record_event(P, event)
+  local id = redis.sha1hex(event.key .. '\n' .. event.uid .. '\n' .. event.reason .. '\n' .. event.message)
+  local seen = P .. ':event:' .. id
+  local count = redis.call('HINCRBY', seen, 'count', 1)
+  if count == 1 then
+    redis.call('HSET', seen, 'first', event.now)
+    redis.call('EXPIRE', seen, 600)
+  end
+  redis.call('XADD', P .. ':outbox', '*', 'e', event.key, 'u', event.uid, 'id', id, 't', event.type, 'r', event.reason,
+             'm', event.message, 'by', event.by, 'ac', event.action or '', 'n', count, 'at', event.now,
+             'first', redis.call('HGET', seen, 'first') or event.now)
+end
+
+local function wake_schedulers(P)
+  for _, scheduler in ipairs(redis.call('SMEMBERS', P .. ':waiting')) do
+    enqueue(P, 'waking._.' .. scheduler)
+  end
+end
+
+local function note_event(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P, op.outbox_max)
+  if closed then return closed end
+  record_event(P, op)
+  return {'ok'}
+end
+
+register('event', note_event)

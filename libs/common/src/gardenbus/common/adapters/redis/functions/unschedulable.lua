@@ -1,0 +1,89 @@
+-- Unschedulable shoots: kept in equivalence classes, and activated when an unblock index advances.
+
+local function stop_waiting(P, object_key, scheduler, member)
+  local class = redis.call('HGET', object_key, 'class')
+  if not class or class == '' then return end
+  local waiting = P .. ':waiting:' .. scheduler
+  redis.call('ZREM', waiting .. ':' .. class, member)
+  if redis.call('EXISTS', waiting .. ':' .. class) == 0 then
+    redis.call('HDEL', waiting, class)
+    if redis.call('EXISTS', waiting) == 0 then redis.call('SREM', P .. ':waiting', scheduler) end
+  end
+  redis.call('HDEL', object_key, 'class', 'tp')
+end
+
+local PARKED = {'ver', 'uid', 'gen', 'del', 'seed', 'sched', 'class', 'pmsg', 'tries', 'tried', 'tp'}
+
+local function park_one(P, item, gain_objects, gain_usage)
+  local key = 'shoot:' .. item.ns .. ':' .. item.name
+  local object_key, member = P .. ':o:' .. key, item.ns .. '/' .. item.name
+  local object = read_fields(object_key, PARKED)
+  if object.ver == '' or object.uid ~= item.uid or object.del ~= '' or object.seed ~= ''
+     or tonumber(object.gen) ~= item.gen or object.sched ~= item.sched then return {'done', 0} end
+  if gain_objects > item.seen_objects or gain_usage ~= item.seen_usage then return {'again', 0} end
+
+  local attempts = object.tried == object.gen and tonumber(object.tries) + 1 or 1
+  if object.class ~= item.class then stop_waiting(P, object_key, object.sched, member) end
+  local waiting = P .. ':waiting:' .. item.sched
+  redis.call('SADD', P .. ':waiting', item.sched)
+  redis.call('HSET', waiting, item.class, item.descriptor)
+  redis.call('ZADD', waiting .. ':' .. item.class, gain_objects + gain_usage, member)
+  redis.call('HSET', object_key, 'class', item.class, 'tries', attempts, 'tried', item.gen)
+  if item.trace then redis.call('HSET', object_key, 'tp', item.trace)
+  elseif object.tp ~= '' then redis.call('HDEL', object_key, 'tp') end
+  if object.pmsg ~= item.message then
+    local version = next_version(P, key)
+    redis.call('HSET', object_key, 'ver', version, 'pend', item.pending, 'pmsg', item.message)
+    announce(P, key, version, object.uid, 'modified', false, '')
+    record_event(P, {key = key, uid = object.uid, type = 'Warning', reason = 'SchedulingFailed',
+                     message = item.message, by = item.by, action = 'Reconcile', now = item.now})
+  end
+  return {'parked', attempts}
+end
+
+-- Marks up to 100 shoots unschedulable, unless an unblock index has advanced since their snapshot.
+local function park(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P, op.outbox_max)
+  if closed then return closed end
+  local gain_objects, gain_usage = counter(P, 'gain_objects'), counter(P, 'gain_usage')
+  local outcomes = {}
+  for i, item in ipairs(op.items) do outcomes[i] = park_one(P, item, gain_objects, gain_usage) end
+  return {'ok', outcomes, usage_reply(P, op.since)}
+end
+
+-- Activates up to op.limit shoots of a class that were marked before the latest unblock, each with its trace.
+local function wake(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P, op.outbox_max)
+  if closed then return closed end
+  local class = P .. ':waiting:' .. op.sched .. ':' .. op.class
+  local members = redis.call('ZRANGEBYSCORE', class, '-inf', '(' .. total_gain(P), 'LIMIT', 0, op.limit)
+  for _, member in ipairs(members) do
+    local slash = string.find(member, '/', 1, true)
+    local ns, name = string.sub(member, 1, slash - 1), string.sub(member, slash + 1)
+    local object_key = P .. ':o:shoot:' .. ns .. ':' .. name
+    carried = redis.call('HGET', object_key, 'tp') or ''
+    stop_waiting(P, object_key, op.sched, member)
+    enqueue(P, 'scheduling.' .. op.sched .. '.' .. ns .. '.' .. name)
+  end
+  return {'ok', #members}
+end
+
+-- Equivalence classes of a scheduler, a page at a time, and the next cursor ('0': that was all).
+local function waiting(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local found = redis.call('HSCAN', P .. ':waiting:' .. op.sched, op.cursor, 'COUNT', op.limit)
+  local classes = found[2]
+  local gain, reply = total_gain(P), {found[1]}
+  for i = 1, #classes, 2 do
+    local class = P .. ':waiting:' .. op.sched .. ':' .. classes[i]
+    reply[#reply + 1] = {classes[i], classes[i + 1], redis.call('ZCARD', class),
+                         redis.call('ZCOUNT', class, '-inf', '(' .. gain)}
+  end
+  return reply
+end
+
+register('park', park)
+register('wake', wake)
+register('waiting', waiting, 'no-writes')

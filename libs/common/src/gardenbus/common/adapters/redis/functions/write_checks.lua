@@ -1,0 +1,110 @@
+-- Checks of a write, all of them before anything is changed.
+
+-- Fields that a write needs of the stored object.
+local CURRENT = {'ver', 'uid', 'gen', 'del', 'fin', 'seed', 'sseed', 'sched', 'refs', 'own', 'claims', 'req', 'spec',
+                 'mark', 'fol', 'past'}
+
+-- Hosts of some seeds: they themselves, the shoots that they are (by their ManagedSeeds), the seeds that those
+-- shoots are on, and so on; as a set of keys.
+local function carriers(P, seeds)
+  local found, ahead = {}, {}
+  for seed in pairs(seeds) do ahead[#ahead + 1] = seed end
+  while #ahead > 0 do
+    local seed = table.remove(ahead)
+    if not found['seed:_:' .. seed] then
+      found['seed:_:' .. seed] = true
+      local shoot = redis.call('HGET', P .. ':o:managedseed:garden:' .. seed, 'refs')
+      if shoot then
+        found[shoot] = true
+        for below in pairs(seeds_at(P, shoot)) do ahead[#ahead + 1] = below end
+      end
+    end
+  end
+  return found
+end
+
+-- True if a seed is hosted by a shoot, however indirectly. Only shoots in the garden namespace can be seeds.
+local function is_hosted_by(P, seed, shoot)
+  return shoot.ns == 'garden' and carriers(P, {[seed] = true})['shoot:garden:' .. shoot.name] ~= nil
+end
+
+-- Reason for which a seed accepts no more shoots (`shoot` has its ns and name), or nil.
+local function refusal_of(P, shoot, seed, gate)
+  local stored = read_fields(P .. ':o:seed:_:' .. seed, {'ver', 'del', 'gate', 'cap', 'mark'})
+  if stored.ver == '' or stored.del ~= '' or stored.mark ~= '' then return 'seed-gone' end
+  if is_hosted_by(P, seed, shoot) then return 'circular' end
+  if gate and tonumber(stored.gate) ~= gate then return 'seed-changed' end
+  if stored.cap ~= '' and redis.call('SCARD', P .. ':usage:' .. seed) >= tonumber(stored.cap)
+     and redis.call('SISMEMBER', P .. ':usage:' .. seed, shoot.ns .. '/' .. shoot.name) == 0 then return 'full' end
+end
+
+-- Reason for which a shoot may not be where it is reported to be, or nil: fewer than for a seed that it is assigned to.
+local function report_refusal(P, shoot, seed)
+  if (redis.call('HGET', P .. ':o:seed:_:' .. seed, 'mark') or '') ~= '' then return 'seed-gone' end
+  if is_hosted_by(P, seed, shoot) then return 'circular' end
+end
+
+-- Reason by which the seeds that a put names reject it, or nil: of a shoot, and of a ManagedSeed's shoot.
+local function placement_refusal(P, op, object)
+  local seed, reported = op.set.seed or '', op.set.sseed or ''
+  if seed ~= '' and seed ~= object.seed then
+    local refusal = refusal_of(P, op, seed, op.gate_seen)
+    if refusal then return refusal end
+  end
+  if reported ~= '' and reported ~= object.sseed and reported ~= object.seed then
+    local refusal = report_refusal(P, op, reported)
+    if refusal then return refusal end
+  end
+  local shoot = op.kind == 'managedseed' and op.ns == 'garden' and op.set.refs or ''
+  if shoot ~= '' and shoot ~= object.refs and carriers(P, seeds_at(P, shoot))['seed:_:' .. op.name] then
+    return 'circular'
+  end
+end
+
+-- The first guard that does not hold, as a reply, or nil.
+local function guard_refusal(P, guards)
+  for i, guard in ipairs(guards) do
+    if guard.version then
+      local version = redis.call('HGET', P .. ':o:' .. guard.key, 'ver') or '0'
+      if tonumber(version) ~= guard.version then return {'outdated', i, version} end
+    else
+      local holders = redis.call('SCARD', P .. ':' .. guard.set)
+      if holders > 0 then return {'guarded', i, holders, redis.call('SRANDMEMBER', P .. ':' .. guard.set)} end
+    end
+  end
+end
+
+-- Rejection of a put (or of a deletion, with nothing to set), as a reply, or nil.
+local function put_refusal(P, op, object)
+  local exists = object.ver ~= ''
+  if op.origin ~= '' then
+    local taken = exists and object.req or redis.call('HGET', P .. ':dead:' .. op.key, 'req') or ''
+    if taken ~= '' and op.origin <= taken then return {'superseded', taken} end
+  end
+  if op.base == 0 and exists then return {'exists'} end
+  if op.base > 0 and not exists then return {'gone'} end
+  if op.base > 0 and tonumber(object.ver) ~= op.base then return {'conflict', object.ver} end
+  local unguarded = guard_refusal(P, op.guards)
+  if unguarded then return unguarded end
+  for _, claim in ipairs(split_lines(op.set.claims)) do
+    local holder = redis.call('HGET', P .. ':claims', claim)
+    if holder and holder ~= op.key then return {'claimed', claim, holder} end
+  end
+  local refusal = placement_refusal(P, op, object)
+  if refusal then return {'refused', refusal} end
+  if (op.set.mark or '') ~= '' and object.mark == '' then -- a seed is marked for removal only while it is empty
+    local usage = P .. ':usage:' .. op.name
+    local shoots = redis.call('SCARD', usage)
+    if shoots > 0 then return {'in-use', shoots, redis.call('SRANDMEMBER', usage)} end
+  end
+end
+
+-- Dry run of a put or a deletion: its rejection, and nothing is written.
+local function rehearse(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P, op.outbox_max)
+  if closed then return closed end
+  return put_refusal(P, op, read_fields(P .. ':o:' .. op.key, CURRENT)) or {'ok'}
+end
+
+register('rehearse', rehearse, 'no-writes')

@@ -1,0 +1,110 @@
+"""Stored objects as Redis hashes: the fields of `functions/`, read and written in one place."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from gardenbus.common.api.document import NO_SPEC, Document, Parts, StoredObject, encode, section, split
+from gardenbus.common.api.index_keys import IndexKeys, index_keys_of
+from gardenbus.common.api.keys import ObjectKey
+
+PARTS = (
+    "av", "kd", "meta", "labels", "fin", "spec", "status", "rest", "seed", "sseed",
+    "uid", "ver", "gen", "created", "del", "pend", "gate",
+)  # fmt: skip
+"""The fields of a reply, in the order of functions/keys.lua."""
+
+PRIVATE = ("last", "rf")
+"""Fields that only the apiserver reads."""
+
+NO_SPEC_TEXT = NO_SPEC.decode()
+
+
+def read_record(key: ObjectKey, values: Sequence[bytes | None]) -> StoredObject | None:
+    """Build an object from the fields PARTS (and PRIVATE, when given); None when there is none."""
+    fields = [value or b"" for value in values]
+    if not fields[11]:
+        return None
+    return StoredObject(
+        key=key,
+        parts=Parts(
+            api_version=fields[0].decode(),
+            kind=fields[1].decode(),
+            meta=fields[2],
+            labels=fields[3],
+            finalizers=tuple(fields[4].decode().split("\n")) if fields[4] else (),
+            spec=fields[5],
+            status=fields[6],
+            rest=fields[7],
+            seed_name=fields[8].decode(),
+            status_seed_name=fields[9].decode(),
+        ),
+        uid=fields[10].decode(),
+        version=int(fields[11]),
+        generation=int(fields[12]),
+        created_at=fields[13].decode(),
+        deleting_at=fields[14].decode(),
+        pending=fields[15],
+        scheduling_generation=int(fields[16] or 0),
+        last_applied=fields[17] if len(fields) > len(PARTS) else b"",
+        report_stamps=fields[18] if len(fields) > len(PARTS) else b"",
+    )
+
+
+def written_fields(parts: Parts, index_keys: IndexKeys) -> dict[str, str]:
+    """All hash fields that follow from a document; empty text removes a field."""
+    return {
+        "av": parts.api_version,
+        "kd": parts.kind,
+        "meta": parts.meta.decode(),
+        "labels": parts.labels.decode(),
+        "fin": "\n".join(parts.finalizers),
+        "spec": parts.spec.decode(),
+        "status": parts.status.decode(),
+        "rest": parts.rest.decode(),
+        "seed": parts.seed_name,
+        "sseed": parts.status_seed_name,
+        "sched": index_keys.scheduler_name,
+        "cap": index_keys.capacity,
+        "refs": "\n".join(index_keys.references),
+        "own": "\n".join(index_keys.owners),
+        "claims": "\n".join(index_keys.claims),
+        "mark": index_keys.removal_owner,
+    }
+
+
+def applied_reply(base: StoredObject, parts: Parts, values: Sequence[Any]) -> StoredObject:
+    """Build the object that a write left behind from what the writer had and what the function returned."""
+    version, generation, uid, created, deleting, scheduling_generation, pending = ((value or b"") for value in values)
+    return StoredObject(
+        key=base.key,
+        parts=parts,
+        uid=uid.decode(),
+        version=int(version),
+        generation=int(generation),
+        created_at=created.decode(),
+        deleting_at=deleting.decode(),
+        pending=pending,
+        scheduling_generation=int(scheduling_generation or 0),
+        last_applied=base.last_applied,
+        report_stamps=base.report_stamps,
+    )
+
+
+def restored_fields(document: Document, version: int) -> dict[str, str]:
+    """All hash fields of an object that comes back from the bus, empty ones included (they remove what stood there)."""
+    metadata = section(document, "metadata")
+    operation = section(document, "status", "lastOperation")
+    pending = ""
+    if document["kind"] == "Shoot" and operation.get("type") == "Create" and operation.get("state") == "Pending":
+        pending = encode(operation)[1:-1].decode()
+        status = {name: value for name, value in section(document, "status").items() if name != "lastOperation"}
+        document = {**document, "status": status}
+    return {
+        **written_fields(split(document), index_keys_of(document)),
+        "uid": metadata["uid"],
+        "gen": str(metadata.get("generation", 1)),
+        "created": metadata["creationTimestamp"],
+        "del": metadata.get("deletionTimestamp") or "",
+        "pend": pending,
+        "gate": str(version) if document["kind"] == "Seed" else "",
+    }

@@ -1,0 +1,573 @@
+"""The store on Redis: `ports.store.Store` over the Redis Functions in `functions/`.
+
+Python works out what a write changes (resources/changes.py), the functions check and carry it out.
+"""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from gardenbus.common.adapters.redis.connection import RedisConnection
+from gardenbus.common.adapters.redis.records import PARTS, PRIVATE, applied_reply, read_record, written_fields
+from gardenbus.common.adapters.redis.unschedulable import unschedulable_shoots
+from gardenbus.common.adapters.store_responses import (
+    BATCH,
+    OUTBOX_MAX,
+    PAGE_MAX,
+    ContinueToken,
+    claim_conflict,
+    decode_token,
+    encode_token,
+    exists_already,
+    has_moved_on,
+    is_gone,
+    is_guarded,
+    is_outdated,
+    key_of,
+    pending_operation,
+    seed_has_shoots,
+    seed_rejection,
+)
+from gardenbus.common.api.changes import ObjectChange, change_of, creation_of
+from gardenbus.common.api.document import Document, Parts, StoredObject, split
+from gardenbus.common.api.index_keys import effects_of
+from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
+from gardenbus.common.errors import GardenbusError, Unavailable
+from gardenbus.common.ports import tracing
+from gardenbus.common.ports.clock import Clock, timestamp
+from gardenbus.common.ports.store import (
+    BindOutcome,
+    BindRecord,
+    BindResults,
+    CreateResult,
+    Creation,
+    EventRecord,
+    Page,
+    RequestOrigin,
+    SeedBinding,
+    Superseded,
+    UnblockIndexes,
+    UnschedulableClass,
+    UnschedulableResult,
+    UnschedulableResults,
+    UnschedulableShoot,
+    UnschedulableStatus,
+    Usage,
+    WritePrecondition,
+)
+
+
+def origin_text(origin: RequestOrigin | None) -> str:
+    """An origin as text whose lexical order is the order of the bus."""
+    return f"{origin.created:020d}.{origin.sequence:020d}.{origin.document:010d}" if origin else ""
+
+
+def _traced() -> dict[str, str]:
+    trace = tracing.current()
+    return {"trace": trace} if trace else {}
+
+
+def _origin_of(text: bytes) -> RequestOrigin:
+    created, sequence, document = text.decode().split(".")
+    return RequestOrigin(int(created), int(sequence), int(document))
+
+
+class RedisStore:
+    """See `ports.store.Store`. `reporter` signs the Events of binds and of shoots marked unschedulable."""
+
+    def __init__(self, connection: RedisConnection, clock: Clock, *, reporter: str = "gardenbus") -> None:
+        self._connection = connection
+        self._clock = clock
+        self._reporter = reporter
+
+    # ------------------------------------------------------------------------------------------ reads
+
+    async def get(self, key: ObjectKey) -> StoredObject | None:
+        """Read one object."""
+        return (await self.get_many([key]))[0]
+
+    async def get_many(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
+        """Read several objects in one round trip."""
+        return await self._read(keys, *PARTS, *PRIVATE)
+
+    async def get_many_partial(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
+        """Read several objects in one round trip, without what only the apiserver needs of them."""
+        return await self._read(keys, *PARTS)
+
+    async def _read(self, keys: Sequence[ObjectKey], *fields: str) -> Sequence[StoredObject | None]:
+        replies = await self._connection.pipeline(
+            [("HMGET", self._connection.key(f"o:{key.stored}"), *fields) for key in keys]
+        )
+        return [read_record(key, values) for key, values in zip(keys, replies, strict=True)]
+
+    async def list_page(
+        self, kind: str, namespace: str | None = None, *, limit: int = 500, continue_token: str | None = None
+    ) -> Page:
+        """Read a page; at most 200 objects come in one call of the function, whatever the `limit`."""
+        token = decode_token(continue_token) if continue_token else None
+        limit = max(1, min(limit, PAGE_MAX))
+        reply = await self._connection.call(
+            "list",
+            {"kind": kind, "ns": namespace or "", "after": token.after if token else "", "limit": limit},
+            read_only=True,
+        )
+        version, unblock_index = (token.version, token.unblock_index) if token else (int(reply[0]), int(reply[1]))
+        objects: list[StoredObject] = []
+        member = ""
+        for name, values in zip(reply[2::2], reply[3::2], strict=True):
+            member = name.decode()
+            scope, _, own_name = member.partition("/")
+            stored = read_record(ObjectKey(kind, "" if scope == CLUSTER_SCOPE else scope, own_name), values)
+            if stored is not None:
+                objects.append(stored)
+        more = (len(reply) - 2) // 2 == limit
+        return Page(
+            objects,
+            version,
+            unblock_index,
+            encode_token(ContinueToken(member, version, unblock_index)) if more else None,
+        )
+
+    async def usage(self, since: int = 0) -> Usage:
+        """Read the usage that changed after `since`."""
+        return _usage(await self._connection.call("usage", {"since": since}, read_only=True))
+
+    async def shoots_on(self, seed: str) -> Sequence[ObjectKey]:
+        """Read the shoots that count on a seed."""
+        members = await self._connection.command("SMEMBERS", self._connection.key(f"usage:{seed}"))
+        return sorted(ObjectKey("shoot", *member.decode().split("/", 1)) for member in members)
+
+    async def dependents(self, owner_uid: str) -> Sequence[ObjectKey]:
+        """Read the objects owned by a uid."""
+        keys = await self._connection.command("SMEMBERS", self._connection.key(f"owned:{owner_uid}"))
+        return sorted(ObjectKey.from_stored(key.decode()) for key in keys)
+
+    async def exists_uid(self, uid: str) -> bool:
+        """Tell whether a uid is stored."""
+        return bool(await self._connection.command("HEXISTS", self._connection.key("uids"), uid))
+
+    async def unschedulable_classes(self, scheduler_name: str) -> Sequence[UnschedulableClass]:
+        """Read the waiting classes, page by page: there may be as many as shoots."""
+        found: dict[bytes, UnschedulableClass] = {}
+        cursor = "0"
+        while True:
+            operation = {"sched": scheduler_name, "cursor": cursor, "limit": PAGE_MAX}
+            reply = await self._connection.call("waiting", operation, read_only=True)
+            for name, descriptor, count, unseen in reply[1:]:
+                found[name] = UnschedulableClass(name.decode(), descriptor, int(count), int(unseen))
+            cursor = reply[0].decode()
+            if cursor == "0":
+                return list(found.values())
+
+    async def unschedulable_shoots(
+        self, scheduler_name: str | None = None, *, limit: int = 1_000
+    ) -> Sequence[UnschedulableStatus]:
+        """Read the shoots that wait."""
+        return await unschedulable_shoots(self._connection, scheduler_name, limit)
+
+    async def pending(self, scheduler_name: str) -> int:
+        """Count the pending shoots of a scheduler."""
+        return int(await self._connection.command("SCARD", self._connection.key(f"pending:{scheduler_name}")))
+
+    async def census(self) -> Mapping[str, int]:
+        """Count objects by kind, pending and waiting shoots, and what the outbox still holds."""
+        counts = {"outbox": int(await self._connection.command("XLEN", self._connection.key("outbox")))}
+        kinds = [kind.decode() for kind in await self._connection.command("SMEMBERS", self._connection.key("kinds"))]
+        sizes = await self._connection.pipeline([("ZCARD", self._connection.key(f"list:{kind}")) for kind in kinds])
+        counts |= {f"objects.{kind}": int(size) for kind, size in zip(kinds, sizes, strict=True)}
+        schedulers = await self._connection.command("SMEMBERS", self._connection.key("schedulers"))
+        pending = [("SCARD", self._connection.key(f"pending:{scheduler.decode()}")) for scheduler in schedulers]
+        counts["shoots.pending"] = sum(int(size) for size in await self._connection.pipeline([*pending]))
+        classes: list[UnschedulableClass] = []
+        for scheduler in await self._connection.command("SMEMBERS", self._connection.key("waiting")):
+            classes += await self.unschedulable_classes(scheduler.decode())
+        counts["shoots.waiting"] = sum(each.count for each in classes)
+        counts["shoots.waiting_unseen"] = sum(each.unseen for each in classes)
+        return counts
+
+    # ------------------------------------------------------------------------------------------ writes
+
+    async def create(
+        self,
+        document: Document,
+        *,
+        origin: RequestOrigin | None = None,
+        last_applied: bytes = b"",
+        scheduling_generation: int | None = None,
+        preconditions: Sequence[WritePrecondition] = (),
+    ) -> StoredObject | Superseded:
+        """Store a new object."""
+        change, key = creation_of(document), key_of(document)
+        operation = self._creation(key, change, origin, last_applied, self._now())
+        operation["guards"] = _guards(preconditions)
+        if scheduling_generation is not None:
+            operation["gate_seen"] = scheduling_generation
+        return self._created(key, change, last_applied, await self._connection.call("put", operation), preconditions)
+
+    async def create_many(self, creations: Sequence[Creation]) -> Sequence[CreateResult]:
+        """Store new objects in one call."""
+        now = self._now()
+        changes = [(key_of(one.document), creation_of(one.document), one) for one in creations]
+        operations = [self._creation(key, change, one.origin, one.last_applied, now) for key, change, one in changes]
+        for operation, creation in zip(operations, creations, strict=True):
+            if creation.trace:
+                operation["trace"] = creation.trace
+            if creation.preconditions:
+                operation["guards"] = _guards(creation.preconditions)
+        replies = await self._connection.call_batch("put", operations)
+        return [
+            reply if isinstance(reply, GardenbusError) else self._ended(key, change, one, reply)
+            for (key, change, one), reply in zip(changes, replies, strict=True)
+        ]
+
+    def _ended(self, key: ObjectKey, change: ObjectChange, creation: Creation, reply: Sequence[Any]) -> CreateResult:
+        try:
+            return self._created(key, change, creation.last_applied, reply, creation.preconditions)
+        except GardenbusError as error:
+            return error
+
+    def _creation(
+        self, key: ObjectKey, change: ObjectChange, origin: RequestOrigin | None, last_applied: bytes, now: str
+    ) -> dict[str, Any]:
+        """Operation of `put` for a new object."""
+        fields = {name: value for name, value in written_fields(change.parts, change.index_keys).items() if value}
+        if last_applied:
+            fields["last"] = last_applied.decode()
+        return {
+            "key": key.stored,
+            "kind": key.kind,
+            "ns": key.namespace or CLUSTER_SCOPE,
+            "name": key.name,
+            "now": now,
+            "outbox_max": OUTBOX_MAX,
+            "base": 0,
+            "origin": origin_text(origin),
+            "gate": change.effects.outdates_decisions,
+            "gain": change.effects.unblocks,
+            "bindings": True,
+            "guards": (),
+            "set": fields,
+            "uid": str(uuid.uuid4()),
+            **_traced(),
+        }
+
+    def _created(
+        self,
+        key: ObjectKey,
+        change: ObjectChange,
+        last_applied: bytes,
+        reply: Sequence[Any],
+        preconditions: Sequence[WritePrecondition],
+    ) -> StoredObject | Superseded:
+        if reply[0] != b"created":
+            return self._raise_rejection(key, reply, preconditions)
+        base = StoredObject(
+            key=key, parts=change.parts, uid="", version=0, generation=0, created_at="", last_applied=last_applied
+        )
+        return applied_reply(base, change.parts, reply[1])
+
+    async def update(  # noqa: PLR0913  all that a write may depend on
+        self,
+        base: StoredObject,
+        document: Document,
+        *,
+        origin: RequestOrigin | None = None,
+        last_applied: bytes | None = None,
+        report_stamps: bytes | None = None,
+        bump_generation: bool = False,
+        scheduling_generation: int | None = None,
+        preconditions: Sequence[WritePrecondition] = (),
+    ) -> StoredObject | Superseded:
+        """Replace an object."""
+        change = change_of(base, document)
+        base = msgspec.structs.replace(
+            base,
+            last_applied=base.last_applied if last_applied is None else last_applied,
+            report_stamps=base.report_stamps if report_stamps is None else report_stamps,
+        )
+        fields: dict[str, str] = {}
+        if last_applied is not None:
+            fields["last"] = last_applied.decode()
+        if report_stamps is not None:
+            fields["rf"] = report_stamps.decode()
+        operation = self._operation(base.key, base.version, origin, change, preconditions, scheduling_generation)
+        operation["bump"] = change.spec or bump_generation
+        operation["bindings"] |= bump_generation  # the gardenlet has work to do though the manifest is the same
+        if change.differs or bump_generation:
+            fields |= _changed_fields(base.parts, change)
+        elif fields or origin or preconditions:
+            operation["quiet"] = True
+        else:
+            return base
+        reply = await self._connection.call("put", operation | {"set": fields})
+        if reply[0] == b"ok":
+            return applied_reply(base, change.parts, reply[1])
+        if reply[0] == b"removed":
+            return msgspec.structs.replace(base, parts=change.parts, version=int(reply[1]))
+        return self._raise_rejection(base.key, reply, preconditions)
+
+    async def delete(
+        self,
+        base: StoredObject,
+        *,
+        origin: RequestOrigin | None = None,
+        preconditions: Sequence[WritePrecondition] = (),
+    ) -> StoredObject | Superseded | None:
+        """Mark an object for deletion, or remove it."""
+        unblock_index = effects_of(base.key.kind, base.document(), None).unblocks
+        operation = {
+            **self._object_fields(base.key),
+            "base": base.version,
+            "origin": origin_text(origin),
+            "gain": unblock_index,
+            "guards": _guards(preconditions),
+        }
+        reply = await self._connection.call("delete", operation)
+        if reply[0] == b"removed":
+            return None
+        if reply[0] == b"ok":
+            return applied_reply(base, base.parts, reply[1])
+        return self._raise_rejection(base.key, reply, preconditions)
+
+    async def dry_run(
+        self,
+        key: ObjectKey,
+        base: StoredObject | None,
+        document: Document | None,
+        *,
+        scheduling_generation: int | None = None,
+        preconditions: Sequence[WritePrecondition] = (),
+    ) -> None:
+        """Check a write without carrying it out."""
+        fields: dict[str, str] = {}
+        if document is not None and base is None:
+            change = creation_of(document)
+            fields = written_fields(change.parts, change.index_keys)
+        elif document is not None and base is not None and (change := change_of(base, document)).differs:
+            fields = _changed_fields(base.parts, change)
+        operation = {
+            **self._object_fields(key),
+            "base": base.version if base is not None else 0,
+            "origin": "",
+            "guards": _guards(preconditions),
+            "set": fields,
+            **({} if scheduling_generation is None else {"gate_seen": scheduling_generation}),
+        }
+        reply = await self._connection.call("rehearse", operation, read_only=True)
+        if reply[0] != b"ok":
+            self._raise_rejection(key, reply, preconditions)
+
+    async def bind(self, bindings: Sequence[SeedBinding], usage_since: int | None = 0) -> BindResults:
+        """Place shoots."""
+        now = self._now()
+        items = [self._binding_item(binding, now) for binding in bindings]
+        reply = await self._connection.call("bind", {"items": items, "outbox_max": OUTBOX_MAX} | _since(usage_since))
+        return BindResults([cast("BindOutcome", outcome.decode()) for outcome in reply[1]], _usage(reply[2]))
+
+    async def bind_record(self, key: ObjectKey) -> BindRecord | None:
+        """Read what was remembered with the bind."""
+        remembered = await self._connection.command("HGET", self._connection.key(f"o:{key.stored}"), "why")
+        if not remembered:
+            return None
+        at, _, decision_record = remembered.partition(b" ")
+        return BindRecord(at.decode(), decision_record)
+
+    async def mark_unschedulable(
+        self, unschedulable: Sequence[UnschedulableShoot], usage_since: int | None = 0
+    ) -> UnschedulableResults:
+        """Let shoots wait."""
+        now = self._now()
+        items = [self._unschedulable_item(unschedulable_shoot, now) for unschedulable_shoot in unschedulable]
+        reply = await self._connection.call("park", {"items": items, "outbox_max": OUTBOX_MAX} | _since(usage_since))
+        return UnschedulableResults(
+            [UnschedulableResult(outcome.decode(), int(attempts)) for outcome, attempts in reply[1]], _usage(reply[2])
+        )
+
+    async def activate(self, scheduler_name: str, equivalence_class: str, limit: int) -> int:
+        """Queue waiting shoots again, BATCH a call."""
+        activated = 0
+        while activated < limit:
+            wanted = min(BATCH, limit - activated)
+            reply = await self._connection.call(
+                "wake", {"sched": scheduler_name, "class": equivalence_class, "limit": wanted, "outbox_max": OUTBOX_MAX}
+            )
+            activated += int(reply[1])
+            if int(reply[1]) < wanted:
+                break
+        return activated
+
+    async def record_event(self, event: EventRecord) -> None:
+        """Announce an Event."""
+        await self._connection.call(
+            "event",
+            {
+                "key": event.about.stored,
+                "uid": event.uid,
+                "type": event.type,
+                "reason": event.reason,
+                "message": event.message,
+                "by": event.reporter,
+                "action": event.action,
+                "now": self._now(),
+                "outbox_max": OUTBOX_MAX,
+            },
+        )
+
+    async def accept_fencing_token(self, seed: str, created: int, number: int) -> bool:
+        """Compare a fencing number with the highest of its seed."""
+        reply = await self._connection.call("accept_fence", {"seed": seed, "number": f"{created:020d}.{number:020d}"})
+        return bool(reply[1])
+
+    async def reannounce_object(self, key: ObjectKey, seed: str) -> None:
+        """Announce an object again, and to `seed` that it is not (or no longer) its own if so."""
+        await self._connection.call("announce_again", {"key": key.stored, "left": seed})
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._connection.close()
+
+    # ------------------------------------------------------------------------------------------ parts of calls
+
+    def _now(self) -> str:
+        return timestamp(self._clock.now())
+
+    def _object_fields(self, key: ObjectKey) -> dict[str, Any]:
+        return {
+            "key": key.stored,
+            "kind": key.kind,
+            "ns": key.namespace or CLUSTER_SCOPE,
+            "name": key.name,
+            "now": self._now(),
+            "outbox_max": OUTBOX_MAX,
+            **_traced(),
+        }
+
+    def _operation(
+        self,
+        key: ObjectKey,
+        base: int,
+        origin: RequestOrigin | None,
+        change: ObjectChange,
+        preconditions: Sequence[WritePrecondition],
+        scheduling_generation: int | None,
+    ) -> dict[str, Any]:
+        return self._object_fields(key) | {
+            "base": base,
+            "origin": origin_text(origin),
+            "gate": change.effects.outdates_decisions,
+            "gain": change.effects.unblocks,
+            "bindings": change.beyond_status or key.kind == "seed",
+            "guards": _guards(preconditions),
+            **({} if scheduling_generation is None else {"gate_seen": scheduling_generation}),
+        }
+
+    def _binding_item(self, binding: SeedBinding, now: str) -> dict[str, Any]:
+        item: dict[str, Any] = {
+            "ns": binding.namespace,
+            "name": binding.name,
+            "uid": binding.uid,
+            "gen": binding.generation,
+            "seed": binding.seed,
+            "by": self._reporter,
+            "now": now,
+        }
+        if binding.scheduling_generation is not None:
+            item["gate"] = binding.scheduling_generation
+        if binding.trace:
+            item["trace"] = binding.trace
+        if binding.decision_record:
+            item["why"] = f"{now} {binding.decision_record.decode()}"
+        if binding.spec is not None:
+            item["spec"] = split({"apiVersion": "", "kind": "Shoot", "spec": binding.spec}).spec.decode()
+        return item
+
+    def _unschedulable_item(self, unschedulable_shoot: UnschedulableShoot, now: str) -> dict[str, Any]:
+        item = {
+            "ns": unschedulable_shoot.namespace,
+            "name": unschedulable_shoot.name,
+            "uid": unschedulable_shoot.uid,
+            "gen": unschedulable_shoot.generation,
+            "sched": unschedulable_shoot.scheduler_name,
+            "class": unschedulable_shoot.equivalence_class,
+            "descriptor": unschedulable_shoot.descriptor.decode(),
+            "seen_objects": unschedulable_shoot.seen.objects,
+            "seen_usage": unschedulable_shoot.seen.usage,
+            "message": unschedulable_shoot.message,
+            "pending": pending_operation(unschedulable_shoot.message, now).decode(),
+            "by": self._reporter,
+            "now": now,
+        }
+        return item | {"trace": unschedulable_shoot.trace} if unschedulable_shoot.trace else item
+
+    def _raise_rejection(
+        self, key: ObjectKey, reply: Sequence[Any], preconditions: Sequence[WritePrecondition]
+    ) -> Superseded:
+        match reply[0]:
+            case b"superseded":
+                return Superseded(_origin_of(reply[1]))
+            case b"exists":
+                raise exists_already(key)
+            case b"gone":
+                raise is_gone(key)
+            case b"conflict":
+                raise has_moved_on(key, int(reply[1]))
+            case b"guarded":
+                guard = preconditions[int(reply[1]) - 1]
+                raise is_guarded(guard.message, int(reply[2]), _for_people(reply[3]))
+            case b"outdated":
+                raise is_outdated(preconditions[int(reply[1]) - 1].message, int(reply[2]))
+            case b"in-use":
+                raise seed_has_shoots(key, int(reply[1]), _for_people(reply[2]))
+            case b"claimed":
+                raise claim_conflict(reply[1].decode(), ObjectKey.from_stored(reply[2].decode()))
+            case b"refused":
+                raise seed_rejection(key, reply[1].decode())
+            case other:
+                raise Unavailable(f"the store answered {other!r}")
+
+
+def _guards(preconditions: Sequence[WritePrecondition]) -> list[dict[str, Any]]:
+    """Guards in the form of write_checks.lua: a set that must be empty, or a key and the version that it must have."""
+    return [
+        {"key": guard.name, "version": guard.version}
+        if guard.kind == "version"
+        else {"set": f"{'usage' if guard.kind == 'usage' else 'refs'}:{guard.name}"}
+        for guard in preconditions
+    ]
+
+
+def _for_people(member: bytes) -> str:
+    """A member of an index as people write it: `<kind> <ns>/<name>`, or `<ns>/<name>` for a shoot in a usage."""
+    return member.decode().replace(":", " ", 1).replace(":", "/")
+
+
+def _changed_fields(old: Parts, change: ObjectChange) -> dict[str, str]:
+    """The fields of what differs, and all index values (they are short)."""
+    fields = written_fields(change.parts, change.index_keys)
+    same = {"av", "kd"} | {
+        field
+        for field, name in (
+            ("meta", "meta"),
+            ("labels", "labels"),
+            ("fin", "finalizers"),
+            ("spec", "spec"),
+            ("status", "status"),
+            ("rest", "rest"),
+            ("seed", "seed_name"),
+            ("sseed", "status_seed_name"),
+        )
+        if getattr(old, name) == getattr(change.parts, name)
+    }
+    same.add("sched")  # immutable once stored
+    return {name: value for name, value in fields.items() if name not in same}
+
+
+def _since(usage_since: int | None) -> dict[str, int]:
+    return {} if usage_since is None else {"since": usage_since}
+
+
+def _usage(reply: Sequence[Any]) -> Usage:
+    seeds = {name.decode(): int(used) for name, used in zip(reply[3::2], reply[4::2], strict=True)}
+    return Usage(int(reply[0]), seeds, UnblockIndexes(int(reply[1]), int(reply[2])))

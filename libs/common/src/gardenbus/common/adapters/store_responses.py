@@ -1,0 +1,146 @@
+"""Errors, limits and list tokens that the stores on Redis and in memory share."""
+
+import base64
+import binascii
+
+import msgspec
+
+from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import AlreadyExists, BadRequest, Conflict, Forbidden, NotFound, Unavailable
+from gardenbus.common.ports.store import EventRecord
+
+OUTBOX_MAX = 500_000
+"""Unannounced outbox entries above which writes are rejected: each is about 200 bytes of Redis' memory."""
+
+BATCH = 100
+"""Items a call: Redis serves nobody else meanwhile (about 3 ms for 100 binds)."""
+
+PAGE_MAX = 200
+"""Objects a page of a list at most, whatever was requested."""
+
+VERSION_LEAP = 1_000_000
+"""Jump of the version when the store opens: more than a second of writes that a disk may have lost."""
+
+EVENT_SECONDS = 600
+"""Time in which the same Event raises a count instead of being new."""
+
+_CLAIMED = {
+    "namespace": ("spec.namespace: ", "namespace"),
+    "managedseed-shoot": ("spec.shoot.name: ", "shoot"),
+    "seedautoscaler-target": ("spec.scaleTargetRef.name: ", "managedseedset"),
+}
+"""The field in which a claim is made, and what is claimed there."""
+
+_REJECTIONS = {
+    "seed-gone": "the seed is not there, is being deleted, or is marked for removal",
+    "seed-changed": "the seed changed meanwhile",
+    "full": "the seed already has the maximum number of shoots scheduled on it",
+    "circular": "the seed is hosted by this shoot, directly or through further ManagedSeeds",
+}
+
+
+class ContinueToken(msgspec.Struct, array_like=True):
+    """Position in a list, with the version and unblock index of its beginning."""
+
+    after: str
+    version: int
+    unblock_index: int
+
+
+def encode_token(token: ContinueToken) -> str:
+    """A token as opaque text."""
+    return base64.urlsafe_b64encode(msgspec.json.encode(token)).decode()
+
+
+def decode_token(text: str) -> ContinueToken:
+    """Read a token; raises BadRequest when it is none of ours."""
+    try:
+        return msgspec.json.decode(base64.urlsafe_b64decode(text), type=ContinueToken)
+    except (binascii.Error, ValueError, msgspec.MsgspecError) as error:
+        raise BadRequest("the continue token is not one of this store's: list from the start") from error
+
+
+def key_of(document: Document) -> ObjectKey:
+    """The key of a manifest that passed validation."""
+    metadata = document["metadata"]
+    return ObjectKey(document["kind"].lower(), metadata.get("namespace") or "", metadata["name"])
+
+
+def pending_operation(message: str, now: str) -> bytes:
+    """Members of the status.lastOperation of an unschedulable shoot, without the braces."""
+    rejection = {"type": "Create", "state": "Pending", "progress": 0, "description": message, "lastUpdateTime": now}
+    return encode(rejection)[1:-1]
+
+
+def unschedulable_since(pending: bytes) -> str:
+    """Instant at which a shoot became unschedulable, as `pending_operation` wrote it; "" without one."""
+    return str(msgspec.json.decode(b"{" + pending + b"}").get("lastUpdateTime") or "")
+
+
+def scheduled_event(shoot: ObjectKey, uid: str, seed: str, reporter: str) -> EventRecord:
+    """Event of a shoot that was bound."""
+    message = f'Scheduled to seed "{seed}"'
+    return EventRecord(shoot, uid, "Normal", "SchedulingSuccessful", message, reporter, "Reconcile")
+
+
+def store_is_closed() -> Unavailable:
+    """Nobody has opened the store since it started."""
+    return Unavailable("the store is fenced until a relay has compared it with the bus and opened it")
+
+
+def newer_format(found: int, supported: int) -> Unavailable:
+    """A newer version has written what this one does not understand: nothing is tried before it is replaced."""
+    return Unavailable(
+        f"the store's data are of format {found}, and this version of Gardenbus writes format {supported}: "
+        "replace this process by one of the version that opened the store"
+    )
+
+
+def outbox_is_full() -> Unavailable:
+    """JetStream does not keep up with the outbox."""
+    return Unavailable("the outbox is full: the relay or JetStream does not keep up")
+
+
+def exists_already(key: ObjectKey) -> AlreadyExists:
+    """A creation found the object."""
+    return AlreadyExists(f"{key} exists already")
+
+
+def is_gone(key: ObjectKey) -> NotFound:
+    """A write found no object."""
+    return NotFound(f"{key} is not there")
+
+
+def has_moved_on(key: ObjectKey, version: int) -> Conflict:
+    """A write was based on another version."""
+    return Conflict(f"{key} has version {version} by now")
+
+
+def claim_conflict(claim: str, holder: ObjectKey) -> Forbidden:
+    """Somebody else has what only one object may have."""
+    what, _, name = claim.partition("/")
+    field, described = _CLAIMED.get(what, ("", what))
+    return Forbidden(f"{field}{described} {name} belongs to {holder} already: name another one, or delete that first")
+
+
+def seed_rejection(key: ObjectKey, rejection: str) -> Forbidden:
+    """The seed that a shoot names cannot take it, or the shoot that a ManagedSeed names is hosted by it."""
+    if key.kind == "managedseed":
+        return Forbidden(f"{key}: its shoot is on this very seed, or on one that it hosts: no seed can carry itself")
+    return Forbidden(f"{key} cannot be placed: {_REJECTIONS[rejection]}")
+
+
+def is_guarded(message: str, holders: int, example: str) -> Forbidden:
+    """A write found a set that must be empty; `example` is one of its members."""
+    return Forbidden(f"{message} ({holders}, for example {example})")
+
+
+def is_outdated(message: str, version: int) -> Conflict:
+    """A write found another version of the object that it was to depend on."""
+    return Conflict(f"{message} (its version is {version} by now)" if version else f"{message} (it is not there)")
+
+
+def seed_has_shoots(key: ObjectKey, shoots: int, example: str) -> Forbidden:
+    """A seed was to be marked for removal with shoots on it."""
+    return Forbidden(f"{key} cannot be marked for removal: shoots are on it ({shoots}, for example {example})")

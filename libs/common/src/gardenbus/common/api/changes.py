@@ -1,0 +1,111 @@
+"""Difference between a stored object and its replacement, computed by the writer."""
+
+from typing import NamedTuple
+
+import msgspec
+
+from gardenbus.common.api.conditions import conditions_of, get_condition
+from gardenbus.common.api.document import NO_SPEC, Document, Parts, StoredObject, section, split
+from gardenbus.common.api.garden.migration_feasibility import READY_FOR_MIGRATION
+from gardenbus.common.api.index_keys import FINALIZER, ChangeEffects, IndexKeys, effects_of, index_keys_of
+
+_decode = msgspec.json.Decoder().decode
+
+
+class ObjectChange(NamedTuple):
+    """A computed write.
+
+    `parts` and `index_keys` are those of the new object; `differs`: anything changes; `spec`: the generation grows;
+    `beyond_status`: observers without the status need the change, too (as the source of a migration needs that of its
+    destination).
+    """
+
+    parts: Parts
+    index_keys: IndexKeys
+    effects: ChangeEffects
+    differs: bool
+    spec: bool
+    beyond_status: bool
+
+
+def creation_of(document: Document) -> ObjectChange:
+    """Compute the creation of an object. A shoot that names a seed gets the gardenlet's finalizer."""
+    parts = _with_finalizer(split(document))
+    effects = effects_of(parts.kind.lower(), None, document)
+    return ObjectChange(parts, index_keys_of(document), effects, differs=True, spec=True, beyond_status=True)
+
+
+def change_of(base: StoredObject, document: Document) -> ObjectChange:
+    """Compute the replacement of `base` by a document. One that binds a shoot adds the gardenlet's finalizer."""
+    parts = split(_without_pending_operation(base, document))
+    if not base.parts.seed_name:
+        parts = _with_finalizer(parts)
+    parts = parts._replace(
+        **{
+            name: getattr(base.parts, name)
+            for name in _TEXTS
+            if _is_same_json(getattr(parts, name), getattr(base.parts, name))
+        }
+    )
+    differs = parts != base.parts
+    if not differs:
+        return ObjectChange(
+            parts,
+            index_keys_of(document),
+            ChangeEffects(outdates_decisions=False, unblocks=False),
+            differs=False,
+            spec=False,
+            beyond_status=False,
+        )
+    spec = (parts.spec, parts.seed_name) != (base.parts.spec, base.parts.seed_name)
+    removes = base.is_deleting and not parts.finalizers
+    return ObjectChange(
+        parts=parts,
+        index_keys=index_keys_of(document),
+        effects=effects_of(base.key.kind, base.document(), None if removes else document),
+        differs=True,
+        spec=spec,
+        beyond_status=parts._replace(status=base.parts.status) != base.parts or _readiness_changed(base.parts, parts),
+    )
+
+
+def _readiness_changed(old: Parts, new: Parts) -> bool:
+    """True when the readiness of a migration changed: the source seed depends on it."""
+    if old.kind != "Shoot" or READY_FOR_MIGRATION.encode() not in old.status + new.status:
+        return False
+    return _readiness(old) != _readiness(new)
+
+
+def _readiness(parts: Parts) -> object:
+    constraints = conditions_of({"status": _decode(b"{" + parts.status + b"}")}, "constraints")
+    constraint = get_condition(constraints, READY_FOR_MIGRATION) or {}
+    return constraint.get("status"), constraint.get("message")
+
+
+def _with_finalizer(parts: Parts) -> Parts:
+    """Parts with the gardenlet's finalizer when a seed is named."""
+    if not parts.seed_name or FINALIZER in parts.finalizers:
+        return parts
+    return parts._replace(finalizers=(*parts.finalizers, FINALIZER))
+
+
+_TEXTS = ("meta", "labels", "spec", "status", "rest")
+
+
+def _is_same_json(one: bytes, other: bytes) -> bool:
+    """True when two JSON texts (the inside of objects) are equal, in any order of keys."""
+    if one == other:
+        return True
+    if NO_SPEC in (one, other):
+        return False
+    return bool(_decode(b"{" + one + b"}") == _decode(b"{" + other + b"}"))
+
+
+def _without_pending_operation(base: StoredObject, document: Document) -> Document:
+    """Remove the scheduler's `pending` operation from a status that was read and written back."""
+    if not base.pending:
+        return document
+    status = dict(section(document, "status"))
+    if status.get("lastOperation") == _decode(b"{" + base.pending + b"}"):
+        del status["lastOperation"]
+    return {**document, "status": status}

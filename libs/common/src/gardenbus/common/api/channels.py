@@ -1,0 +1,429 @@
+"""Table of the bus: every subject with its stream, its messages, their headers and bodies.
+
+The reference documents are generated from it, and tests check a live landscape against it. Subjects are those of
+`keys.Subjects` with `{parameter}` where a token varies; headers those of `keys.Header`, and those of the server and of
+open standards that travel with them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from gardenbus.common.api.fleet.member_clusters import reporter_of
+from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.api.messages import (
+    BindRequest,
+    EventReport,
+    ListRequest,
+    MergePatch,
+    Reference,
+    ResponseBody,
+    ScaleRequest,
+    StatusReport,
+)
+
+NUMBER = r"^(0|[1-9][0-9]*)$"
+TRACEPARENT = "traceparent"
+
+
+class HeaderSpec(NamedTuple):
+    """Description of a header, and a regular expression of its values ("" for any)."""
+
+    description: str
+    pattern: str = ""
+
+
+HEADERS: Mapping[str, HeaderSpec] = {
+    Header.VERSION: HeaderSpec("the object's resourceVersion", NUMBER),
+    Header.UID: HeaderSpec("the object's uid"),
+    Header.VERB: HeaderSpec(
+        "kind of change, or action of a report", r"^(added|modified|deleted|status|apply|delete|event)$"
+    ),
+    Header.ROLE: HeaderSpec(
+        "role of the seed for the shoot; on a tombstone: it is on another seed", r"^(run|migrate-away|wait|left)$"
+    ),
+    Header.UNBLOCK_INDEX: HeaderSpec("all cluster events of objects up to this index have been announced", NUMBER),
+    Header.SCHEDULING_GENERATION: HeaderSpec("of a Seed: the scheduling generation that a bind compares", NUMBER),
+    Header.ATTEMPT: HeaderSpec("number of failed attempts", NUMBER),
+    Header.QUERY: HeaderSpec("`exists`: is this still mine? `gone`: its tombstone was obeyed", r"^(exists|gone)$"),
+    Header.SEQUENCE: HeaderSpec("sequence of that tombstone in BINDINGS", NUMBER),
+    Header.FENCING_TOKEN: HeaderSpec("the gardenlet's fencing token", r"^[0-9]+\.[0-9]+$"),
+    Header.CONDITION: HeaderSpec(
+        "write only while `<kind>.<namespace>.<name>=<resourceVersion>` holds", r"^[^=]+=[0-9]+$"
+    ),
+    Header.DRY_RUN: HeaderSpec("`true`: respond without writing anything", r"^(true|false)$"),
+    Header.REASON: HeaderSpec("reason of the rejection"),
+    Header.SUBJECT: HeaderSpec("subject of the rejected message"),
+    Header.SHA256: HeaderSpec("of the whole message, of which the body is the beginning", r"^[0-9a-f]{64}$"),
+    Header.TOO_LARGE: HeaderSpec("the body was left out: get the object"),
+    Header.RECONCILE_ID: HeaderSpec("identifies the reconciles of one object in the logs"),
+    TRACEPARENT: HeaderSpec(
+        "W3C trace context, where traces are on", r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
+    ),
+    "ce-specversion": HeaderSpec("CloudEvents in binary mode", r"^1\.0$"),
+    "ce-type": HeaderSpec("kind of object and of change", r"^io\.gardenbus\.[a-z]+\.[a-z-]+$"),
+    "ce-source": HeaderSpec("source: all changes, or one seed's bindings", r"^/[^/]+/(changed|binding/[^/]+)$"),
+    "ce-subject": HeaderSpec("the object: `<namespace>/<name>`, or its name"),
+    "ce-id": HeaderSpec("`<uid>.<resourceVersion>`: the same again is the same event", r"^[^.]+\.[0-9]+$"),
+    "ce-time": HeaderSpec("when the change was stored", r"^[0-9-]{10}T[0-9:]{8}\.[0-9]{3}Z$"),
+    "Nats-TTL": HeaderSpec("lifetime of a tombstone", r"^[0-9]+s$"),
+    "Nats-Scheduler": HeaderSpec("the timer of the queue message", ""),
+    "Nats-Schedule-Next": HeaderSpec("`purge`: the timer goes with this message; else when it comes next", ""),
+    "Nats-Schedule": HeaderSpec("time of the delivery", r"^@at "),
+    "Nats-Schedule-Target": HeaderSpec("the queue of the delivery"),
+}
+"""Descriptions of all headers."""
+
+
+Payload = type | Literal["objects", "manifests", "bytes"] | None
+
+
+class MessageSpec(NamedTuple):
+    """A type of message.
+
+    `payload` is a struct of `messages`, `"objects"` (an object of the kind in the subject, or of any), `"manifests"`
+    (JSON or YAML, one or many), `"bytes"` (anything), or None (an empty body). `required` and `optional` are headers.
+    """
+
+    name: str
+    summary: str
+    payload: Payload
+    required: Sequence[str] = ()
+    optional: Sequence[str] = (TRACEPARENT,)
+
+
+class Channel(NamedTuple):
+    """A family of subjects. `stream` stores its messages ("": none); `is_request_reply`: each message gets a response.
+
+    `sender` and `receiver` are services, or `anybody`.
+    """
+
+    name: str
+    address: str
+    summary: str
+    messages: Sequence[MessageSpec]
+    sender: str
+    receiver: str
+    stream: str = ""
+    is_request_reply: bool = False
+
+
+PARAMETERS: Mapping[str, str] = {
+    "kind": "A kind in lower-case singular, as `managedseedset`.",
+    "namespace": "The object's namespace; `_` for cluster-scoped kinds.",
+    "name": "The object's name. It is the last part of the subject, and may hold dots.",
+    "seed": "The name of a Seed.",
+    "cluster": "The name of a MemberCluster.",
+    "user": "The user that a request is sent as.",
+    "schedulerName": "The `spec.schedulerName` of the shoots concerned.",
+    "controller": "The controller whose queue it is.",
+    "request": "The subject of the same request behind `garden.`.",
+    "work": "The queue's subject behind `garden.queue.`.",
+}
+"""Parameters in subjects."""
+
+WRITING = (Header.CONDITION, Header.DRY_RUN, TRACEPARENT)
+
+
+def channels(prefix: str = "garden") -> Sequence[Channel]:
+    """Every channel of a landscape, in the order of a shoot's path through the system."""
+    subjects = Subjects(prefix)
+    any_object = ObjectKey("{kind}", "{namespace}", "{name}")
+    return (
+        *_durable_request_channels(subjects),
+        *_request_reply_channels(subjects),
+        *_announcement_channels(subjects, any_object),
+        *_queue_channels(subjects),
+        *_gardenlet_channels(subjects, any_object),
+        _member_agent_channel(subjects, any_object),
+        Channel(
+            "rejected",
+            subjects.rejected,
+            "What could not be taken, with the reason.",
+            [
+                MessageSpec(
+                    "Rejected", "The first 64 KB of it.", "bytes", (Header.REASON, Header.SUBJECT, Header.SHA256)
+                )
+            ],
+            "apiserver",
+            "anybody",
+            "REJECTED",
+        ),
+    )
+
+
+def _durable_request_channels(subjects: Subjects) -> Sequence[Channel]:
+    apply = MessageSpec("Apply", "Manifests to create or to update.", "manifests")
+    delete = MessageSpec("Delete", "Manifests, or references, of what shall go.", "manifests")
+    return (
+        Channel("apply", subjects.apply, "Create or update; durable.", [apply], "anybody", "apiserver", "REQUESTS"),
+        Channel("delete", subjects.delete, "Delete; durable.", [delete], "anybody", "apiserver", "REQUESTS"),
+        Channel(
+            "applyAs",
+            subjects.as_user("{user}", "apply"),
+            "The same, sent as a user.",
+            [apply],
+            "anybody",
+            "apiserver",
+            "REQUESTS",
+        ),
+        Channel(
+            "deleteAs",
+            subjects.as_user("{user}", "delete"),
+            "The same, sent as a user.",
+            [delete],
+            "anybody",
+            "apiserver",
+            "REQUESTS",
+        ),
+    )
+
+
+_OBJECT = "{kind}.{namespace}.{name}"
+
+_API: Sequence[tuple[str, str, str, Payload, bool]] = (
+    ("apply", "apply", "Create or update what the body holds.", "manifests", True),
+    ("patch", "patch", "Patch the object that the body names.", MergePatch, True),
+    ("patchObject", f"patch.{_OBJECT}", "Patch one object (a JSON merge patch).", "manifests", True),
+    ("delete", "delete", "Delete what the body holds, or refers to.", "manifests", True),
+    ("deleteObject", f"delete.{_OBJECT}", "Delete one object.", "bytes", True),
+    ("get", f"get.{_OBJECT}", "One object.", "bytes", False),
+    ("list", "list.{kind}", "Objects of a kind; an empty body asks for all.", ListRequest, False),
+    ("listNamespace", "list.{kind}.{namespace}", "Objects of a kind in a namespace.", ListRequest, False),
+    ("bind", "bind", "Place a shoot, or move it.", BindRequest, True),
+    ("scale", "scale", "Ask for a set's replicas, or set them.", ScaleRequest, True),
+    ("explain", f"explain.{_OBJECT}", "Why a shoot is placed, or is not.", "bytes", False),
+    ("explainShoot", "explain.{namespace}.{name}", "The same of a shoot, in short.", "bytes", False),
+    ("explainSeed", "explain-seed.{name}", "Why a seed can be used, or cannot.", "bytes", False),
+    ("kinds", "kinds", "The kinds that are known.", "bytes", False),
+    ("census", "census", "How many there are of what.", "bytes", False),
+    ("waiting", "waiting", "Shoots that wait for a seed.", "bytes", False),
+    ("waitingFor", "waiting.{schedulerName}", "Shoots that wait for a seed from one scheduler.", "bytes", False),
+    ("retry", f"retry.{_OBJECT}", "Have a waiting shoot decided now.", "bytes", False),
+)
+"""Requests below `garden.api.`: name, tail of the subject, summary, body, whether they write."""
+
+
+def _request_reply_channels(subjects: Subjects) -> Sequence[Channel]:
+    api = [
+        Channel(
+            f"api.{name}",
+            subjects.api(tail),
+            summary,
+            _request_messages(name, body, writes),
+            *_TO_APISERVER,
+            is_request_reply=True,
+        )
+        for name, tail, summary, body, writes in _API
+    ]
+    anything = MessageSpec("ApiAs", "The body of that request.", "bytes", optional=WRITING)
+    request_message = MessageSpec("Explain", "Nothing.", "bytes")
+    return (
+        *api,
+        Channel(
+            "api.as",
+            subjects.as_user("{user}", "api.{request}"),
+            "Any of these requests, sent as a user.",
+            [anything],
+            "anybody",
+            "apiserver",
+            is_request_reply=True,
+        ),
+        Channel(
+            "scheduler.explain",
+            subjects.explain("{schedulerName}", ObjectKey("shoot", "{namespace}", "{name}")),
+            "Scheduling diagnosis of a shoot, served by the schedulers of a name.",
+            [request_message],
+            "apiserver",
+            "scheduler",
+            is_request_reply=True,
+        ),
+    )
+
+
+_TO_APISERVER = ("anybody", "apiserver")
+
+
+def _request_messages(name: str, body: Payload, writes: bool) -> Sequence[MessageSpec]:  # noqa: FBT001  (a column)
+    name = f"Api{name[0].upper()}{name[1:]}"
+    request_message = MessageSpec(name, "The question.", body, optional=WRITING if writes else (TRACEPARENT,))
+    return (
+        (request_message, MessageSpec(f"{name}All", "For all there are.", None))
+        if body is ListRequest
+        else (request_message,)
+    )
+
+
+_CLOUD_EVENT = ("ce-specversion", "ce-type", "ce-source", "ce-subject", "ce-id", "ce-time")
+
+
+def _announcement_channels(subjects: Subjects, any_object: ObjectKey) -> Sequence[Channel]:
+    identity = (Header.VERSION, Header.UID)
+    changed = (*identity, Header.VERB, Header.UNBLOCK_INDEX, *_CLOUD_EVENT)
+    binding = (*identity, *_CLOUD_EVENT)
+    return (
+        Channel(
+            "changed",
+            subjects.changed(any_object),
+            "The object after a change.",
+            [
+                MessageSpec(
+                    "Changed",
+                    "The object.",
+                    "objects",
+                    changed,
+                    (Header.SCHEDULING_GENERATION, Header.TOO_LARGE, TRACEPARENT),
+                ),
+                MessageSpec("Removed", "A tombstone.", None, changed, ("Nats-TTL", TRACEPARENT)),
+            ],
+            "relay",
+            "anybody",
+            "OBJECTS",
+        ),
+        Channel(
+            "binding",
+            subjects.binding("{seed}", "{namespace}", "{name}"),
+            "What a seed's gardenlet must know about one shoot.",
+            [
+                MessageSpec("Binding", "The Shoot.", "objects", (*binding, Header.ROLE)),
+                MessageSpec(
+                    "Unbound",
+                    "It no longer concerns the seed.",
+                    None,
+                    (*binding, Header.VERB),
+                    (Header.ROLE, TRACEPARENT),
+                ),
+            ],
+            "relay",
+            "gardenlet",
+            "BINDINGS",
+        ),
+        Channel(
+            "view",
+            subjects.view("{seed}", any_object),
+            "What else a seed's gardenlet may see: its Seed, and what follows its shoots.",
+            [
+                MessageSpec("Shown", "The object.", "objects", (*identity, Header.VERB)),
+                MessageSpec("Withdrawn", "It is no longer shown.", None, (*identity, Header.VERB)),
+            ],
+            "relay",
+            "gardenlet",
+            "BINDINGS",
+        ),
+        Channel(
+            "event",
+            subjects.event(any_object),
+            "Events about an object.",
+            [MessageSpec("Happened", "The Event.", "objects")],
+            "relay",
+            "anybody",
+            "EVENTS",
+        ),
+    )
+
+
+def _queue_channels(subjects: Subjects) -> Sequence[Channel]:
+    optional = (Header.ATTEMPT, Header.RECONCILE_ID, "Nats-Scheduler", "Nats-Schedule-Next", TRACEPARENT)
+    shoot = ObjectKey("shoot", "{namespace}", "{name}")
+    return (
+        Channel(
+            "queue.scheduling",
+            subjects.scheduling("{schedulerName}", shoot),
+            "This shoot needs a seed.",
+            [MessageSpec("Pending", "Nothing: the subject says it.", None, (), optional)],
+            "relay",
+            "scheduler",
+            "QUEUES",
+        ),
+        Channel(
+            "queue",
+            subjects.queue("{controller}", "{namespace}", "{name}"),
+            "This object needs a reconcile.",
+            [MessageSpec("Work", "Nothing: the subject says it.", None, (), optional)],
+            "anybody",
+            "anybody",
+            "QUEUES",
+        ),
+        Channel(
+            "later",
+            subjects.later(subjects.queue_of("{work}").removesuffix(".>")),
+            "A timer: the server puts the work on its queue when it is due.",
+            [
+                MessageSpec(
+                    "Timer",
+                    "Nothing.",
+                    None,
+                    ("Nats-Schedule", "Nats-Schedule-Target"),
+                    (Header.ATTEMPT, Header.RECONCILE_ID, TRACEPARENT),
+                )
+            ],
+            "anybody",
+            "anybody",
+            "QUEUES",
+        ),
+    )
+
+
+def _gardenlet_channels(subjects: Subjects, any_object: ObjectKey) -> Sequence[Channel]:
+    with_token = (Header.FENCING_TOKEN,)
+    optional = (Header.UID, Header.VERB, TRACEPARENT)
+    return (
+        Channel(
+            "lease",
+            subjects.lease("{seed}"),
+            "A gardenlet's heartbeat.",
+            [
+                MessageSpec("Heartbeat", "The Lease.", "objects"),
+                MessageSpec("Ended", "The server's marker: it was not renewed.", None, (), ()),
+            ],
+            "gardenlet",
+            "lifecycle",
+            "LEASES",
+        ),
+        Channel(
+            "report",
+            subjects.report("{seed}", any_object),
+            "What a gardenlet observed of an object.",
+            [
+                MessageSpec("StatusReport", "A part of its status, to be merged.", StatusReport, with_token, optional),
+                MessageSpec("EventReport", "An Event about it.", EventReport, (*with_token, Header.VERB), optional),
+                MessageSpec("ApplyReport", "An object of its own.", "objects", (*with_token, Header.VERB), optional),
+                MessageSpec("DeleteReport", "Its Seed shall go.", "bytes", (*with_token, Header.VERB), optional),
+                MessageSpec(
+                    "Question",
+                    "Is it still here?",
+                    "bytes",
+                    (*with_token, Header.QUERY),
+                    (Header.UID, Header.SEQUENCE, TRACEPARENT),
+                ),
+            ],
+            "gardenlet",
+            "apiserver",
+            "REPORTS",
+        ),
+    )
+
+
+def _member_agent_channel(subjects: Subjects, any_object: ObjectKey) -> Channel:
+    optional = (Header.UID, Header.VERB, TRACEPARENT)
+    verb = (Header.VERB,)
+    return Channel(
+        "memberReport",
+        subjects.report(reporter_of("{cluster}"), any_object),
+        "What a member cluster's agent observed of its MemberCluster or of a Work addressed to it.",
+        [
+            MessageSpec("MemberStatusReport", "A part of its status, to be merged.", StatusReport, (), optional),
+            MessageSpec("MemberEventReport", "An Event about it.", EventReport, verb, optional),
+            MessageSpec("MemberApplyReport", "Its own MemberCluster.", "objects", verb, optional),
+            MessageSpec("MemberDeleteReport", "Its MemberCluster shall go.", "bytes", (*verb, Header.UID), optional),
+        ],
+        "memberagent",
+        "apiserver",
+        "REPORTS",
+    )
+
+
+RESPONSES: Sequence[type] = (ResponseBody,)
+"""Bodies of responses."""
+
+REFERENCES: Sequence[type] = (Reference,)
+"""Bodies of `manifests` besides objects."""

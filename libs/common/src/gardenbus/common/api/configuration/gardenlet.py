@@ -1,0 +1,246 @@
+"""`GardenletConfiguration`: one gardenlet with its Seed. Fields without effect here are accepted; `backend` is ours.
+
+Source: Gardener's `pkg/apis/config/gardenlet/v1alpha1` and its validation.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, cast
+
+import msgspec
+
+from gardenbus.common.api.configuration import reader
+from gardenbus.common.api.configuration.failure_injection import SHOOT_STEPS, FailureRequest, parse_step_failures
+from gardenbus.common.api.configuration.reader import ACCEPTED, OTHERS, Field, Table
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.quantities import parse_quantity
+from gardenbus.common.errors import SettingsInvalid
+
+KIND = "GardenletConfiguration"
+API_GROUP = "gardenlet.config.gardener.cloud"
+Quantity = str | int | float
+
+
+class LeaseSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The gardenlet's heartbeat."""
+
+    resync_seconds: int = 2
+    """Time between two renewals, as in Gardener."""
+
+    miss_threshold: int = 10
+    """Renewals that may be missed before the gardenlet is unhealthy and a standby takes over."""
+
+    @property
+    def grace_period(self) -> timedelta:
+        """Time that a Lease is respected after its last renewal."""
+        return timedelta(seconds=self.resync_seconds * self.miss_threshold)
+
+
+class ShootSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Reconciliation of shoots."""
+
+    concurrent_syncs: int = 20
+    """Shoots that are reconciled at once."""
+
+    sync_period: timedelta = timedelta(hours=1)
+    """Time after which a shoot without changes is reconciled again."""
+
+    retry_duration: timedelta = timedelta(hours=12)
+    """Time that a failing operation is retried."""
+
+    progress_report_period: timedelta = timedelta(0)
+    """Least time between two reports of progress; zero reports each step at once."""
+
+    respect_ignore: bool = False
+    """`shoot.gardener.cloud/ignore` counts outside the garden namespace, too (respectSyncPeriodOverwrite)."""
+
+
+class ManagedSeedSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Deployment of gardenlets into shoots that become seeds; the defaults are Gardener's."""
+
+    concurrent_syncs: int = 20
+    """ManagedSeeds that are reconciled at once."""
+
+    sync_period: timedelta = timedelta(hours=1)
+    """Time after which a ManagedSeed without changes is reconciled again."""
+
+    wait_sync_period: timedelta = timedelta(seconds=15)
+    """Longest time after which one with an unmet dependency is reconciled again."""
+
+    sync_jitter_period: timedelta = timedelta(minutes=5)
+    """Time within which changes reach the gardenlets, with `jitter_updates`."""
+
+    jitter_updates: bool = False
+    """Changes are spread over that time, so that not all gardenlets restart at once."""
+
+
+class ShootBackendSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The backend that shoots are built on."""
+
+    type: str = "local"
+    step_seconds: float = 0.2
+    """Duration of a step."""
+
+    step_seconds_by_name: Mapping[str, float] = {}
+    """Durations of single steps."""
+
+    failures: tuple[FailureRequest, ...] = ()
+    """Failures that are injected into every shoot on this seed."""
+
+
+class GardenletConfiguration(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields with an effect."""
+
+    seed_name: str
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    spec: Document = {}
+    capacity: Mapping[str, Quantity] = {}
+    reserved: Mapping[str, Quantity] = {}
+    lease: LeaseSettings = LeaseSettings()
+    seed_sync_period: timedelta = timedelta(minutes=1)
+    seed_care_period: timedelta = timedelta(seconds=30)
+    shoot: ShootSettings = ShootSettings()
+    shoot_care_period: timedelta = timedelta(minutes=1)
+    managed_seed: ManagedSeedSettings = ManagedSeedSettings()
+    certificate_validity: timedelta = timedelta(days=30)
+    """Lifetime of a client certificate; it is renewed at 80 % of that (kubeconfigValidity.validity)."""
+
+    backend: ShootBackendSettings = ShootBackendSettings()
+    document: Document = {}
+    """The whole configuration as written, for gardenlets that inherit from it."""
+
+
+def parse_configurations(text: str | bytes, *, source: str = "configuration") -> tuple[GardenletConfiguration, ...]:
+    """Read a file of one or several GardenletConfigurations (YAML or JSON).
+
+    Raises SettingsInvalid with `source`, path and reason of everything that is wrong, and when there is none in it.
+    """
+    documents = reader.load_all(text, source=source)
+    readings = [reader.read(document, _TABLE) for document in documents]
+    problems = [problem for each in readings for problem in (*each.problems, *_reservation_problems(each.values))]
+    if not documents:
+        problems.append(f"there is no {KIND} in it")
+    if problems:
+        raise SettingsInvalid(tuple(f"{source}: {problem}" for problem in problems))
+    return tuple(
+        _configuration(each.values, cast("Document", document))
+        for document, each in zip(documents, readings, strict=True)
+    )
+
+
+_GROUPS: Mapping[str, type[msgspec.Struct]] = {
+    "lease": LeaseSettings,
+    "shoot": ShootSettings,
+    "managed_seed": ManagedSeedSettings,
+    "backend": ShootBackendSettings,
+}
+
+
+def _configuration(values: dict[str, Any], document: Document) -> GardenletConfiguration:
+    groups: dict[str, Any] = {name: make(**values.get(name, {})) for name, make in _GROUPS.items()}
+    return GardenletConfiguration(**{**values, **groups}, document=document)
+
+
+def _reservation_problems(values: Mapping[str, Any]) -> list[str]:
+    """Reserved resources must be part of the capacity."""
+    capacity: Mapping[str, Quantity] = values.get("capacity", {})
+    reserved: Mapping[str, Quantity] = values.get("reserved", {})
+    problems: list[str] = []
+    for name, quantity in reserved.items():
+        if name not in capacity:
+            problems.append(f"resources.reserved.{name}: reserved without capacity")
+        elif parse_quantity(quantity) > parse_quantity(capacity[name]):
+            problems.append(f"resources.reserved.{name}: reserved must be lower or equal to capacity")
+    return problems
+
+
+def _api_version(value: Any) -> None:
+    if not str(value).startswith(f"{API_GROUP}/"):
+        raise ValueError(f"must be {API_GROUP}/v1alpha1, is {value!r}")
+
+
+def _seed_spec(value: Any) -> Document:
+    if not isinstance(value, dict) or not value:
+        raise ValueError(f"must be a mapping, is {value!r}" if value else "must be given")
+    return cast("Document", value)
+
+
+def _quantity(value: Any) -> Quantity:
+    if not isinstance(value, str | int | float):
+        raise ValueError(f"{value!r} is not a quantity")  # noqa: TRY004  one error for whatever is no quantity
+    if parse_quantity(value) < 0:
+        raise ValueError("must not be negative")
+    return value
+
+
+def _failures(value: Any) -> tuple[FailureRequest, ...]:
+    """Read a text or a list of texts such as `infrastructure=ERR_INFRA_QUOTA_EXCEEDED,times=2`."""
+    texts = cast("list[Any]", value) if isinstance(value, list) else [value]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"must be texts <step>=<error code>[,times=<number>], is {value!r}")
+    requests = tuple(request for text in texts for request in parse_step_failures(text))
+    unknown = sorted({request.step for request in requests} - SHOOT_STEPS)
+    if unknown:
+        raise ValueError(f"no such steps: {', '.join(unknown)}; known are {', '.join(sorted(SHOOT_STEPS))}")
+    return requests
+
+
+_OPEN: Table = {OTHERS: ACCEPTED}
+_TABLE: Table = {
+    **_OPEN,
+    "kind": Field(parse=reader.exactly(KIND), is_required=True),
+    "apiVersion": Field(parse=_api_version, is_required=True),
+    "seedConfig": {
+        **_OPEN,
+        "metadata": {
+            **_OPEN,
+            "name": Field("seed_name", reader.label, is_required=True),
+            "labels": Field("labels", reader.texts),
+            "annotations": Field("annotations", reader.texts),
+        },
+        "spec": Field("spec", _seed_spec, is_required=True),
+    },
+    "resources": {
+        **_OPEN,
+        "capacity": {OTHERS: Field("capacity.", _quantity)},
+        "reserved": {OTHERS: Field("reserved.", _quantity)},
+    },
+    "controllers": {
+        **_OPEN,
+        "seed": {
+            **_OPEN,
+            "leaseResyncSeconds": Field("lease.resync_seconds", reader.count),
+            "leaseResyncMissThreshold": Field("lease.miss_threshold", reader.count),
+            "syncPeriod": Field("seed_sync_period", reader.positive_duration),
+        },
+        "seedCare": {**_OPEN, "syncPeriod": Field("seed_care_period", reader.positive_duration)},
+        "shoot": {
+            **_OPEN,
+            "concurrentSyncs": Field("shoot.concurrent_syncs", reader.count),
+            "syncPeriod": Field("shoot.sync_period", reader.positive_duration),
+            "retryDuration": Field("shoot.retry_duration", reader.positive_duration),
+            "progressReportPeriod": Field("shoot.progress_report_period", reader.duration),
+            "respectSyncPeriodOverwrite": Field("shoot.respect_ignore", reader.flag),
+        },
+        "shootCare": {**_OPEN, "syncPeriod": Field("shoot_care_period", reader.positive_duration)},
+        "managedSeed": {
+            **_OPEN,
+            "concurrentSyncs": Field("managed_seed.concurrent_syncs", reader.count),
+            "syncPeriod": Field("managed_seed.sync_period", reader.positive_duration),
+            "waitSyncPeriod": Field("managed_seed.wait_sync_period", reader.positive_duration),
+            "syncJitterPeriod": Field("managed_seed.sync_jitter_period", reader.duration),
+            "jitterUpdates": Field("managed_seed.jitter_updates", reader.flag),
+        },
+    },
+    "gardenClientConnection": {
+        **_OPEN,
+        "kubeconfigValidity": {**_OPEN, "validity": Field("certificate_validity", reader.positive_duration)},
+    },
+    "backend": {
+        "type": Field("backend.type", reader.one_of("local")),
+        "stepSeconds": Field("backend.step_seconds", reader.seconds),
+        "stepSecondsByName": {name: Field("backend.step_seconds_by_name.", reader.seconds) for name in SHOOT_STEPS},
+        "failures": Field("backend.failures", _failures),
+    },
+}

@@ -1,0 +1,144 @@
+"""Index values of an object, and the effects of its changes on scheduling, computed from the document alone.
+
+The store's functions parse no manifest, so every writer computes them here.
+"""
+
+import re
+from typing import Any, NamedTuple, cast
+
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.seeds import may_unblock, removal_owner, scheduling_content, shoot_capacity
+from gardenbus.common.api.keys import ObjectKey
+
+DEFAULT_SCHEDULER_NAME = "default-scheduler"
+FINALIZER = "gardener"
+REGION_CONFIG_LABEL = ("scheduling.gardener.cloud/purpose", "region-config")
+
+UNBLOCKING_KINDS = ("seed", "cloudprofile", "namespacedcloudprofile", "project", "configmap")
+"""Kinds whose changes may unblock unschedulable shoots; their announcements carry the unblock index."""
+
+_UID = re.compile(r"[0-9A-Za-z][-0-9A-Za-z]{0,127}")
+
+FOLLOWING_KINDS = ("managedseed", "shootstate")
+"""Kinds that the gardenlets of a shoot's seeds may read."""
+
+
+class IndexKeys(NamedTuple):
+    """Index values of one object. Owners are uids; references are `ObjectKey.stored`; claims are free-form."""
+
+    scheduler_name: str = ""  # Shoot: scheduler that has to bind it; "" for a self-hosted one
+    capacity: str = ""  # Seed: number of shoots; "" is without limit
+    references: tuple[str, ...] = ()  # objects that must not be deleted before this one
+    owners: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()  # values that must be unique
+    removal_owner: str = ""  # Seed: owner of its removal annotation; "" without one
+
+
+class ChangeEffects(NamedTuple):
+    """Effects of a change on scheduling.
+
+    `outdates_decisions`: earlier decisions on this Seed are outdated; `unblocks`: an unschedulable shoot may fit.
+    """
+
+    outdates_decisions: bool
+    unblocks: bool
+
+
+def index_keys_of(document: Document) -> IndexKeys:
+    """Compute the index values of a manifest that passed validation."""
+    metadata, spec = section(document, "metadata"), section(document, "spec")
+    owners = tuple(
+        owner["uid"] for owner in metadata.get("ownerReferences") or () if owner.get("uid") and is_uid(owner["uid"])
+    )
+    match document["kind"]:
+        case "Shoot":
+            return IndexKeys(
+                scheduler_name="" if _is_self_hosted(spec) else spec.get("schedulerName") or DEFAULT_SCHEDULER_NAME,
+                references=_shoot_references(metadata["namespace"], spec),
+                owners=owners,
+            )
+        case "Seed":
+            capacity = shoot_capacity(document)
+            return IndexKeys(
+                capacity="" if capacity is None else str(capacity), owners=owners, removal_owner=removal_owner(document)
+            )
+        case "Project":
+            namespace = spec.get("namespace")
+            return IndexKeys(claims=(f"namespace/{namespace}",) if namespace else (), owners=owners)
+        case "NamespacedCloudProfile":
+            parent = section(spec, "parent").get("name")
+            references = (ObjectKey("cloudprofile", "", parent).stored,) if parent else ()
+            return IndexKeys(references=references, owners=owners)
+        case "ManagedSeed":
+            namespace, shoot = metadata["namespace"], section(spec, "shoot").get("name")
+            if not shoot:
+                return IndexKeys(owners=owners)
+            return IndexKeys(
+                references=(ObjectKey("shoot", namespace, shoot).stored,),
+                owners=owners,
+                claims=(f"managedseed-shoot/{namespace}/{shoot}",),
+            )
+        case "SeedAutoscaler":
+            target = section(spec, "scaleTargetRef").get("name")
+            claims = (f"seedautoscaler-target/{metadata['namespace']}/{target}",) if target else ()
+            return IndexKeys(owners=owners, claims=claims)
+        case _:
+            return IndexKeys(owners=owners)
+
+
+def is_uid(text: str) -> bool:
+    """True when the text has the form of a uid: the store makes UUIDs, and queue subjects contain them."""
+    return _UID.fullmatch(text) is not None
+
+
+def followed_shoot(key: ObjectKey, index_keys: IndexKeys) -> ObjectKey | None:
+    """The shoot whose seeds may read an object: a ManagedSeed's spec.shoot, the shoot of a ShootState's name."""
+    if key.kind == "shootstate":
+        return ObjectKey("shoot", key.namespace, key.name)
+    if key.kind == "managedseed" and index_keys.references:
+        return ObjectKey.from_stored(index_keys.references[0])
+    return None
+
+
+def _is_self_hosted(spec: Document) -> bool:
+    """True when a worker pool of the shoot runs its control plane: it needs no scheduler."""
+    workers: Any = section(spec, "provider").get("workers")
+    pools = cast("list[Any]", workers) if isinstance(workers, list) else []
+    return any(isinstance(pool, dict) and cast("Document", pool).get("controlPlane") is not None for pool in pools)
+
+
+def _shoot_references(namespace: str, spec: Document) -> tuple[str, ...]:
+    references = [ObjectKey("namespace", "", namespace).stored]
+    profile = section(spec, "cloudProfile")
+    name = profile.get("name") or spec.get("cloudProfileName")
+    if name:
+        namespaced = profile.get("name") and profile.get("kind") == "NamespacedCloudProfile"
+        kind, scope = ("namespacedcloudprofile", namespace) if namespaced else ("cloudprofile", "")
+        references.append(ObjectKey(kind, scope, name).stored)
+    if exposure_class := spec.get("exposureClassName"):
+        references.append(ObjectKey("exposureclass", "", exposure_class).stored)
+    return tuple(references)
+
+
+def effects_of(kind: str, old: Document | None, new: Document | None) -> ChangeEffects:
+    """Effects of a creation (`old` None), change or removal (`new` None) of an object on unschedulable shoots."""
+    if kind == "seed":
+        is_outdated = old is None or (new is not None and scheduling_content(old) != scheduling_content(new))
+        return ChangeEffects(outdates_decisions=is_outdated, unblocks=may_unblock(old, new))
+    if kind not in UNBLOCKING_KINDS or (kind == "configmap" and not (_is_region_config(old) or _is_region_config(new))):
+        return ChangeEffects(outdates_decisions=False, unblocks=False)
+    return ChangeEffects(outdates_decisions=False, unblocks=_scheduling_input(old) != _scheduling_input(new))
+
+
+def _is_region_config(document: Document | None) -> bool:
+    name, value = REGION_CONFIG_LABEL
+    return document is not None and section(document, "metadata", "labels").get(name) == value
+
+
+def _scheduling_input(document: Document | None) -> object:
+    """Content of a profile, Project or ConfigMap that scheduling reads."""
+    if document is None:
+        return None
+    metadata = section(document, "metadata")
+    content = [document.get("spec"), document.get("data"), section(document, "status").get("cloudProfileSpec")]
+    return [*content, metadata.get("labels"), metadata.get("annotations")]

@@ -1,0 +1,166 @@
+"""Object keys, and every subject and header of the bus, each built (and parsed) in one function."""
+
+from typing import NamedTuple
+
+CLUSTER_SCOPE = "_"
+GARDEN_NAMESPACE = "garden"
+LEASE_NAMESPACE = "gardener-system-seed-lease"
+PROBE_LEASE = "_canary"
+LEFT = "left"
+"""Role header of a binding's tombstone when the shoot exists on another seed."""
+
+
+class ObjectKey(NamedTuple):
+    """Kind (lower-case singular), namespace ("" when cluster-scoped) and name of an object."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """`shoot garden-dev/apollo`, for people."""
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+    @property
+    def tail(self) -> str:
+        """`<kind>.<ns>.<name>`, for subjects."""
+        return f"{self.kind}.{self.namespace or CLUSTER_SCOPE}.{self.name}"
+
+    @property
+    def stored(self) -> str:
+        """`<kind>:<ns>:<name>`, for Redis; no part holds a colon."""
+        return f"{self.kind}:{self.namespace or CLUSTER_SCOPE}:{self.name}"
+
+    @classmethod
+    def from_tail(cls, tail: str) -> "ObjectKey":
+        """Parse `<kind>.<ns>.<name>`; raises ValueError when a part is missing."""
+        kind, namespace, name = tail.split(".", 2)
+        if not kind or not namespace or not name:
+            raise ValueError(f"{tail!r} is not <kind>.<namespace>.<name>")
+        return cls(kind, "" if namespace == CLUSTER_SCOPE else namespace, name)
+
+    @classmethod
+    def from_stored(cls, stored: str) -> "ObjectKey":
+        """Parse `<kind>:<ns>:<name>`."""
+        kind, namespace, name = stored.split(":", 2)
+        return cls(kind, "" if namespace == CLUSTER_SCOPE else namespace, name)
+
+
+class Subjects:
+    """Every subject of one landscape. `prefix` is `garden` unless GARDENBUS_PREFIX says otherwise."""
+
+    def __init__(self, prefix: str = "garden") -> None:
+        self.prefix = prefix
+
+    @property
+    def apply(self) -> str:
+        """Durable create-or-update."""
+        return f"{self.prefix}.apply"
+
+    @property
+    def delete(self) -> str:
+        """Durable delete."""
+        return f"{self.prefix}.delete"
+
+    def api(self, tail: str) -> str:
+        """Subject of a request with a response: `api("get.shoot.garden-dev.apollo")`."""
+        return f"{self.prefix}.api.{tail}"
+
+    def as_user(self, user: str, tail: str) -> str:
+        """Subject of the same request, sent as a user: `as_user("ann", "apply")`."""
+        return f"{self.prefix}.as.{user}.{tail}"
+
+    def changed(self, key: ObjectKey) -> str:
+        """Subject of an object's changes."""
+        return f"{self.prefix}.changed.{key.tail}"
+
+    def changed_kind(self, kind: str, namespace: str | None = None) -> str:
+        """Filter for all changes of one kind, in one namespace or in all."""
+        return f"{self.prefix}.changed.{kind}.{namespace}.>" if namespace else f"{self.prefix}.changed.{kind}.>"
+
+    def scheduling(self, scheduler_name: str, key: ObjectKey) -> str:
+        """Subject of a shoot in a scheduler's queue."""
+        return f"{self.prefix}.queue.scheduling.{scheduler_name}.{key.namespace or CLUSTER_SCOPE}.{key.name}"
+
+    def queue(self, controller: str, namespace: str, name: str) -> str:
+        """Subject of an object in a controller's queue."""
+        return f"{self.prefix}.queue.{controller}.{namespace or CLUSTER_SCOPE}.{name}"
+
+    def queue_of(self, controller: str) -> str:
+        """Filter for a controller's queue (`scheduling.default-scheduler` for a scheduler)."""
+        return f"{self.prefix}.queue.{controller}.>"
+
+    def later(self, queue_subject: str) -> str:
+        """Subject of the timer of a queue's subject: same tail below `later`."""
+        return f"{self.prefix}.later.{queue_subject.removeprefix(self.prefix + '.queue.')}"
+
+    def explain(self, scheduler_name: str, shoot: ObjectKey) -> str:
+        """Subject of a request for a shoot's scheduling diagnosis, served by the schedulers of a name."""
+        return f"{self.prefix}.scheduler.{scheduler_name}.explain.{shoot.namespace}.{shoot.name}"
+
+    def explain_of(self, scheduler_name: str) -> str:
+        """Filter for all diagnosis requests to the schedulers of a name."""
+        return f"{self.prefix}.scheduler.{scheduler_name}.explain.>"
+
+    def explain_seed(self, scheduler_name: str, seed: str) -> str:
+        """Subject of a request for a seed's scheduling diagnosis, served by the schedulers of a name."""
+        return f"{self.prefix}.scheduler.{scheduler_name}.explain-seed.{seed}"
+
+    def binding(self, seed: str, namespace: str, name: str) -> str:
+        """Subject of a shoot's binding for the gardenlet of `seed`."""
+        return f"{self.prefix}.binding.{seed}.{namespace}.{name}"
+
+    def bindings_of(self, seed: str) -> str:
+        """Filter for all shoots that concern a seed."""
+        return f"{self.prefix}.binding.{seed}.>"
+
+    def view(self, seed: str, key: ObjectKey) -> str:
+        """Subject of another object that the gardenlet of `seed` may read."""
+        return f"{self.prefix}.view.{seed}.{key.tail}"
+
+    def views_of(self, seed: str) -> str:
+        """Filter for the other objects that a gardenlet may read."""
+        return f"{self.prefix}.view.{seed}.>"
+
+    def lease(self, seed: str) -> str:
+        """Subject of a gardenlet's Lease."""
+        return f"{self.prefix}.lease.{seed}"
+
+    def report(self, seed: str, key: ObjectKey) -> str:
+        """Subject of the reports of `seed`'s gardenlet about an object."""
+        return f"{self.prefix}.report.{seed}.{key.tail}"
+
+    def event(self, key: ObjectKey) -> str:
+        """Subject of Events about an object."""
+        return f"{self.prefix}.event.{key.tail}"
+
+    @property
+    def rejected(self) -> str:
+        """Subject of rejected messages."""
+        return f"{self.prefix}.rejected"
+
+    def stream(self, name: str) -> str:
+        """The JetStream name of a stream: `REQUESTS` for the prefix `garden`, else `<PREFIX>_REQUESTS`."""
+        return name if self.prefix == "garden" else f"{self.prefix.upper().replace('.', '_').replace('-', '_')}_{name}"
+
+
+class Header:
+    """Header names on messages of ours."""
+
+    VERSION = "Gardenbus-Version"  # the object's resourceVersion
+    UID = "Gardenbus-Uid"
+    VERB = "Gardenbus-Verb"  # changed: added|modified|deleted; report: status|apply|delete|event
+    ROLE = "Gardenbus-Role"  # binding: run|migrate-away|wait; its tombstone, when another seed has it: left
+    UNBLOCK_INDEX = "Gardenbus-Gain"  # changed: all cluster events of objects up to this index have been announced
+    SCHEDULING_GENERATION = "Gardenbus-Gate"  # changed (Seed): the number that a bind compares
+    ATTEMPT = "Gardenbus-Attempt"  # queue and later: how often this work has failed
+    QUERY = "Gardenbus-Question"  # report: `exists` (is this shoot still mine?), `gone` (its tombstone was obeyed)
+    SEQUENCE = "Gardenbus-Sequence"  # report `gone`: where the tombstone stands in BINDINGS
+    FENCING_TOKEN = "Gardenbus-Fence"  # noqa: S105 - report: the gardenlet's fencing number, `<stream created ns>.<sequence>`
+    CONDITION = "Gardenbus-Condition"  # api: only while `<kind>.<ns>.<name>=<resourceVersion>` holds; else 409
+    DRY_RUN = "Gardenbus-Dry-Run"  # api: `true` returns the object that would be written, and writes nothing
+    REASON = "Gardenbus-Reason"  # rejected
+    SUBJECT = "Gardenbus-Subject"  # rejected: where it came from
+    SHA256 = "Gardenbus-Sha256"  # rejected: of the whole message
+    TOO_LARGE = "Gardenbus-Too-Large"  # changed: the body was left out, fetch it
+    RECONCILE_ID = "Gardenbus-Reconcile-Id"

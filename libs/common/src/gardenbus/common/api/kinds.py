@@ -1,0 +1,303 @@
+"""Registry of kinds: names, groups and scopes, and which of them are validated and have an effect.
+
+A kind's lower-case singular is part of every key and subject, so a word belongs to one group: a manifest with an
+understood word in another group is rejected.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+import msgspec
+
+from gardenbus.common.errors import Unsupported
+
+CORE = "core.gardener.cloud"
+SEED_MANAGEMENT = "seedmanagement.gardener.cloud"
+SECURITY = "security.gardener.cloud"
+OPERATIONS = "operations.gardener.cloud"
+SETTINGS = "settings.gardener.cloud"
+EXTENSIONS = "extensions.gardener.cloud"
+RESOURCES = "resources.gardener.cloud"
+OPERATOR = "operator.gardener.cloud"
+COORDINATION = "coordination.k8s.io"
+PLACEMENT = "placement.kubernetes-fleet.io"
+CLUSTER = "cluster.kubernetes-fleet.io"
+APPS = "apps"
+BATCH = "batch"
+RBAC = "rbac.authorization.k8s.io"
+NETWORKING = "networking.k8s.io"
+POLICY = "policy"
+AUTOSCALING = "autoscaling"
+STORAGE = "storage.k8s.io"
+API_EXTENSIONS = "apiextensions.k8s.io"
+
+CARRIED_GROUPS = (APPS, BATCH, RBAC, NETWORKING, POLICY, AUTOSCALING, STORAGE, API_EXTENSIONS)
+"""Kubernetes' groups whose objects are kept for placements to take them to clusters: nothing here runs them."""
+
+GROUPS = frozenset(
+    {
+        "",
+        COORDINATION,
+        PLACEMENT,
+        CLUSTER,
+        *CARRIED_GROUPS,
+        CORE,
+        SEED_MANAGEMENT,
+        SECURITY,
+        OPERATIONS,
+        SETTINGS,
+        EXTENSIONS,
+        RESOURCES,
+        OPERATOR,
+        "authentication.gardener.cloud",
+        "dashboard.gardener.cloud",
+        "druid.gardener.cloud",
+        "dns.gardener.cloud",
+        "cert.gardener.cloud",
+    }
+)
+"""Groups whose objects are accepted; "" is Kubernetes' core group (`v1`)."""
+
+REVISION_KIND = "ControllerRevision"
+
+_KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
+_VERSION = re.compile(r"v[1-9][0-9]{0,2}((alpha|beta)[1-9][0-9]{0,2})?")
+
+
+class KindSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind. `namespaced` is None for unregistered kinds: then the manifest decides.
+
+    `understood`: its fields are validated and have an effect. `has_spec`: its content is below `spec` (a ConfigMap's is
+    not).
+    """
+
+    kind: str
+    singular: str
+    plural: str
+    short_names: tuple[str, ...] = ()
+    group: str
+    version: str
+    namespaced: bool | None
+    understood: bool = False
+    has_spec: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """`<group>/<version>`, or the version alone in the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+def _plural(singular: str) -> str:
+    if singular.endswith(("s", "x", "ch")):
+        return singular + "es"
+    return singular[:-1] + "ies" if singular.endswith("y") else singular + "s"
+
+
+def _kind(
+    kind: str,
+    api_version: str,
+    *short_names: str,
+    namespaced: bool = True,
+    understood: bool = False,
+    has_spec: bool = True,
+) -> KindSpec:
+    group, _, version = api_version.rpartition("/")
+    return KindSpec(
+        kind=kind,
+        singular=kind.lower(),
+        plural=_plural(kind.lower()),
+        short_names=short_names,
+        group=group,
+        version=version,
+        namespaced=namespaced,
+        understood=understood,
+        has_spec=has_spec,
+    )
+
+
+_CORE_V1BETA1 = f"{CORE}/v1beta1"
+_SEED_MANAGEMENT_V1ALPHA1 = f"{SEED_MANAGEMENT}/v1alpha1"
+_PLACEMENT_V1BETA1 = f"{PLACEMENT}/v1beta1"
+
+_UNDERSTOOD = (
+    _kind("Shoot", _CORE_V1BETA1, understood=True),
+    _kind("Seed", _CORE_V1BETA1, namespaced=False, understood=True),
+    _kind("CloudProfile", _CORE_V1BETA1, "cp", "cprofile", "cpfl", namespaced=False, understood=True),
+    _kind("NamespacedCloudProfile", _CORE_V1BETA1, "ncp", "ncprofile", "ncpfl", understood=True),
+    _kind("Project", _CORE_V1BETA1, namespaced=False, understood=True),
+    _kind("ExposureClass", _CORE_V1BETA1, "exc", namespaced=False, understood=True, has_spec=False),
+    _kind("ShootState", _CORE_V1BETA1, understood=True),
+    _kind("ManagedSeed", _SEED_MANAGEMENT_V1ALPHA1, "ms", understood=True),
+    _kind("ManagedSeedSet", _SEED_MANAGEMENT_V1ALPHA1, "mss", understood=True),
+    _kind("SeedAutoscaler", _SEED_MANAGEMENT_V1ALPHA1, "sa", understood=True),
+    _kind("MemberCluster", f"{CLUSTER}/v1beta1", "mcl", namespaced=False, understood=True),
+    _kind("ClusterResourcePlacement", _PLACEMENT_V1BETA1, "crp", namespaced=False, understood=True),
+    _kind("ResourcePlacement", _PLACEMENT_V1BETA1, "rp", understood=True),
+    _kind("ClusterSchedulingPolicySnapshot", _PLACEMENT_V1BETA1, "csps", namespaced=False, understood=True),
+    _kind("SchedulingPolicySnapshot", _PLACEMENT_V1BETA1, "sps", understood=True),
+    _kind("ClusterResourceSnapshot", _PLACEMENT_V1BETA1, "crs", namespaced=False, understood=True),
+    _kind("ResourceSnapshot", _PLACEMENT_V1BETA1, "rss", understood=True),
+    _kind("ClusterResourceBinding", _PLACEMENT_V1BETA1, "crb", namespaced=False, understood=True),
+    _kind("ResourceBinding", _PLACEMENT_V1BETA1, "rb", understood=True),
+    _kind("ClusterResourcePlacementEviction", _PLACEMENT_V1BETA1, "crpe", namespaced=False, understood=True),
+    _kind("ClusterResourcePlacementDisruptionBudget", _PLACEMENT_V1BETA1, "crpdb", namespaced=False, understood=True),
+    _kind("Work", _PLACEMENT_V1BETA1, understood=True),
+    _kind("Namespace", "v1", "ns", namespaced=False, understood=True),
+    _kind("ConfigMap", "v1", "cm", understood=True, has_spec=False),
+    _kind("Secret", "v1", understood=True, has_spec=False),
+    _kind("Event", "v1", "ev", understood=True, has_spec=False),
+    _kind("Lease", f"{COORDINATION}/v1", understood=True),
+)
+
+_STORED = (
+    _kind(REVISION_KIND, f"{APPS}/v1", has_spec=False),
+    _kind("BackupBucket", _CORE_V1BETA1, "bbc", namespaced=False),
+    _kind("BackupEntry", _CORE_V1BETA1, "bec"),
+    _kind("ControllerDeployment", f"{CORE}/v1", "ctrldeploy", namespaced=False, has_spec=False),
+    _kind("ControllerInstallation", _CORE_V1BETA1, "ctrlinst", namespaced=False),
+    _kind("ControllerRegistration", _CORE_V1BETA1, "ctrlreg", namespaced=False),
+    _kind("InternalSecret", _CORE_V1BETA1, has_spec=False),
+    _kind("Quota", _CORE_V1BETA1, "squota"),
+    _kind("SecretBinding", _CORE_V1BETA1, "sb", has_spec=False),
+    _kind("CredentialsBinding", f"{SECURITY}/v1alpha1", "cb", has_spec=False),
+    _kind("WorkloadIdentity", f"{SECURITY}/v1alpha1", "wi"),
+    _kind("Gardenlet", _SEED_MANAGEMENT_V1ALPHA1, "gl"),
+    _kind("Bastion", f"{OPERATIONS}/v1alpha1"),
+    _kind("OpenIDConnectPreset", f"{SETTINGS}/v1alpha1", "oidcps"),
+    _kind("ClusterOpenIDConnectPreset", f"{SETTINGS}/v1alpha1", "coidcps", namespaced=False),
+    _kind("ManagedResource", f"{RESOURCES}/v1alpha1", "mr"),
+    _kind("Garden", f"{OPERATOR}/v1alpha1", "grdn", namespaced=False),
+    _kind("Cluster", f"{EXTENSIONS}/v1alpha1", namespaced=False),
+    *(
+        _kind(kind, f"{EXTENSIONS}/v1alpha1")
+        for kind in (
+            "ContainerRuntime",
+            "ControlPlane",
+            "DNSRecord",
+            "Infrastructure",
+            "Network",
+            "OperatingSystemConfig",
+            "Worker",
+        )
+    ),
+    *(_kind(kind, "v1", namespaced=False) for kind in ("Node", "PersistentVolume")),
+    *(
+        _kind(kind, "v1", *short_names)
+        for kind, short_names in (
+            ("LimitRange", ()),
+            ("PersistentVolumeClaim", ("pvc",)),
+            ("Pod", ("po",)),
+            ("PodTemplate", ()),
+            ("ReplicationController", ("rc",)),
+            ("ResourceQuota", ()),
+            ("Service", ("svc",)),
+            ("ServiceAccount", ()),
+        )
+    ),
+    *(
+        _kind(kind, f"{APPS}/v1", short_name)
+        for kind, short_name in (
+            ("Deployment", "deploy"),
+            ("StatefulSet", "sts"),
+            ("DaemonSet", "ds"),
+            ("ReplicaSet", "rs"),
+        )
+    ),
+    _kind("Job", f"{BATCH}/v1"),
+    _kind("CronJob", f"{BATCH}/v1", "cj"),
+    _kind("Role", f"{RBAC}/v1", has_spec=False),
+    _kind("RoleBinding", f"{RBAC}/v1", has_spec=False),
+    _kind("ClusterRole", f"{RBAC}/v1", namespaced=False, has_spec=False),
+    _kind("ClusterRoleBinding", f"{RBAC}/v1", namespaced=False, has_spec=False),
+    _kind("Ingress", f"{NETWORKING}/v1", "ing"),
+    _kind("IngressClass", f"{NETWORKING}/v1", namespaced=False),
+    _kind("NetworkPolicy", f"{NETWORKING}/v1", "netpol"),
+    _kind("PodDisruptionBudget", f"{POLICY}/v1", "pdb"),
+    _kind("HorizontalPodAutoscaler", f"{AUTOSCALING}/v2", "hpa"),
+    _kind("StorageClass", f"{STORAGE}/v1", "sc", namespaced=False, has_spec=False),
+    _kind("CustomResourceDefinition", f"{API_EXTENSIONS}/v1", "crd", namespaced=False),
+)
+
+KINDS: Mapping[str, KindSpec] = {spec.singular: spec for spec in (*_UNDERSTOOD, *_STORED)}
+"""Registered kinds by singular."""
+
+_WORDS: Mapping[str, KindSpec] = {
+    word: spec
+    for spec in reversed((*_UNDERSTOOD, *_STORED))
+    for word in (*spec.short_names, spec.plural, spec.singular)
+}
+
+
+def resolve(api_version: str, kind: str) -> KindSpec:
+    """Kind of a manifest.
+
+    An unregistered kind of a registered group has `namespaced` None and `understood` False. Raises Unsupported, naming
+    the field, for an unknown group, a word that is no kind, a version of an understood kind that is not served, an
+    understood word in another group, and a probable typing error.
+    """
+    group, _, version = api_version.rpartition("/")
+    if group not in GROUPS:
+        raise Unsupported(_unknown_group(api_version, group))
+    if not _VERSION.fullmatch(version):
+        raise Unsupported(f"apiVersion: {api_version[:80]!r} has no version as v1 or v1beta1 at its end")
+    if not _KIND.fullmatch(kind):
+        raise Unsupported(f"kind: {kind[:80]!r} is not a kind: write it in CamelCase, as Shoot")
+    registered = KINDS.get(kind.lower())
+    if registered is not None and registered.understood:
+        if kind != registered.kind or api_version != registered.api_version:
+            field = "apiVersion" if api_version != registered.api_version else "kind"
+            raise Unsupported(
+                f"{field}: {kind} of {api_version} is not known here: write apiVersion: {registered.api_version}, "
+                f"kind: {registered.kind}"
+            )
+        return registered
+    if registered is not None and registered.group == group and registered.kind == kind:
+        return msgspec.structs.replace(registered, version=version)
+    if meant := _slip_of(kind, group):
+        raise Unsupported(f"kind: {kind} of {api_version} is not known here; did you mean {meant}?")
+    singular = kind.lower()
+    return KindSpec(
+        kind=kind, singular=singular, plural=_plural(singular), group=group, version=version, namespaced=None
+    )
+
+
+def _slip_of(kind: str, group: str) -> str:
+    """The understood kind of the same group with a similar name; "" without one."""
+    close = get_close_matches(kind, [spec.kind for spec in _UNDERSTOOD if spec.group == group], n=1, cutoff=0.85)
+    return close[0] if close and abs(len(close[0]) - len(kind)) <= 1 else ""
+
+
+def by_word(word: str, stored: Iterable[str] = ()) -> KindSpec:
+    """Kind by one of its names: `shoots`, `Shoot`, `shoot`, `cp`.
+
+    `stored` are singulars of kinds with stored objects, also unregistered ones. Raises Unsupported, with suggestions,
+    for any other word.
+    """
+    folded = word.lower()
+    if spec := _WORDS.get(folded):
+        return spec
+    for singular in stored:
+        if folded in (singular, _plural(singular)):
+            return KindSpec(
+                kind=singular, singular=singular, plural=_plural(singular), group="", version="", namespaced=None
+            )
+    close = get_close_matches(folded[:80], _WORDS, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"understood are {', '.join(spec.plural for spec in _UNDERSTOOD)}"
+    raise Unsupported(f"kind: {word[:80]!r} is not known here; {hint}")
+
+
+def understood_kinds() -> tuple[KindSpec, ...]:
+    """The kinds whose fields are validated and have an effect."""
+    return _UNDERSTOOD
+
+
+def _unknown_group(api_version: str, group: str) -> str:
+    if group.endswith((".config.gardener.cloud", ".admission.gardener.cloud", ".config.k8s.io")):
+        return f"apiVersion: {api_version[:120]} is the configuration file of a component, not an object to be stored"
+    gardener = ", ".join(sorted(name.removesuffix(".gardener.cloud") for name in GROUPS if "gardener" in name))
+    fleet, kubernetes = f"{PLACEMENT}, {CLUSTER}", ", ".join((*CARRIED_GROUPS, COORDINATION))
+    return (
+        f"apiVersion: the group {group[:120]!r} is not known here: use one of Gardener's ({gardener} .gardener.cloud), "
+        f"of KubeFleet's ({fleet}) or of Kubernetes' ({kubernetes}, or v1)"
+    )

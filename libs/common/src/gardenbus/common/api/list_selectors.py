@@ -1,0 +1,77 @@
+"""Label and field selectors of lists in kubectl's syntax: `env=dev,tier in (gold,silver),!old`, `spec.seedName=aws`."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.selectors import LabelSelector, LabelSelectorRequirement
+from gardenbus.common.errors import BadRequest
+
+ObjectPredicate = Callable[[Document], bool]
+
+_SET_BASED = re.compile(r"\s*(?P<key>[^\s,!=()]+)\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)\s*(?:,|$)")
+_EQUALITY = re.compile(r"\s*(?P<key>[^\s,!=()]+)\s*(?P<operator>==|=|!=)\s*(?P<value>[^\s,!=()]*)\s*(?:,|$)")
+_PRESENCE = re.compile(r"\s*(?P<not>!?)\s*(?P<key>[^\s,!=()]+)\s*(?:,|$)")
+
+
+def parse_label_selector(text: str) -> LabelSelector:
+    """Parse a label selector. Raises BadRequest with the invalid part."""
+    requirements: list[LabelSelectorRequirement] = []
+    at = 0
+    while at < len(text.rstrip()):
+        if found := _SET_BASED.match(text, at):
+            values = tuple(value.strip() for value in found["values"].split(","))
+            requirements.append(
+                LabelSelectorRequirement(found["key"], "In" if found["operator"] == "in" else "NotIn", values)
+            )
+        elif found := _EQUALITY.match(text, at):
+            operator = "NotIn" if found["operator"] == "!=" else "In"
+            requirements.append(LabelSelectorRequirement(found["key"], operator, (found["value"],)))
+        elif found := _PRESENCE.match(text, at):
+            requirements.append(LabelSelectorRequirement(found["key"], "DoesNotExist" if found["not"] else "Exists"))
+        else:
+            raise BadRequest(f"labelSelector: {text[at:][:80]!r} cannot be read; write a=b,c!=d,e in (f,g),h,!i")
+        at = found.end()
+    selector = LabelSelector.of({}, requirements)
+    if problems := selector.problems:
+        raise BadRequest(f"labelSelector: {problems[0][1]}")
+    return selector
+
+
+def parse_field_selector(text: str) -> ObjectPredicate:
+    """Parse a field selector over any scalar field by its path; a missing field is "". Raises BadRequest."""
+    wanted: list[tuple[tuple[str, ...], bool, str]] = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        found = re.fullmatch(r"([^=!\s]+)\s*(==|=|!=)\s*(.*)", part)
+        if not found:
+            raise BadRequest(f"fieldSelector: {part[:80]!r} cannot be read; write metadata.name=a,spec.seedName!=b")
+        wanted.append((tuple(found[1].split(".")), found[2] != "!=", found[3]))
+    return lambda document: all((_field(document, path) == value) is equal for path, equal, value in wanted)
+
+
+def list_predicate(query: Mapping[str, Any]) -> ObjectPredicate | None:
+    """Predicate of a list's `labelSelector` and `fieldSelector`; None without both. Raises BadRequest."""
+    tests: list[ObjectPredicate] = []
+    if text := _text(query, "labelSelector"):
+        selector = parse_label_selector(text)
+        tests.append(lambda document: selector.meets(section(document, "metadata", "labels")))
+    if text := _text(query, "fieldSelector"):
+        tests.append(parse_field_selector(text))
+    return (lambda document: all(test(document) for test in tests)) if tests else None
+
+
+def _text(query: Mapping[str, Any], name: str) -> str:
+    value = query.get(name) or ""
+    if not isinstance(value, str):
+        raise BadRequest(f"{name}: must be text")
+    return value
+
+
+def _field(document: Document, path: tuple[str, ...]) -> str:
+    value: Any = document
+    for name in path:
+        value = cast("Mapping[str, Any]", value).get(name) if isinstance(value, Mapping) else None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)

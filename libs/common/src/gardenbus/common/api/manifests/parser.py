@@ -1,0 +1,128 @@
+"""Parser of messages with manifests; each error names its place and the remedy.
+
+JSON (one document or several, one after the other) and YAML (several documents); a `List` is flattened.
+"""
+
+import codecs
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.manifests.fast_json import LARGEST_FAST, is_deeper, read_fast
+from gardenbus.common.api.manifests.strict_json import NotJSON, read_json
+from gardenbus.common.api.manifests.strict_yaml import DEEPEST, read_yaml
+from gardenbus.common.errors import BadRequest
+
+LARGEST_MESSAGE = 8 * 1024 * 1024
+"""Largest message in bytes."""
+LARGEST_OBJECT = LARGEST_FAST
+"""Largest object in bytes as JSON, without its status."""
+_YAML_WITH_BRACE = 256 * 1024
+
+
+def parse(body: bytes) -> Sequence[Document]:
+    """Parse the manifests of one message, in order.
+
+    Raises BadRequest, with the field or line and the remedy: not UTF-8, not JSON or YAML, over 8 MiB, nested deeper
+    than 64 levels, a repeated key, a key that is no string, a number that would lose precision, growing aliases, tags,
+    an object over 1 MiB, or an empty message. An empty `List` has no manifests.
+    """
+    plain = read_fast(body)
+    if plain is not None and not _is_list(plain):
+        return [plain]
+    values = read_values(body)
+    if not values:
+        raise BadRequest("the message holds no manifest: send JSON or YAML with apiVersion, kind and metadata")
+    documents: list[Document] = []
+    for position, value in enumerate(values, 1):
+        place = f"document {position}: " if len(values) > 1 else ""
+        documents += _manifests(value, place)
+    return documents
+
+
+def read_values(body: bytes) -> list[Any]:
+    """Parse the plain values of one message, of any type. Raises BadRequest as `parse` does."""
+    if len(body) > LARGEST_MESSAGE:
+        raise BadRequest(f"the message has {len(body)} bytes, {LARGEST_MESSAGE} are allowed: send it in parts")
+    try:
+        text = body.removeprefix(codecs.BOM_UTF8).decode()
+    except UnicodeDecodeError as error:
+        line = body.count(b"\n", 0, error.start) + 1
+        raise BadRequest(f"not UTF-8: byte {error.start} (line {line}): save the file as UTF-8") from error
+    if text.lstrip()[:1] not in ("{", "["):
+        return read_yaml(text)
+    try:
+        return read_json(text)
+    except NotJSON:
+        if len(text) > _YAML_WITH_BRACE:
+            raise
+        return _yaml_instead(text)
+
+
+def _yaml_instead(text: str) -> list[Any]:
+    """Parse YAML that starts with a brace; if it is none either, raise the error of JSON."""
+    try:
+        return read_yaml(text)
+    except BadRequest as error:
+        if "not YAML" not in error.message:
+            raise
+    return read_json(text)
+
+
+def _manifests(value: Any, place: str) -> Iterator[Document]:
+    if not isinstance(value, dict):
+        raise BadRequest(
+            f"{place}{_described(value)} is no manifest: send an object with apiVersion, kind and metadata"
+        )
+    document = cast("Document", value)
+    if _is_list(document):
+        kind = document["kind"]
+        for position, entry in enumerate(document["items"]):
+            yield from _manifests(_with_type(entry, document, kind), f"{place}items[{position}]: ")
+        return
+    _check_depth(document, place)
+    _check_size(document, place)
+    yield document
+
+
+def _is_list(document: Document) -> bool:
+    kind = document.get("kind")
+    return isinstance(kind, str) and kind.endswith("List") and isinstance(document.get("items"), list)
+
+
+def _with_type(entry: Any, parent: Document, kind: str) -> Any:
+    """Add the type of a typed list (`ShootList`) to an entry without one."""
+    if kind == "List" or not isinstance(entry, dict):
+        return entry
+    return {"apiVersion": parent.get("apiVersion"), "kind": kind.removesuffix("List"), **cast("Document", entry)}
+
+
+def _check_depth(document: Document, place: str) -> None:
+    if is_deeper(document, DEEPEST):
+        raise BadRequest(f"{place}nested deeper than {DEEPEST} levels")
+
+
+def _check_size(document: Document, place: str) -> None:
+    try:
+        size = len(encode(document))
+    except (UnicodeEncodeError, OverflowError, ValueError) as error:
+        raise BadRequest(f"{place}cannot be kept as JSON: {error}") from error
+    if size <= LARGEST_OBJECT:
+        return
+    size = len(encode({field: value for field, value in document.items() if field != "status"}))
+    if size > LARGEST_OBJECT:
+        raise BadRequest(f"{place}the object has {size} bytes as JSON, {LARGEST_OBJECT} are allowed: make it smaller")
+
+
+def _described(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return f"the text {value[:40]!r}"
+        case _:
+            return "a list"

@@ -1,0 +1,159 @@
+"""JSON parser for a store of record: no duplicate keys, no NaN, no number that would lose precision.
+
+One text may hold several documents, one after the other.
+"""
+
+import json
+import re
+from typing import Any, NoReturn, cast
+
+from gardenbus.common.errors import BadRequest
+
+_INT64 = 2**63
+_LONGEST_INTEGER = 400
+_SPACE = re.compile(r"[ \t\r\n]*")
+_NONZERO = re.compile(r"[1-9]")
+
+Pairs = list[tuple[str, Any]]
+
+
+class NotJSON(BadRequest):
+    """The text is no JSON at all (it may be YAML that starts with a brace)."""
+
+
+def read_json(text: str) -> list[Any]:
+    """Parse all documents of a text. Raises NotJSON, or BadRequest with the path of an invalid value."""
+    documents: list[Any] = []
+    position = _after_space(text, 0)
+    while position < len(text):
+        value, position = _one(text, position)
+        documents.append(value)
+        position = _after_space(text, position)
+    return documents
+
+
+def _after_space(text: str, position: int) -> int:
+    match = _SPACE.match(text, position)
+    return match.end() if match else position
+
+
+def _one(text: str, position: int) -> tuple[Any, int]:
+    try:
+        return _decoder.raw_decode(text, position)
+    except json.JSONDecodeError as error:
+        raise NotJSON(f"not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
+    except RecursionError as error:
+        raise BadRequest("nested far deeper than 64 levels") from error
+    except _InvalidValueError as invalid:
+        raise BadRequest(_where(text, position, invalid)) from None
+
+
+class _InvalidValueError(Exception):
+    """An invalid value; a second, slower pass finds its path."""
+
+    def __init__(self, problem: str, key: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.key = key
+
+
+def _unique(pairs: Pairs) -> dict[str, Any]:
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
+        raise _InvalidValueError("", _repeated(pairs))
+    return mapping
+
+
+def _repeated(pairs: Pairs) -> str:
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            return key
+        seen.add(key)
+    return ""
+
+
+def exact_integer(digits: str) -> int | float:
+    """An integer that int64 or a double holds exactly; raises ValueError with the remedy for any other."""
+    if len(digits) <= _LONGEST_INTEGER:
+        number = int(digits)
+        if -_INT64 <= number < _INT64:
+            return number
+        try:
+            if int(float(number)) == number:
+                return float(number)
+        except OverflowError:
+            pass
+    raise ValueError(f"the number {digits[:40]} is too large to be kept exactly: write it as a string")
+
+
+def finite_float(digits: str) -> float:
+    """A double; raises ValueError when it would be infinite, or zero though the text is not."""
+    number = float(digits)
+    if number in (float("inf"), float("-inf")) or (not number and _NONZERO.search(re.split("[eE]", digits)[0])):
+        raise ValueError(f"the number {digits[:40]} is beyond what a double holds: write it as a string")
+    return number
+
+
+def _integer(digits: str) -> int | float:
+    try:
+        return exact_integer(digits)
+    except ValueError as error:
+        raise _InvalidValueError(str(error)) from error
+
+
+def _float(digits: str) -> float:
+    try:
+        return finite_float(digits)
+    except ValueError as error:
+        raise _InvalidValueError(str(error)) from error
+
+
+def _constant(name: str) -> NoReturn:
+    raise _InvalidValueError(f"{name} is no JSON number: leave the field out or write a string")
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_integer, parse_float=_float, parse_constant=_constant)
+
+
+class _InvalidValue:
+    """An invalid value in the second pass."""
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+
+
+def _where(text: str, position: int, invalid: _InvalidValueError) -> str:
+    """Message with the path of an invalid value: parses again and keeps pairs and invalid values."""
+
+    def mark(read: Any) -> Any:
+        def reading(digits: str) -> Any:
+            try:
+                return read(digits)
+            except _InvalidValueError as again:
+                return _InvalidValue(again.problem)
+
+        return reading
+
+    decoder = json.JSONDecoder(
+        object_pairs_hook=tuple, parse_int=mark(_integer), parse_float=mark(_float), parse_constant=mark(_constant)
+    )
+    try:
+        value, _ = decoder.raw_decode(text, position)
+    except (json.JSONDecodeError, RecursionError):
+        return invalid.problem or f"the key {invalid.key[:80]!r} is given twice in one object: keep one"
+    return _find(value, "") or invalid.problem
+
+
+def _find(value: Any, path: str) -> str:
+    if isinstance(value, _InvalidValue):
+        return f"{path}: {value.problem}"
+    if isinstance(value, list):
+        entries = cast("list[Any]", value)
+        return next(filter(None, (_find(entry, f"{path}[{index}]") for index, entry in enumerate(entries))), "")
+    if not isinstance(value, tuple):
+        return ""
+    pairs = cast("Pairs", list(cast("tuple[Any, ...]", value)))
+    if len(dict(pairs)) != len(pairs):
+        return f"{path}.{_repeated(pairs)}: given twice: keep one".removeprefix(".")
+    return next(filter(None, (_find(entry, f"{path}.{key}".removeprefix(".")) for key, entry in pairs)), "")

@@ -1,0 +1,18 @@
+"""Owner references of manifests."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from gardenbus.common.api.document import Document, section
+
+
+def owner_references(document: Document) -> Sequence[Document]:
+    """The ownerReferences that are mappings."""
+    owners: Any = section(document, "metadata").get("ownerReferences")
+    listed = cast("list[Any]", owners) if isinstance(owners, list) else []
+    return [cast("Document", owner) for owner in listed if isinstance(owner, dict)]
+
+
+def controller_of(document: Document) -> Document | None:
+    """The controlling ownerReference, or None."""
+    return next((owner for owner in owner_references(document) if owner.get("controller") is True), None)

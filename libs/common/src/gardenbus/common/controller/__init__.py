@@ -1,0 +1,1 @@
+"""Controller machinery: work loops, informer, enqueuer, timers, backoff, dead letter. No domain."""

@@ -1,0 +1,95 @@
+"""Requests to the apiserver from services that write as users do, so that admission applies to them."""
+
+from typing import Any
+
+import msgspec
+
+from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.errors import (
+    BadRequest,
+    Conflict,
+    Forbidden,
+    GardenbusError,
+    InvalidResource,
+    NotFound,
+    Unavailable,
+    Unsupported,
+)
+from gardenbus.common.ports.bus import Bus
+
+_BY_REASON: dict[str, type[GardenbusError]] = {
+    error.reason: error for error in (BadRequest, Conflict, Forbidden, InvalidResource, NotFound, Unsupported)
+}
+_BY_CODE: dict[int, type[GardenbusError]] = {
+    error.code: error for error in (BadRequest, Conflict, Forbidden, InvalidResource, NotFound, Unavailable)
+}
+
+
+class RequestPrecondition(msgspec.Struct, frozen=True):
+    """The version that an object must have for a request to be carried out; Conflict otherwise."""
+
+    key: ObjectKey
+    version: int
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The request header that carries it."""
+        return {Header.CONDITION: f"{self.key.tail}={self.version}"}
+
+
+class _ResponseBody(msgspec.Struct, frozen=True):
+    ok: bool = False
+    result: Any = None
+    error: dict[str, Any] = {}
+
+
+_decode = msgspec.json.Decoder(_ResponseBody).decode
+
+
+class ApiserverClient:
+    """Client of `<prefix>.api.`, anonymous unless a `user` is given.
+
+    `unknown_error` is raised for error responses whose reason and code are no library error's.
+    """
+
+    def __init__(
+        self,
+        bus: Bus,
+        subjects: Subjects,
+        *,
+        user: str = "",
+        timeout_seconds: float = 10.0,
+        unknown_error: type[GardenbusError] = Unavailable,
+    ) -> None:
+        self._bus = bus
+        self._subjects = subjects
+        self._user = user
+        self._timeout_seconds = timeout_seconds
+        self._unknown_error = unknown_error
+
+    async def request(self, tail: str, body: object = None, *, precondition: RequestPrecondition | None = None) -> Any:
+        """Send a request and return its result.
+
+        Raises the error of the response, or Unavailable without a readable one (the write may have happened).
+        """
+        subject = self._subjects.as_user(self._user, f"api.{tail}") if self._user else self._subjects.api(tail)
+        payload = await self._bus.request(
+            subject,
+            b"" if body is None else msgspec.json.encode(body),
+            headers={} if precondition is None else precondition.headers,
+            timeout_seconds=self._timeout_seconds,
+        )
+        try:
+            response = _decode(payload)
+        except msgspec.MsgspecError as error:
+            raise Unavailable(f"{tail}: the apiserver's response cannot be read: {error}") from error
+        if not response.ok:
+            raise self._error(response.error)
+        return response.result
+
+    def _error(self, error: dict[str, Any]) -> GardenbusError:
+        code = error.get("code")
+        by_code = _BY_CODE.get(code if isinstance(code, int) else 0, self._unknown_error)
+        return _BY_REASON.get(str(error.get("reason")), by_code)(
+            str(error.get("message") or "rejected without a reason")
+        )

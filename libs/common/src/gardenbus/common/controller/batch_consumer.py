@@ -1,0 +1,223 @@
+"""Runs a handler against a work queue in batches.
+
+| a batch, or a message of it         | what happens                                                                   |
+|-------------------------------------|--------------------------------------------------------------------------------|
+| the handler raises Transient        | stays in flight, its ack deadline extended, and is handled again after a pause |
+| the handler raises anything else    | released, all of it, and comes back                                            |
+| a message was delivered before      | isolated: handled alone, so that it harms no other                             |
+| delivered for the last allowed time | handled in the opposite order: what is behind a poison message gets through    |
+| delivered more often than allowed   | rejected (see `dead_letter`)                                                   |
+| the consumer is stopped             | what is not finished is released, for another replica                          |
+
+Nothing is released while a server is away, as each delivery counts against a message. While a batch of new messages is
+handled the next one is fetched, and prepared. Beside messages that came back nothing is: where one of them kills the
+process, a delivery would count against messages that no handler has seen.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+import msgspec
+import structlog
+from structlog.contextvars import bound_contextvars
+
+from gardenbus.common.errors import Transient
+from gardenbus.common.ports.bus import QueueMessage, WorkQueue
+from gardenbus.common.ports.clock import Clock
+
+EXTEND_SECONDS = 3.0
+"""Interval at which ack deadlines of messages in flight are extended; less than a third of the queues' 10 s."""
+
+FIRST_PAUSE_SECONDS = 0.2
+LONGEST_PAUSE_SECONDS = 5.0
+
+Handle = Callable[[Sequence[QueueMessage]], Awaitable[None]]
+"""Processes a batch and acknowledges it. Raises Transient when it must be handled again as it is."""
+
+Prepare = Callable[[Sequence[QueueMessage]], Awaitable[None]]
+"""Does in advance what can be done of a batch while another one is handled. Where it fails, the handler does it all."""
+
+Reject = Callable[[QueueMessage], Awaitable[None]]
+"""Keeps a poison message and acknowledges it; see `dead_letter`."""
+
+_log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class BatchSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of a batch consumer."""
+
+    batch: int = 100
+    """Messages fetched at once."""
+
+    wait_seconds: float = 1.0
+    """Longest wait for the first message of a batch."""
+
+    isolate_from: int = 2
+    """Delivery from which on a message is handled alone."""
+
+    max_deliveries: int = 5
+    """Deliveries after which a message is rejected."""
+
+
+class BatchObserver(Protocol):
+    """Counts what a consumer does."""
+
+    def finished(self, messages: Sequence[QueueMessage]) -> None:
+        """Messages were handled or rejected."""
+        ...
+
+    def returned(self, messages: Sequence[QueueMessage]) -> None:
+        """Messages were released after an unexpected error."""
+        ...
+
+
+class _NoObserver:
+    def finished(self, messages: Sequence[QueueMessage]) -> None: ...
+
+    def returned(self, messages: Sequence[QueueMessage]) -> None: ...
+
+
+class BatchConsumer:
+    """One loop over one durable queue; see the module."""
+
+    def __init__(  # noqa: PLR0913
+        self,
+        name: str,
+        queue: WorkQueue,
+        handle: Handle,
+        *,
+        reject: Reject,
+        clock: Clock,
+        settings: BatchSettings = BatchSettings(),  # noqa: B008  (frozen)
+        prepare: Prepare | None = None,
+        observer: BatchObserver = _NoObserver(),  # noqa: B008  (stateless)
+        stopping: asyncio.Event | None = None,
+    ) -> None:
+        self._name = name
+        self._queue = queue
+        self._handle = handle
+        self._reject = reject
+        self._clock = clock
+        self._settings = settings
+        self._prepare = prepare
+        self._observer = observer
+        self._prefetched: Sequence[QueueMessage] = ()
+        self._stopping = stopping or asyncio.Event()
+        self._stopped = asyncio.Event()
+        self._stopped.set()
+
+    async def run(self) -> None:
+        """Consume until `stop`."""
+        self._stopped.clear()
+        try:
+            messages = await self._fetch()
+            while not self._stopping.is_set():
+                messages = await self._process_and_fetch(messages)
+            await self._release(messages)
+        finally:
+            self._stopped.set()
+
+    async def stop(self) -> None:
+        """Fetch no more, and wait for what is in flight."""
+        self._stopping.set()
+        await self._stopped.wait()
+
+    async def process(self, messages: Sequence[QueueMessage]) -> None:
+        """Handle what was fetched: new messages together, those that came back one by one."""
+        together, isolated = arrange(messages, self._settings)
+        for portion in ([together] if together else []) + [[message] for message in isolated]:
+            is_poison = portion[0].deliveries > self._settings.max_deliveries
+            with bound_contextvars(reconcile_id=secrets.token_hex(8)):
+                await self._retry_while_unavailable(portion, self._reject_all if is_poison else self._handle)
+            self._observer.finished(portion)
+
+    async def _process_and_fetch(self, messages: Sequence[QueueMessage]) -> Sequence[QueueMessage]:
+        """Handle a batch and return the next one, which is fetched meanwhile where that does no harm."""
+        if not self._all_new(messages):
+            await self.process(messages)
+            return await self._fetch()
+        fetching = asyncio.create_task(self._prefetch(), name=f"{self._name} fetch")
+        try:
+            await self.process(messages)
+            return await fetching
+        finally:
+            fetching.cancel()
+            self._prefetched = ()
+
+    def _all_new(self, messages: Sequence[QueueMessage]) -> bool:
+        return bool(messages) and all(message.deliveries < self._settings.isolate_from for message in messages)
+
+    async def _fetch(self) -> Sequence[QueueMessage]:
+        pause = FIRST_PAUSE_SECONDS
+        while not self._stopping.is_set():
+            try:
+                return await self._queue.fetch(self._settings.batch, self._settings.wait_seconds)
+            except Transient as error:
+                _log.warning("queue.unreachable", consumer=self._name, reason=error.message)
+                await self._clock.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+        return ()
+
+    async def _prefetch(self) -> Sequence[QueueMessage]:
+        self._prefetched = messages = await self._fetch()
+        if self._prepare is not None and self._all_new(messages):
+            try:
+                await self._prepare(messages)
+            except Exception as error:  # noqa: BLE001 - the handler meets it again, where one batch is all that fails
+                _log.info("batch.unprepared", consumer=self._name, reason=str(error), messages=len(messages))
+        return messages
+
+    async def _retry_while_unavailable(self, messages: Sequence[QueueMessage], handle: Handle) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        extending = asyncio.create_task(self._extend_deadlines(messages), name=f"{self._name} extend")
+        try:
+            while True:
+                try:
+                    return await handle(messages)
+                except Transient as error:
+                    _log.warning("batch.interrupted", consumer=self._name, reason=error.message, messages=len(messages))
+                    if self._stopping.is_set():
+                        return await self._release(messages)
+                except Exception:  # noqa: BLE001 - the loop that must go on
+                    _log.exception("batch.failed", consumer=self._name, messages=len(messages))
+                    self._observer.returned(messages)
+                    return await self._release(messages)
+                await self._clock.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+                await self._extend(messages)
+        finally:
+            extending.cancel()
+
+    async def _extend_deadlines(self, messages: Sequence[QueueMessage]) -> None:
+        while True:
+            await asyncio.sleep(EXTEND_SECONDS)
+            await self._extend((*messages, *self._prefetched))
+
+    async def _extend(self, messages: Sequence[QueueMessage]) -> None:
+        try:
+            for message in messages:
+                await message.in_progress()
+        except Transient as error:
+            _log.warning("deadline.not_extended", consumer=self._name, reason=error.message)
+
+    async def _release(self, messages: Sequence[QueueMessage]) -> None:
+        with suppress(Transient):  # what cannot be released is delivered again when its deadline has passed
+            for message in messages:
+                await message.release()
+
+    async def _reject_all(self, messages: Sequence[QueueMessage]) -> None:
+        for message in messages:
+            await self._reject(message)
+
+
+def arrange(
+    messages: Sequence[QueueMessage], settings: BatchSettings
+) -> tuple[Sequence[QueueMessage], Sequence[QueueMessage]]:
+    """Messages to be handled together, and those to be handled alone, in their order."""
+    together = [message for message in messages if message.deliveries < settings.isolate_from]
+    isolated = [message for message in messages if message.deliveries >= settings.isolate_from]
+    is_last_chance = bool(isolated) and max(each.deliveries for each in isolated) == settings.max_deliveries
+    return together, isolated[::-1] if is_last_chance else isolated

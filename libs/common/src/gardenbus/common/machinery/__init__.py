@@ -1,1 +1,0 @@
-"""Asyncio without a domain: backoff, informers, the controller loop, the relay."""

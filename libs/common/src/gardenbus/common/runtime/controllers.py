@@ -1,0 +1,53 @@
+"""Starts controllers on a service's tasks."""
+
+from collections.abc import Callable
+from typing import Any
+
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.controller.controller import Controller, ControllerSettings, Reconcile
+from gardenbus.common.controller.dead_letter import DeadLetter, queue_object
+from gardenbus.common.controller.timers import Timers
+from gardenbus.common.ports.bus import Bus
+from gardenbus.common.ports.store import Store
+from gardenbus.common.runtime.service import ServiceContext
+
+
+async def start_controller(  # noqa: PLR0913  everything that differs between controllers
+    context: ServiceContext[Any],
+    name: str,
+    reconcile: Reconcile,
+    *,
+    store: Store,
+    bus: Bus,
+    subjects: Subjects,
+    workers: int,
+    reporter: str,
+    kind: str | Callable[[str], str],
+    event_reason: str = "ReconcileRejected",
+    consequence: str = "",
+) -> None:
+    """Run a reconciler of objects of a `kind` against the work queue of its name, until the service stops.
+
+    Poison messages go to the dead letter; `reporter`, `event_reason` and `consequence` are its Event's.
+    """
+    stream, subject = subjects.stream("QUEUES"), subjects.queue_of(name)
+    dead_letter = DeadLetter(
+        bus,
+        store,
+        subjects,
+        reporter=reporter,
+        object_of=queue_object(subjects, name, kind),
+        event_reason=event_reason,
+        consequence=consequence,
+    )
+    controller = Controller(
+        name,
+        await context.wait_for("nats", lambda: bus.work_queue(stream, name, subject)),
+        reconcile,
+        timers=Timers(bus, subjects),
+        clock=context.clock,
+        reject=dead_letter.reject_poison,
+        settings=ControllerSettings(workers=workers),
+    )
+    context.spawn(name, controller.run())
+    context.on_stop(name, controller.stop)

@@ -1,0 +1,304 @@
+"""Rebalancing: a small set of migrations after which the seeds are used alike, as far as the filters allow it.
+
+Seeds are compared only with those that shoots of theirs can move to, or come from: a full seed in one region is no
+reason to touch another region's. Of each such group, the used/allocatable of every seed shall lie in a band of a given
+width; where the band lies is chosen so that the fewest shoots move.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from itertools import islice, pairwise
+from math import ceil, floor
+
+import msgspec
+
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.shoots import Shoot
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import InvalidResource
+from gardenbus.scheduling.descheduling.min_cost_flow import Bounds, FlowPlan, UnitGroup, balance_counts, least_moves
+from gardenbus.scheduling.descheduling.relocation import (
+    Alternatives,
+    AlternativesCache,
+    HostedSeeds,
+    Move,
+    immovable_reason,
+)
+from gardenbus.scheduling.feasible_seeds import feasible_seeds_of
+from gardenbus.scheduling.filters.emergency_stop import stopped_because
+from gardenbus.scheduling.filters.usable import unusable_because
+from gardenbus.scheduling.seed_candidates import SeedCandidate
+from gardenbus.scheduling.snapshot import Landscape, Snapshot
+
+PROTECT_FROM_REBALANCING = "scheduling.gardener.cloud/protect-from-rebalancing"
+"""Ours, on a Shoot: exactly "true" keeps it where it is when seeds are rebalanced. Draining moves it all the same."""
+
+BAND = Fraction(1, 10)
+
+_MAX_PLACES = 50
+"""Places of the band for which a group is worked out, when none of them can be reached in full."""
+
+
+class SeedShare(msgspec.Struct, frozen=True):
+    """A seed that takes part: shoots now and after the plan, and whether that lies in its group's band.
+
+    `group` is the first seed of its group, by name.
+    """
+
+    seed: str
+    group: str
+    allocatable: int
+    used: int
+    planned: int
+    is_within: bool
+    will_be_within: bool
+
+
+class RebalancingPlan(msgspec.Struct, frozen=True):
+    """The moves, in an order in which each finds room; a lower bound of their number; and the seeds that take part.
+
+    `left_out` has the reasons why the other seeds take no part.
+    """
+
+    moves: Sequence[Move]
+    lower_bound: int
+    seeds: Sequence[SeedShare]
+    left_out: Mapping[str, str]
+
+    @property
+    def is_complete(self) -> bool:
+        """True when every seed that takes part lies in its band afterwards."""
+        return all(share.will_be_within for share in self.seeds)
+
+
+def plan_rebalancing(
+    shoots: Sequence[Document],
+    snapshot: Snapshot,
+    *,
+    band: Fraction = BAND,
+    forbidden: HostedSeeds = {},
+    max_moves: int | None = None,
+) -> RebalancingPlan:
+    """Plan the fewest migrations that bring used/allocatable of the seeds of each group within `band` (of 1).
+
+    `shoots` are all of the landscape, counted where they are going. They move to seeds that the scheduler could choose
+    for them, no farther away than theirs. Shoots that host seeds (those in `forbidden`), that are protected by
+    annotation, or have an operation under way keep their place. With `max_moves` only the first moves are planned.
+    """
+    left_out, capacities = _eligible(snapshot.landscape)
+    counts = Counter(str(section(shoot, "spec").get("seedName") or "") for shoot in shoots)
+    units = _movable(shoots, snapshot.landscape, capacities, forbidden)
+    moves: list[Move] = []
+    shares: list[SeedShare] = []
+    lower_bound = 0
+    for group in _groups(sorted(capacities), units):
+        used = {seed: counts[seed] for seed in group}
+        numbers = {kind: len(keys) for kind, keys in units.items() if kind.home in used}
+        plan = _best_plan(used, {seed: capacities[seed] for seed in group}, numbers, band)
+        lower_bound += plan.lower_bound
+        moves += _moves_of(plan.balanced, units)
+        shares += [SeedShare(seed, group[0], capacities[seed], used[seed], used[seed], False, False) for seed in group]
+    ordered = _in_order(moves, snapshot.usage, capacities)[:max_moves]
+    return RebalancingPlan(ordered, lower_bound, _with_outcome(shares, ordered, band), left_out)
+
+
+def bands_of(capacities: Mapping[str, int], used: Mapping[str, int], band: Fraction) -> Sequence[Bounds]:
+    """The places where the band can lie, each as the whole numbers of shoots that lie in it, seed by seed.
+
+    A seed for which there is no such number may have the next one on either side. The band holds the mean: a group
+    whose seeds all lie above or all below it cannot be. A place that differs from another in no seed is left out.
+    """
+    mean = Fraction(sum(used.values()), sum(capacities.values()))
+    edges = {max(mean - band, Fraction(0)), mean}
+    for capacity in {*capacities.values()}:
+        edges |= {
+            edge
+            for count in range(floor((mean - band) * capacity), ceil((mean + band) * capacity) + 1)
+            for edge in (Fraction(count, capacity), Fraction(count, capacity) - band)
+            if max(mean - band, Fraction(0)) <= edge <= mean
+        }
+    # Between two edges a seed may have the next number on either side that at an edge has just the one on it.
+    between = {(low + high) / 2 for low, high in pairwise(sorted(edges))}
+    places: dict[tuple[tuple[int, int], ...], Bounds] = {}
+    for edge in sorted(edges | between, key=lambda edge: (abs(edge + band / 2 - mean), edge)):
+        bounds = {seed: _bounds(capacity, edge, edge + band) for seed, capacity in capacities.items()}
+        places.setdefault(tuple(bounds.values()), bounds)
+    return list(places.values())
+
+
+class _Plan(msgspec.Struct, frozen=True):
+    balanced: FlowPlan
+    lower_bound: int
+
+
+def _bounds(capacity: int, low: Fraction, high: Fraction) -> tuple[int, int]:
+    least, greatest = ceil(capacity * low), floor(capacity * high)
+    if least > greatest:
+        least, greatest = greatest, least
+    return max(min(least, capacity), 0), min(greatest, capacity)
+
+
+def _best_plan(
+    used: Mapping[str, int], capacities: Mapping[str, int], units: Mapping[UnitGroup, int], band: Fraction
+) -> _Plan:
+    """The fewest moves for any place of the band; the places that promise the fewest are tried first."""
+    total = sum(used.values())
+    possible = bands_of(capacities, used, band)
+    holding = [
+        bounds
+        for bounds in possible
+        if sum(low for low, _ in bounds.values()) <= total <= sum(high for _, high in bounds.values())
+    ]
+    places = [(least_moves(used, bounds), number, bounds) for number, bounds in enumerate(holding or possible)]
+    places.sort(key=lambda place: place[:2])
+    best: FlowPlan | None = None
+    for tried, (promised, _, bounds) in enumerate(places):
+        if best is not None and ((not best.missed and promised >= best.moves) or tried >= _MAX_PLACES):
+            break
+        balanced = balance_counts(used, units, bounds)
+        if best is None or (balanced.missed, balanced.moves) < (best.missed, best.moves):
+            best = balanced
+    return _Plan(best or FlowPlan({}, 0), places[0][0])
+
+
+def _eligible(landscape: Landscape) -> tuple[dict[str, str], dict[str, int]]:
+    """The reasons why seeds take no part, and the capacities of those that do."""
+    left_out: dict[str, str] = {}
+    capacities: dict[str, int] = {}
+    for candidate in landscape.seeds:
+        if reason := _ineligible_because(candidate):
+            left_out[candidate.name] = reason
+        elif candidate.capacity:
+            capacities[candidate.name] = candidate.capacity
+    return left_out, capacities
+
+
+def _ineligible_because(candidate: SeedCandidate) -> str:
+    if reason := unusable_because(candidate):
+        return reason
+    if reason := stopped_because(candidate):
+        return reason
+    if candidate.capacity is None:
+        return "it has no limit, so that nothing can be said to be much or little"
+    return "" if candidate.capacity else "it takes no shoots"
+
+
+def _movable(
+    shoots: Iterable[Document], landscape: Landscape, capacities: Mapping[str, int], forbidden: HostedSeeds
+) -> dict[UnitGroup, list[ObjectKey]]:
+    """The shoots that can move, by their seed and possible targets."""
+    cache = AlternativesCache(landscape)
+    units: dict[UnitGroup, list[ObjectKey]] = {}
+    for document in shoots:
+        metadata = section(document, "metadata")
+        key = ObjectKey("shoot", str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
+        home = str(section(document, "spec").get("seedName") or "")
+        if home not in capacities or key in forbidden:
+            continue
+        if section(metadata, "annotations").get(PROTECT_FROM_REBALANCING) == "true":
+            continue
+        try:
+            shoot = Shoot.from_document(document)
+        except InvalidResource:
+            continue
+        if immovable_reason(shoot, home):
+            continue
+        source = landscape.seeds_by_name[home]
+        alternatives = cache.alternatives(shoot, document, source, frozenset())
+        targets = frozenset(_no_farther(alternatives, source, cache) & capacities.keys())
+        if targets:
+            units.setdefault(UnitGroup(home, targets), []).append(key)
+    return {kind: sorted(keys) for kind, keys in units.items()}
+
+
+def _no_farther(alternatives: Alternatives, source: SeedCandidate, cache: AlternativesCache) -> set[str]:
+    """The seeds as near as its own, or nearer; the nearest ones where its own is not a candidate."""
+    with_source = cache.without(alternatives.absent - {source.name})
+    index = with_source.index
+    groups = [
+        {seed.name for seed in index.seeds_in(group.candidates)}
+        for group in feasible_seeds_of(alternatives.request.constraints, with_source).groups
+    ]
+    feasible = [{seed.name for seed in group} for group in alternatives.groups()]
+    near: set[str] = set()
+    if not any(source.name in group for group in groups):
+        return next((group for group in feasible if group), near)
+    for group in groups:
+        near |= group
+        if source.name in group:
+            break
+    return near & {seed for group in feasible for seed in group}
+
+
+def _groups(seeds: Sequence[str], units: Iterable[UnitGroup]) -> list[list[str]]:
+    """The seeds that moves connect, however indirectly; seeds that nothing connects are groups of their own."""
+    group_of = {seed: [seed] for seed in seeds}
+    for kind in units:
+        for target in kind.targets:
+            here, there = group_of[kind.home], group_of[target]
+            if here is not there:
+                here += there
+                group_of |= dict.fromkeys(there, here)
+    groups = {id(group): sorted(group) for group in group_of.values()}
+    return sorted(group for group in groups.values() if len(group) > 1)
+
+
+def _moves_of(balanced: FlowPlan, units: Mapping[UnitGroup, Sequence[ObjectKey]]) -> list[Move]:
+    """The moves of single shoots: the first by name of those that are alike."""
+    rest = {kind: iter(keys) for kind, keys in units.items()}
+    ways = sorted(balanced.moved, key=lambda way: (way[0].home, way[1], sorted(way[0].targets)))
+    return [
+        Move(key.namespace, key.name, kind.home, target)
+        for kind, target in ways
+        for key in islice(rest[kind], balanced.moved[kind, target])
+    ]
+
+
+def _in_order(moves: Iterable[Move], usage: Mapping[str, int], capacities: Mapping[str, int]) -> list[Move]:
+    """First the moves whose targets have room, then those for which they make it."""
+    used = Counter(usage)
+    pending = sorted(moves, key=lambda move: (move.namespace, move.name))
+    ordered: list[Move] = []
+    while pending:
+        # No plan has seeds that give to each other in a circle, so there is always one that has room.
+        following = next((move for move in pending if used[move.target] < capacities[move.target]), pending[0])
+        pending.remove(following)
+        used[following.target] += 1
+        used[following.source] -= 1
+        ordered.append(following)
+    return ordered
+
+
+def _with_outcome(shares: Sequence[SeedShare], moves: Sequence[Move], band: Fraction) -> list[SeedShare]:
+    change: Counter[str] = Counter()
+    for move in moves:
+        change[move.target] += 1
+        change[move.source] -= 1
+    planned = [msgspec.structs.replace(share, planned=share.used + change[share.seed]) for share in shares]
+    groups: dict[str, list[SeedShare]] = {}
+    for share in planned:
+        groups.setdefault(share.group, []).append(share)
+    outcome: list[SeedShare] = []
+    for group in groups.values():
+        capacities = {share.seed: share.allocatable for share in group}
+        before = {share.seed: share.used for share in group}
+        after = {share.seed: share.planned for share in group}
+        within_before, within_after = _within(capacities, before, band), _within(capacities, after, band)
+        outcome += [
+            msgspec.structs.replace(
+                share, is_within=share.seed in within_before, will_be_within=share.seed in within_after
+            )
+            for share in group
+        ]
+    return sorted(outcome, key=lambda share: (share.group, share.seed))
+
+
+def _within(capacities: Mapping[str, int], counts: Mapping[str, int], band: Fraction) -> set[str]:
+    """The seeds that lie in the band, placed so that the least is missing."""
+
+    def missing(bounds: Bounds) -> int:
+        return sum(max(low - counts[seed], counts[seed] - high, 0) for seed, (low, high) in bounds.items())
+
+    bounds = min(bands_of(capacities, counts, band), key=missing)
+    return {seed for seed, (low, high) in bounds.items() if low <= counts[seed] <= high}

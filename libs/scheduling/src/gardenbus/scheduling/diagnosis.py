@@ -1,0 +1,109 @@
+"""Diagnosis of a shoot that no seed fits: the same filters as a decision, with their reasons."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from gardenbus.scheduling.equivalence_classes import Constraints, SchedulingRequest
+from gardenbus.scheduling.feasible_seeds import narrowed
+from gardenbus.scheduling.filters.context import FilterContext, filter_context_of
+from gardenbus.scheduling.filters.row import Filter
+from gardenbus.scheduling.filters.strategy import STRATEGY
+from gardenbus.scheduling.filters.table import FILTERS, checks_with
+from gardenbus.scheduling.results import SeedRejection, Unschedulable, format_rejections
+from gardenbus.scheduling.seed_candidates import SeedCandidate
+from gardenbus.scheduling.snapshot import Landscape, Snapshot
+
+_MAX_REMEMBERED = 20_000
+
+
+class Diagnosis(msgspec.Struct, frozen=True, eq=False):
+    """The rejections that all shoots of a class share.
+
+    `unschedulable` is set when a filter left no seed, or an object is missing (then `context` is None too). Otherwise
+    `candidates` passed all filters, and `rejected` holds those of them that a check rejects for every shoot of the
+    class.
+    """
+
+    context: FilterContext | None = None
+    unschedulable: Unschedulable | None = None
+    rejections: tuple[SeedRejection, ...] = ()
+    candidates: Sequence[SeedCandidate] = ()
+    rejected: Mapping[str, SeedRejection] = msgspec.field(default_factory=dict[str, SeedRejection])
+
+
+def diagnosis_of(constraints: Constraints, landscape: Landscape) -> Diagnosis:
+    """The diagnosis of a class, kept with the landscape."""
+    kept: Diagnosis | None = landscape.diagnoses.get(constraints)
+    if kept is None:
+        if len(landscape.diagnoses) >= _MAX_REMEMBERED:
+            landscape.diagnoses.clear()
+        kept = landscape.diagnoses[constraints] = _diagnose(constraints, landscape)
+    return kept
+
+
+def rejections_of(request: SchedulingRequest, snapshot: Snapshot) -> Mapping[str, SeedRejection]:
+    """For each candidate that a check or the strategy rejects for one shoot: the first rejection, checks first."""
+    diagnosis = diagnosis_of(request.constraints, snapshot.landscape)
+    if diagnosis.context is None:
+        return {}
+    context = diagnosis.context.with_request(request, snapshot)
+    checks = (*checks_with(snapshot.landscape.filters), STRATEGY)
+    found = (_first_rejection(seed, checks, context, diagnosis) for seed in diagnosis.candidates)
+    return {rejection.seed: rejection for rejection in found if rejection is not None}
+
+
+def unschedulable(request: SchedulingRequest, snapshot: Snapshot) -> Unschedulable:
+    """The result for a shoot that no seed fits."""
+    diagnosis = diagnosis_of(request.constraints, snapshot.landscape)
+    if diagnosis.unschedulable is not None or diagnosis.context is None:
+        assert diagnosis.unschedulable is not None, "a context is only missing along with an object"
+        return diagnosis.unschedulable
+    rejections = tuple(rejections_of(request, snapshot).values())
+    against = tuple(each for each in rejections if each.rule != STRATEGY.name)
+    if len(against) < len(diagnosis.candidates):
+        left_out = (each for each in rejections if each.rule == STRATEGY.name)
+        message = diagnosis.context.ranking.none_left
+        return Unschedulable(STRATEGY.name, message, (*diagnosis.rejections, *against, *left_out))
+    rules = {rejection.rule for rejection in against}
+    return Unschedulable(
+        rules.pop() if len(rules) == 1 else "candidates",
+        f"0/{len(against)} seeds are eligible: {format_rejections(against)}",
+        (*diagnosis.rejections, *against),
+    )
+
+
+def _diagnose(constraints: Constraints, landscape: Landscape) -> Diagnosis:
+    context = filter_context_of(constraints, landscape)
+    if isinstance(context, Unschedulable):
+        return Diagnosis(unschedulable=context)
+    index = landscape.index
+    candidates, rejections = index.present, list[SeedRejection]()
+    for row, before, candidates in narrowed(FILTERS, context, index, index.present):
+        rejections += _rejections_by(row, context, index.seeds_in(before & ~candidates))
+        if not candidates:
+            message = row.none_left(context, before.bit_count())
+            return Diagnosis(context, Unschedulable(row.name, message, tuple(rejections)), tuple(rejections))
+    rejected = {
+        rejection.seed: rejection
+        for row, before, after in narrowed(checks_with(landscape.filters), context, index, candidates)
+        for rejection in _rejections_by(row, context, index.seeds_in(before & ~after))
+    }
+    return Diagnosis(context, None, tuple(rejections), index.seeds_in(candidates), rejected)
+
+
+def _rejections_by(row: Filter, context: FilterContext, seeds: Sequence[SeedCandidate]) -> list[SeedRejection]:
+    return [SeedRejection(seed.name, row.name, row.reason(context, seed)) for seed in seeds]
+
+
+def _first_rejection(
+    seed: SeedCandidate, checks: Sequence[Filter], context: FilterContext, diagnosis: Diagnosis
+) -> SeedRejection | None:
+    shared = diagnosis.rejected.get(seed.name)
+    for check in checks:
+        if check.narrow is not None:
+            if shared is not None and shared.rule == check.name:
+                return shared
+        elif detail := check.reason(context, seed):
+            return SeedRejection(seed.name, check.name, detail)
+    return None

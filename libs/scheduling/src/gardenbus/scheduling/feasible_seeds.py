@@ -1,0 +1,93 @@
+"""The seeds that a class of shoots may choose from, nearest first: all filters that its shoots share, in bits.
+
+Networks and room, which differ between the shoots of a class, are left to the choice among them.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from gardenbus.common.api.bitsets import Bitset
+from gardenbus.scheduling.equivalence_classes import Constraints
+from gardenbus.scheduling.filters.context import FilterContext, filter_context_of
+from gardenbus.scheduling.filters.row import Filter
+from gardenbus.scheduling.filters.strategy import STRATEGY
+from gardenbus.scheduling.filters.table import FILTERS, checks_with
+from gardenbus.scheduling.results import FilterSummary, FunnelStep, Unschedulable
+from gardenbus.scheduling.seed_index import MAX_REMEMBERED, SeedIndex
+from gardenbus.scheduling.snapshot import Landscape
+
+
+class DistanceGroup(NamedTuple):
+    """Seeds that are equally near. `candidates` passed all filters, `feasible` those of them that pass all checks."""
+
+    distance: int | None
+    candidates: Bitset
+    feasible: Bitset
+    candidate_count: int
+
+
+class FeasibleSeeds(NamedTuple):
+    """The result at an epoch of the index, nearest seeds first; no groups when no seed is feasible."""
+
+    epoch: int
+    strategy: str = ""
+    groups: tuple[DistanceGroup, ...] = ()
+    summary: FilterSummary = FilterSummary()
+
+
+class Narrowing(NamedTuple):
+    """The seeds before and after one filter."""
+
+    filter: Filter
+    before: Bitset
+    after: Bitset
+
+
+def feasible_seeds_of(constraints: Constraints, landscape: Landscape) -> FeasibleSeeds:
+    """The feasible seeds of a class, kept in the index until anything changes."""
+    index = landscape.index
+    kept: FeasibleSeeds | None = index.feasible.get(constraints)
+    if kept is None or kept.epoch != index.epoch:
+        if len(index.feasible) >= MAX_REMEMBERED:
+            index.feasible.clear()
+        kept = index.feasible[constraints] = _find(constraints, landscape, index)
+    return kept
+
+
+def narrowed(filters: Sequence[Filter], context: FilterContext, index: SeedIndex, bits: Bitset) -> Iterator[Narrowing]:
+    """Apply filters one after another, until none of the seeds is left."""
+    for each in filters:
+        if each.narrow is None:
+            continue
+        left = each.narrow(context, index, bits)
+        yield Narrowing(each, bits, left)
+        if not left:
+            return
+        bits = left
+
+
+def _find(constraints: Constraints, landscape: Landscape, index: SeedIndex) -> FeasibleSeeds:
+    context = filter_context_of(constraints, landscape)
+    if isinstance(context, Unschedulable):
+        return FeasibleSeeds(index.epoch)
+    steps = list(narrowed(FILTERS, context, index, index.present))
+    candidates = feasible = steps[-1].after
+    if not candidates:
+        return FeasibleSeeds(index.epoch)
+    checks = list(narrowed(checks_with(landscape.filters), context, index, candidates))
+    feasible = checks[-1].after if checks else candidates
+    groups = tuple(
+        DistanceGroup(distance, seeds, seeds & feasible, seeds.bit_count())
+        for distance, seeds in context.ranking.groups(index, candidates)
+    )
+    ranked = sum(group.feasible.bit_count() for group in groups)
+    if not ranked:
+        return FeasibleSeeds(index.epoch)
+    counts = [(each.filter.name, each.before.bit_count(), each.after.bit_count()) for each in (*steps, *checks)]
+    counts.append((STRATEGY.name, feasible.bit_count(), ranked))
+    return FeasibleSeeds(index.epoch, context.ranking.strategy, groups, _summary(counts))
+
+
+def _summary(counts: Sequence[tuple[str, int, int]]) -> FilterSummary:
+    steps = tuple(FunnelStep(rule, before - after, after) for rule, before, after in counts if after < before)
+    return FilterSummary(counts[0][1], steps, counts[-1][2], {step.rule: step.rejected for step in steps})

@@ -1,0 +1,50 @@
+"""The filters in their one order: it decides, explains, suggests and documents.
+
+The filters down to `emergency-stop` narrow the seeds that are left, one after another; when one leaves none, it is the
+reason. The checks after them examine each seed that is left, and the first that fails is that seed's reason. The
+strategy comes last. Source: `pkg/scheduler/controller/shoot/reconciler.go` of Gardener, whose code decides on the order
+where its documentation differs.
+"""
+
+from collections.abc import Sequence
+
+from gardenbus.scheduling.filters.access_restrictions import ACCESS_RESTRICTIONS
+from gardenbus.scheduling.filters.capacity import CAPACITY
+from gardenbus.scheduling.filters.dns import DNS_DOMAIN
+from gardenbus.scheduling.filters.emergency_stop import EMERGENCY_STOPPED
+from gardenbus.scheduling.filters.networks import NETWORKS
+from gardenbus.scheduling.filters.provider import PROVIDER
+from gardenbus.scheduling.filters.row import Filter
+from gardenbus.scheduling.filters.seed_selectors import PROFILE_SELECTOR, SHOOT_SELECTOR
+from gardenbus.scheduling.filters.strategy import STRATEGY
+from gardenbus.scheduling.filters.taints import TAINTS
+from gardenbus.scheduling.filters.usable import USABLE
+from gardenbus.scheduling.filters.user_rows import user_row
+from gardenbus.scheduling.filters.zones import ZONAL_CONTROL_PLANE, ZONES
+from gardenbus.scheduling.user_filters import SeedFilter
+
+__all__ = ["CAPACITY", "CHECKS", "FILTERS", "NETWORKS", "RULES", "STRATEGY", "TAINTS", "checks_with"]
+
+FILTERS = (
+    USABLE,
+    PROFILE_SELECTOR,
+    SHOOT_SELECTOR,
+    PROVIDER,
+    ZONAL_CONTROL_PLANE,
+    ZONES,
+    ACCESS_RESTRICTIONS,
+    DNS_DOMAIN,
+    EMERGENCY_STOPPED,
+)
+"""Filters that narrow, in order; each has a sentence for the case that none is left."""
+
+CHECKS = (NETWORKS, TAINTS, CAPACITY)
+"""Checks on each seed that passed the filters, in order; users' own filters come before the last one."""
+
+RULES = frozenset({"cloudprofile", "project", *(each.name for each in (*FILTERS, *CHECKS, STRATEGY))})
+"""The names of all rules that are not users' own, as rejections and explanations give them."""
+
+
+def checks_with(user_filters: Sequence[SeedFilter]) -> tuple[Filter, ...]:
+    """The checks with users' own filters, which are in the order of their names."""
+    return (*CHECKS[:-1], *map(user_row, user_filters), CHECKS[-1]) if user_filters else CHECKS

@@ -1,0 +1,39 @@
+"""A seed is usable when it stays, wants to be seen and is ready."""
+
+from gardenbus.common.api.garden.seed_management import REMOVAL_ANNOTATION
+from gardenbus.common.api.garden.seeds import unready_because
+from gardenbus.scheduling.filters.context import FilterContext
+from gardenbus.scheduling.filters.row import Filter, indexed
+from gardenbus.scheduling.seed_candidates import SeedCandidate
+
+NAME = "usable"
+
+
+def unusable_because(candidate: SeedCandidate) -> str:
+    """The reason why no shoot at all may be placed on a seed; "" when it is usable."""
+    if candidate.unreadable:
+        return f"its manifest cannot be read: {candidate.unreadable}"
+    if candidate.seed.metadata.deletion_timestamp:
+        return "it is being deleted"
+    if owner := candidate.seed.metadata.annotations.get(REMOVAL_ANNOTATION):
+        return f"it is marked for removal by {owner}"
+    if not candidate.seed.spec.settings.scheduling.visible:
+        return "it is hidden from the scheduler (spec.settings.scheduling.visible is false)"
+    if reason := unready_because(candidate.seed):
+        return f"it is not ready: {reason}"
+    return ""
+
+
+def _reason(_context: FilterContext, candidate: SeedCandidate) -> str:
+    return unusable_because(candidate)
+
+
+USABLE = Filter(
+    NAME,
+    removes="are being deleted, hidden from the scheduler, or not ready",
+    unblocked_by=("seed",),
+    reason=_reason,
+    narrow=indexed(NAME, _reason, lambda _: ()),
+    none_left=lambda _, seeds: f"none of the {seeds} seeds can be scheduled to (not being deleted, visible, ready)",
+    suggestion=lambda context, seeds, rejected: f"{seeds} becomes usable ({_reason(context, rejected[0])})",
+)

@@ -1,0 +1,109 @@
+"""Results of decisions. Unschedulable is a value with its reasons, no exception."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+_NAMED_SEEDS = 12
+
+
+class SeedRejection(msgspec.Struct, frozen=True):
+    """The reason why one seed does not fit: the filter's name, and a sentence for people."""
+
+    seed: str
+    rule: str
+    detail: str
+
+
+class FunnelStep(msgspec.Struct, frozen=True):
+    """A filter that rejected seeds, and how many were left after it."""
+
+    rule: str
+    rejected: int
+    left: int
+
+
+class FilterSummary(msgspec.Struct, frozen=True):
+    """The funnel of all filters but networks and capacity, which the shoots of one class share.
+
+    `kept` are the seeds that are left after it, `rejections` counts those that each filter rejected.
+    """
+
+    considered: int = 0
+    funnel: tuple[FunnelStep, ...] = ()
+    kept: int = 0
+    rejections: dict[str, int] = msgspec.field(default_factory=dict[str, int])
+
+
+class RunnerUp(msgspec.Struct, frozen=True):
+    """The seed that would have been next, and its shoots."""
+
+    seed: str
+    usage: int
+
+
+class Assignment(msgspec.Struct, frozen=True):
+    """The seed chosen. `usage` is its shoots before this one, `distance` None when the strategy measures none.
+
+    `considered` counts all seeds, `eligible` those as near that passed the filters. `nearer` seeds were feasible too,
+    but had no room, or networks that clash. `runner_up` is as near as the
+    one chosen; None when there is no other, or when finding it would take long.
+    """
+
+    seed: str
+    scheduling_generation: int | None
+    strategy: str
+    distance: int | None
+    usage: int
+    considered: int
+    eligible: int
+    capacity: int | None = None
+    nearer: int = 0
+    runner_up: RunnerUp | None = None
+    summary: FilterSummary = FilterSummary()
+
+
+class Unschedulable(msgspec.Struct, frozen=True):
+    """No seed fits: the filter after which none was left, the sentence for people, and the rejections so far."""
+
+    rule: str
+    message: str
+    rejections: tuple[SeedRejection, ...] = ()
+
+
+SchedulingResult = Assignment | Unschedulable
+
+
+class RankedSeed(msgspec.Struct, frozen=True):
+    """A seed that fits: its place in the ranking (1 is chosen) and what it is ranked by."""
+
+    seed: str
+    place: int
+    distance: int | None
+    usage: int
+    capacity: int | None
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """A decision with every seed either ranked or rejected. `funnel` are the filters that rejected any, in order."""
+
+    outcome: SchedulingResult
+    strategy: str
+    funnel: tuple[FunnelStep, ...]
+    ranking: tuple[RankedSeed, ...]
+    rejections: tuple[SeedRejection, ...]
+
+
+def format_rejections(rejections: Sequence[SeedRejection]) -> str:
+    """`{a => reason, b => reason}` by name; grouped by reason with counts when the seeds are many."""
+    if len(rejections) <= _NAMED_SEEDS:
+        named = sorted(rejections, key=lambda rejection: rejection.seed)
+        return "{" + ", ".join(f"{rejection.seed} => {rejection.detail}" for rejection in named) + "}"
+    by_detail: dict[str, list[str]] = {}
+    for rejection in rejections:
+        by_detail.setdefault(rejection.detail, []).append(rejection.seed)
+    groups = sorted(by_detail.items(), key=lambda group: (-len(group[1]), group[0]))
+    shown = [f"{len(seeds)} seeds ({min(seeds)}, …) => {detail}" for detail, seeds in groups[:_NAMED_SEEDS]]
+    if len(groups) > _NAMED_SEEDS:
+        shown.append(f"{len(groups) - _NAMED_SEEDS} more reasons")
+    return "{" + ", ".join(shown) + "}"

@@ -1,0 +1,62 @@
+"""A Seed as filters and scores read it."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.garden.seeds import Seed, shoot_capacity
+from gardenbus.common.errors import InvalidResource
+
+
+class SeedCandidate(msgspec.Struct, frozen=True, eq=False):
+    """A Seed with what the filters need at hand. `capacity` None: no limit.
+
+    `scheduling_generation` numbers its changes that matter to scheduling; None: nobody does.
+
+    An unreadable manifest is a candidate too, with the reason in `unreadable`: the first filter rejects it. `read`
+    gives the whole manifest: few ask for it, and thousands of seeds' would fill the memory.
+    """
+
+    name: str
+    seed: Seed
+    read: Callable[[], Document]
+    capacity: int | None = None
+    scheduling_generation: int | None = None
+    zones: frozenset[str] = frozenset()
+    unreadable: str = ""
+
+    @classmethod
+    def of(cls, document: Document, scheduling_generation: int | None = None) -> "SeedCandidate":
+        """Read a Seed; never raises."""
+        name = section(document, "metadata").get("name")
+        return cls._of(str(name or ""), document, lambda: document, scheduling_generation)
+
+    @classmethod
+    def stored(cls, name: str, stored: StoredObject) -> "SeedCandidate":
+        """Read a stored Seed; never raises."""
+        return cls._of(name, stored.encoded(), stored.document, stored.scheduling_generation)
+
+    @classmethod
+    def _of(
+        cls, name: str, manifest: Document | bytes, read: Callable[[], Document], scheduling_generation: int | None
+    ) -> "SeedCandidate":
+        try:
+            seed = Seed.from_document(manifest)
+            capacity = shoot_capacity({"status": {"allocatable": seed.status.allocatable}})
+        except InvalidResource as error:
+            return cls(name, Seed(), read, scheduling_generation=scheduling_generation, unreadable=error.message)
+        except ValueError as error:
+            return cls(
+                name,
+                Seed(),
+                read,
+                scheduling_generation=scheduling_generation,
+                unreadable=f"status.allocatable.shoots: {error}",
+            )
+        return cls(name, seed, read, capacity, scheduling_generation, frozenset(seed.spec.provider.zones))
+
+    @property
+    def document(self) -> Document:
+        """The whole manifest."""
+        return self.read()

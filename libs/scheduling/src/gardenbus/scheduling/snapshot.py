@@ -1,0 +1,122 @@
+"""The objects that decisions are made on, as they were at one moment, with the shoots per seed."""
+
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from copy import copy
+from typing import Any
+
+import msgspec
+
+from gardenbus.common.api.garden.cloudprofiles import (
+    CloudProfile,
+    CloudProfileSpec,
+    NamespacedCloudProfile,
+    RegionConfigMap,
+)
+from gardenbus.common.api.garden.projects import Project
+from gardenbus.common.api.garden.strategies import SAME_REGION
+from gardenbus.scheduling.seed_candidates import SeedCandidate
+from gardenbus.scheduling.seed_index import SeedIndex
+from gardenbus.scheduling.usage_index import UsageIndex
+from gardenbus.scheduling.user_filters import SeedFilter
+
+
+class Landscape:
+    """Seeds by name, profiles, region ConfigMaps and projects; never changed once it is made.
+
+    `strategy` and `filters` are part of it, because `diagnoses` (of diagnosis.py) depend on them. `index` may be handed
+    on from one landscape to the next, if it holds the same seeds as `seeds` by then.
+    """
+
+    def __init__(  # noqa: PLR0913  one list a kind, all by keyword
+        self,
+        *,
+        seeds: Iterable[SeedCandidate] = (),
+        cloudprofiles: Iterable[CloudProfile] = (),
+        namespaced_cloudprofiles: Iterable[NamespacedCloudProfile] = (),
+        region_configmaps: Iterable[RegionConfigMap] = (),
+        projects: Iterable[Project] = (),
+        strategy: str = SAME_REGION,
+        filters: Sequence[SeedFilter] = (),
+        index: SeedIndex | None = None,
+    ) -> None:
+        self.strategy = strategy
+        self.filters = tuple(sorted(filters, key=lambda each: each.name))
+        self.seeds = tuple(sorted(seeds, key=lambda seed: seed.name))
+        self.seeds_by_name = {seed.name: seed for seed in self.seeds}
+        self._profiles = {profile.metadata.name: profile.spec for profile in cloudprofiles}
+        self._namespaced_profiles = {
+            (profile.metadata.namespace, profile.metadata.name): profile.status.cloud_profile_spec
+            for profile in namespaced_cloudprofiles
+        }
+        self._region_configmaps = sorted(
+            (configmap for configmap in region_configmaps if configmap.is_region_config),
+            key=lambda configmap: configmap.metadata.name,
+        )
+        self._projects: dict[str, Project] = {}
+        for project in sorted(projects, key=lambda project: project.metadata.name):
+            self._projects.setdefault(project.namespace, project)
+        self.diagnoses: dict[Hashable, Any] = {}
+        self._index = index
+        if index is not None:
+            index.owner = self
+
+    @property
+    def index(self) -> SeedIndex:
+        """The seeds as bits; an index that was handed on to a later landscape is replaced by a new one."""
+        if self._index is None or self._index.owner is not self:
+            self._index = SeedIndex(self.seeds)
+            self._index.owner = self
+        return self._index
+
+    def without(self, seeds: Collection[str]) -> "Landscape":
+        """The same landscape without some seeds."""
+        rest = copy(self)
+        rest.seeds = tuple(seed for seed in self.seeds if seed.name not in seeds)
+        rest.seeds_by_name = {seed.name: seed for seed in rest.seeds}
+        rest.diagnoses = {}
+        return rest
+
+    def with_seed(self, seed: SeedCandidate) -> "Landscape":
+        """The same landscape with one more seed, or with another of its name."""
+        more = copy(self)
+        more.seeds = tuple(sorted((*self.without({seed.name}).seeds, seed), key=lambda each: each.name))
+        more.seeds_by_name = {each.name: each for each in more.seeds}
+        more.diagnoses = {}
+        return more
+
+    def profile(self, kind: str, namespace: str, name: str) -> CloudProfileSpec | None:
+        """The profile that a shoot of a namespace refers to, or None."""
+        if kind == "NamespacedCloudProfile":
+            return self._namespaced_profiles.get((namespace, name))
+        return self._profiles.get(name) if kind == "CloudProfile" else None
+
+    def project_of(self, namespace: str) -> Project | None:
+        """The Project that owns a namespace; the first by name if several claim it."""
+        return self._projects.get(namespace)
+
+    def region_configmaps_of(self, profile: str) -> Sequence[RegionConfigMap]:
+        """The region ConfigMaps for a profile, by name; only the first takes effect."""
+        return [configmap for configmap in self._region_configmaps if profile in configmap.profiles]
+
+    def duplicate_region_configmaps(self) -> Mapping[str, str]:
+        """Region ConfigMaps without effect on some profile: name → message for people."""
+        first: dict[str, str] = {}
+        found: dict[str, str] = {}
+        for configmap in self._region_configmaps:
+            name = configmap.metadata.name
+            for profile in sorted(configmap.profiles):
+                counts = first.setdefault(profile, name)
+                if counts != name and name not in found:
+                    found[name] = f"CloudProfile {profile!r} has its distances from ConfigMap {counts!r}: first by name"
+        return found
+
+
+class Snapshot(msgspec.Struct, frozen=True, eq=False):
+    """A landscape and the shoots per seed. `usage` is the caller's to count its own assignments in."""
+
+    landscape: Landscape
+    usage: UsageIndex = msgspec.field(default_factory=UsageIndex)
+
+    def assume(self, seed: str) -> None:
+        """Count one more shoot on a seed."""
+        self.usage.assume(seed)

@@ -1,0 +1,47 @@
+"""Annotations that the system maintains: creator of an object, and who confirmed its deletion."""
+
+from typing import Any
+
+from gardenbus.apiserver.domain.document_parts import without
+from gardenbus.apiserver.domain.merging import CONFIRMED_BY, CREATED_BY
+from gardenbus.common.api.document import Document, section
+
+CONFIRMATION = "confirmation.gardener.cloud/deletion"
+
+
+def is_confirmed(document: Document) -> bool:
+    """True when the deletion is confirmed."""
+    return section(document, "metadata", "annotations").get(CONFIRMATION) == "true"
+
+
+def with_creator(document: Document, old: Document | None, user: str, warnings: list[str]) -> Document:
+    """Record the creator of an object, which never changes afterwards."""
+    annotations = section(document, "metadata", "annotations")
+    creator = user if old is None else section(old, "metadata", "annotations").get(CREATED_BY)
+    stated = annotations.get(CREATED_BY)
+    if stated == creator:
+        return document
+    if stated is not None:
+        warnings.append(f"metadata.annotations[{CREATED_BY}] is ignored: it says who created the object")
+    return annotated(document, CREATED_BY, creator)
+
+
+def with_confirmer(document: Document, old: Document | None, user: str) -> Document:
+    """Record who confirmed a deletion, for as long as it is confirmed."""
+    before = section(old or {}, "metadata", "annotations").get(CONFIRMED_BY)
+    confirmer = None
+    if is_confirmed(document):
+        confirmer = before if before and is_confirmed(old or {}) else user
+    return annotated(document, CONFIRMED_BY, confirmer)
+
+
+def annotated(document: Document, name: str, value: Any) -> Document:
+    """The document with an annotation set, or removed (None); the same object when nothing changes."""
+    metadata = section(document, "metadata")
+    annotations = section(metadata, "annotations")
+    if annotations.get(name) == value:
+        return document
+    others = without(annotations, name)
+    if value is not None:
+        others[name] = value
+    return {**document, "metadata": {**metadata, "annotations": others}}

@@ -1,0 +1,62 @@
+"""Parts of documents: read leniently, and replaced in a copy."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from gardenbus.common.api.document import Document, section
+
+
+def name_of(document: Document) -> str:
+    """The name of an object; "" when it has none."""
+    metadata = document.get("metadata")
+    return str(cast("Document", metadata).get("name") or "") if isinstance(metadata, dict) else ""
+
+
+def namespace_of(document: Document) -> str:
+    """The namespace of an object; "" when it has none."""
+    metadata = document.get("metadata")
+    return str(cast("Document", metadata).get("namespace") or "") if isinstance(metadata, dict) else ""
+
+
+def is_deleting(document: Document) -> bool:
+    """True when the deletion of an object has been requested."""
+    return bool(section(document, "metadata").get("deletionTimestamp"))
+
+
+def is_deleted(document: Document) -> bool:
+    """True when the gardenlet reports that the deletion is complete."""
+    operation = section(document, "status", "lastOperation")
+    return (operation.get("type"), operation.get("state"), operation.get("progress")) == ("Delete", "Succeeded", 100)
+
+
+def entries(value: Any) -> Sequence[Document]:
+    """The mappings of what should be a list of them."""
+    listed = cast("list[Any]", value) if isinstance(value, list) else []
+    return [cast("Document", entry) for entry in listed if isinstance(entry, dict)]
+
+
+def without(mapping: Mapping[str, Any], *names: str) -> Document:
+    """A copy of a mapping without some fields."""
+    return {name: value for name, value in mapping.items() if name not in names}
+
+
+def with_metadata(document: Document, field: str, value: Any) -> Document:
+    """The document with a field of its metadata set, or removed where the value is empty."""
+    metadata = without(section(document, "metadata"), field)
+    return {**document, "metadata": {**metadata, field: value} if value else metadata}
+
+
+def with_finalizer(document: Document, finalizer: str) -> Document:
+    """The document with a finalizer; one that is being deleted gets none."""
+    finalizers: list[str] = section(document, "metadata").get("finalizers") or []
+    if is_deleting(document) or finalizer in finalizers:
+        return document
+    return with_metadata(document, "finalizers", [*finalizers, finalizer])
+
+
+def without_finalizer(document: Document, finalizer: str) -> Document:
+    """The document without a finalizer."""
+    finalizers: list[str] = section(document, "metadata").get("finalizers") or []
+    if finalizer not in finalizers:
+        return document
+    return with_metadata(document, "finalizers", [other for other in finalizers if other != finalizer])

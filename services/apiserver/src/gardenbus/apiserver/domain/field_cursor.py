@@ -1,0 +1,266 @@
+"""Field cursor that collects validation errors with their paths.
+
+`null` counts as absent everywhere, as in Gardener's API. A value of the wrong type is reported once and then treated as
+absent, so that one mistake is one problem.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.errors import FieldProblem, InvalidResource
+
+Rule = Callable[[str], str]
+"""Rule of a string: what is wrong with it, "" when nothing is."""
+
+_SHOWN = 80
+_MOST_PROBLEMS = 100
+
+
+class FieldErrors:
+    """The problems found so far."""
+
+    def __init__(self) -> None:
+        self._problems: list[FieldProblem] = []
+
+    def add_error(self, path: str, message: str) -> None:
+        """Write one down."""
+        problem = FieldProblem(path, message)
+        if len(self._problems) < _MOST_PROBLEMS and problem not in self._problems:
+            self._problems.append(problem)
+
+    @property
+    def problems(self) -> tuple[FieldProblem, ...]:
+        """All of them, in the order found."""
+        return tuple(self._problems)
+
+    def raise_if_any(self, subject: str) -> None:
+        """Raise InvalidResource when there are any. `subject` begins the sentence (`Shoot garden-dev/apollo`)."""
+        if self._problems:
+            raise invalid(self._problems, f"{subject} is invalid: ")
+
+
+class FieldCursor:
+    """Cursor on a mapping of a manifest; false where there is no mapping, and then nothing below it is required."""
+
+    __slots__ = ("content", "errors", "is_present", "path")
+
+    def __init__(self, content: Mapping[str, Any], path: str, errors: FieldErrors, *, is_present: bool = True) -> None:
+        self.content = content
+        self.path = path
+        self.errors = errors
+        self.is_present = is_present
+
+    def __bool__(self) -> bool:
+        return self.is_present
+
+    @classmethod
+    def root(cls, document: Document, errors: FieldErrors) -> "FieldCursor":
+        """The manifest itself."""
+        return cls(document, "", errors)
+
+    def at(self, field: str) -> str:
+        """The path of a field here."""
+        return f"{self.path}.{field}" if self.path else field
+
+    def add_error(self, field: str, message: str) -> None:
+        """Note a problem with a field ("" for the place itself)."""
+        self.errors.add_error(self.at(field) if field else self.path, message)
+
+    def has(self, field: str) -> bool:
+        """True when the field is present and not null."""
+        return self.content.get(field) is not None
+
+    def _get(self, field: str, expected: type | tuple[type, ...], described: str, *, required: bool) -> Any:
+        value = self.content.get(field)
+        if value is None:
+            if required and self.is_present:
+                self.add_error(field, f"is needed: {described}")
+            return None
+        if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
+            self.add_error(field, f"must be {described}, not {shown(value)}{_hint(value, expected)}")
+            return None
+        return value
+
+    def section(self, field: str, *, required: bool = False) -> "FieldCursor":
+        """The mapping at a field."""
+        value = self.content.get(field)
+        if type(value) is not dict and (value is not None or required):
+            value = self._get(field, dict, "a mapping", required=required)
+        return FieldCursor(cast("Document", value or {}), self.at(field), self.errors, is_present=value is not None)
+
+    def nested(self, *fields: str) -> "FieldCursor":
+        """The mapping at the end of a chain of fields."""
+        here = self
+        for field in fields:
+            here = here.section(field)
+        return here
+
+    def text(self, field: str, *, required: bool = False, rule: Rule | None = None) -> str | None:
+        """The string at a field, which keeps a rule; an empty one counts as absent when it is needed."""
+        value: str | None = self.content.get(field)
+        if type(value) is not str or not value:
+            if value is None and not required:
+                return None
+            value = self._get(field, str, "a string", required=required)
+            if value == "" and required:
+                self.add_error(field, "is needed and is empty")
+        if rule is not None and value and (problem := rule(value)):
+            self.add_error(field, problem)
+        return value
+
+    def boolean(self, field: str) -> bool | None:
+        """The truth value at a field."""
+        value: bool | None = self.content.get(field)
+        if value is None or type(value) is bool:
+            return value
+        return cast("bool | None", self._get(field, bool, "true or false", required=False))
+
+    def integer(
+        self, field: str, *, least: int | None = None, most: int | None = None, required: bool = False
+    ) -> int | None:
+        """The whole number at a field, within bounds."""
+        value = self.content.get(field)
+        if value is None and not required:
+            return None
+        if type(value) is not int:
+            value = self._get(field, (int, float), "a whole number", required=required)
+        if value is None:
+            return None
+        if isinstance(value, float):
+            if not value.is_integer():
+                self.add_error(field, f"must be a whole number, not {shown(value)}")
+                return None
+            value = int(value)
+        if least is not None and value < least:
+            self.add_error(field, f"must be at least {least}, not {value}")
+            return None
+        if most is not None and value > most:
+            self.add_error(field, f"must be at most {most}, not {value}")
+            return None
+        return int(value)
+
+    def choice(self, field: str, allowed: Sequence[str], *, required: bool = False) -> str | None:
+        """The string at a field, one of a closed list."""
+        value = self.text(field, required=required)
+        if value is not None and value not in allowed and (value or not required):
+            self.add_error(field, f"must be one of {', '.join(allowed)}, not {shown(value)}")
+            return None
+        return value
+
+    def _list(self, field: str, described: str, *, required: bool = False) -> Iterator[tuple[str, Any]]:
+        """The entries of the list at a field, each with its path."""
+        found: Any = self.content.get(field)
+        if found is not None or required:
+            found = self._get(field, list, described, required=required)
+        return ((f"{self.at(field)}[{index}]", entry) for index, entry in enumerate(found or ()))
+
+    def entries(self, field: str, *, required: bool = False, most: int | None = None) -> Sequence["FieldCursor"]:
+        """The mappings of the list at a field, of which there may be a limited number."""
+        places: list[FieldCursor] = []
+        for path, entry in self._list(field, "a list", required=required):
+            if isinstance(entry, dict):
+                places.append(FieldCursor(cast("Document", entry), path, self.errors))
+            else:
+                self.errors.add_error(path, f"must be a mapping, not {shown(entry)}")
+        self._limit(field, len(places), most)
+        return places
+
+    def named_entries(self, field: str, name: str = "name") -> None:
+        """The mappings of the list at a field have a name, each another one."""
+        entries = self.entries(field)
+        for entry in entries:
+            entry.text(name, required=True)
+        unique(entries, name)
+
+    def texts(self, field: str) -> Sequence[tuple[str, str]]:
+        """The non-empty strings of the list at a field, each with its path."""
+        texts: list[tuple[str, str]] = []
+        for path, entry in self._list(field, "a list of strings"):
+            if isinstance(entry, str) and entry:
+                texts.append((path, entry))
+            else:
+                self.errors.add_error(
+                    path, f"must be a string that is not empty, not {shown(entry)}{_hint(entry, str)}"
+                )
+        return texts
+
+    def unique_texts(
+        self, field: str, *, most: int | None = None, rule: Rule | None = None
+    ) -> Sequence[tuple[str, str]]:
+        """The same, each repetition noted; their number may be limited, and each may have to keep a rule."""
+        texts = self.texts(field)
+        for path, _ in _repetitions(texts):
+            self.errors.add_error(path, "is in the list already: name it once")
+        self._limit(field, len(texts), most)
+        for path, text in texts if rule is not None else ():
+            if rule is not None and (problem := rule(text)):
+                self.errors.add_error(path, problem)
+        return texts
+
+    def _limit(self, field: str, count: int, most: int | None) -> None:
+        if most is not None and count > most:
+            self.add_error(field, f"must be at most {most}, not {count}")
+
+    def text_map(self, field: str, *, rule: Rule | None = None) -> Mapping[str, str]:
+        """The mapping of strings to strings at a field; each value may have to keep a rule."""
+        section = self.section(field)
+        found: dict[str, str] = {}
+        for key, value in section.content.items():
+            if isinstance(value, str):
+                found[key] = value
+            else:
+                path = f"{section.path}[{key[:_SHOWN]}]"
+                section.errors.add_error(path, f"must be a string, not {shown(value)}{_hint(value, str)}")
+        for key, value in found.items() if rule is not None else ():
+            if rule is not None and (problem := rule(value)):
+                section.errors.add_error(f"{section.path}[{key[:_SHOWN]}]", problem)
+        return found
+
+    def same_as(self, old: Mapping[str, Any] | None, field: str, why: str) -> None:
+        """Note a field that differs from the old content though it may not, once it was set."""
+        before = (old or {}).get(field)
+        if before not in (None, "") and self.content.get(field) != before:
+            self.add_error(field, f"cannot be changed ({shown(before)} stays): {why}")
+
+
+def invalid(problems: Iterable[FieldProblem], subject: str = "") -> InvalidResource:
+    """The error that lists problems; `subject` begins the sentence."""
+    listed = tuple(problems)
+    return InvalidResource(subject + "; ".join(f"{problem.field}: {problem.message}" for problem in listed), listed)
+
+
+def unique(places: Sequence[FieldCursor], field: str) -> None:
+    """Note entries of a list whose `field` repeats that of an earlier one."""
+    named = [(place.at(field), value) for place in places if isinstance(value := place.content.get(field), str)]
+    for path, value in _repetitions(named):
+        places[0].errors.add_error(path, f"{shown(value)} is in the list already: name it once")
+
+
+def shown(value: Any) -> str:
+    """A value as an error message shows it: short, and what it is where it is long."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case str():
+            return repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…")
+        case _:
+            return str(value)[:_SHOWN]
+
+
+def _hint(value: Any, expected: type | tuple[type, ...]) -> str:
+    return ": put it in quotes" if expected is str and isinstance(value, bool | int | float) else ""
+
+
+def _repetitions(texts: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    seen: set[str] = set()
+    for path, value in texts:
+        if value in seen:
+            yield path, value
+        seen.add(value)

@@ -1,0 +1,196 @@
+"""Admission of ManagedSeeds: rules for the shoot, the seed's template, and changes with shoots on the seed.
+
+Source: Gardener's admission plugin ManagedSeed (`plugin/pkg/managedseed/validator`) and, for a Gardenlet of the same
+name, ResourceReferenceManager.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gardenbus.apiserver.domain.document_parts import is_deleting, name_of, namespace_of
+from gardenbus.apiserver.domain.field_cursor import invalid
+from gardenbus.apiserver.domain.related_objects import (
+    ManagedSeedOfShootQuery,
+    ObjectQuery,
+    RelatedObjects,
+    RelatedQuery,
+    SeedOfShootQuery,
+)
+from gardenbus.apiserver.domain.seeds_in_use import removals_in_use, shoots_on_seed_queries, zones_of
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.managed_seeds import (
+    ingress_domain_of,
+    seed_template_of,
+    template_path,
+    with_shoot_defaults,
+    zones_of_workers,
+)
+from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
+from gardenbus.common.errors import FieldProblem, Forbidden
+from gardenbus.common.ports.store import WritePrecondition
+
+RANGES = ("nodes", "pods", "services")
+
+
+def managed_seed_queries(managed_seed: Document, old: Document | None) -> Sequence[RelatedQuery]:
+    """Queries of the shoot and its seed, a Gardenlet of the same name, and the shoots on the seed."""
+    shoot = shoot_key(managed_seed)
+    if shoot is None or not _is_decided_anew(managed_seed, old):
+        return ()
+    queries: list[RelatedQuery] = [ObjectQuery(shoot), SeedOfShootQuery(shoot)]
+    name = name_of(managed_seed)
+    if old is None:
+        return [*queries, ObjectQuery(namesake(managed_seed)), ManagedSeedOfShootQuery(shoot)]
+    return [*queries, *shoots_on_seed_queries(name, _seed_spec(managed_seed), _seed_spec(old))]
+
+
+def with_defaults_of_its_shoot(managed_seed: Document, old: Document | None, related: RelatedObjects) -> Document:
+    """The ManagedSeed with defaults from its shoot."""
+    key = shoot_key(managed_seed)
+    shoot = related.objects.get(key) if key else None
+    if shoot is None or not _is_decided_anew(managed_seed, old):
+        return managed_seed
+    host = ObjectKey("seed", "", str(section(shoot, "spec").get("seedName") or ""))
+    return with_shoot_defaults(managed_seed, shoot, related.objects.get(host))
+
+
+def admit_managed_seed(
+    managed_seed: Document, old: Document | None, related: RelatedObjects, *, is_domain_needed: bool = True
+) -> None:
+    """Check a valid ManagedSeed against its shoot and the shoots on its seed. Raises Forbidden or InvalidResource.
+
+    Without `is_domain_needed` a shoot that has no seed yet may get its domain later, with the seed.
+    """
+    key = shoot_key(managed_seed)
+    if key is None or not _is_decided_anew(managed_seed, old):
+        return
+    other = namesake(managed_seed)
+    if old is None and other in related.objects:
+        raise Forbidden(f"metadata.name: {other} is there, and both would be the seed {other.name}: take another name")
+    shoot = related.objects.get(key)
+    problems = [*_shoot_problems(key, shoot, old, is_domain_needed=is_domain_needed)]
+    managed_seeds = name_of(related.managed_seeds.get(key, {}))
+    if old is None and managed_seeds not in ("", name_of(managed_seed)):
+        message = (
+            f"the ManagedSeed {managed_seeds} stands on {key} already, and one is all it bears: name another shoot"
+        )
+        problems.append(FieldProblem("spec.shoot.name", message))
+    if shoot is not None:
+        problems += _template_problems(managed_seed, old, shoot)
+    if old is not None:
+        path = ".".join(("spec", *(template_path(managed_seed) or ()), "spec"))
+        shoots_on = related.shoots_on.get(name_of(managed_seed), ())
+        problems += removals_in_use(path, _seed_spec(managed_seed), _seed_spec(old), shoots_on)
+    if problems:
+        raise invalid(problems, f"ManagedSeed {key.namespace}/{name_of(managed_seed)}: ")
+
+
+def guards_of_managed_seed(
+    managed_seed: Document, old: Document | None, related: RelatedObjects
+) -> Sequence[WritePrecondition]:
+    """Conditions of the write: the shoot as it was read, and no Gardenlet of the same name."""
+    key = shoot_key(managed_seed)
+    shoot = related.objects.get(key) if key else None
+    if key is None or shoot is None or not _is_decided_anew(managed_seed, old):
+        return ()
+    version = section(shoot, "metadata").get("resourceVersion")
+    preconditions = [_unchanged(key, int(version))] if version else []
+    return [*preconditions, _unchanged(namesake(managed_seed), 0)] if old is None else preconditions
+
+
+def shoot_key(managed_seed: Document) -> ObjectKey | None:
+    """The shoot of a ManagedSeed; None when it names none."""
+    name: Any = section(managed_seed, "spec", "shoot").get("name")
+    namespace = namespace_of(managed_seed) or GARDEN_NAMESPACE
+    return ObjectKey("shoot", namespace, name) if isinstance(name, str) and name else None
+
+
+def namesake(document: Document) -> ObjectKey:
+    """The object that would be the same seed: the Gardenlet of a ManagedSeed's name, and the other way round."""
+    kind = "gardenlet" if document.get("kind") == "ManagedSeed" else "managedseed"
+    return ObjectKey(kind, namespace_of(document) or GARDEN_NAMESPACE, name_of(document))
+
+
+def admit_gardenlet(gardenlet: Document, old: Document | None, related: RelatedObjects) -> None:
+    """A Gardenlet must not be called as a ManagedSeed is. Raises Forbidden."""
+    other = namesake(gardenlet)
+    if old is None and other in related.objects:
+        raise Forbidden(f"metadata.name: {other} is there, and both would be the seed {other.name}: take another name")
+
+
+def is_workerless(shoot: Document) -> bool:
+    """True for a shoot without workers, on which no seed can run."""
+    workers = section(shoot, "spec", "provider").get("workers")
+    return not (isinstance(workers, list) and workers)
+
+
+def has_vertical_autoscaler(shoot: Document) -> bool:
+    """True when the shoot's vertical pod autoscaler is enabled."""
+    return section(shoot, "spec", "kubernetes", "verticalPodAutoscaler").get("enabled") is True
+
+
+def has_nginx(shoot: Document) -> bool:
+    """True when the shoot's addon nginxIngress is enabled."""
+    return section(shoot, "spec", "addons", "nginxIngress").get("enabled") is True
+
+
+def _is_decided_anew(managed_seed: Document, old: Document | None) -> bool:
+    """True unless the object is being deleted or its spec stays: then nothing is checked."""
+    if old is None:
+        return True
+    return not is_deleting(old) and managed_seed.get("spec") != old.get("spec")
+
+
+def _shoot_problems(
+    key: ObjectKey, shoot: Document | None, old: Document | None, *, is_domain_needed: bool
+) -> Iterator[FieldProblem]:
+    """Reasons why a shoot cannot be a seed."""
+    field = "spec.shoot.name"
+    if shoot is None:
+        yield FieldProblem(field, f"{key} is not there: apply it first")
+        return
+    if old is None and is_deleting(shoot):
+        yield FieldProblem(field, f"{key} is being deleted: name another shoot")
+    is_placed = bool(section(shoot, "spec").get("seedName"))
+    if not ingress_domain_of(shoot) and (is_domain_needed or is_placed):
+        fix = "state one, or wait until the shoot has a seed, if that has default domains"
+        yield FieldProblem(field, f"{key} has no spec.dns.domain, below which the seed's ingress would be: {fix}")
+    if has_nginx(shoot):
+        yield FieldProblem(field, f"{key} has spec.addons.nginxIngress enabled, and a seed brings its own: turn it off")
+    if is_workerless(shoot):
+        yield FieldProblem(field, f"{key} has no workers that a seed could run on: add some to spec.provider.workers")
+    elif not has_vertical_autoscaler(shoot):
+        fix = "set it to true"
+        yield FieldProblem(field, f"{key} needs spec.kubernetes.verticalPodAutoscaler.enabled, for the seed: {fix}")
+
+
+def _template_problems(managed_seed: Document, old: Document | None, shoot: Document) -> Iterator[FieldProblem]:
+    """Fields of the seed's template that contradict the shoot."""
+    path = ".".join(("spec", *(template_path(managed_seed) or ()), "spec"))
+    spec, of_shoot = _seed_spec(managed_seed), section(shoot, "spec")
+    provider, networks, ranges = section(spec, "provider"), section(spec, "networks"), section(of_shoot, "networking")
+    compared = [
+        ("ingress.domain", section(spec, "ingress").get("domain"), ingress_domain_of(shoot) or None),
+        ("provider.type", provider.get("type"), section(of_shoot, "provider").get("type")),
+        ("provider.region", provider.get("region"), of_shoot.get("region")),
+        *((f"networks.{name}", networks.get(name), ranges.get(name)) for name in RANGES),
+    ]
+    for field, stated, own in compared:
+        if stated != own and stated not in (None, ""):
+            wanted = (
+                f"must be {own!r}, as its shoot has it, not {stated!r}" if own else "its shoot does not have it yet"
+            )
+            yield FieldProblem(f"{path}.{field}", f"{wanted}: leave it out, it is taken over from the shoot")
+    previous = set(zones_of(_seed_spec(old))) if old is not None else set[str]()
+    there = set(zones_of_workers(shoot)) | previous
+    if strange := [zone for zone in zones_of(spec) if zone not in there]:
+        message = f"no worker of the shoot stands in {', '.join(strange)}: add workers there first, or leave it out"
+        yield FieldProblem(f"{path}.provider.zones", message)
+
+
+def _seed_spec(managed_seed: Document) -> Document:
+    return section(seed_template_of(managed_seed), "spec")
+
+
+def _unchanged(key: ObjectKey, version: int) -> WritePrecondition:
+    return WritePrecondition("version", key.stored, f"{key} changed meanwhile", version=version)

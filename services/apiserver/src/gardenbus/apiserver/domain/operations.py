@@ -1,0 +1,64 @@
+"""The annotation `gardener.cloud/operation` and what else makes a generation grow without a new spec. Pure.
+
+Source: mustIncreaseGeneration in Gardener's registry strategies of Shoot, Seed and ManagedSeed.
+"""
+
+from typing import Any, NamedTuple
+
+from gardenbus.apiserver.domain.document_parts import with_metadata, without
+from gardenbus.common.api.document import Document, section
+
+OPERATION = "gardener.cloud/operation"
+FORCE_DELETION = "confirmation.gardener.cloud/force-deletion"
+RECONCILE = "reconcile"
+RETRY = "retry"
+KEPT_OPERATIONS = ("rotate-", "rollout-")
+"""Prefixes of operations that the gardenlet removes itself when they are done."""
+
+
+class OperationResult(NamedTuple):
+    """The document without an accepted annotation, and whether the generation increases."""
+
+    document: Document
+    bumps_generation: bool
+
+
+def accept_operation(old: Document | None, document: Document) -> OperationResult:
+    """Accept a requested operation.
+
+    A Shoot's `reconcile` counts unless it has failed, its `retry` only then; both are removed. Rotations and rollouts
+    count once and stay. Nothing counts before there is a lastOperation. Seeds and ManagedSeeds know `reconcile` alone.
+    """
+    if old is None:
+        return OperationResult(document, bumps_generation=False)
+    annotations = _annotations(document)
+    operation = str(annotations.get(OPERATION) or "")
+    if document["kind"] in ("Seed", "ManagedSeed"):
+        return _accepted(document) if operation == RECONCILE else OperationResult(document, bumps_generation=False)
+    if document["kind"] != "Shoot":
+        return OperationResult(document, bumps_generation=False)
+    forced = _is_true(annotations.get(FORCE_DELETION)) and not _is_true(_annotations(old).get(FORCE_DELETION))
+    last_operation = section(document, "status", "lastOperation")
+    if not last_operation:
+        return OperationResult(document, bumps_generation=forced)
+    if operation == (RETRY if last_operation.get("state") == "Failed" else RECONCILE):
+        return _accepted(document)
+    new = operation.startswith(KEPT_OPERATIONS) and operation != _annotations(old).get(OPERATION)
+    return OperationResult(document, bumps_generation=forced or new)
+
+
+def _annotations(document: Document) -> dict[str, Any]:
+    return section(document, "metadata", "annotations")
+
+
+def _is_true(value: object) -> bool:
+    return str(value).lower() == "true"
+
+
+def _accepted(document: Document) -> OperationResult:
+    return OperationResult(without_operation(document), bumps_generation=True)
+
+
+def without_operation(document: Document) -> Document:
+    """The document without the annotation that requests an operation."""
+    return with_metadata(document, "annotations", without(_annotations(document), OPERATION))

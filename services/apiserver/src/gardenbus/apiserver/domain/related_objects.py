@@ -1,0 +1,54 @@
+"""Queries of admission for other objects, and their results."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import ObjectKey
+
+
+class ObjectQuery(msgspec.Struct, frozen=True, tag=True):
+    """Fetch one object (its whole manifest)."""
+
+    key: ObjectKey
+
+
+class ProjectQuery(msgspec.Struct, frozen=True, tag=True):
+    """Find the Project whose spec.namespace this is."""
+
+    namespace: str
+
+
+class SeedOfShootQuery(msgspec.Struct, frozen=True, tag=True):
+    """Fetch the Seed that a shoot is on (by its spec.seedName)."""
+
+    shoot: ObjectKey
+
+
+class ManagedSeedOfShootQuery(msgspec.Struct, frozen=True, tag=True):
+    """Find the ManagedSeed of a shoot."""
+
+    shoot: ObjectKey
+
+
+class ShootsOnSeedQuery(msgspec.Struct, frozen=True, tag=True):
+    """Fetch the shoots that are on a seed (by their spec.seedName or status.seedName)."""
+
+    seed: str
+
+
+RelatedQuery = ObjectQuery | ProjectQuery | SeedOfShootQuery | ManagedSeedOfShootQuery | ShootsOnSeedQuery
+
+
+class RelatedObjects(msgspec.Struct, frozen=True):
+    """Results of queries; objects that do not exist are missing.
+
+    `objects` by key (seeds of shoots too), `projects` by their namespace, `managed_seeds` by their shoot, `shoots_on`:
+    the shoots on a seed, by its name.
+    """
+
+    objects: Mapping[ObjectKey, Document] = {}
+    projects: Mapping[str, Document] = {}
+    managed_seeds: Mapping[ObjectKey, Document] = {}
+    shoots_on: Mapping[str, Sequence[Document]] = {}

@@ -1,0 +1,105 @@
+"""Subjects of requests and reports, parsed and built."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey, Subjects
+from gardenbus.common.api.kinds import by_word
+from gardenbus.common.errors import BadRequest, Unsupported
+
+ANONYMOUS = "system:anonymous"
+"""The requester when the subject names none."""
+
+
+class RequestSubject(NamedTuple):
+    """User of a request, and its subject behind `garden.` or `garden.as.<user>.` (`api.get.shoot.dev.a`)."""
+
+    user: str
+    tail: str
+
+
+class ListTarget(NamedTuple):
+    """Kind and namespace of a list; namespace None is all of them."""
+
+    kind: str
+    namespace: str | None
+
+
+def parse_request_subject(subject: str, subjects: Subjects) -> RequestSubject:
+    """Parse a request's subject."""
+    tail = subject.removeprefix(f"{subjects.prefix}.")
+    if not tail.startswith("as."):
+        return RequestSubject(ANONYMOUS, tail)
+    _, user, rest = tail.split(".", 2)
+    return RequestSubject(user, rest)
+
+
+def api_filters(subjects: Subjects) -> tuple[str, ...]:
+    """The subjects of answered requests, with and without a user."""
+    return (subjects.api(">"), subjects.as_user("*", "api.>"))
+
+
+def reports_filter(subjects: Subjects) -> str:
+    """All reports of all seeds."""
+    return f"{subjects.prefix}.report.>"
+
+
+def parse_report_subject(subject: str, subjects: Subjects) -> tuple[str, ObjectKey]:
+    """The seed whose gardenlet reports and the object it reports on. Raises BadRequest."""
+    start = f"{subjects.prefix}.report."
+    seed, _, tail = subject.removeprefix(start).partition(".")
+    try:
+        return seed, ObjectKey.from_tail(tail if subject.startswith(start) else "")
+    except ValueError as error:
+        raise BadRequest(f"the subject {subject} is not report.<seed>.<kind>.<namespace>.<name>") from error
+
+
+def reported_object(subjects: Subjects) -> Callable[[str], ObjectKey | None]:
+    """The object that a report's subject names; None for other subjects, and malformed ones."""
+
+    def object_of(subject: str) -> ObjectKey | None:
+        try:
+            return parse_report_subject(subject, subjects)[1]
+        except BadRequest:
+            return None
+
+    return object_of
+
+
+def key_of_tail(tail: str, stored_kinds: Sequence[str] = ()) -> ObjectKey:
+    """The object that `<kind>.<namespace>.<name>` names, its kind in any word for it. Raises BadRequest, Unsupported.
+
+    For a cluster-scoped kind the namespace may be left out: `seed.aws` is `seed._.aws`.
+    """
+    word, _, rest = tail.partition(".")
+    spec = by_word(word, stored_kinds)
+    if spec.namespaced is False:
+        return ObjectKey(spec.singular, "", _required(rest.removeprefix(f"{CLUSTER_SCOPE}."), tail))
+    namespace, _, name = rest.partition(".")
+    scope = "" if namespace == CLUSTER_SCOPE and spec.namespaced is None else namespace
+    return ObjectKey(spec.singular, scope, _required(name, tail))
+
+
+def list_target_of_tail(tail: str, stored_kinds: Sequence[str] = ()) -> ListTarget:
+    """Kind and namespace of `<kind>[.<namespace>]`. Raises BadRequest, Unsupported."""
+    word, _, namespace = tail.partition(".")
+    spec = by_word(word, stored_kinds)
+    if "." in namespace:
+        raise BadRequest(f"list.{tail}: a list is asked for as list.<kind> or list.<kind>.<namespace>")
+    if not namespace or (spec.namespaced is False):
+        return ListTarget(spec.singular, None)
+    return ListTarget(spec.singular, namespace)
+
+
+def _required(name: str, tail: str) -> str:
+    if not name:
+        raise BadRequest(f"{tail}: an object is named as <kind>.<namespace>.<name> ({CLUSTER_SCOPE} without namespace)")
+    return name
+
+
+def unknown_verb(tail: str) -> Unsupported:
+    """The error for a request of an unknown verb."""
+    return Unsupported(
+        f"{tail.split('.', 1)[0]!r} is no request: there are apply, patch, delete, get, list, bind, scale, kinds, "
+        "waiting, retry, census, explain and explain-seed"
+    )

@@ -1,0 +1,77 @@
+"""Rules for changes of a shoot with a ManagedSeed. Source: Gardener's admission plugin ShootManagedSeed."""
+
+from collections.abc import Iterator, Sequence
+
+from gardenbus.apiserver.domain.document_parts import name_of
+from gardenbus.apiserver.domain.field_cursor import invalid
+from gardenbus.apiserver.domain.managed_seeds import has_nginx, has_vertical_autoscaler
+from gardenbus.apiserver.domain.related_objects import ManagedSeedOfShootQuery, RelatedObjects, RelatedQuery
+from gardenbus.apiserver.domain.seeds_in_use import zones_of
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.managed_seeds import seed_template_of, zones_of_workers
+from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
+from gardenbus.common.errors import FieldProblem
+from gardenbus.common.ports.store import WritePrecondition
+
+
+def managed_seed_of_shoot_queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
+    """Query of the ManagedSeed of a shoot, only when a change affects it."""
+    return (ManagedSeedOfShootQuery(key_of_shoot(shoot)),) if old is not None and _affects_seed(shoot, old) else ()
+
+
+def admit_shoot_of_managed_seed(shoot: Document, old: Document | None, related: RelatedObjects) -> None:
+    """Check a change of a shoot against the ManagedSeed on it. Raises InvalidResource."""
+    if old is None:
+        return
+    managed_seed = related.managed_seeds.get(key_of_shoot(shoot))
+    if managed_seed is None or not _affects_seed(shoot, old):
+        return
+    name = name_of(managed_seed)
+    problems = [
+        FieldProblem(field, f"{message} (the ManagedSeed {name} stands on this shoot)")
+        for field, message in _problems(shoot, old, managed_seed)
+    ]
+    if problems:
+        raise invalid(problems, f"{key_of_shoot(shoot)}: ")
+
+
+def guards_of_shoot_of_managed_seed(
+    shoot: Document, old: Document | None, related: RelatedObjects
+) -> Sequence[WritePrecondition]:
+    """Conditions of such a change of a shoot without ManagedSeed: it has none when it is written either."""
+    if old is None:
+        return ()
+    key = key_of_shoot(shoot)
+    if key in related.managed_seeds or not _affects_seed(shoot, old):
+        return ()
+    return (
+        WritePrecondition("references", key.stored, f"{key}: a ManagedSeed was put on it meanwhile: apply it again"),
+    )
+
+
+def key_of_shoot(shoot: Document) -> ObjectKey:
+    """The key of a Shoot's manifest."""
+    metadata = section(shoot, "metadata")
+    return ObjectKey("shoot", str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
+
+
+def _affects_seed(shoot: Document, old: Document) -> bool:
+    if key_of_shoot(shoot).namespace != GARDEN_NAMESPACE or shoot.get("spec") == old.get("spec"):
+        return False
+    return any(True for _ in _problems(shoot, old, None))
+
+
+def _problems(shoot: Document, old: Document, managed_seed: Document | None) -> Iterator[tuple[str, str]]:
+    """Problems that a change makes for the seed; without its ManagedSeed every zone may be the seed's."""
+    if has_nginx(shoot) and not has_nginx(old):
+        yield "spec.addons.nginxIngress.enabled", "must stay false, as a seed brings its own ingress"
+    if has_vertical_autoscaler(old) and not has_vertical_autoscaler(shoot):
+        yield "spec.kubernetes.verticalPodAutoscaler.enabled", "must stay true, as the seed relies on it"
+    nodes, before = (section(one, "spec", "networking").get("nodes") for one in (shoot, old))
+    if before and nodes != before:
+        yield "spec.networking.nodes", f"{before} stays, as it is the seed's range too"
+    kept, had = zones_of_workers(shoot), zones_of_workers(old)
+    registered = zones_of(section(seed_template_of(managed_seed), "spec")) if managed_seed is not None else had
+    if gone := [zone for zone in had if zone not in kept and zone in registered]:
+        fix = "take it out of the zones of the ManagedSeed first"
+        yield "spec.provider.workers", f"zone {', '.join(gone)} cannot be left, as the seed is registered in it: {fix}"

@@ -1,0 +1,22 @@
+"""The rules of Projects. Source: Gardener's `pkg/api/core/validation/project.go`, for the fields that are read here."""
+
+from gardenbus.apiserver.domain.field_cursor import FieldCursor
+from gardenbus.apiserver.domain.metadata import label_problem
+from gardenbus.apiserver.domain.validators.shared import check_tolerations
+from gardenbus.common.api.document import Document, section
+
+
+def check(manifest: FieldCursor, old: Document | None) -> None:
+    """Note every problem of a Project; its namespace stays."""
+    spec = manifest.section("spec")
+    if not spec:
+        if section(old or {}, "spec").get("namespace"):
+            manifest.add_error("spec.namespace", "cannot be taken away: a project keeps its namespace")
+        return
+    spec.text("namespace", rule=label_problem)
+    spec.entries("members")
+    spec.section("owner")
+    for field in ("defaults", "whitelist"):
+        check_tolerations(spec.section("tolerations"), field)
+    if old is not None:
+        spec.same_as(section(old, "spec"), "namespace", "a project keeps its namespace")

@@ -1,0 +1,303 @@
+"""Answered requests: everything below `garden.api.` and `garden.as.<user>.api.`.
+
+| subject behind `api.` | body | result |
+|---|---|---|
+| `apply` | manifests | the object; several: a list, ok only if all are |
+| `patch.<kind>.<ns>.<name>`, `patch` | a JSON merge patch; `{"kind", "namespace", "name", "patch"}` | the object |
+| `delete.<kind>.<ns>.<name>`, `delete` | nothing; manifests or `{"kind", "namespace", "name"}` | its remains |
+| `get.<kind>.<ns>.<name>` | | the object |
+| `list.<kind>[.<ns>]` | `{"limit", "continue", "labelSelector", "fieldSelector"}` | items and a continue token |
+| `bind` | `{"namespace", "name", "seed", "resourceVersion"?, "force"?}`; a placed shoot is moved | the shoot |
+| `scale` | `{"namespace"?, "name", "replicas"?, "resourceVersion"?}` of a ManagedSeedSet | its scale |
+| `explain[.shoot].<ns>.<name>` | | its assignment, or why it is unschedulable |
+| `explain-seed.<name>` | | its feasibility, and the unschedulable shoots that fit |
+| `waiting[.<schedulerName>]` | `{"limit", "namespace", "name", "classes"}` | unschedulable shoots, next attempts |
+| `retry.shoot.<ns>.<name>` | | a shoot without seed is scheduled now |
+| `kinds`, `census` | | |
+
+A request that writes comes, in the order of the bus, after all durable requests that were stored before it. With the
+header `Gardenbus-Condition: <kind>.<ns>.<name>=<resourceVersion>` it writes only while that object has that version;
+with `Gardenbus-Dry-Run: true` it writes nothing, and responds with what it would have written.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import msgspec
+import structlog
+from prometheus_client import Histogram
+
+from gardenbus.apiserver.domain.metadata import reference_of
+from gardenbus.apiserver.domain.request_subjects import parse_request_subject, unknown_verb
+from gardenbus.apiserver.domain.responses import RequestResponse, combined_response, error_response, success_response
+from gardenbus.apiserver.handlers import spans
+from gardenbus.apiserver.handlers.queries import ObjectReader
+from gardenbus.apiserver.handlers.unschedulable import UnschedulableShoots
+from gardenbus.apiserver.registry.dry_run import DryRunStore, is_dry_run
+from gardenbus.apiserver.registry.preconditions import Precondition, precondition_of
+from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
+from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency, WriteResult, cause_of
+from gardenbus.apiserver.registry.scale import ScaleBody, read_scale, scale_of, write_scale
+from gardenbus.apiserver.registry.seed_binder import BindBody, SeedBinder
+from gardenbus.apiserver.registry.writer import REQUEST_REPLY, Writer
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import Header, Subjects
+from gardenbus.common.api.manifests.parser import parse, read_values
+from gardenbus.common.errors import BadRequest, GardenbusError, Unavailable
+from gardenbus.common.ports import tracing
+from gardenbus.common.ports.bus import Bus, Request, StreamPosition
+from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.store import RequestOrigin, Store
+
+_log = structlog.stdlib.get_logger()
+
+REQUEST_SECONDS = Histogram(
+    "gardenbus_apiserver_request_duration_seconds", "Time to answer a request.", ["verb", "code"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)  # fmt: skip
+
+_WRITES = ("apply", "patch", "delete", "bind", "scale", "retry")
+_QUERIES = ("get", "list", "explain", "explain-seed", "kinds", "census", "waiting")
+VERBS = frozenset((*_WRITES, *_QUERIES))
+
+
+class PatchBody(msgspec.Struct, frozen=True):
+    """Body of a `patch` whose subject names no object."""
+
+    kind: str
+    name: str
+    patch: dict[str, Any]
+    namespace: str = ""
+
+
+class RequestOptions(NamedTuple):
+    """Requester, precondition (None: none), and dry run of a request."""
+
+    user: str
+    condition: Precondition | None
+    is_dry_run: bool = False
+
+
+class WriteSession(NamedTuple):
+    """Writer, reads and origin for one request; that of a dry run has no place in the order of the bus."""
+
+    writer: Writer
+    reads: ReadCache
+    origin: RequestOrigin | None
+
+
+class LatestPosition:
+    """Position of REQUESTS, queried once for all concurrent callers; never older than the call."""
+
+    def __init__(self, bus: Bus, stream: str) -> None:
+        self._bus = bus
+        self._stream = stream
+        self._running: asyncio.Task[StreamPosition] | None = None
+        self._next: asyncio.Task[StreamPosition] | None = None
+
+    async def get(self) -> StreamPosition:
+        """The position, as of now or later. Raises Unavailable."""
+        if self._next is None:
+            self._next = asyncio.create_task(self._query_after(self._running))
+        return await asyncio.shield(self._next)
+
+    async def _query_after(self, running: "asyncio.Task[StreamPosition] | None") -> StreamPosition:
+        if running is not None:
+            await asyncio.wait({running})
+        self._running, self._next = self._next, None
+        return await self._bus.position(self._stream)
+
+
+@dataclass(kw_only=True)
+class ApiHandler:
+    """Handles requests; any number at a time."""
+
+    bus: Bus
+    store: Store
+    clock: Clock
+    subjects: Subjects
+    writer: Writer
+    seed_binder: SeedBinder
+    manifests: ManifestCache
+    concurrency: int
+
+    def __post_init__(self) -> None:
+        self._reader = ObjectReader(self.store, self.bus, self.subjects)
+        self._unschedulable = UnschedulableShoots(self.store, self.bus, self.subjects)
+        self._position = LatestPosition(self.bus, self.subjects.stream("REQUESTS"))
+        self._slots = asyncio.Semaphore(self.concurrency)
+
+    async def handle(self, request: Request) -> bytes:
+        """Respond to one request, whatever it is; never raises."""
+        user, tail = parse_request_subject(request.subject, self.subjects)
+        verb, _, rest = tail.removeprefix("api.").partition(".")
+        began = asyncio.get_running_loop().time()
+        span = spans.api_request(verb, request.headers)
+        try:
+            async with self._slots:
+                options = RequestOptions(user, precondition_of(request.headers), is_dry_run(request.headers))
+                if span is tracing.NOT_TRACED:
+                    response = await self._respond(verb, rest, request.body, options)
+                else:
+                    with tracing.within(span.traceparent):
+                        response = await self._respond(verb, rest, request.body, options)
+        except (UnmetDependency, GardenbusError) as error:
+            response = error_response(cause_of(error))
+        except Exception as error:  # noqa: BLE001 - who asks must be answered, and the service goes on
+            _log.exception("request.failed", verb=verb, subject=request.subject)
+            response = error_response(
+                Unavailable(f"an unexpected error: {type(error).__name__}; see the apiserver's log")
+            )
+        code = 200 if response.ok else response.error["code"]
+        if span is not tracing.NOT_TRACED:
+            span.end(failed="" if response.ok else response.error["message"], code=code)
+            _log.info("request.handled", subject=request.subject, code=code, **tracing.fields(span.traceparent))
+        REQUEST_SECONDS.labels(verb if verb in VERBS else "other", code).observe(
+            asyncio.get_running_loop().time() - began
+        )
+        return response.encoded()
+
+    async def _respond(self, verb: str, rest: str, body: bytes, options: RequestOptions) -> RequestResponse:
+        match verb:
+            case "bind" | "retry" if options.is_dry_run:
+                raise BadRequest(f"{Header.DRY_RUN}: {verb} has none: ask explain which seeds would take the shoot")
+            case "apply":
+                return await self._apply(body, options)
+            case "patch":
+                return await self._patch(rest, body, options)
+            case "delete":
+                return await self._delete(rest, body, options)
+            case "bind":
+                return await self._bind(body, options)
+            case "scale":
+                return await self._scale(body, options)
+            case _:
+                return success_response(await self._read(verb, rest, body))
+
+    async def _read(self, verb: str, rest: str, body: bytes) -> Any:
+        match verb:
+            case "get":
+                return await self._reader.get(rest)
+            case "list":
+                return await self._reader.list_objects(rest, body)
+            case "explain":
+                return await self._reader.explain(rest)
+            case "explain-seed":
+                return await self._reader.explain_seed(rest)
+            case "kinds":
+                return self._reader.kinds()
+            case "census":
+                return await self._reader.census()
+            case "waiting":
+                return await self._unschedulable.listed(rest, body)
+            case "retry":
+                return await self._unschedulable.retry(rest)
+            case _:
+                raise unknown_verb(verb)
+
+    async def _apply(self, body: bytes, options: RequestOptions) -> RequestResponse:
+        documents = parse(body)
+        session = await self._write_session(options)
+        return await _written_together(
+            session.writer.apply(
+                document, session.reads, user=options.user, origin=session.origin, condition=options.condition
+            )
+            for document in documents
+        )
+
+    async def _patch(self, tail: str, body: bytes, options: RequestOptions) -> RequestResponse:
+        if tail:
+            key, patch = await self._reader.key(tail), _mapping(body, "a JSON merge patch")
+        else:
+            api_request = _read(body, PatchBody)
+            key = reference_of({"kind": api_request.kind, "namespace": api_request.namespace, "name": api_request.name})
+            patch = api_request.patch
+        session = await self._write_session(options)
+        return _write_response(
+            await session.writer.patch(
+                key, patch, session.reads, user=options.user, origin=session.origin, condition=options.condition
+            )
+        )
+
+    async def _delete(self, tail: str, body: bytes, options: RequestOptions) -> RequestResponse:
+        keys = [await self._reader.key(tail)] if tail else [reference_of(document) for document in parse(body)]
+        session = await self._write_session(options)
+        return await _written_together(
+            session.writer.delete(key, session.reads, origin=session.origin, condition=options.condition)
+            for key in keys
+        )
+
+    async def _bind(self, body: bytes, options: RequestOptions) -> RequestResponse:
+        api_request: BindBody = _read(body, BindBody)
+        return _write_response(
+            await self.seed_binder.bind(api_request, self._reads(), user=options.user, condition=options.condition)
+        )
+
+    async def _scale(self, body: bytes, options: RequestOptions) -> RequestResponse:
+        api_request: ScaleBody = _read(body, ScaleBody)
+        if api_request.replicas is None:
+            return success_response(await read_scale(api_request, self._reads()))
+        session = await self._write_session(options)
+        written = await write_scale(
+            api_request,
+            api_request.replicas,
+            session.writer,
+            session.reads,
+            user=options.user,
+            origin=session.origin,
+            condition=options.condition,
+        )
+        scale = scale_of(written.stored) if written.stored is not None else None
+        return success_response(scale, written.warnings, outcome=written.outcome)
+
+    def _reads(self) -> ReadCache:
+        return ReadCache(self.store, self.manifests)
+
+    async def _write_session(self, options: RequestOptions) -> WriteSession:
+        """Session for a request that writes; a dry run shares nothing that it could leave a trace in."""
+        if options.is_dry_run:
+            dry_run_store = DryRunStore(self.store, self.clock)
+            return WriteSession(
+                Writer(dry_run_store, self.clock), ReadCache(dry_run_store, ManifestCache(dry_run_store)), None
+            )
+        position = await self._position.get()
+        return WriteSession(
+            self.writer, self._reads(), RequestOrigin(position.created, position.sequence, REQUEST_REPLY)
+        )
+
+
+async def _written_together(writes: Iterable[Awaitable[WriteResult]]) -> RequestResponse:
+    """Carries writes out, one after another; one that is rejected keeps none of the others from it."""
+    responses: list[RequestResponse] = []
+    for write in writes:
+        try:
+            responses.append(_write_response(await write))
+        except (UnmetDependency, GardenbusError) as error:
+            responses.append(error_response(cause_of(error)))
+    return combined_response(responses)
+
+
+def _write_response(written: WriteResult) -> RequestResponse:
+    if written.stored is not None:
+        return success_response(msgspec.Raw(written.stored.encoded()), written.warnings, outcome=written.outcome)
+    key = written.key
+    left: dict[str, Any] = {"kind": key.kind, "namespace": key.namespace, "name": key.name, "deleted": True}
+    return success_response(left, written.warnings, outcome=written.outcome)
+
+
+def _mapping(body: bytes, what: str) -> Document:
+    values: Sequence[Any] = read_values(body)
+    if len(values) != 1 or not isinstance(values[0], dict):
+        raise BadRequest(f"send {what}: one JSON object")
+    return cast("Document", values[0])
+
+
+def _read(body: bytes, wanted: type[Any]) -> Any:
+    fields = ", ".join(field.encode_name for field in msgspec.structs.fields(wanted))
+    document = _mapping(body, f"an object with {fields}")
+    try:
+        return msgspec.convert(document, wanted)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"send an object with {fields}: {error}") from error

@@ -1,0 +1,329 @@
+"""Durable requests: `garden.apply` and `garden.delete`, handled in the order of the bus.
+
+Documents of one object are handled in order; different objects of one kind concurrently; a change of kind waits for all
+before it, so that a shoot finds the profile that was sent ahead of it. A rejection that depends on other objects is
+retried once all earlier requests are finished, by whichever replica. Rejected documents go to `garden.rejected` one by
+one; the others of their message are applied.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
+
+import msgspec
+import structlog
+
+from gardenbus.apiserver.domain import admission
+from gardenbus.apiserver.domain.metadata import key_of, reference_of
+from gardenbus.apiserver.domain.related_objects import RelatedQuery
+from gardenbus.apiserver.domain.request_subjects import parse_request_subject
+from gardenbus.apiserver.handlers import spans
+from gardenbus.apiserver.registry.batch_creator import BatchCreator, NewObject
+from gardenbus.apiserver.registry.dry_run import reject_durable_dry_run
+from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
+from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion, UnmetDependency
+from gardenbus.apiserver.registry.writer import Writer
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.api.manifests.parser import parse
+from gardenbus.common.controller.dead_letter import DeadLetter
+from gardenbus.common.errors import Conflict, GardenbusError, NotFound, Terminal, Transient, Unavailable
+from gardenbus.common.ports import tracing
+from gardenbus.common.ports.bus import Bus, QueueMessage, StreamMessage, WorkQueue
+from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.store import RequestOrigin, Store
+
+_log = structlog.stdlib.get_logger()
+
+EARLIER_SECONDS = 12.0
+"""How long a rejected request waits for earlier ones in flight at other replicas: a little longer than the requests of
+a replica that has died need to be redelivered (10 s)."""
+
+EARLIER_POLL_SECONDS = 0.02
+
+STARTED_TOGETHER = 50
+"""Objects admitted before the store is called: its limit for one call. It works on these while the next are admitted.
+"""
+
+READ_TOGETHER = 10
+"""Messages read before other tasks run: most of the next batch's while the store works on the present one."""
+
+
+class DocumentRequest(msgspec.Struct, frozen=True):
+    """One document of one message: what is to happen to which object."""
+
+    queued: QueueMessage
+    verb: str
+    user: str
+    key: ObjectKey
+    document: Document
+    origin: RequestOrigin
+    span: tracing.Span = tracing.NOT_TRACED
+
+
+class RejectedDocument(msgspec.Struct, frozen=True):
+    """A document (or a whole message, without request) that is rejected, for good or for now."""
+
+    queued: QueueMessage
+    error: GardenbusError
+    request: DocumentRequest | None = None
+    has_unmet_dependency: bool = False
+    document: Document | None = None
+
+
+class _PreparedBatch(NamedTuple):
+    """A batch that was read while another one was carried out."""
+
+    queued_messages: Sequence[QueueMessage]
+    requests: list[DocumentRequest]
+    rejected: list[RejectedDocument]
+    reads: ReadCache
+
+
+@dataclass(kw_only=True)
+class DurableRequestHandler:
+    """Carries out batches of durable requests."""
+
+    bus: Bus
+    store: Store
+    clock: Clock
+    subjects: Subjects
+    queue: WorkQueue
+    writer: Writer
+    manifests: ManifestCache
+    dead_letter: DeadLetter
+    consumer: str
+    concurrency: int
+
+    def __post_init__(self) -> None:
+        self._creator = BatchCreator(self.store, self.writer)
+        self._slots = asyncio.Semaphore(self.concurrency)
+        self._created = 0
+        self._prepared: _PreparedBatch | None = None
+        self._in_flight: frozenset[ObjectKey] = frozenset()
+
+    async def refresh(self) -> None:
+        """Read which incarnation of REQUESTS this is: at the start and after every reconnect."""
+        self._created = (await self.bus.position(self.subjects.stream("REQUESTS"))).created
+        self._prepared = None
+
+    async def handle(self, queued_messages: Sequence[QueueMessage]) -> None:
+        """Handle a batch and acknowledge it. Raises Unavailable; a second time has the same result."""
+        if not self._created:
+            await self.refresh()
+        requests, rejected, reads = await self._prepared_or_read(queued_messages)
+        self._in_flight = frozenset(request.key for request in requests)
+        try:
+            for _, run in groupby(requests, key=lambda request: request.key.kind):
+                rejected += await self._process_run(list(run), reads)
+            unfinished = {id(rejection.queued) for rejection in rejected}
+            await self.queue.ack_many([queued for queued in queued_messages if id(queued) not in unfinished])
+            await self._finish_rejected(rejected, reads)
+        finally:  # a span that is not ended is not exported
+            for request in requests:
+                request.span.end(failed="interrupted")
+
+    # ------------------------------------------------------------------------------------------ reading
+
+    async def prepare(self, queued_messages: Sequence[QueueMessage]) -> None:
+        """Read the messages of the next batch, and its objects but for those that the present batch may change.
+
+        Other objects, which admission needs, are read when it is handled.
+        """
+        if not self._created:
+            return
+        requests, rejected = await self._read(queued_messages)
+        reads = ReadCache(self.store, self.manifests)
+        await reads.fetch(request.key for request in requests if request.key not in self._in_flight)
+        self._prepared = _PreparedBatch(queued_messages, requests, rejected, reads)
+
+    async def _prepared_or_read(
+        self, queued_messages: Sequence[QueueMessage]
+    ) -> tuple[list[DocumentRequest], list[RejectedDocument], ReadCache]:
+        """The prepared batch, or the same read now."""
+        prepared, self._prepared = self._prepared, None
+        if prepared is not None and list(prepared.queued_messages) == list(queued_messages):
+            return prepared.requests, prepared.rejected, prepared.reads
+        return *await self._read(queued_messages), ReadCache(self.store, self.manifests)
+
+    async def _read(
+        self, queued_messages: Sequence[QueueMessage]
+    ) -> tuple[list[DocumentRequest], list[RejectedDocument]]:
+        requests: list[DocumentRequest] = []
+        rejected: list[RejectedDocument] = []
+        for number, queued in enumerate(queued_messages, 1):
+            if number % READ_TOGETHER == 0:
+                await asyncio.sleep(0)
+            message = queued.message
+            user, verb = parse_request_subject(message.subject, self.subjects)
+            try:
+                reject_durable_dry_run(message.headers)
+                documents = parse(message.body)
+            except Terminal as error:
+                rejected.append(RejectedDocument(queued, error))
+                continue
+            parent = tracing.received(message.headers)
+            is_traced = bool(parent) or tracing.is_on()
+            for index, document in enumerate(documents):
+                origin = RequestOrigin(self._created, queued.message.sequence, index)
+                try:
+                    key = key_of(document) if verb == "apply" else reference_of(document)
+                except Terminal as error:
+                    rejected.append(RejectedDocument(queued, error, document=document))
+                else:
+                    span = spans.durable_request(message, verb, key, parent) if is_traced else tracing.NOT_TRACED
+                    requests.append(DocumentRequest(queued, verb, user, key, document, origin, span))
+        return requests, rejected
+
+    # ------------------------------------------------------------------------------------------ writing
+
+    async def _process_run(self, requests: Sequence[DocumentRequest], reads: ReadCache) -> list[RejectedDocument]:
+        """Handle requests for objects of one kind; returns those that are rejected."""
+        await reads.fetch(request.key for request in requests)
+        await reads.prefetch_related(
+            [query for request in requests if request.verb == "apply" for query in _queries_of(request.document)]
+        )
+        by_key: dict[ObjectKey, list[DocumentRequest]] = {}
+        for request in requests:
+            by_key.setdefault(request.key, []).append(request)
+        new = [
+            NewObject(key, request.document, request.user, request.origin, request.span.traceparent)
+            for key, (request, *others) in by_key.items()
+            if request.verb == "apply" and not others and reads.is_absent(key)
+        ]
+        for key in await self._creator.create(new, reads):
+            (request,) = by_key.pop(key)
+            _log_accepted(request, "created")
+        tasks: list[asyncio.Task[list[RejectedDocument] | Transient]] = []
+        async with asyncio.TaskGroup() as group:
+            for number, of_one in enumerate(by_key.values(), 1):
+                tasks.append(group.create_task(self._in_order(of_one, reads)))
+                if number % STARTED_TOGETHER == 0:
+                    await asyncio.sleep(0)
+        results = [task.result() for task in tasks]
+        for result in results:
+            if isinstance(result, Transient):
+                raise result
+        return [rejection for result in results if not isinstance(result, Transient) for rejection in result]
+
+    async def _in_order(
+        self, requests: Sequence[DocumentRequest], reads: ReadCache
+    ) -> list[RejectedDocument] | Transient:
+        async with self._slots:
+            rejected: list[RejectedDocument] = []
+            for request in requests:
+                try:
+                    rejection = await self._process_traced(request, reads)
+                except Transient as error:
+                    return error
+                if rejection is not None:
+                    rejected.append(rejection)
+            return rejected
+
+    async def _process_traced(self, request: DocumentRequest, reads: ReadCache) -> RejectedDocument | None:
+        if request.span is tracing.NOT_TRACED:
+            return await self._process(request, reads)
+        with tracing.within(request.span.traceparent):
+            rejection = await self._process(request, reads)
+        if rejection is None:
+            request.span.end(outcome="superseded")  # unless another outcome is set
+        return rejection
+
+    async def _process(self, request: DocumentRequest, reads: ReadCache) -> RejectedDocument | None:
+        try:
+            if request.verb == "apply":
+                written = await self.writer.apply(
+                    request.document, reads, user=request.user, origin=request.origin, key=request.key
+                )
+            else:
+                written = await self.writer.delete(request.key, reads, origin=request.origin)
+        except UnmetDependency as unmet:
+            return await self._rejected(request, unmet.error, reads, has_unmet_dependency=True)
+        except NotFound as error:  # a deletion; an earlier request may still create the object
+            return RejectedDocument(
+                request.queued, error, request, has_unmet_dependency=True, document=request.document
+            )
+        except (Terminal, StaleVersion) as error:
+            return await self._rejected(request, error, reads)
+        except Conflict as error:
+            raise Unavailable(error.message) from error
+        _log_accepted(request, written.outcome)
+        return None
+
+    async def _rejected(
+        self, request: DocumentRequest, error: GardenbusError, reads: ReadCache, *, has_unmet_dependency: bool = False
+    ) -> RejectedDocument | None:
+        """The rejection of a request, unless it (redelivered) or a newer one was carried out already."""
+        if await self.writer.is_superseded(request.key, request.origin, reads):
+            return None
+        return RejectedDocument(
+            request.queued, error, request, has_unmet_dependency=has_unmet_dependency, document=request.document
+        )
+
+    # ------------------------------------------------------------------------------------------ rejecting
+
+    async def _finish_rejected(self, rejected: Sequence[RejectedDocument], reads: ReadCache) -> None:
+        """Reject documents in order, and acknowledge; retry first what depends on earlier requests."""
+        deadline = self.clock.monotonic() + EARLIER_SECONDS
+        in_order = sorted(rejected, key=lambda rejection: rejection.queued.message.sequence)
+        for _, of_message in groupby(in_order, key=lambda rejection: rejection.queued.message.sequence):
+            rejections_of_message = list(of_message)
+            for rejection in rejections_of_message:
+                final = rejection
+                if rejection.has_unmet_dependency and rejection.request is not None:
+                    await self._wait_for_earlier(rejection.queued.message, deadline)
+                    reads.invalidate_all()
+                    final = await self._process_traced(rejection.request, reads)
+                if final is not None and not _is_already_deleted(final):
+                    await self._reject(final, reads)
+                elif final is not None and final.request is not None:
+                    final.request.span.end(outcome="deleted")
+            await rejections_of_message[0].queued.ack()
+
+    async def _wait_for_earlier(self, message: StreamMessage, deadline: float) -> None:
+        stream = self.subjects.stream("REQUESTS")
+        while self.clock.monotonic() < deadline:
+            floor = await self.bus.acknowledged_floor(stream, self.consumer)
+            if floor.sequence >= message.sequence - 1:
+                return
+            await self.clock.sleep(EARLIER_POLL_SECONDS)
+
+    async def _reject(self, rejection: RejectedDocument, reads: ReadCache) -> None:
+        about = await reads.get(rejection.request.key) if rejection.request is not None else None
+        action = rejection.request.verb.capitalize() if rejection.request is not None else ""
+        await self.dead_letter.reject(
+            rejection.queued.message, rejection.error, document=rejection.document, about=about, action=action
+        )
+        if rejection.request is not None:
+            rejection.request.span.end(failed=rejection.error.message)
+
+
+def _log_accepted(request: DocumentRequest, outcome: str) -> None:
+    """End the span of a request, and log it: at a level that is shown if it is traced."""
+    request.span.end(outcome=outcome)
+    log = _log.debug if request.span is tracing.NOT_TRACED else _log.info
+    log(
+        "request.accepted",
+        object=str(request.key),
+        verb=request.verb,
+        outcome=outcome,
+        queued_ms=round(request.queued.queued_ms, 1),
+        **tracing.fields(request.span.traceparent),
+    )
+
+
+def _queries_of(document: Mapping[str, object]) -> Sequence[RelatedQuery]:
+    """Queries of admission, as far as they are clear before merging."""
+    try:
+        return admission.related_queries(dict(document), None)
+    except (Terminal, AttributeError, TypeError, KeyError):
+        return ()  # it is not valid; validation reports it later
+
+
+def _is_already_deleted(rejection: RejectedDocument) -> bool:
+    """True when nothing is left to do: the object to be deleted is missing."""
+    return (
+        isinstance(rejection.error, NotFound) and rejection.request is not None and rejection.request.verb == "delete"
+    )

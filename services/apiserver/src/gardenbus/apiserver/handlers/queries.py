@@ -1,0 +1,280 @@
+"""Queries: one object, lists, Events and Leases (which live on the bus), and explanations."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from gardenbus.apiserver.domain.request_subjects import ListTarget, key_of_tail, list_target_of_tail
+from gardenbus.apiserver.handlers.query_bodies import read_query
+from gardenbus.common.api.document import section
+from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
+from gardenbus.common.api.keys import CLUSTER_SCOPE, LEASE_NAMESPACE, PROBE_LEASE, ObjectKey, Subjects
+from gardenbus.common.api.kinds import KINDS, understood_kinds
+from gardenbus.common.api.list_selectors import ObjectPredicate, list_predicate
+from gardenbus.common.errors import BadRequest, GardenbusError, NotFound, Unavailable, Unsupported
+from gardenbus.common.ports.bus import Bus, ReplayDone, StreamMessage
+from gardenbus.common.ports.store import Page, Store
+
+DEFAULT_LIMIT = 500
+"""Limit of a list that states none; the rest comes with `continue`."""
+
+RESPONSE_LIMIT = 6 * 1024 * 1024
+"""Bytes of manifests in one response; the bus accepts messages of 8 MB."""
+
+SCAN_LIMIT = 5_000
+"""Objects that one request filters by a selector before it responds with `continue`."""
+
+SCHEDULER_SECONDS = 3.0
+"""Timeout of a scheduler that explains a shoot."""
+
+RANKED = 50
+"""Seeds that an explanation ranks at the most; `considered` has them all."""
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class ListQuery(msgspec.Struct, frozen=True, rename="camel"):
+    """The body of a list."""
+
+    limit: int = DEFAULT_LIMIT
+    continue_token: str | None = msgspec.field(default=None, name="continue")
+    label_selector: str = ""
+    field_selector: str = ""
+
+    @classmethod
+    def read(cls, body: bytes) -> "ListQuery":
+        """Read a list's body, which may be empty. Raises BadRequest with the field."""
+        return read_query(body, cls, "a list's body is {limit, continue, labelSelector, fieldSelector}")
+
+    @property
+    def matches(self) -> ObjectPredicate | None:
+        """Predicate of the selectors; None for all objects."""
+        return list_predicate({"labelSelector": self.label_selector, "fieldSelector": self.field_selector})
+
+
+class ObjectReader:
+    """Handles queries. Manifests are passed on as they are stored, unparsed, unless a selector must read them."""
+
+    def __init__(self, store: Store, bus: Bus, subjects: Subjects) -> None:
+        self._store = store
+        self._bus = bus
+        self._subjects = subjects
+
+    async def get(self, tail: str) -> Any:
+        """The manifest of `<kind>.<namespace>.<name>`. Raises NotFound, BadRequest, Unsupported."""
+        key = await self.key(tail)
+        if key.kind == "event":
+            raise Unsupported("Events have no names to be asked for by: list.event[.<namespace>]")
+        if key.kind == "lease" and key.namespace == LEASE_NAMESPACE:
+            found = await self._bus.last(self._subjects.stream("LEASES"), self._subjects.lease(key.name))
+            if found is None or found.marker is not None:
+                raise NotFound(f"{key} is not there: no heartbeat has arrived lately")
+            return _raw(found.body)
+        stored = await self._store.get(key)
+        if stored is None:
+            raise NotFound(f"{key} is not there")
+        return msgspec.Raw(stored.encoded())
+
+    async def key(self, tail: str) -> ObjectKey:
+        """The key that a subject's tail names. Raises BadRequest, Unsupported."""
+        try:
+            return key_of_tail(tail)
+        except Unsupported:
+            return key_of_tail(tail, await self._stored_kinds())
+
+    async def list_objects(self, tail: str, body: bytes) -> Any:
+        """The list of `<kind>[.<namespace>]`: `{"items", "resourceVersion", "continue"?}`.
+
+        A list may come in parts (with `continue`) before its limit: where the response would be too large for the bus,
+        or where a selector has filtered SCAN_LIMIT objects.
+        """
+        query = ListQuery.read(body)
+        try:
+            target = list_target_of_tail(tail)
+        except Unsupported:
+            target = list_target_of_tail(tail, await self._stored_kinds())
+        if target.kind == "event":
+            return await self._events(target.namespace, query)
+        if target.kind == "lease" and target.namespace == LEASE_NAMESPACE:
+            return await self._from_bus("LEASES", self._subjects.lease(">"), query, all_of_subject=False)
+        return await self._stored(target, query)
+
+    def kinds(self) -> Any:
+        """The kinds that are served, and which of them are understood."""
+        understood = {spec.singular for spec in understood_kinds()}
+        return [
+            {
+                "apiVersion": spec.api_version,
+                "kind": spec.kind,
+                "singular": spec.singular,
+                "plural": spec.plural,
+                "shortNames": spec.short_names,
+                "namespaced": spec.namespaced,
+                "understood": spec.singular in understood,
+            }
+            for spec in KINDS.values()
+        ]
+
+    async def census(self) -> Any:
+        """Counts of objects, pending and unschedulable shoots, and unannounced changes."""
+        return dict(await self._store.census())
+
+    async def explain(self, tail: str) -> Any:
+        """Assignment of a shoot or, while it is unschedulable, the stored reason and its scheduler's explanation.
+
+        `considered` is the scheduler's response. It is null when there is none, and `unanswered` has the reason. Beside
+        it are the best of its ranking, the next attempt and the cluster events that may unblock an unschedulable shoot,
+        and the decision record of a placed one.
+        """
+        namespace, _, name = tail.partition(".")
+        is_short = name and "." not in name and namespace not in ("seed", "seeds")  # <namespace>.<name> of a shoot
+        key = ObjectKey("shoot", namespace, name) if is_short else await self.key(tail)
+        if key.kind == "seed":
+            return await self.explain_seed(key.name)
+        if key.kind != "shoot":
+            raise Unsupported(f"explain.{tail}: shoots and seeds are explained")
+        stored = await self._store.get(key)
+        if stored is None:
+            raise NotFound(f"{key} is not there")
+        pending = _decode(b"{" + stored.pending + b"}")
+        scheduler_name = str(section(stored.document(), "spec").get("schedulerName") or DEFAULT_SCHEDULER)
+        considered, unanswered = await self._from_scheduler(self._subjects.explain(scheduler_name, key), scheduler_name)
+        found: dict[str, Any] = considered or {}
+        return {
+            "shoot": f"{key.namespace}/{key.name}",
+            "seed": stored.parts.seed_name or None,
+            "schedulerName": scheduler_name,
+            "generation": stored.generation,
+            "message": pending.get("description"),
+            "since": pending.get("lastUpdateTime"),
+            "ranking": [
+                {name: ranked.get(name) for name in ("seed", "distance", "used", "allocatable", "rank")}
+                for ranked in (found.get("ranking") or ())[:RANKED]
+            ],
+            "nextAttempt": found.get("nextAttempt"),
+            "wakesOn": found.get("wakesOn") or [],
+            "recorded": found.get("recorded"),
+            "considered": considered,
+            "unanswered": unanswered,
+        }
+
+    async def explain_seed(self, name: str) -> Any:
+        """Feasibility of a seed, rule by rule, and the unschedulable shoots that would fit, from the scheduler.
+
+        Raises NotFound, and Unavailable when no scheduler responds.
+        """
+        if not name or await self._store.get(ObjectKey("seed", "", name)) is None:
+            raise NotFound(f"seed {name} is not there")
+        subject = self._subjects.explain_seed(DEFAULT_SCHEDULER, name)
+        explained, unanswered = await self._from_scheduler(subject, DEFAULT_SCHEDULER)
+        if explained is None:
+            raise Unavailable(str(unanswered))
+        return explained
+
+    async def _from_scheduler(self, subject: str, scheduler_name: str) -> tuple[Any, str | None]:
+        """Response of a scheduler, or the reason why there is none."""
+        try:
+            response = _decode(await self._bus.request(subject, b"", timeout_seconds=SCHEDULER_SECONDS))
+        except Unavailable:
+            return None, f"no scheduler of the name {scheduler_name} answers on {subject}"
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None, f"what answers on {subject} sends no JSON object"
+        if response.get("ok"):
+            return response.get("result"), None
+        return None, str(section(response, "error").get("message") or "the scheduler gives no reason")
+
+    # ------------------------------------------------------------------------------------------ lists
+
+    async def _stored(self, target: ListTarget, query: ListQuery) -> Any:
+        matches = query.matches
+        selected: list[msgspec.Raw] = []
+        token, size, seen = query.continue_token, 0, 0
+        first: Page | None = None
+        while True:
+            page = await self._page(target, query.limit - len(selected), token, RESPONSE_LIMIT - size)
+            first = first or page
+            for stored in page.objects:
+                if matches is None or matches(stored.document()):
+                    selected.append(msgspec.Raw(stored.encoded()))
+                    size += len(selected[-1])
+            seen += len(page.objects)
+            token = page.continue_token
+            if token is None or len(selected) >= query.limit or size > RESPONSE_LIMIT / 2 or seen >= SCAN_LIMIT:
+                break
+        return _list(selected, str(first.version), token)
+
+    async def _page(self, target: ListTarget, limit: int, token: str | None, room: int) -> Page:
+        """A page that fits a response."""
+        while True:
+            try:
+                page = await self._store.list_page(
+                    target.kind, target.namespace, limit=limit, continue_token=token or None
+                )
+            except GardenbusError:
+                raise
+            except (ValueError, msgspec.DecodeError) as error:
+                raise BadRequest("continue: not a token of a list's answer") from error
+            if limit <= 1 or sum(len(stored.encoded()) for stored in page.objects) <= room:
+                return page
+            limit = max(1, min(limit, len(page.objects)) // 2)
+
+    async def _events(self, namespace: str | None, query: ListQuery) -> Any:
+        """Events, the newest count of each, in the order of their last occurrence."""
+        scope = "*" if namespace is None else namespace or CLUSTER_SCOPE
+        return await self._from_bus("EVENTS", f"{self._subjects.prefix}.event.*.{scope}.>", query, all_of_subject=True)
+
+    async def _from_bus(self, stream: str, subject_filter: str, query: ListQuery, *, all_of_subject: bool) -> Any:
+        matches = query.matches
+        newest: dict[str, bytes] = {}
+        probe_lease = self._subjects.lease(PROBE_LEASE)  # the heartbeat of no gardenlet
+        async with self._bus.follow(
+            self._subjects.stream(stream), [subject_filter], last_per_subject=not all_of_subject
+        ) as follower:
+            async for event in follower:
+                if isinstance(event, ReplayDone):
+                    break
+                if isinstance(event, StreamMessage) and event.marker is None and event.subject != probe_lease:
+                    identity = f"{event.subject} {_event_name(event.body)}" if all_of_subject else event.subject
+                    newest.pop(identity, None)
+                    newest[identity] = event.body
+        selected: list[msgspec.Raw] = []
+        size = 0
+        for body in reversed(newest.values()):
+            document = _raw(body)
+            if not isinstance(document, msgspec.Raw) or (matches is not None and not matches(_decode(body))):
+                continue
+            size += len(body)
+            if len(selected) >= query.limit or size > RESPONSE_LIMIT:
+                break
+            selected.append(document)
+        return _list(selected[::-1], "", None)
+
+    async def _stored_kinds(self) -> tuple[str, ...]:
+        counts = await self._store.census()
+        return tuple(name.removeprefix("objects.") for name in counts if name.startswith("objects."))
+
+
+def _list(items: list[msgspec.Raw], version: str, token: str | None) -> Mapping[str, Any]:
+    result: dict[str, Any] = {"items": items, "resourceVersion": version}
+    if token is not None:
+        result["continue"] = token
+    return result
+
+
+def _event_name(body: bytes) -> str:
+    """The name of an Event, which identifies it while its count grows."""
+    try:
+        document = _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+    return str(section(document, "metadata").get("name") or "")
+
+
+def _raw(body: bytes) -> Any:
+    """JSON to be passed on as it is; null for anything but a JSON object (any client may publish)."""
+    try:
+        _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return msgspec.Raw(body)

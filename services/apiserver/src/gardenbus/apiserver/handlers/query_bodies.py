@@ -1,0 +1,30 @@
+"""Bodies of queries."""
+
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from gardenbus.common.errors import BadRequest
+
+
+class Limited(Protocol):
+    """A query that states how much it wants."""
+
+    @property
+    def limit(self) -> int:
+        """Objects in the response, at the most."""
+        ...
+
+
+Body = TypeVar("Body", bound=Limited)
+
+
+def read_query(body: bytes, wanted: type[Body], described: str) -> Body:
+    """Read the body of a query, which may be empty. Raises BadRequest, which begins as `described`."""
+    try:
+        query = msgspec.json.decode(body if body.strip() else b"{}", type=wanted)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadRequest(f"{described}: {error}") from error
+    if query.limit < 1:
+        raise BadRequest("limit: must be at least 1")
+    return query

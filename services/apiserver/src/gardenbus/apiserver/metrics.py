@@ -1,0 +1,34 @@
+"""Metrics of the apiserver's batch consumers."""
+
+from collections.abc import Sequence
+
+from prometheus_client import Counter, Histogram
+
+from gardenbus.common.ports.bus import QueueMessage
+
+PROCESSED = Counter(
+    "gardenbus_apiserver_messages_taken_total", "Messages that were carried out or rejected.", ["intake"]
+)
+WAIT_SECONDS = Histogram(
+    "gardenbus_apiserver_queue_wait_seconds", "From publishing until it was in hand, of each batch's first message.",
+    ["intake"], buckets=(0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
+)  # fmt: skip
+RETURNED = Counter("gardenbus_apiserver_messages_returned_total", "Messages given back after an error.", ["intake"])
+
+
+class ConsumerMetrics:
+    """Counts the messages of one batch consumer."""
+
+    def __init__(self, name: str) -> None:
+        self._processed = PROCESSED.labels(name)
+        self._wait_seconds = WAIT_SECONDS.labels(name)
+        self._returned = RETURNED.labels(name)  # shown as 0 from the beginning: a rate needs a first value
+
+    def finished(self, messages: Sequence[QueueMessage]) -> None:
+        """Messages were handled or rejected."""
+        self._processed.inc(len(messages))
+        self._wait_seconds.observe(messages[0].queued_ms / 1000)
+
+    def returned(self, messages: Sequence[QueueMessage]) -> None:
+        """Messages were released after an unexpected error."""
+        self._returned.inc(len(messages))

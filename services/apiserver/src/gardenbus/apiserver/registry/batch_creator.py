@@ -1,0 +1,90 @@
+"""New objects of one batch, stored many in a call.
+
+Only the simple case is handled here: one request for an object that does not exist, admitted without any problem.
+Everything else (a rejection, a conflict, an object created concurrently) leaves the request to the writer, which
+reports it.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from gardenbus.apiserver.registry.read_cache import ReadCache
+from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency, WriteResult
+from gardenbus.apiserver.registry.writer import Writer
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import Conflict, Terminal
+from gardenbus.common.ports import tracing
+from gardenbus.common.ports.store import Creation, RequestOrigin, Store, Superseded
+
+OBJECTS_PER_CALL = 50
+"""Objects admitted before the store is called: its limit for one call. It works on these while the next are admitted.
+"""
+
+
+class NewObject(NamedTuple):
+    """A manifest of an object that is not there."""
+
+    key: ObjectKey
+    document: Document
+    user: str
+    origin: RequestOrigin
+    trace: str = ""
+
+
+class BatchCreator:
+    """Stores new objects. One for all batches."""
+
+    def __init__(self, store: Store, writer: Writer) -> None:
+        self._store = store
+        self._writer = writer
+
+    async def create(self, new_objects: Sequence[NewObject], reads: ReadCache) -> set[ObjectKey]:
+        """Store what can be stored at once; returns the objects that are done. Raises Unavailable."""
+        storing: list[asyncio.Task[set[ObjectKey]]] = []
+        try:
+            for start in range(0, len(new_objects), OBJECTS_PER_CALL):
+                ready = await self._admitted(new_objects[start : start + OBJECTS_PER_CALL], reads)
+                if ready:
+                    storing.append(asyncio.create_task(self._store_all(ready, reads)))
+                    await asyncio.sleep(0)
+        finally:
+            ended = await asyncio.gather(*storing, return_exceptions=True)
+        done: set[ObjectKey] = set()
+        for result in ended:
+            if isinstance(result, BaseException):
+                raise result
+            done |= result
+        return done
+
+    async def _admitted(self, new_objects: Sequence[NewObject], reads: ReadCache) -> list[tuple[NewObject, Creation]]:
+        ready: list[tuple[NewObject, Creation]] = []
+        for one in new_objects:
+            try:
+                creation = await self._writer.new_object(one.document, reads, key=one.key, user=one.user)
+            except (UnmetDependency, Terminal, Conflict):
+                continue
+            if creation is not None:
+                ready.append((one, msgspec.structs.replace(creation, origin=one.origin, trace=one.trace)))
+        return ready
+
+    async def _store_all(self, ready: Sequence[tuple[NewObject, Creation]], reads: ReadCache) -> set[ObjectKey]:
+        """Store them and do what each brings with it."""
+        done: set[ObjectKey] = set()
+        created = await self._store.create_many([creation for _, creation in ready])
+        for (one, _), result in zip(ready, created, strict=True):
+            if isinstance(result, StoredObject):
+                reads.record(one.key, result)
+                written = WriteResult(one.key, "created", result)
+                if not one.trace:
+                    await self._writer.follow_up(written, reads, one.user)
+                else:
+                    with tracing.within(one.trace):
+                        await self._writer.follow_up(written, reads, one.user)
+            elif not isinstance(result, Superseded):
+                continue
+            done.add(one.key)
+        return done

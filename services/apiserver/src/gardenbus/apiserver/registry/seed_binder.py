@@ -1,0 +1,251 @@
+"""Binds a shoot to a seed by name: assigns one without seed, migrates one that has a seed.
+
+The courses of a bind are in domain/migration.py. Rules about the seed at that moment (capacity, deletion, removal mark,
+circularity) are checked by the store in the write itself.
+"""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+import msgspec
+import structlog
+
+from gardenbus.apiserver.domain import admission, bind_admission, migration
+from gardenbus.apiserver.domain.cloud_profiles import profile_key, profile_spec_of
+from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedQuery
+from gardenbus.apiserver.registry.preconditions import (
+    Precondition,
+    check_precondition,
+    check_version,
+    guards_of,
+    keys_of,
+)
+from gardenbus.apiserver.registry.read_cache import ReadCache
+from gardenbus.apiserver.registry.retry_on_conflict import Missing, StaleVersion, WriteResult, retry_on_conflict
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import Conflict, Forbidden, GardenbusError, Unavailable
+from gardenbus.common.ports.clock import Clock, timestamp
+from gardenbus.common.ports.store import BindOutcome, EventRecord, SeedBinding, Store, WritePrecondition
+
+_log = structlog.stdlib.get_logger()
+
+REPORTER = "apiserver"
+
+_EVENTS: Mapping[str, tuple[Literal["Normal", "Warning"], str, str]] = {
+    "place": ("Normal", "SchedulingSuccessful", 'Scheduled to seed "{to}"'),
+    "move": ("Normal", "MigrationRequested", '{user} moves the control plane from seed "{before}" to "{to}"'),
+    "back": ("Normal", "MigrationTakenBack", '{user} has it stay on seed "{to}" instead of moving to "{bound}"'),
+    "restore": (
+        "Warning",
+        "RestorationForced",
+        '{user} has it restored on seed "{to}" from its ShootState, without seed "{before}"',
+    ),
+}
+"""Type, reason and message of the Event that is recorded of each course."""
+
+
+class BindBody(msgspec.Struct, frozen=True, rename="camel"):
+    """Body of `bind`. `force` restores the shoot without its present seed, which is lost for good."""
+
+    namespace: str
+    name: str
+    seed: str
+    resource_version: str = ""
+    force: bool = False
+
+    @property
+    def shoot(self) -> ObjectKey:
+        """The shoot that is bound."""
+        return ObjectKey("shoot", self.namespace, self.name)
+
+    @property
+    def seed_key(self) -> ObjectKey:
+        """The seed that it is bound to."""
+        return ObjectKey("seed", "", self.seed)
+
+
+class _BindContext(NamedTuple):
+    """Request, shoot and seed of a bind, as they were read."""
+
+    request: BindBody
+    shoot: StoredObject
+    seed: StoredObject
+    user: str
+    condition: Precondition | None
+
+
+class SeedBinder:
+    """Carries binds out. One for all requests."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def bind(
+        self, request: BindBody, reads: ReadCache, *, user: str, condition: Precondition | None = None
+    ) -> WriteResult:
+        """Place a shoot, or have it moved. Raises NotFound, Forbidden, Conflict, Unavailable."""
+
+        async def attempt() -> WriteResult:
+            await reads.fetch((request.shoot, request.seed_key, *keys_of(condition)))
+            await check_precondition(condition, reads)
+            shoot, seed = await reads.get(request.shoot), await reads.get(request.seed_key)
+            if shoot is None:
+                raise Missing(f"{request.shoot} is not there")
+            check_version(request.shoot, shoot, request.resource_version)
+            if seed is None:
+                raise Missing(f"{request.seed_key} is not there")
+            context = _BindContext(request, shoot, seed, user, condition)
+            return await (self._move(context, reads) if shoot.parts.seed_name else self._place(context, reads))
+
+        state = ObjectKey("shootstate", request.namespace, request.name)
+        return await retry_on_conflict(
+            attempt, (request.shoot, request.seed_key, state, *keys_of(condition)), reads, self._clock
+        )
+
+    # ------------------------------------------------------------------------------------------ the first seed
+
+    async def _place(self, context: _BindContext, reads: ReadCache) -> WriteResult:
+        if context.request.force:
+            raise Forbidden(f"{context.shoot.key} has no seed yet: bind it without force")
+        spec = await self._spec_defaulted_on_bind(context, reads)
+        if context.condition is not None:
+            if context.shoot.is_deleting:
+                raise Forbidden(f"{context.shoot.key} is being deleted")
+            current = context.shoot.document()
+            placed = migration.moved({**current, "spec": spec or current["spec"]}, context.seed.key.name)
+            return await self._write(context, placed, "place", reads)
+        wanted = SeedBinding(
+            namespace=context.shoot.key.namespace,
+            name=context.shoot.key.name,
+            uid=context.shoot.uid,
+            generation=context.shoot.generation,
+            seed=context.seed.key.name,
+            scheduling_generation=context.seed.scheduling_generation,
+            spec=spec,
+        )
+        outcome = (await self._store.bind([wanted])).outcomes[0]
+        if outcome != "bound":
+            raise _bind_error(outcome, context.shoot.key, context.seed.key)
+        reads.invalidate(context.shoot.key)
+        return WriteResult(context.shoot.key, "configured", await reads.get(context.shoot.key))
+
+    async def _spec_defaulted_on_bind(self, context: _BindContext, reads: ReadCache) -> Document | None:
+        """The spec with what the seed fills in; None where that is nothing. Raises Forbidden."""
+        current = context.shoot.document()
+        wanted = migration.moved(current, context.seed.key.name)
+        related = await reads.related(admission.related_queries(wanted, current))
+        project = related.projects.get(context.shoot.key.namespace)
+        profile = related.objects.get(key) if (key := profile_key(current)) else None
+        bind_admission.admit_binding(
+            current, context.seed.document(), project=project, profile_spec=profile_spec_of(profile)
+        )
+        spec = admission.mutate(wanted, current, related, user=context.user).document["spec"]
+        return spec if spec != wanted["spec"] else None
+
+    # ------------------------------------------------------------------------------------------ another seed
+
+    async def _move(self, context: _BindContext, reads: ReadCache) -> WriteResult:
+        current, seed_name = context.shoot.document(), context.seed.key.name
+        match migration.course_of(current, seed_name, force=context.request.force):
+            case "unchanged":
+                raise StaleVersion(f"{context.shoot.key} is already assigned to the same seed, {seed_name}")
+            case "back":
+                return await self._write(context, migration.moved(current, seed_name), "back", reads)
+            case "move":
+                await self._admit_move(context, current, reads)
+                return await self._write(context, migration.moved(current, seed_name), "move", reads)
+            case "restore":
+                await self._admit_move(context, current, reads)
+                state = await self._state_of(context.shoot, current, reads)
+                document = migration.restored_by_force(current, seed_name, now=timestamp(self._clock.now()))
+                return await self._write(context, document, "restore", reads, state)
+
+    async def _admit_move(self, context: _BindContext, current: Document, reads: ReadCache) -> None:
+        """Raise Forbidden unless the shoot may be migrated to the seed."""
+        namespace, profile = context.shoot.key.namespace, profile_key(current)
+        source = ObjectKey("seed", "", migration.source_of(current))
+        queries: list[RelatedQuery] = [ProjectQuery(namespace), ObjectQuery(source)]
+        if profile is not None:
+            queries.append(ObjectQuery(profile))
+        related = await reads.related(queries)
+        bind_admission.admit_migration(
+            current,
+            related.objects.get(source) if source != context.seed.key else None,
+            context.seed.document(),
+            project=related.projects.get(namespace),
+            profile_spec=profile_spec_of(related.objects.get(profile) if profile else None),
+        )
+
+    async def _state_of(self, shoot: StoredObject, current: Document, reads: ReadCache) -> WritePrecondition:
+        """Guard on the shoot's ShootState as it was read. Raises Forbidden when there is none."""
+        key = ObjectKey("shootstate", shoot.key.namespace, shoot.key.name)
+        state = await reads.get(key)
+        migration.admit_state(current, state.document() if state is not None else None)
+        return Precondition(key, state.version if state is not None else 0).guard
+
+    async def _write(
+        self,
+        context: _BindContext,
+        document: Document,
+        course: str,
+        reads: ReadCache,
+        *preconditions: WritePrecondition,
+    ) -> WriteResult:
+        """Write the shoot with its other seed; the store checks the seed as for a bind."""
+        try:
+            stored = await self._store.update(
+                context.shoot,
+                document,
+                bump_generation=course == "restore",
+                scheduling_generation=context.seed.scheduling_generation,
+                preconditions=(*preconditions, *guards_of(context.condition)),
+            )
+        except Forbidden as error:
+            reads.invalidate(context.seed.key)
+            now = await reads.get(context.seed.key)
+            if now is None or now.scheduling_generation != context.seed.scheduling_generation:
+                raise Conflict(f"{context.seed.key} changed meanwhile") from error
+            raise
+        assert isinstance(stored, StoredObject)  # only what has an origin is superseded
+        reads.record(context.shoot.key, stored)
+        await self._record_event(context, course)
+        return WriteResult(context.shoot.key, "configured", stored)
+
+    async def _record_event(self, context: _BindContext, course: str) -> None:
+        """Record the Event of a course, with the requester."""
+        kind, reason, text = _EVENTS[course]
+        bound, to = context.shoot.parts.seed_name, context.seed.key.name
+        before = context.shoot.parts.status_seed_name or bound
+        message = text.format(user=context.user, before=before, bound=bound, to=to)
+        _log.info("shoot.bound", object=str(context.shoot.key), course=course, seed=to, user=context.user)
+        event = EventRecord(
+            about=context.shoot.key,
+            uid=context.shoot.uid,
+            type=kind,
+            reason=reason,
+            message=message,
+            reporter=REPORTER,
+            action="Bind",
+        )
+        try:
+            await self._store.record_event(event)
+        except Unavailable as error:  # the bind itself is done
+            _log.warning("event.lost", object=str(context.shoot.key), reason=error.message)
+
+
+_ERRORS: Mapping[BindOutcome, tuple[type[GardenbusError], str]] = {
+    "gone": (Missing, "{shoot} is not there"),
+    "scheduled": (StaleVersion, "{shoot} has been placed meanwhile"),
+    "deleting": (Forbidden, "{shoot} is being deleted"),
+    "seed-gone": (Forbidden, "{seed} is being deleted or marked for removal"),
+    "circular": (Forbidden, "{seed} is hosted by {shoot}, directly or through further ManagedSeeds"),
+    "full": (Forbidden, "{seed} already has the maximum number of shoots scheduled on it"),
+}
+"""Error of each outcome of a bind; after a plain Conflict it is retried."""
+
+
+def _bind_error(outcome: BindOutcome, shoot: ObjectKey, seed: ObjectKey) -> GardenbusError:
+    error, message = _ERRORS.get(outcome, (Conflict, "{shoot} or {seed} changed meanwhile"))
+    return error(message.format(shoot=shoot, seed=seed))

@@ -1,0 +1,344 @@
+"""Writes of requests, always in the same steps: read → merge → mutate → validate → admit → write.
+
+A write that lost against another is repeated on the new state. Rejections are raised; one that other objects cause
+comes as `UnmetDependency`, since an earlier request may still be about to change them.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from gardenbus.apiserver.domain import admission, merging, migration
+from gardenbus.apiserver.domain.controller_owned_kinds import reject_controller_owned
+from gardenbus.apiserver.domain.document_parts import without
+from gardenbus.apiserver.domain.metadata import key_of
+from gardenbus.apiserver.domain.operations import accept_operation
+from gardenbus.apiserver.domain.validation import validate
+from gardenbus.apiserver.registry.preconditions import (
+    Precondition,
+    check_identity,
+    check_precondition,
+    check_size,
+    check_uid,
+    check_version,
+    guards_of,
+    keys_of,
+    version_in,
+)
+from gardenbus.apiserver.registry.read_cache import ReadCache
+from gardenbus.apiserver.registry.retry_on_conflict import (
+    Missing,
+    UnmetDependency,
+    WriteResult,
+    dependent,
+    retry_on_conflict,
+)
+from gardenbus.apiserver.registry.seed_removal import annotate_seed_removal, revert_seed_removal
+from gardenbus.common.api.document import Document, StoredObject, encode, section
+from gardenbus.common.api.garden.shoot_status import with_status_label
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import Conflict, Forbidden, NotFound
+from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.store import Creation, Objects, RequestOrigin, Superseded, WritePrecondition
+
+NO_VERSION = 2**52
+"""A version that no object ever has: a write based on it checks the order of requests, and then conflicts."""
+
+SUPERSEDED = "a newer request on this object was taken meanwhile; this one changed nothing"
+
+REQUEST_REPLY = 2**31
+"""`RequestOrigin.document` of an answered request: after every durable one that was stored before it."""
+
+STATUS_IGNORED = "status is ignored: gardenlets and controllers report it"
+
+Merge = Callable[[StoredObject | None, Document | None], Document]
+
+PostMerge = Callable[[Document | None, Document], Document]
+"""Changes what was merged, knowing what was there before."""
+
+
+def _unchanged(_current: Document | None, merged: Document) -> Document:
+    return merged
+
+
+class _RequestOrder:
+    """A request's place in the order of the bus, where answered requests at one place follow each other."""
+
+    def __init__(self, origin: RequestOrigin | None) -> None:
+        self.origin = origin
+
+    def check(self, superseded: Superseded) -> None:
+        """Raise Conflict, to write again, when only an answered request at the same place came before this one."""
+        origin, by = self.origin, superseded.by
+        if origin is None or origin.document < REQUEST_REPLY or by.document < REQUEST_REPLY:
+            return
+        if (origin.created, origin.sequence) == (by.created, by.sequence) and origin.document <= by.document:
+            self.origin = RequestOrigin(by.created, by.sequence, by.document + 1)
+            raise Conflict("another answered request stood at the same place of the order")
+
+
+class _WriteIntent(NamedTuple):
+    """A write of one object, as a request wants it."""
+
+    key: ObjectKey
+    merge: Merge
+    user: str
+    order: "_RequestOrder"
+    last_applied: bytes | None
+    warnings: tuple[str, ...]
+    condition: Precondition | None = None
+
+
+class _Admitted(NamedTuple):
+    """A document to be stored, warnings for its sender, and conditions on other objects."""
+
+    document: Document
+    warnings: tuple[str, ...]
+    preconditions: Sequence[WritePrecondition]
+
+
+FollowUp = Callable[[WriteResult, ReadCache, str], Awaitable[Sequence[str]]]
+"""Does what belongs to a write (the write, its reads, its user), repeatable; returns warnings."""
+
+
+class Writer:
+    """Carries requests out. One for all requests; what a request reads is in its `Reads`."""
+
+    def __init__(self, store: Objects, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._follow_ups: list[FollowUp] = []
+
+    def add_follow_up(self, follow_up: FollowUp) -> None:
+        """Add what is done after each write that is applied or patched, before the response."""
+        self._follow_ups.append(follow_up)
+
+    async def apply(  # noqa: PLR0913
+        self,
+        given: Document,
+        reads: ReadCache,
+        *,
+        user: str,
+        origin: RequestOrigin | None = None,
+        key: ObjectKey | None = None,
+        condition: Precondition | None = None,
+        post_merge: PostMerge = _unchanged,
+    ) -> WriteResult:
+        """Create or update by a manifest (three-way merge). Raises Terminal, StaleVersion, UnmetDependency.
+
+        `key` is that of the manifest where its metadata is checked already. `post_merge` changes the merged document.
+        """
+        key = key or key_of(given)
+        reject_controller_owned(key)
+        wanted = version_in(given)
+        warnings = (STATUS_IGNORED,) if given.get("status") else ()
+
+        sent = merging.without_system_fields(given)
+        last_applied = encode(sent)
+
+        def merge(base: StoredObject | None, current: Document | None) -> Document:
+            check_version(key, base, wanted)
+            check_uid(key, base, given)
+            if current is None:
+                return post_merge(None, merging.new_object(sent, last_applied))
+            last = msgspec.json.decode(base.last_applied) if base is not None and base.last_applied else None
+            return post_merge(current, merging.apply_three_way(current, last, sent))
+
+        return await self._write(
+            _WriteIntent(key, merge, user, _RequestOrder(origin), last_applied, warnings, condition), reads
+        )
+
+    async def new_object(self, given: Document, reads: ReadCache, *, key: ObjectKey, user: str) -> Creation | None:
+        """The object that `apply` would create; None when the write depends on more than the object itself.
+
+        Raises what `apply` raises.
+        """
+        reject_controller_owned(key)
+        check_version(key, None, version_in(given))
+        sent = merging.without_system_fields(given)
+        last_applied = encode(sent)
+        admitted = await self._admitted(merging.new_object(sent, last_applied), None, reads, user)
+        if admitted.preconditions or section(admitted.document, "spec").get("seedName"):
+            return None
+        return Creation(admitted.document, last_applied=last_applied)
+
+    async def follow_up(self, written: WriteResult, reads: ReadCache, user: str) -> Sequence[str]:
+        """Do what belongs to a write; returns warnings."""
+        return [warning for follow_up in self._follow_ups for warning in await follow_up(written, reads, user)]
+
+    async def patch(
+        self,
+        key: ObjectKey,
+        patch: Document,
+        reads: ReadCache,
+        *,
+        user: str,
+        origin: RequestOrigin | None = None,
+        condition: Precondition | None = None,
+    ) -> WriteResult:
+        """Change an object by a JSON merge patch. Raises NotFound and what `apply` raises."""
+        reject_controller_owned(key)
+        wanted = version_in(patch)
+        warnings = (STATUS_IGNORED,) if patch.get("status") else ()
+        accepted = without(patch, "status")
+
+        def merge(base: StoredObject | None, current: Document | None) -> Document:
+            if base is None or current is None:
+                raise Missing(f"{key} is not there")
+            check_version(key, base, wanted)
+            check_uid(key, base, patch)
+            patched = merging.merge_patch(current, accepted)
+            check_identity(current, patched)
+            return patched
+
+        return await self._write(
+            _WriteIntent(key, merge, user, _RequestOrder(origin), None, warnings, condition), reads
+        )
+
+    async def delete(
+        self,
+        key: ObjectKey,
+        reads: ReadCache,
+        *,
+        origin: RequestOrigin | None = None,
+        condition: Precondition | None = None,
+    ) -> WriteResult:
+        """Delete an object, or request its deletion. Raises Missing, Forbidden, UnmetDependency, Conflict."""
+        reject_controller_owned(key)
+        order = _RequestOrder(origin)
+
+        async def attempt() -> WriteResult:
+            await check_precondition(condition, reads)
+            base = await reads.get(key)
+            if base is None:
+                raise Missing(f"{key} is not there")
+            remaining = await self._guarded_delete(base, order.origin, condition)
+            if isinstance(remaining, Superseded):
+                reads.invalidate(key)
+                order.check(remaining)
+                return WriteResult(key, "superseded", base, (SUPERSEDED,))
+            reads.record(key, remaining)
+            return WriteResult(key, "deleting" if remaining else "deleted", remaining)
+
+        try:
+            written = await retry_on_conflict(attempt, (key, *keys_of(condition)), reads, self._clock)
+        except (UnmetDependency, Conflict):
+            await self._revert_seed_removal(key)
+            raise
+        if written.outcome == "superseded":
+            await self._revert_seed_removal(key)
+        return written
+
+    async def _revert_seed_removal(self, key: ObjectKey) -> None:
+        """Revert what precedes a deletion."""
+        if key.kind == "managedseed":
+            await revert_seed_removal(key, self._store)
+
+    async def is_superseded(self, key: ObjectKey, origin: RequestOrigin, reads: ReadCache) -> bool:
+        """True when this durable request, or one after it, was carried out on the object already. Writes nothing."""
+        reads.invalidate(key)
+        base = await reads.get(key)
+        if base is None:
+            return False
+        unmatched = msgspec.structs.replace(base, version=NO_VERSION)
+        try:
+            return isinstance(await self._store.update(unmatched, base.document(), origin=origin), Superseded)
+        except (Conflict, NotFound):
+            return False
+
+    # ------------------------------------------------------------------------------------------ steps
+
+    async def _write(self, intent: _WriteIntent, reads: ReadCache) -> WriteResult:
+        depends_on = [intent.key, *keys_of(intent.condition)]
+
+        async def attempt() -> WriteResult:
+            await check_precondition(intent.condition, reads)
+            base = await reads.get(intent.key)
+            current = base.document() if base is not None else None
+            admitted = await self._admitted(intent.merge(base, current), current, reads, intent.user)
+            depends_on.extend(ObjectKey.from_stored(guard.name) for guard in admitted.preconditions)
+            if base is None:
+                return await self._create(intent, admitted, reads)
+            return await self._update(intent, base, current, admitted, reads)
+
+        written = await retry_on_conflict(attempt, depends_on, reads, self._clock)
+        warnings = await self.follow_up(written, reads, intent.user)
+        return written._replace(warnings=(*written.warnings, *warnings)) if warnings else written
+
+    async def _admitted(self, document: Document, current: Document | None, reads: ReadCache, user: str) -> _Admitted:
+        related = await reads.related(admission.related_queries(document, current))
+        with dependent():
+            mutated = admission.mutate(document, current, related, user=user)
+        validate(mutated.document, current)
+        with dependent():
+            admission.admit(mutated.document, current, related)
+        admitted = with_status_label(mutated.document) if mutated.document["kind"] == "Shoot" else mutated.document
+        if current is not None:  # a new object was measured when it was read
+            check_size(admitted)
+        return _Admitted(admitted, mutated.warnings, admission.write_guards(admitted, current, related))
+
+    async def _create(self, intent: _WriteIntent, admitted: _Admitted, reads: ReadCache) -> WriteResult:
+        document = admitted.document
+        seed_name = section(document, "spec").get("seedName") if document["kind"] == "Shoot" else None
+        seed = await reads.get(ObjectKey("seed", "", seed_name)) if seed_name else None
+        try:
+            stored = await self._store.create(
+                document,
+                origin=intent.order.origin,
+                last_applied=intent.last_applied or b"",
+                scheduling_generation=seed.scheduling_generation if seed is not None else None,
+                preconditions=(*guards_of(intent.condition), *admitted.preconditions),
+            )
+        except Forbidden as error:
+            if seed is not None and await self._is_stale(seed, reads):
+                raise Conflict(f"{seed.key} changed meanwhile") from error
+            raise UnmetDependency(error) from error
+        warnings = (*intent.warnings, *admitted.warnings)
+        if isinstance(stored, Superseded):
+            intent.order.check(stored)
+            return WriteResult(intent.key, "superseded", None, (*warnings, SUPERSEDED))
+        reads.record(intent.key, stored)
+        return WriteResult(intent.key, "created", stored, warnings)
+
+    async def _update(
+        self, intent: _WriteIntent, base: StoredObject, current: Document | None, admitted: _Admitted, reads: ReadCache
+    ) -> WriteResult:
+        document, bumps = accept_operation(current, admitted.document)
+        new_last_applied = intent.last_applied if intent.last_applied != base.last_applied else None
+        with dependent((Forbidden,)):
+            stored = await self._store.update(
+                base,
+                document,
+                origin=intent.order.origin,
+                last_applied=new_last_applied,
+                bump_generation=bumps,
+                preconditions=(*guards_of(intent.condition), *admitted.preconditions),
+            )
+        warnings = (*intent.warnings, *admitted.warnings)
+        if isinstance(stored, Superseded):
+            reads.invalidate(intent.key)
+            intent.order.check(stored)
+            return WriteResult(intent.key, "superseded", base, (*warnings, SUPERSEDED))
+        if base.is_deleting and not stored.parts.finalizers:
+            reads.record(intent.key, None)
+            return WriteResult(intent.key, "deleted", None, warnings)
+        reads.record(intent.key, stored)
+        changed = (stored.version, stored.generation) != (base.version, base.generation) or stored.parts != base.parts
+        return WriteResult(intent.key, "configured" if changed else "unchanged", stored, warnings)
+
+    async def _guarded_delete(
+        self, base: StoredObject, origin: RequestOrigin | None, condition: Precondition | None
+    ) -> StoredObject | Superseded | None:
+        document = base.document()
+        with dependent((Forbidden,)):
+            admission.confirm_deletion(document)
+            migration.admit_deletion(document)
+            preconditions = (*admission.delete_guards(document), *guards_of(condition))
+            preconditions = (*preconditions, *await annotate_seed_removal(base, self._store))
+            return await self._store.delete(base, origin=origin, preconditions=preconditions)
+
+    async def _is_stale(self, seed: StoredObject, reads: ReadCache) -> bool:
+        reads.invalidate(seed.key)
+        now = await reads.get(seed.key)
+        return now is None or now.scheduling_generation != seed.scheduling_generation

@@ -1,0 +1,1 @@
+"""Pure functions around scaling decisions: reading manifests, pending shoots, status."""

@@ -1,1 +1,0 @@
-"""Reads what decisions are made on, and carries them out."""

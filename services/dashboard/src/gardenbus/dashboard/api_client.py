@@ -1,0 +1,118 @@
+"""Client of `garden.api.`; requests that change anything are made as the user `dashboard`."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.seed_management import CORDONED_BY, CORDONED_BY_OPERATOR
+from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey, Subjects
+from gardenbus.common.errors import (
+    BadRequest,
+    Conflict,
+    Forbidden,
+    GardenbusError,
+    InvalidResource,
+    NotFound,
+    Terminal,
+    Unavailable,
+)
+from gardenbus.common.ports.bus import Bus, ReplayDone, StreamMessage
+from gardenbus.dashboard.domain.rows import event_row
+
+USER = "dashboard"
+REQUEST_TIMEOUT_SECONDS = 8.0
+EVENTS_TIMEOUT_SECONDS = 3.0
+MAX_EVENTS = 200
+OPERATION = "gardener.cloud/operation"
+CONFIRMATION = "confirmation.gardener.cloud/deletion"
+
+_ERRORS: dict[int, type[GardenbusError]] = {
+    400: BadRequest,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    422: InvalidResource,
+    503: Unavailable,
+}
+
+
+class _DashboardResponse(msgspec.Struct, frozen=True):
+    ok: bool = False
+    result: Any = None
+    error: dict[str, Any] = {}
+
+
+class GardenApiClient:
+    """API of one landscape. All methods raise the error of the response, or Unavailable without one."""
+
+    def __init__(self, bus: Bus, subjects: Subjects) -> None:
+        self._bus = bus
+        self._subjects = subjects
+
+    async def request(self, tail: str, value: object = None, *, writes: bool = False) -> Any:
+        """Send a request and return the result."""
+        subject = self._subjects.as_user(USER, f"api.{tail}") if writes else self._subjects.api(tail)
+        body = b"" if value is None else msgspec.json.encode(value)
+        reply = await self._bus.request(subject, body, timeout_seconds=REQUEST_TIMEOUT_SECONDS)
+        try:
+            response = msgspec.json.decode(reply, type=_DashboardResponse)
+        except msgspec.MsgspecError as error:
+            raise Unavailable(f"{tail}: the answer cannot be read: {error}") from error
+        if response.ok:
+            return response.result
+        message = str(response.error.get("message") or "refused without a reason")
+        raise _ERRORS.get(int(response.error.get("code") or 0), Terminal)(message)
+
+    async def get(self, key: ObjectKey) -> Document:
+        """One manifest. Raises NotFound."""
+        return await self.request(f"get.{key.tail}")
+
+    async def events_of(self, key: ObjectKey) -> list[Document]:
+        """Return the Events about one object of the last day, the newest first; those read within 3 s."""
+        found: dict[str, Document] = {}
+        stream, subject = self._subjects.stream("EVENTS"), self._subjects.event(key)
+        try:
+            async with asyncio.timeout(EVENTS_TIMEOUT_SECONDS), self._bus.follow(stream, [subject]) as follower:
+                async for event in follower:
+                    if isinstance(event, ReplayDone):
+                        break
+                    if isinstance(event, StreamMessage) and event.marker is None:
+                        shown = _event(event.body)
+                        found.pop(shown["id"], None)
+                        found[shown["id"]] = shown
+        except TimeoutError:
+            pass
+        return list(reversed(found.values()))[:MAX_EVENTS]
+
+    async def set_visible(self, seed: str, *, visible: bool) -> None:
+        """Show a seed to the scheduler, or hide it (as `gardenbus cordon` does)."""
+        patch = {
+            "metadata": {"annotations": {CORDONED_BY: None if visible else CORDONED_BY_OPERATOR}},
+            "spec": {"settings": {"scheduling": {"visible": visible}}},
+        }
+        await self.request(f"patch.seed.{CLUSTER_SCOPE}.{seed}", patch, writes=True)
+
+    async def retry(self, key: ObjectKey, *, has_seed: bool) -> None:
+        """Retry a shoot: by its scheduler when it has no seed, else by its gardenlet."""
+        if not has_seed:
+            await self.request(f"retry.{key.tail}", writes=True)
+            return
+        shoot = await self.get(key)
+        failed = section(shoot, "status", "lastOperation").get("state") == "Failed"
+        word = "retry" if failed else "reconcile"
+        await self.request(f"patch.{key.tail}", {"metadata": {"annotations": {OPERATION: word}}}, writes=True)
+
+    async def delete(self, key: ObjectKey) -> None:
+        """Delete an object. The user has confirmed it, and shoots get Gardener's confirmation annotation."""
+        if key.kind == "shoot":
+            await self.request(f"patch.{key.tail}", {"metadata": {"annotations": {CONFIRMATION: "true"}}}, writes=True)
+        await self.request(f"delete.{key.tail}", writes=True)
+
+
+def _event(body: bytes) -> Document:
+    try:
+        return event_row(msgspec.json.decode(body, type=dict[str, Any]))
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return event_row({})

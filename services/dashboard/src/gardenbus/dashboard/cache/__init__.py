@@ -1,0 +1,1 @@
+"""In-memory cache of the landscape, kept current from the bus."""

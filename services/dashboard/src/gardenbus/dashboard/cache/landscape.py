@@ -1,0 +1,203 @@
+"""Cache of the landscape: small rows for tables and maps, by key.
+
+Callbacks receive the changed keys. Nothing here waits; `cache.updater` feeds it.
+"""
+
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.rows import (
+    AutoscalerRow,
+    SeedRow,
+    SetRow,
+    ShootRow,
+    TableRow,
+    autoscaler_row,
+    seed_row,
+    set_row,
+    shoot_row,
+)
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.ports.clock import timestamp
+from gardenbus.dashboard.cache.placements import ROW_OF as FLEET_ROW_OF
+from gardenbus.dashboard.cache.placements import FleetCache
+from gardenbus.dashboard.domain.rows import OtherRow, event_row, other_row, shortened
+from gardenbus.dashboard.domain.scaling_history import Sample, rescaled, with_event, with_row
+
+MAX_EVENTS_KEPT = 2_000
+"""Events kept; those of one object are read anew when its page is opened."""
+
+Changed = Callable[[ObjectKey], None]
+
+_ROW_OF: Mapping[str, Callable[[Document], TableRow]] = {
+    "shoot": shoot_row,
+    "seed": seed_row,
+    "managedseedset": set_row,
+    "seedautoscaler": autoscaler_row,
+    **FLEET_ROW_OF,
+}
+
+
+class DashboardCache:
+    """Rows by key. `synced` once the initial content of the bus has been read."""
+
+    def __init__(self) -> None:
+        self.shoots: dict[ObjectKey, ShootRow] = {}
+        self.seeds: dict[ObjectKey, SeedRow] = {}
+        self.sets: dict[ObjectKey, SetRow] = {}
+        self.autoscalers: dict[ObjectKey, AutoscalerRow] = {}
+        self.fleet = FleetCache()
+        self.others: dict[ObjectKey, OtherRow] = {}
+        self.heartbeats: dict[str, datetime] = {}
+        self.events: OrderedDict[str, Document] = OrderedDict()
+        self.histories: dict[ObjectKey, list[Sample]] = {}
+        self.synced = False
+        self.shoots_changed = 0
+        """Counts changes of shoot rows, so that sorted lists can be reused while it is unchanged."""
+        self._tables: Mapping[str, dict[ObjectKey, Any]] = {
+            "shoot": self.shoots,
+            "seed": self.seeds,
+            "managedseedset": self.sets,
+            "seedautoscaler": self.autoscalers,
+            **self.fleet.tables,
+        }
+        self._states: Counter[str] = Counter()
+        self._placed: defaultdict[str, set[ObjectKey]] = defaultdict(set)
+        self._row_callbacks: list[Changed] = []
+        self._event_callbacks: list[Callable[[Document], None]] = []
+
+    def subscribe(self, changed: Changed, on_event: Callable[[Document], None]) -> None:
+        """Register callbacks for the key of each changed row, and for each Event."""
+        self._row_callbacks.append(changed)
+        self._event_callbacks.append(on_event)
+
+    def row(self, key: ObjectKey) -> TableRow | None:
+        """Return a row, or None."""
+        return self._table(key.kind).get(key)
+
+    def keys(self) -> Iterator[ObjectKey]:
+        """Yield the keys of all cached objects."""
+        for table in (*self._tables.values(), self.others):
+            yield from table
+
+    def used(self, seed: str) -> int:
+        """Return the number of shoots on a seed; a migrating one counts on both."""
+        return len(self._placed.get(seed, ()))
+
+    def shown_seed(self, row: SeedRow) -> Document:
+        """Return a seed's row with its usage and last heartbeat (ms since the epoch, or null)."""
+        beat = self.heartbeats.get(row.name)
+        shown: Document = msgspec.to_builtins(row)
+        return shown | {"used": self.used(row.name), "heartbeat": None if beat is None else milliseconds(beat)}
+
+    def summary(self) -> Document:
+        """Return the landscape in numbers."""
+        states = {name: count for name, count in self._states.items() if count and ":" not in name}
+        limited = [row.capacity for row in self.seeds.values() if row.capacity is not None]
+        return {
+            "shoots": len(self.shoots),
+            "states": states,
+            "waiting": self._states[":waiting"],
+            "moving": self._states[":moving"],
+            "seeds": len(self.seeds),
+            "seedsReady": sum(row.ready == "True" for row in self.seeds.values()),
+            "seedsOpen": sum(map(_is_open, self.seeds.values())),
+            "places": sum(limited) if len(limited) == len(self.seeds) else None,
+            "used": sum(self.used(row.name) for row in self.seeds.values()),
+            "sets": len(self.sets),
+            "autoscalers": len(self.autoscalers),
+            "synced": self.synced,
+        }
+
+    def put(self, key: ObjectKey, document: Document, at: datetime) -> None:
+        """Store an object."""
+        row_of = _ROW_OF.get(key.kind)
+        row = shortened(row_of(document)) if row_of else other_row(key, document)
+        table = self._table(key.kind)
+        old = table.get(key)
+        if old == row:
+            return
+        table[key] = row
+        if isinstance(row, ShootRow):
+            self._count(key, old if isinstance(old, ShootRow) else None, row)
+        if isinstance(row, AutoscalerRow):
+            self.histories[key] = with_row(self.histories.get(key, ()), row, timestamp(at))
+        self.fleet.changed(key, old, row)
+        self._notify(key)
+
+    def remove(self, key: ObjectKey) -> None:
+        """Remove an object."""
+        old = self._table(key.kind).pop(key, None)
+        if old is None:
+            return
+        if isinstance(old, ShootRow):
+            self._count(key, old, None)
+        self.fleet.changed(key, old, None)
+        self.histories.pop(key, None)
+        self._notify(key)
+
+    def record_heartbeat(self, seed: str, at: datetime) -> None:
+        """Record a heartbeat."""
+        self.heartbeats[seed] = at
+
+    def expire_lease(self, seed: str) -> None:
+        """Record that a lease has expired: the time of the last heartbeat stays."""
+        if seed in self.heartbeats:
+            self._notify(ObjectKey("seed", "", seed))
+
+    def add_event(self, event: Document) -> None:
+        """Add an Event."""
+        shown = event_row(event)
+        identity = f"{shown['kind']}/{shown['namespace']}/{shown['id']}"
+        self.events.pop(identity, None)
+        self.events[identity] = shown
+        while len(self.events) > MAX_EVENTS_KEPT:
+            self.events.popitem(last=False)
+        if shown["kind"] == "seedautoscaler" and (sample := rescaled(shown["message"], shown["at"])):
+            key = ObjectKey("seedautoscaler", shown["namespace"], shown["name"])
+            self.histories[key] = with_event(self.histories.get(key, ()), sample)
+        for callback in self._event_callbacks:
+            callback(shown)
+
+    def _table(self, kind: str) -> dict[ObjectKey, Any]:
+        return self._tables.get(kind, self.others)
+
+    def _notify(self, key: ObjectKey) -> None:
+        for callback in self._row_callbacks:
+            callback(key)
+
+    def _count(self, key: ObjectKey, old: ShootRow | None, new: ShootRow | None) -> None:
+        self.shoots_changed += 1
+        if old is not None:
+            self._states.subtract(_counted(old))
+        if new is not None:
+            self._states.update(_counted(new))
+        before, after = _seeds_of(old), _seeds_of(new)
+        for seed in before - after:
+            self._placed[seed].discard(key)
+            self._notify(ObjectKey("seed", "", seed))
+        for seed in after - before:
+            self._placed[seed].add(key)
+            self._notify(ObjectKey("seed", "", seed))
+
+
+def milliseconds(at: datetime) -> int:
+    """Return milliseconds since the epoch, as browsers count."""
+    return int(at.timestamp() * 1000)
+
+
+def _is_open(seed: SeedRow) -> bool:
+    return seed.ready == "True" and seed.is_visible and not seed.is_deleting
+
+
+def _counted(row: ShootRow) -> list[str]:
+    return [row.state, *([":waiting"] if row.is_unschedulable else []), *([":moving"] if row.is_migrating else [])]
+
+
+def _seeds_of(row: ShootRow | None) -> set[str]:
+    return set() if row is None else {row.seed, row.actual_seed} - {""}

@@ -1,0 +1,149 @@
+"""Feeds the cache from the bus: the last announcement of each object, LEASES, and the newest EVENTS.
+
+Each stream is followed for ever, through outages. When a follower has to restart, rows stay until the replay is
+complete; then rows that it did not contain are removed.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import NoReturn
+
+import msgspec
+import structlog
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import PROBE_LEASE, Header, ObjectKey, Subjects
+from gardenbus.common.errors import GardenbusError, NotFound, Transient
+from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage
+from gardenbus.dashboard.api_client import GardenApiClient
+from gardenbus.dashboard.cache.landscape import MAX_EVENTS_KEPT, DashboardCache
+
+_log = structlog.stdlib.get_logger()
+_decode = msgspec.json.Decoder(dict[str, object]).decode
+
+RETRY_SECONDS = 0.5
+AT_ONCE = 100
+"""Messages between two pauses for browsers."""
+
+
+class CacheUpdater:
+    """Feeds the cache; `run_objects`, `run_leases` and `run_events` run for ever."""
+
+    def __init__(self, bus: Bus, subjects: Subjects, cache: DashboardCache, api: GardenApiClient) -> None:
+        self._bus = bus
+        self._subjects = subjects
+        self._cache = cache
+        self._api = api
+        self._replayed: set[ObjectKey] | None = set()
+
+    async def run_objects(self) -> None:
+        """Follow the announcements of all objects."""
+        await _keep_following("objects", self._objects)
+
+    async def run_autoscalers(self) -> None:
+        """Follow autoscalers alone, to record their history before the first visit."""
+        await _keep_following("autoscalers", self._autoscalers)
+
+    async def run_leases(self) -> None:
+        """Follow heartbeats."""
+        await _keep_following("leases", self._leases)
+
+    async def run_events(self) -> None:
+        """Follow Events, beginning with a bounded number of past ones."""
+        await _keep_following("events", self._events)
+
+    async def _objects(self) -> None:
+        self._replayed = set()
+        stream = self._subjects.stream("OBJECTS")
+        async with self._bus.follow(stream, [self._subjects.changed_kind("*")], last_per_subject=True) as follower:
+            number = 0
+            async for event in follower:
+                match event:
+                    case ReplayDone():
+                        self._sweep()
+                    case FollowRestarted():
+                        self._replayed = set()
+                    case StreamMessage() if event.marker is None:
+                        await self._apply(event)
+                    case StreamMessage():
+                        pass
+                number += 1
+                if number % AT_ONCE == 0:
+                    await asyncio.sleep(0)
+
+    async def _autoscalers(self) -> None:
+        stream = self._subjects.stream("OBJECTS")
+        autoscalers = [self._subjects.changed_kind("seedautoscaler")]
+        async with self._bus.follow(stream, autoscalers, last_per_subject=True) as follower:
+            async for event in follower:
+                if isinstance(event, StreamMessage) and event.marker is None:
+                    await self._apply(event)
+
+    async def _apply(self, delivered: StreamMessage) -> None:
+        try:
+            key = ObjectKey.from_tail(delivered.subject.removeprefix(f"{self._subjects.prefix}.changed."))
+        except ValueError:
+            return  # a foreign message
+        if delivered.headers.get(Header.VERB) == "deleted":
+            self._cache.remove(key)
+            return
+        document = await self._fetched(key) if Header.TOO_LARGE in delivered.headers else _document(delivered.body)
+        if document is None:
+            return
+        if self._replayed is not None:
+            self._replayed.add(key)
+        self._cache.put(key, document, delivered.at)
+
+    async def _fetched(self, key: ObjectKey) -> Document | None:
+        try:
+            return await self._api.get(key)
+        except GardenbusError:
+            return None  # gone meanwhile, or announced again when the API is back
+
+    def _sweep(self) -> None:
+        """Remove rows that the complete replay did not contain."""
+        replayed, self._replayed = self._replayed, None
+        if replayed is not None:
+            for key in [key for key in self._cache.keys() if key not in replayed]:  # noqa: SIM118 - no mapping
+                self._cache.remove(key)
+        self._cache.synced = True
+
+    async def _leases(self) -> None:
+        stream, everybody = self._subjects.stream("LEASES"), self._subjects.lease(">")
+        async with self._bus.follow(stream, [everybody], last_per_subject=True, headers_only=True) as follower:
+            async for event in follower:
+                if not isinstance(event, StreamMessage):
+                    continue
+                seed = event.subject.removeprefix(self._subjects.lease(""))
+                if event.marker is not None:
+                    self._cache.expire_lease(seed)
+                elif seed != PROBE_LEASE:
+                    self._cache.record_heartbeat(seed, event.at)
+
+    async def _events(self) -> None:
+        stream = self._subjects.stream("EVENTS")
+        place = await self._bus.position(stream)
+        after = max(0, place.sequence - MAX_EVENTS_KEPT)
+        async with self._bus.follow(stream, [f"{self._subjects.prefix}.event.>"], after_sequence=after) as follower:
+            async for event in follower:
+                if isinstance(event, StreamMessage) and event.marker is None:
+                    document = _document(event.body)
+                    if document is not None:
+                        self._cache.add_event(document)
+
+
+async def _keep_following(content: str, follow: Callable[[], Awaitable[None]]) -> NoReturn:
+    """Follow a stream, and again after an outage, for ever."""
+    while True:
+        try:
+            await follow()
+        except (Transient, NotFound) as error:
+            _log.warning("stream.interrupted", content=content, reason=error.message)
+        await asyncio.sleep(RETRY_SECONDS)
+
+
+def _document(body: bytes) -> Document | None:
+    try:
+        return _decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,1 @@
+"""PURE: rows of manifests, queries over rows, and redaction of credentials."""

@@ -1,1 +1,0 @@
-"""Keeps the view of the landscape current from the bus, tells browsers what changed, and asks the API."""

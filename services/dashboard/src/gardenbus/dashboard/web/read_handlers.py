@@ -1,0 +1,221 @@
+"""Read-only request handlers: lists and numbers from the cache, single objects and decisions from the API."""
+
+import asyncio
+from typing import Any
+
+import yaml
+from starlette.requests import Request
+from starlette.responses import Response
+
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.rows import ShootRow
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import BadRequest, GardenbusError, NotFound
+from gardenbus.common.ports.clock import Clock
+from gardenbus.dashboard.api_client import GardenApiClient
+from gardenbus.dashboard.cache.landscape import DashboardCache, milliseconds
+from gardenbus.dashboard.domain.redaction import redacted
+from gardenbus.dashboard.domain.related_objects import Related, related_to
+from gardenbus.dashboard.domain.shoot_query import ShootQuery, page_of, query_from, select_rows
+from gardenbus.dashboard.web.paths import key_in
+from gardenbus.dashboard.web.responses import json_response
+
+MOST_EVENTS = 500
+MOST_FOUND = 40
+MOST_WAITING = 1_000
+MOST_RELATED = 200
+
+
+class ReadHandlers:
+    """Read-only handlers."""
+
+    def __init__(
+        self, *, cache: DashboardCache, api: GardenApiClient, clock: Clock, prefix: str, token: str | None
+    ) -> None:
+        self._cache = cache
+        self._api = api
+        self._clock = clock
+        self._prefix = prefix
+        self._token = token
+        self._sorted: tuple[int, ShootQuery, list[ShootRow]] | None = None
+
+    async def session(self, _: Request) -> Response:
+        """Respond with the page's permissions. A foreign page cannot read this, so it never learns the token."""
+        return json_response({"allowWrites": self._token is not None, "token": self._token, "prefix": self._prefix})
+
+    async def landscape(self, _: Request) -> Response:
+        """Respond with the landscape in numbers."""
+        return json_response({"summary": self._cache.summary(), "now": milliseconds(self._clock.now())})
+
+    async def seeds(self, _: Request) -> Response:
+        """Respond with all seeds."""
+        rows = sorted(self._cache.seeds.values(), key=lambda row: (row.provider, row.region, row.name))
+        return json_response(
+            {"items": [self._cache.shown_seed(row) for row in rows], "now": milliseconds(self._clock.now())}
+        )
+
+    async def shoots(self, request: Request) -> Response:
+        """Respond with a page of the shoots, filtered and sorted."""
+        query = query_from(dict(request.query_params))
+        page = page_of(self._selected(query), query)
+        return json_response({"items": page.rows, "total": page.total, "offset": query.offset})
+
+    async def places(self, _: Request) -> Response:
+        """Respond with filters for shoots: namespaces, providers with regions, and seeds."""
+        regions: dict[str, set[str]] = {}
+        for row in (*self._cache.shoots.values(), *self._cache.seeds.values()):
+            regions.setdefault(row.provider, set()).add(row.region)
+        return json_response(
+            {
+                "namespaces": sorted({key.namespace for key in self._cache.shoots}),
+                "providers": {provider: sorted(found) for provider, found in sorted(regions.items())},
+                "seeds": sorted(row.name for row in self._cache.seeds.values()),
+            }
+        )
+
+    async def growth(self, _: Request) -> Response:
+        """Respond with the sets of seeds and their autoscalers."""
+        return json_response(
+            {
+                "sets": sorted(self._cache.sets.values(), key=lambda row: row.name),
+                "autoscalers": sorted(self._cache.autoscalers.values(), key=lambda row: row.name),
+            }
+        )
+
+    async def history(self, request: Request) -> Response:
+        """Respond with the history of an autoscaler's sizes. Raises NotFound."""
+        key = ObjectKey("seedautoscaler", request.path_params["namespace"], request.path_params["name"])
+        row = self._cache.autoscalers.get(key)
+        if row is None:
+            raise NotFound(f"{key} is not there")
+        return json_response({"autoscaler": row, "samples": self._cache.histories.get(key, []), "now": self._now()})
+
+    async def waiting(self, _: Request) -> Response:
+        """Respond with the unschedulable shoots, the longest waiting first."""
+        try:
+            result = await self._api.request("waiting")
+        except GardenbusError:
+            result = None
+        if isinstance(result, dict) and isinstance(result.get("items"), list):  # pyright: ignore[reportUnknownMemberType]
+            return json_response(result)
+        rows = sorted((row for row in self._cache.shoots.values() if row.is_unschedulable), key=lambda row: row.created)
+        items = [_waiting_shoot(row) for row in rows[:MOST_WAITING]]
+        return json_response({"items": items, "total": len(rows)})
+
+    async def events(self, request: Request) -> Response:
+        """Respond with the newest Events, of a kind, namespace, name or type."""
+        wanted = {name: value for name, value in request.query_params.items() if value}
+        if unknown := sorted(wanted.keys() - {"kind", "namespace", "name", "type"}):
+            raise BadRequest(f"{unknown[0]}: no such parameter; there are kind, namespace, name, type")
+        found: list[Document] = []
+        for event in reversed(self._cache.events.values()):
+            if all(event[name] == value for name, value in wanted.items()):
+                found.append(event)
+                if len(found) >= MOST_EVENTS:
+                    break
+        return json_response({"items": found})
+
+    async def search(self, request: Request) -> Response:
+        """Respond with objects whose names contain all words; those that begin with the first word come first."""
+        words = request.query_params.get("q", "").lower().split()
+        found: list[tuple[int, str, ObjectKey]] = []
+        for key in self._cache.keys() if words else ():
+            name = f"{key.namespace}/{key.name}".lower()
+            if all(word in name or word in key.kind for word in words):
+                found.append((_rank(key, words[0]), name, key))
+        found.sort()
+        return json_response({"items": [_found(key) for _, _, key in found[:MOST_FOUND]], "total": len(found)})
+
+    async def get_object(self, request: Request) -> Response:
+        """Respond with an object: manifest (credentials hidden), related objects, and Events."""
+        key = key_in(request)
+        document, events = await asyncio.gather(self._api.get(key), self._api.events_of(key))
+        shown = redacted(document)
+        related = [*related_to(document), *self._referrers(key)]
+        return json_response(
+            {
+                "object": shown,
+                "yaml": _yaml(shown),
+                "related": [each._asdict() | self._with_presence(each) for each in dict.fromkeys(related)][
+                    :MOST_RELATED
+                ],
+                "events": events,
+            }
+        )
+
+    async def explain(self, request: Request) -> Response:
+        """Respond with the decision on a shoot: the funnel, the ranking, and the reasons against seeds."""
+        namespace, name = request.path_params["namespace"], request.path_params["name"]
+        return json_response(await self._api.request(f"explain.shoot.{namespace}.{name}"))
+
+    async def explain_seed(self, request: Request) -> Response:
+        """Respond with a seed's usability, by filter, and the waiting shoots that fit on it."""
+        return json_response(await self._api.request(f"explain-seed.{request.path_params['name']}"))
+
+    def _selected(self, query: ShootQuery) -> list[ShootRow]:
+        whole = ShootQuery(**{name: getattr(query, name) for name in _SORTED_BY})
+        present = self._sorted
+        if present is not None and present[0] == self._cache.shoots_changed and present[1] == whole:
+            return present[2]
+        rows = select_rows(self._cache.shoots.values(), whole)
+        self._sorted = (self._cache.shoots_changed, whole, rows)
+        return rows
+
+    def _referrers(self, key: ObjectKey) -> list[Related]:
+        """Return cached objects that refer to this one."""
+        cache = self._cache
+        match key.kind:
+            case "managedseedset":
+                scalers = [each for each, row in cache.autoscalers.items() if row.target == key.name]
+                return [Related("scaled by", *each) for each in scalers if each.namespace == key.namespace]
+            case "shoot":
+                hosts = ObjectKey("managedseed", key.namespace, key.name)
+                return [Related("is made a seed by", *hosts)] if hosts in cache.others else []
+            case "membercluster":
+                return [Related("carries", *each) for each in cache.fleet.placements_on(key.name)]
+            case _:
+                namesake = ObjectKey("managedseed", "garden", key.name)
+                return [Related("made by", *namesake)] if key.kind == "seed" and namesake in cache.others else []
+
+    def _with_presence(self, related: Related) -> Document:
+        """Report whether an object is in the cache."""
+        return {"known": self._cache.row(ObjectKey(related.kind, related.namespace, related.name)) is not None}
+
+    def _now(self) -> int:
+        return milliseconds(self._clock.now())
+
+
+_SORTED_BY = ("search", "namespace", "seed", "provider", "region", "state", "sort")
+
+
+def _rank(key: ObjectKey, word: str) -> int:
+    exact = 0 if key.name == word else 1 if key.name.startswith(word) else 2
+    return exact * 2 + (0 if key.kind in ("shoot", "seed", "managedseedset", "seedautoscaler") else 1)
+
+
+def _found(key: ObjectKey) -> Document:
+    return {"kind": key.kind, "namespace": key.namespace, "name": key.name}
+
+
+def _waiting_shoot(row: ShootRow) -> Document:
+    return {
+        "namespace": row.namespace,
+        "name": row.name,
+        "schedulerName": row.scheduler,
+        "message": row.description,
+        "since": row.created,
+        "nextAttempt": None,
+    }
+
+
+def _yaml(document: Document) -> str:
+    """Format in kubectl's order: type, metadata, spec, status."""
+    first = ("apiVersion", "kind", "metadata", "spec", "data", "status")
+    ordered: dict[str, Any] = {name: document[name] for name in first if name in document}
+    ordered |= {name: value for name, value in document.items() if name not in ordered}
+    if metadata := section(ordered, "metadata"):
+        order = ("name", "namespace", "labels", "annotations")
+        present = {name: metadata[name] for name in order if name in metadata}
+        ordered["metadata"] = present | {name: value for name, value in metadata.items() if name not in present}
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    return yaml.dump(ordered, Dumper=dumper, sort_keys=False, allow_unicode=True, width=110)

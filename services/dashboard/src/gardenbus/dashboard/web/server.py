@@ -1,0 +1,42 @@
+"""uvicorn inside the service's own loop: the service starts and stops it, not uvicorn's signal handlers."""
+
+import contextlib
+import socket
+from collections.abc import Generator
+
+import uvicorn
+from starlette.types import ASGIApp
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leave SIGTERM and SIGINT to the service."""
+        yield
+
+
+class HttpServer:
+    """HTTP server on an open socket."""
+
+    def __init__(self, app: ASGIApp, listening: socket.socket) -> None:
+        self._socket = listening
+        configuration = uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=1,
+        )
+        self._server = _Server(configuration)
+
+    async def run(self) -> None:
+        """Serve until stopped."""
+        await self._server.serve(sockets=[self._socket])
+
+    def stop(self) -> None:
+        """Accept no new requests, and end pending ones soon."""
+        self._server.should_exit = True

@@ -1,0 +1,1 @@
+"""Reconcilers of the gardenlet: Seed, shoots, ManagedSeeds and ShootStates."""

@@ -1,0 +1,299 @@
+"""One gardenlet of one seed: its Lease heartbeat, controllers, work queues and reporter.
+
+Events are always observed; controllers act only while the Lease is held. Losing it cancels all work in flight.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+from gardenbus.agent.work_loop import WorkLoop
+from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration
+from gardenbus.common.api.document import section
+from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.controller.delaying_queue import DelayingQueue
+from gardenbus.common.ports.bus import Bus, StreamMessage
+from gardenbus.common.ports.clock import Clock
+from gardenbus.gardenlet.backend.deployments import DeploymentStore
+from gardenbus.gardenlet.backend.port import FencingToken, SeedBackend
+from gardenbus.gardenlet.controllers.managed_seeds import (
+    GardenletDeployer,
+    ManagedSeedReconciler,
+    NullGardenletDeployer,
+)
+from gardenbus.gardenlet.controllers.seed import SeedReconciler
+from gardenbus.gardenlet.controllers.shoot import ShootReconciler
+from gardenbus.gardenlet.domain.shoot_record import ShootName
+from gardenbus.gardenlet.handlers.binding_cache import BINDINGS, MANAGED_SEED, SHOOT_STATE, BindingCache
+from gardenbus.gardenlet.handlers.lease_heartbeat import LeaseHeartbeat
+from gardenbus.gardenlet.handlers.reporter import SeedReporter
+
+HTTPProbe = Callable[[str], Awaitable[str | None]]
+"""Probe of a URL: the problem, or None for status 200."""
+
+_PASSES_AFTER_RECOVERY = 2
+"""Full status reports after a recovery: the second overrides a lifecycle that still wrote Unknown at the first."""
+
+
+class Gardenlet:
+    """See the module. `deployments` are the gardenlets deployed into its shoots, `deployer` runs them."""
+
+    def __init__(  # noqa: PLR0913 - the ports of one gardenlet
+        self,
+        configuration: GardenletConfiguration,
+        *,
+        bus: Bus,
+        subjects: Subjects,
+        clock: Clock,
+        backend: SeedBackend,
+        identity: str,
+        probe: HTTPProbe,
+        version: str,
+        deployments: DeploymentStore,
+        deployer: GardenletDeployer | None = None,
+        certificate_expires_at: Callable[[], datetime | None] = lambda: None,
+    ) -> None:
+        self.configuration = configuration
+        self.seed_name = configuration.seed_name
+        self._bus = bus
+        self._subjects = subjects
+        self._clock = clock
+        self.backend = backend
+        self.cache = BindingCache(subjects, self.seed_name)
+        self.reporter = SeedReporter(bus=bus, subjects=subjects, seed_name=self.seed_name, clock=clock)
+        self.seed = SeedReconciler(
+            configuration,
+            cache=self.cache,
+            backend=backend,
+            reporter=self.reporter,
+            clock=clock,
+            version=version,
+            certificate_expires_at=certificate_expires_at,
+        )
+        self.heartbeat = LeaseHeartbeat(
+            bus=bus,
+            subjects=subjects,
+            seed_name=self.seed_name,
+            identity=identity,
+            settings=configuration.lease,
+            clock=clock,
+            probe=lambda: probe(backend.health_url),
+            seed_uid=lambda: self.cache.seed_uid,
+            on_active=self._become_active,
+            on_stand_by=self._stand_by,
+        )
+        self.shoots = ShootReconciler(
+            configuration.shoot,
+            seed_name=self.seed_name,
+            cache=self.cache,
+            backend=backend,
+            reporter=self.reporter,
+            clock=clock,
+            identity=self.seed.identity,
+            readiness=lambda: self.seed.readiness,
+            is_active=lambda: self.is_active,
+        )
+        self.queue = DelayingQueue(
+            self._reconcile_shoot,
+            clock=clock,
+            limit=configuration.shoot.concurrent_syncs,
+            controller="shoot",
+            describe="/".join,
+        )
+        self.managed_seeds = ManagedSeedReconciler(
+            configuration,
+            cache=self.cache,
+            deployments=deployments,
+            reporter=self.reporter,
+            bus=bus,
+            subjects=subjects,
+            clock=clock,
+            record_of=backend.load,
+            is_active=lambda: self.is_active,
+            deployer=deployer or NullGardenletDeployer(),
+        )
+        self.managed_seed_queue = DelayingQueue(
+            self._reconcile_managed_seed,
+            clock=clock,
+            limit=configuration.managed_seed.concurrent_syncs,
+            controller=MANAGED_SEED,
+            describe="/".join,
+        )
+        self._was_unready = False
+        self._whole_reports: dict[ShootName, int] = {}
+        self._round_began = clock.monotonic()
+        self._seed_lock = asyncio.Lock()
+        seed, care_period = self.seed_name, configuration.shoot_care_period.total_seconds()
+        self._heartbeat_loop = WorkLoop("heartbeat", self.round, self._until_next_round, seed=seed)
+        self._seed_loop = WorkLoop("seed", self._reconcile_seed, lambda: None, starts_idle=True, seed=seed)
+        self._care_loop = WorkLoop("care", self.care, lambda: care_period, starts_idle=True, seed=seed)
+
+    @property
+    def is_active(self) -> bool:
+        """True while this gardenlet holds the Lease, false on standby."""
+        return self.reporter.fencing_token is not None and self.heartbeat.is_active
+
+    @property
+    def is_healthy(self) -> bool:
+        """True while heartbeat rounds succeed; also after the Seed was deleted, when there are none."""
+        return self.cache.seed_is_gone or self.heartbeat.is_healthy
+
+    # ------------------------------------------------------------------------------------------ events
+
+    def deliver(self, message: StreamMessage) -> None:
+        """Update the cache from a BINDINGS message of this seed, and enqueue what depends on it."""
+        readiness, ready, generation = self.seed.readiness, self.seed.is_ready, self._seed_generation
+        subject = self.cache.update(message)
+        if isinstance(subject, ObjectKey):
+            self._was_unready |= not self.seed.is_ready
+            if self._seed_generation != generation:
+                self.seed.request_care()
+                self._seed_loop.trigger()
+            if self._was_unready and self.seed.is_ready and not ready:
+                self._was_unready = False
+                self._report_everything(_PASSES_AFTER_RECOVERY)
+            if self.seed.readiness != readiness:
+                self._enqueue_all()
+            if subject.kind == SHOOT_STATE:
+                self.queue.add((subject.namespace, subject.name))
+            elif subject.kind == MANAGED_SEED:
+                self._enqueue_managed_seed((subject.namespace, subject.name))
+        elif subject is not None:
+            self.queue.add(subject)
+            self._enqueue_dependents(subject)
+
+    def deployed_seed_changed(self, seed: str) -> None:
+        """Enqueue the ManagedSeed of a deployed gardenlet: its Seed came or is going, or it stopped."""
+        for name in self.managed_seeds.of_seed(seed) if self.is_active else ():
+            self.managed_seed_queue.add(name)
+
+    def replay_ended(self) -> None:
+        """Handle the end of a replay of BINDINGS: records without a binding may be queried from now on."""
+        self.cache.replay_ended()
+        self._enqueue_all()
+        self._enqueue_managed_seeds()
+        self._care_loop.trigger()
+
+    def replay_began(self) -> None:
+        """Handle the start of a replay of BINDINGS; the cache keeps its content until the end."""
+        self.cache.replay_began()
+
+    @property
+    def _seed_generation(self) -> object:
+        return section(self.cache.seed or {}, "metadata").get("generation")
+
+    # ------------------------------------------------------------------------------------------ rounds
+
+    async def run(self) -> None:
+        """Run until cancelled; a failed round does not end it."""
+        async with asyncio.TaskGroup() as tasks:
+            for loop in (self._heartbeat_loop, self._seed_loop, self._care_loop):
+                tasks.create_task(loop.run(), name=f"{loop.name} {self.seed_name}")
+            tasks.create_task(self.queue.run(), name=f"shoots of {self.seed_name}")
+            tasks.create_task(self.managed_seed_queue.run(), name=f"managed seeds of {self.seed_name}")
+            tasks.create_task(self.reporter.run(), name=f"reports of {self.seed_name}")
+
+    async def stop(self, *, hands_over: bool = False) -> None:
+        """Cancel work in flight, flush reports, and release the Lease unless the same holder restarts with it."""
+        await self.queue.clear()
+        await self.managed_seed_queue.clear()
+        if self.reporter.fencing_token is not None:
+            await self.reporter.flush(everything=True)
+        if not hands_over:
+            await self.heartbeat.release()
+        self.reporter.stand_by()
+
+    async def round(self) -> None:
+        """Run one heartbeat and the Seed's reconciliation; nothing while the Seed is deleted."""
+        self._round_began = self._clock.monotonic()
+        if self.cache.seed_is_gone:
+            return
+        if await self.heartbeat.round():
+            await self._reconcile_seed()
+
+    async def care(self) -> None:
+        """Check the health of every shoot once."""
+        for observed in self.cache.present():
+            if not self.is_active:
+                return
+            name = observed.full_name
+            passes = self._whole_reports.pop(name, 0)
+            if passes > 1:
+                self._whole_reports[name] = passes - 1
+            await self.shoots.care(observed, everything=passes > 0)
+
+    def _until_next_round(self) -> float:
+        took = self._clock.monotonic() - self._round_began
+        return max(0.1, self.configuration.lease.resync_seconds - took)
+
+    async def _reconcile_seed(self) -> None:
+        async with self._seed_lock:
+            if self.is_active:
+                await self.seed.round()
+
+    async def _become_active(self, fencing_token: FencingToken) -> None:
+        await self.backend.acquire(fencing_token)
+        await self._drop_missed_deletions()
+        self.reporter.fencing_token = fencing_token
+        self.seed.stand_by()
+        self._report_everything(1)
+        self._enqueue_all()
+        self.managed_seeds.stand_by()
+        self._enqueue_managed_seeds()
+
+    async def _drop_missed_deletions(self) -> None:
+        """Drop cached objects whose tombstones were handled by another replica while this one was paused."""
+        cached, cached_objects = dict(self.cache.shoots), dict(self.cache.objects)
+        if not cached and not cached_objects:
+            return
+        stream = self._subjects.stream(BINDINGS)
+        held = {
+            *await self._bus.subjects(stream, self._subjects.bindings_of(self.seed_name)),
+            *await self._bus.subjects(stream, self._subjects.views_of(self.seed_name)),
+        }
+        self.cache.retain(held, cached=cached, cached_objects=cached_objects)
+
+    async def _stand_by(self) -> None:
+        self.reporter.stand_by()
+        self.seed.stand_by()
+        self.managed_seeds.stand_by()
+        await self.queue.clear()
+        await self.managed_seed_queue.clear()
+
+    def _enqueue_all(self) -> None:
+        states = ((key.namespace, key.name) for key in self.cache.objects if key.kind == SHOOT_STATE)
+        for shoot in {*self.cache.shoots, *self.backend.shoots(), *states}:
+            self.queue.add(shoot)
+
+    def _enqueue_managed_seeds(self) -> None:
+        for name in self.managed_seeds.cached():
+            self._enqueue_managed_seed(name)
+
+    def _enqueue_managed_seed(self, name: ShootName) -> None:
+        """Enqueue a ManagedSeed with its jittered delay."""
+        if self.reporter.fencing_token is None:
+            return
+        delay = self.managed_seeds.enqueue_delay(name)
+        if delay is not None:
+            self.managed_seed_queue.add(name, delay)
+
+    def _enqueue_dependents(self, shoot: ShootName) -> None:
+        for name in self.managed_seeds.dependents_of(shoot) if self.reporter.fencing_token is not None else ():
+            self.managed_seed_queue.add(name)
+
+    def _report_everything(self, passes: int) -> None:
+        """Report the full status of every shoot in the next `passes` rounds of care, the first of them at once."""
+        for shoot in self.backend.shoots():
+            self._whole_reports[shoot] = max(passes, self._whole_reports.get(shoot, 0))
+        self._care_loop.trigger()
+
+    async def _reconcile_shoot(self, shoot: ShootName) -> float | None:
+        if self.reporter.fencing_token is None:
+            return None
+        try:
+            return await self.shoots.reconcile(shoot)
+        finally:
+            self._enqueue_dependents(shoot)
+
+    async def _reconcile_managed_seed(self, name: ShootName) -> float | None:
+        return None if self.reporter.fencing_token is None else await self.managed_seeds.reconcile(name)

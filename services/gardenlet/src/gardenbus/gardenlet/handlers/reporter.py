@@ -1,0 +1,147 @@
+"""Reporter of one seed, with its fencing token in every report.
+
+Status patches of an object are coalesced while one is pending, so a burst of progress is few messages, and an outage
+of the bus loses nothing. Objects are reported in the order of their first pending patch.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import structlog
+
+from gardenbus.agent.reporter import Reporter
+from gardenbus.common.api.conditions import merge_conditions
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.errors import Unavailable
+from gardenbus.common.ports import tracing
+from gardenbus.common.ports.bus import Bus
+from gardenbus.common.ports.clock import Clock
+from gardenbus.gardenlet.backend.port import FencingToken
+from gardenbus.gardenlet.metrics import REPORTS, REPORTS_DELAYED
+
+_log = structlog.stdlib.get_logger()
+
+_BATCH = 50
+_PAUSE_SECONDS = 1.0
+_LISTS_BY_TYPE = ("conditions", "constraints")
+
+
+class _About(NamedTuple):
+    key: ObjectKey
+    uid: str
+
+
+class _Pending(NamedTuple):
+    patch: Document
+    due: float
+    trace: str = ""
+
+
+class SeedReporter(Reporter):
+    """See the module. Without a fencing token nothing is accepted or sent."""
+
+    def __init__(self, *, bus: Bus, subjects: Subjects, seed_name: str, clock: Clock) -> None:
+        super().__init__(bus=bus, subjects=subjects, token=seed_name, sent=REPORTS)
+        self._seed_name = seed_name
+        self._clock = clock
+        self._pending: dict[_About, _Pending] = {}
+        self._enqueued = asyncio.Event()
+        self.fencing_token: FencingToken | None = None
+
+    def stand_by(self) -> None:
+        """Drop pending reports and the fencing token: another holder reports from now on."""
+        self.fencing_token = None
+        self._pending.clear()
+
+    def enqueue_status(self, key: ObjectKey, uid: str, patch: Document, *, within_seconds: float = 0.0) -> None:
+        """Report a status patch within `within_seconds`, as part of the current trace."""
+        if self.fencing_token is None:
+            return
+        due = self._clock.monotonic() + within_seconds
+        trace = tracing.current()
+        old = self._pending.get(_About(key, uid))
+        if old is not None:
+            patch, due, trace = merged(old.patch, patch), min(old.due, due), trace or old.trace
+        self._pending[_About(key, uid)] = _Pending(patch, due, trace)
+        self._enqueued.set()
+
+    async def query(self, key: ObjectKey, uid: str) -> None:
+        """Request the current state of an object, or its tombstone. Raises Unavailable."""
+        await self.publish(key, {}, {Header.QUERY: "exists", Header.UID: uid})
+
+    async def confirm_gone(self, key: ObjectKey, *, tombstone: int) -> None:
+        """Confirm that a shoot's tombstone of that sequence was handled. Raises Unavailable."""
+        await self.publish(key, {}, {Header.QUERY: "gone", Header.SEQUENCE: str(tombstone)})
+
+    async def event(self, key: ObjectKey, uid: str, *, kind: str, reason: str, message: str) -> None:
+        """Record an Event about an object. Raises Unavailable."""
+        body = {"type": kind, "reason": reason, "message": message}
+        await self.publish(key, body, {Header.VERB: "event", Header.UID: uid, tracing.TRACEPARENT: tracing.current()})
+
+    async def run(self) -> None:
+        """Send due reports until cancelled."""
+        while True:
+            wait = await self.flush()
+            self._enqueued.clear()
+            if any(pending.due <= self._clock.monotonic() for pending in self._pending.values()):
+                continue
+            try:
+                async with asyncio.timeout(wait):
+                    await self._enqueued.wait()
+            except TimeoutError:
+                continue
+
+    async def flush(self, *, everything: bool = False) -> float | None:
+        """Send due reports (or all); returns the seconds until the next is due, None when none is pending."""
+        now = self._clock.monotonic()
+        due = [about for about, pending in self._pending.items() if everything or pending.due <= now]
+        for start in range(0, len(due), _BATCH):
+            await self._send(due[start : start + _BATCH])
+        if not self._pending:
+            return None
+        return max(0.0, min(pending.due for pending in self._pending.values()) - self._clock.monotonic())
+
+    async def _send(self, abouts: Sequence[_About]) -> None:
+        batch = {about: self._pending.pop(about) for about in abouts if about in self._pending}
+        results = await asyncio.gather(
+            *(
+                self.status(about.key, about.uid, pending.patch, trace=pending.trace)
+                for about, pending in batch.items()
+            ),
+            return_exceptions=True,
+        )
+        failed = False
+        for (about, pending), result in zip(batch.items(), results, strict=True):
+            if isinstance(result, Unavailable):
+                failed = True
+                self._put_back(about, pending)
+            elif isinstance(result, BaseException):
+                raise result
+        if failed:
+            REPORTS_DELAYED.inc()
+            _log.warning("report.delayed", seed=self._seed_name, waiting=len(self._pending))
+            await self._clock.sleep(_PAUSE_SECONDS)
+
+    def _put_back(self, about: _About, pending: _Pending) -> None:
+        if self.fencing_token is None:
+            return
+        newer = self._pending.get(about)
+        patch = merged(pending.patch, newer.patch) if newer else pending.patch
+        trace = newer.trace if newer and newer.trace else pending.trace
+        self._pending[about] = _Pending(patch, pending.due, trace)
+
+    async def publish(self, key: ObjectKey, body: Document, headers: Mapping[str, str]) -> None:
+        """Publish a report with the fencing token; without one it is dropped."""
+        if self.fencing_token is not None:
+            await super().publish(key, body, {**headers, Header.FENCING_TOKEN: self.fencing_token.text})
+
+
+def merged(old: Document, new: Document) -> Document:
+    """Merge two status patches: newer fields win, conditions and constraints are merged by type."""
+    result = old | new
+    for field in _LISTS_BY_TYPE:
+        if old.get(field) and new.get(field) is not None:
+            result[field] = merge_conditions(old[field], *new[field])
+    return result

@@ -1,1 +1,0 @@
-"""SHELL: the loops of one gardenlet. They listen, ask `decide`, let the backend work and report."""

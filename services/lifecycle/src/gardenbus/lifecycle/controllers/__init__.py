@@ -1,0 +1,1 @@
+"""Reconcilers: silent Seeds, and shoots under migration."""

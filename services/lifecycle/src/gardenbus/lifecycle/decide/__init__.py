@@ -1,1 +1,0 @@
-"""Who is alive, and what is written when somebody is not: values in, one value out. No I/O, clock or randomness."""

@@ -1,0 +1,121 @@
+"""Conditions of a silent seed and of its shoots, and renewal of the gardenlet's client certificate.
+
+Source of the rules: `pkg/controllermanager/controller/gardenletlifecycle/reconciler.go` of Gardener.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, cast
+
+from gardenbus.common.api.conditions import (
+    UNKNOWN,
+    build_condition,
+    conditions_of,
+    get_condition,
+    get_or_init,
+    merge_conditions,
+)
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.seeds import GARDENLET_READY
+from gardenbus.common.api.garden.shoot_status import with_status_label
+from gardenbus.common.ports.clock import parse_timestamp, timestamp
+
+STATUS_UNKNOWN = "StatusUnknown"
+SEED_MESSAGE = "Gardenlet stopped posting status updates."
+SHOOT_MESSAGE = "Gardenlet stopped sending heartbeats."
+OPERATION_ANNOTATION = "gardener.cloud/operation"
+RECONCILE = "reconcile"
+
+SHOOT_CONDITIONS = (
+    "APIServerAvailable",
+    "ControlPlaneHealthy",
+    "ObservabilityComponentsHealthy",
+    "EveryNodeReady",
+    "SystemComponentsHealthy",
+)
+SHOOT_CONSTRAINTS = ("HibernationPossible", "MaintenancePreconditionsSatisfied")
+_ONLY_WITH_WORKERS = frozenset({"EveryNodeReady"})
+
+
+class SeedNeverReported(NamedTuple):
+    """No gardenlet has ever reported for this Seed: nothing to do."""
+
+
+class ExpireSeed(NamedTuple):
+    """The Seed's status must become that of `document`."""
+
+    document: Document
+
+
+class SeedAlreadyExpired(NamedTuple):
+    """The Seed is Unknown already. `shoots_are_due`: for so long that its shoots must become Unknown too."""
+
+    shoots_are_due: bool
+
+
+SeedDecision = SeedNeverReported | ExpireSeed | SeedAlreadyExpired
+
+
+def decide_silent_seed(document: Document, now: datetime, shoot_monitor_period: timedelta) -> SeedDecision:
+    """Decide what to do about a Seed whose gardenlet is silent."""
+    conditions = conditions_of(document)
+    if not conditions:
+        return SeedNeverReported()
+    old = get_or_init(conditions, GARDENLET_READY, timestamp(now))
+    new, changed = build_condition(old, now=timestamp(now), status=UNKNOWN, reason=STATUS_UNKNOWN, message=SEED_MESSAGE)
+    if changed or get_condition(conditions, GARDENLET_READY) is None:
+        return ExpireSeed(_with_status(document, conditions=merge_conditions(conditions, new)))
+    since = parse_timestamp(new.get("lastTransitionTime"))
+    return SeedAlreadyExpired(shoots_are_due=since is None or since + shoot_monitor_period <= now)
+
+
+def expire_shoot(document: Document, seed: str, now: datetime) -> Document | None:
+    """The Shoot of a seed that was silent for long; None when there is nothing to write.
+
+    Only a Shoot that runs on the seed (status.seedName) is changed. Conditions and constraints that the gardenlet does
+    not maintain stay as they are. The status label follows.
+    """
+    status = section(document, "status")
+    if status.get("seedName") != seed:
+        return None
+    provider = section(document, "spec", "provider")
+    kinds = [kind for kind in SHOOT_CONDITIONS if provider.get("workers") or kind not in _ONLY_WITH_WORKERS]
+    conditions = _all_unknown(conditions_of(document), kinds, now)
+    constraints = _all_unknown(conditions_of(document, "constraints"), SHOOT_CONSTRAINTS, now)
+    if conditions == status.get("conditions") and constraints == status.get("constraints"):
+        return None
+    return with_status_label(_with_status(document, conditions=conditions, constraints=constraints))
+
+
+def expired_certificate(document: Document, now: datetime) -> str | None:
+    """Expiry of the gardenlet's client certificate (as written) once it is over, None before."""
+    written = section(document, "status").get("clientCertificateExpirationTimestamp")
+    expiry = parse_timestamp(written)
+    return str(written) if expiry is not None and expiry < now else None
+
+
+def with_reconcile_annotation(managed_seed: Document) -> Document | None:
+    """The ManagedSeed annotated for reconciliation (which renews the certificate); None when it is already."""
+    metadata = section(managed_seed, "metadata")
+    annotations = section(metadata, "annotations")
+    if annotations.get(OPERATION_ANNOTATION) == RECONCILE:
+        return None
+    return {
+        **managed_seed,
+        "metadata": {**metadata, "annotations": {**annotations, OPERATION_ANNOTATION: RECONCILE}},
+    }
+
+
+def _all_unknown(old: Sequence[Document], kinds: Sequence[str], now: datetime) -> list[Document]:
+    written = timestamp(now)
+    new = [
+        build_condition(
+            get_or_init(old, kind, written), now=written, status=UNKNOWN, reason=STATUS_UNKNOWN, message=SHOOT_MESSAGE
+        )[0]
+        for kind in kinds
+    ]
+    return merge_conditions(old, *new)
+
+
+def _with_status(document: Document, **fields: Any) -> Document:
+    return cast("Document", {**document, "status": {**section(document, "status"), **fields}})

@@ -1,1 +1,0 @@
-"""The shell: listen to Leases, look at the Seeds, write what was decided."""

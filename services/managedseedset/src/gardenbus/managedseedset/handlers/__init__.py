@@ -1,0 +1,1 @@
+"""Enqueuer, state collector and apiserver client: the reconciler's access to the landscape."""

@@ -1,0 +1,121 @@
+"""One agent of one cluster: its reconcilers, active while it holds the cluster's backend."""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from gardenbus.agent.reporter import Reporter
+from gardenbus.agent.work_loop import WorkLoop
+from gardenbus.common.controller.delaying_queue import DelayingQueue
+from gardenbus.common.errors import GardenbusError
+from gardenbus.common.ports.clock import Clock
+from gardenbus.memberagent.backend.port import ClusterBackend
+from gardenbus.memberagent.controllers.member_cluster import RETRY_SECONDS, MemberClusterReconciler
+from gardenbus.memberagent.controllers.works import WorkApplier
+from gardenbus.memberagent.domain.cluster_sources import ClusterSource
+from gardenbus.memberagent.handlers.cluster_cache import ClusterCache
+from gardenbus.memberagent.handlers.object_reader import ReadObject
+
+_log = structlog.stdlib.get_logger()
+
+STANDBY_SECONDS = 1.0
+"""Interval at which a standby tries to become active."""
+
+
+class MemberClusterAgent:
+    """See the module."""
+
+    def __init__(  # noqa: PLR0913 - the ports of one agent
+        self,
+        name: str,
+        *,
+        source: ClusterSource,
+        cache: ClusterCache,
+        backend: ClusterBackend,
+        reporter: Reporter,
+        read: ReadObject,
+        landscape: Callable[[], str],
+        clock: Clock,
+    ) -> None:
+        self.name = name
+        self.cache = cache
+        self.is_active = False
+        self._backend = backend
+        self._clock = clock
+        self.cluster = MemberClusterReconciler(
+            name,
+            source=source,
+            cache=cache,
+            backend=backend,
+            reporter=reporter,
+            read=read,
+            landscape=landscape,
+            clock=clock,
+            enqueue_work=self.work_changed,
+            enqueue_all=self.enqueue_all,
+        )
+        self.works = WorkApplier(name, cache=cache, backend=backend, reporter=reporter, read=read, clock=clock)
+        self._cluster_loop = WorkLoop("cluster", self.cluster.reconcile, self.cluster.seconds_to_next, cluster=name)
+        self._queue = DelayingQueue(
+            self._reconcile_work,
+            clock=clock,
+            controller="work",
+            describe=lambda work: f"{name}/{work}",
+            retry_seconds=RETRY_SECONDS,
+            expected=(GardenbusError, OSError),
+        )
+
+    def cluster_changed(self) -> None:
+        """Reconcile the cluster now."""
+        self._cluster_loop.trigger()
+
+    def work_changed(self, name: str, *, is_urgent: bool = True) -> None:
+        """Reconcile a Work: now, or soon if only its status has changed (most likely by our report)."""
+        self._queue.add(name, 0.0 if is_urgent else RETRY_SECONDS)
+
+    def enqueue_all(self) -> None:
+        """Reconcile the cluster, all cached Works, and those in the cluster."""
+        for name in {*self.cache.works, *(self._backend.works() if self.is_active else ())}:
+            self._queue.add(name)
+        self._cluster_loop.trigger()
+
+    async def run(self) -> None:
+        """Run until cancelled, or until the cluster has left the fleet; no failure ends it."""
+        running = asyncio.create_task(self._run(), name=f"agent {self.name}")
+        ended = asyncio.create_task(self.cluster.has_ended.wait(), name=f"end of agent {self.name}")
+        try:
+            done, _ = await asyncio.wait({running, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if running in done:
+                running.result()
+        finally:
+            running.cancel()
+            ended.cancel()
+            await asyncio.gather(running, ended, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while not self._acquired():
+            await self._clock.sleep(STANDBY_SECONDS)
+        self.is_active = True
+        self.enqueue_all()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._cluster_loop.run(), name=f"cluster {self.name}")
+                tasks.create_task(self._queue.run(), name=f"works of {self.name}")
+        finally:
+            self.is_active = False
+            self._backend.release()
+
+    def _acquired(self) -> bool:
+        try:
+            return self._backend.acquire()
+        except OSError as error:
+            _log.warning("cluster.delayed", cluster=self.name, reason=str(error))
+            return False
+
+    async def _reconcile_work(self, name: str) -> float | None:
+        try:
+            return await self.works.reconcile(name)
+        finally:
+            if self.cluster.has_new_namespaces():
+                self._cluster_loop.trigger()

@@ -1,0 +1,1 @@
+"""Reconcilers of the member agent: MemberCluster and Works."""

@@ -1,0 +1,107 @@
+"""Reconciler of the Works of one cluster: applies their manifests and reports their status."""
+
+from collections.abc import Sequence
+
+import structlog
+
+from gardenbus.agent.domain.documents import mappings, uid_of
+from gardenbus.agent.reporter import Reporter
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.member_clusters import namespace_of
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.ports.clock import Clock, timestamp
+from gardenbus.memberagent.backend.port import ClusterBackend
+from gardenbus.memberagent.controllers.member_cluster import RETRY_SECONDS
+from gardenbus.memberagent.domain.work_status import (
+    ManifestResult,
+    cleaned_up_status,
+    only_compares,
+    status_includes,
+    status_of,
+    stuck_status,
+)
+from gardenbus.memberagent.handlers.cluster_cache import ClusterCache
+from gardenbus.memberagent.handlers.object_reader import ReadObject
+from gardenbus.memberagent.metrics import APPLIED
+
+_log = structlog.stdlib.get_logger()
+
+
+class WorkApplier:
+    """See the module."""
+
+    def __init__(
+        self,
+        cluster: str,
+        *,
+        cache: ClusterCache,
+        backend: ClusterBackend,
+        reporter: Reporter,
+        read: ReadObject,
+        clock: Clock,
+    ) -> None:
+        self._cluster = cluster
+        self._cache = cache
+        self._backend = backend
+        self._reporter = reporter
+        self._read = read
+        self._clock = clock
+
+    async def reconcile(self, name: str) -> float | None:
+        """Apply a Work and report; returns the seconds after which to requeue, None for not before a change."""
+        if not self._cache.is_complete:
+            return None
+        if self._backend.is_silent():
+            return RETRY_SECONDS
+        work = self._cache.works.get(name)
+        if work is None:
+            return await self._remove(name)
+        is_deleting = bool(section(work, "metadata").get("deletionTimestamp"))
+        now = timestamp(self._clock.now())
+        if is_deleting or self._cache.is_leaving or self._cache.cluster_is_gone:
+            problem = self._backend.remove(name)
+            if not is_deleting:
+                return None
+            patch = cleaned_up_status(work, now=now) if problem is None else stuck_status(work, problem, now=now)
+            return await self._report(name, work, patch, RETRY_SECONDS if problem else None)
+        if self._cache.cluster is None:
+            return RETRY_SECONDS
+        manifests = mappings(section(work, "spec", "workload"), "manifests")
+        applied = (
+            self._backend.compare(manifests) if only_compares(work) else await self._backend.apply(name, manifests)
+        )
+        failed = any(not outcome.applied or outcome.available is False for outcome in applied.outcomes)
+        _count(applied.outcomes)
+        requeue_after = applied.requeue_after_seconds
+        if requeue_after is None and failed and not only_compares(work):
+            requeue_after = RETRY_SECONDS
+        return await self._report(name, work, status_of(work, applied.outcomes, now=now), requeue_after)
+
+    async def _report(self, name: str, work: Document, patch: Document, requeue_after: float | None) -> float | None:
+        """Report a status that differs from the observed one; then requeue to see its effect."""
+        if status_includes(work, patch):
+            return requeue_after
+        await self._reporter.status(ObjectKey("work", namespace_of(self._cluster), name), uid_of(work), patch)
+        return RETRY_SECONDS if requeue_after is None else min(requeue_after, RETRY_SECONDS)
+
+    async def _remove(self, name: str) -> float | None:
+        """Remove a Work that is not cached from the cluster, after reading it: the stream may have lost it."""
+        if name not in self._backend.works():
+            return None
+        current = await self._read(ObjectKey("work", namespace_of(self._cluster), name))
+        if current is not None and name not in self._cache.works:
+            self._cache.works[name] = current
+            return 0.0
+        if name in self._cache.works:
+            return 0.0
+        problem = self._backend.remove(name)
+        _log.info("work.removed", cluster=self._cluster, work=name)
+        return RETRY_SECONDS if problem else None
+
+
+def _count(outcomes: Sequence[ManifestResult]) -> None:
+    if any(not outcome.applied for outcome in outcomes):
+        result = "failed"
+    else:
+        result = "waiting" if any(outcome.available is False for outcome in outcomes) else "available"
+    APPLIED.labels(result).inc()

@@ -1,0 +1,1 @@
+"""Pure decisions of the member agent. No I/O, clock or randomness."""

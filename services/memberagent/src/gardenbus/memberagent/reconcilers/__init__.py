@@ -1,1 +1,0 @@
-"""What an agent does: listens, keeps its cluster, applies Works, reports."""

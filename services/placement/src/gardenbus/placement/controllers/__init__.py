@@ -1,0 +1,1 @@
+"""Reconcilers of placements, bindings and evictions: read from the store, decide in `domain` and `fleet`, write."""

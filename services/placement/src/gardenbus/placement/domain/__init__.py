@@ -1,0 +1,1 @@
+"""PURE: documents of snapshots, bindings, Works and statuses, and the resources that placements select."""

@@ -1,0 +1,268 @@
+"""Plan of the resource snapshots of a placement: selected resources, cleaned, ordered, in parts of bounded size.
+
+A group is one selection: a master, which records the number of parts and the hash of all content, and the other parts.
+Source: KubeFleet's `pkg/utils/controller/resource_snapshot_resolver.go` and `resource_selector_resolver.go`.
+"""
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from gardenbus.common.api.document import Document, StoredObject, encode, section
+from gardenbus.common.api.fleet.placement_parts import (
+    GROUP_HASH,
+    IS_LATEST_LABEL,
+    NUMBER_OF_SNAPSHOTS,
+    RESOURCE_INDEX_LABEL,
+    SUBINDEX,
+    of,
+)
+from gardenbus.common.api.fleet.placements import Placement
+from gardenbus.common.ports.clock import timestamp
+from gardenbus.placement.domain.bindings import part_of
+from gardenbus.placement.domain.policy_snapshots import annotated, index_of, is_active
+
+PART_BYTES = 800 * 1024
+"""Maximum size of the resources in one part, so that it fits into a message."""
+
+CHANGED_SINCE = "kubernetes-fleet.io/next-resource-snapshot-candidate-detection-time"
+"""Annotation of the latest master: when a change of the selected resources was detected first."""
+
+EXTERNAL = "External"
+
+_ORDER = (
+    "PriorityClass",
+    "Namespace",
+    "NetworkPolicy",
+    "ResourceQuota",
+    "LimitRange",
+    "PodDisruptionBudget",
+    "ServiceAccount",
+    "Secret",
+    "ConfigMap",
+    "StorageClass",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "CustomResourceDefinition",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Role",
+    "RoleBinding",
+    "Service",
+    "DaemonSet",
+    "Pod",
+    "ReplicationController",
+    "ReplicaSet",
+    "Deployment",
+    "HorizontalPodAutoscaler",
+    "StatefulSet",
+    "Job",
+    "CronJob",
+    "IngressClass",
+    "Ingress",
+    "APIService",
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+)
+_RANKS: Mapping[str, int] = {kind: rank for rank, kind in enumerate(_ORDER)}
+
+_KEPT_METADATA = ("name", "namespace", "labels", "annotations")
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_OF_A_SERVICE = ("clusterIP", "clusterIPs", "healthCheckNodePort")
+
+_canonical = msgspec.json.Encoder(order="deterministic").encode
+
+
+class ResourcePlan(msgspec.Struct, frozen=True):
+    """Writes, in this order."""
+
+    retired: tuple[StoredObject, ...] = ()
+    """Masters that are no longer the latest."""
+
+    deleted: tuple[StoredObject, ...] = ()
+    """Parts of groups beyond the history's limit."""
+
+    created: tuple[Document, ...] = ()
+    """Parts of the latest group."""
+
+    patched: tuple[StoredObject, Document] | None = None
+    """The latest master as it is, and as it is going to be."""
+
+    wait_seconds: float | None = None
+    """Seconds until the next reconcile, while changes are being collected."""
+
+    index: int | None = None
+    """Index of the latest group afterwards; None without any."""
+
+    resources: tuple[Document, ...] | None = None
+    """Content of that group, where it is the current selection."""
+
+
+def cleaned(resource: Document) -> Document:
+    """Return an object without fields that belong to its present cluster."""
+    metadata = section(resource, "metadata")
+    kept = {name: metadata[name] for name in _KEPT_METADATA if metadata.get(name)}
+    if "annotations" in kept:
+        kept["annotations"] = {name: value for name, value in kept["annotations"].items() if name != _LAST_APPLIED}
+    clean = {name: value for name, value in resource.items() if name not in ("metadata", "status")}
+    if resource.get("kind") == "Service":
+        spec = section(resource, "spec")
+        clean["spec"] = {name: value for name, value in spec.items() if name not in _OF_A_SERVICE}
+    return {**clean, "metadata": kept}
+
+
+def in_order(resources: Sequence[Document]) -> list[Document]:
+    """Sort by the order of applying."""
+
+    def rank(resource: Document) -> tuple[object, ...]:
+        metadata, kind = section(resource, "metadata"), str(resource.get("kind"))
+        place = (str(metadata.get("namespace") or ""), str(metadata.get("name")))
+        return _RANKS.get(kind, len(_ORDER)), kind, str(resource.get("apiVersion")), *place
+
+    return sorted(resources, key=rank)
+
+
+def in_parts(resources: Sequence[Document], limit_bytes: int = PART_BYTES) -> list[list[Document]]:
+    """Divide into parts below a size; at least one part."""
+    parts: list[list[Document]] = [[]]
+    filled = 0
+    for resource in resources:
+        size = len(encode(resource))
+        if parts[-1] and filled + size > limit_bytes:
+            parts.append([])
+            filled = 0
+        parts[-1].append(resource)
+        filled += size
+    return parts
+
+
+def group_hash(resources: Sequence[Document]) -> str:
+    """Return the hash of a group's content."""
+    return hashlib.sha256(_canonical(list(resources))).hexdigest()
+
+
+def is_master(stored: StoredObject) -> bool:
+    """Report whether a snapshot is the first of its group."""
+    return GROUP_HASH in section(stored.document(), "metadata", "annotations")
+
+
+def plan_resources(  # noqa: PLR0913  (each is an input of its own)
+    placement: Placement,
+    resources: Sequence[Document],
+    snapshots: Sequence[StoredObject],
+    *,
+    now: datetime,
+    collection: timedelta,
+    interval: timedelta,
+    used: Collection[str] = (),
+) -> ResourcePlan:
+    """Plan the writes that make the latest group hold the current selection, now or after a delay.
+
+    `resources` are cleaned and in order. Changes are collected for a while, and groups follow each other at an
+    interval. Groups whose master is `used` by a binding outlive the history's limit.
+    """
+    living = [each for each in snapshots if not each.is_deleting]
+    masters = sorted((each for each in living if is_master(each)), key=_index)
+    active = [each for each in masters if is_active(each)]
+    latest = (active or masters)[-1] if masters else None
+    if placement.spec.strategy.type == EXTERNAL:
+        return ResourcePlan(index=_index(latest) if latest else None)
+    wanted = group_hash(resources)
+    if latest is not None and _annotation(latest, GROUP_HASH) == wanted:
+        return _kept(placement, resources, living, active, latest)
+    if latest is not None:
+        since = _annotation(latest, CHANGED_SINCE)
+        seen_at = datetime.fromisoformat(since) if since else now
+        due_at = max(seen_at + collection, datetime.fromisoformat(latest.created_at) + interval)
+        if due_at > now:
+            marked = annotated(latest.document(), {CHANGED_SINCE: timestamp(now)})
+            return ResourcePlan(
+                patched=None if since else (latest, marked),
+                wait_seconds=(due_at - now).total_seconds(),
+                index=_index(latest),
+            )
+    index = 1 + max(map(_index, snapshots), default=-1)
+    return ResourcePlan(
+        retired=tuple(active),
+        deleted=_surplus(placement, living, masters, used),
+        created=_group(placement, resources, index),
+        index=index,
+        resources=tuple(resources),
+    )
+
+
+def snapshot_name(placement: str, index: int) -> str:
+    """Return the name of a group's master."""
+    return f"{placement}-{index}-snapshot"
+
+
+def selected(resource: Document) -> Document:
+    """Return a resource's identifier, as a placement's status shows it."""
+    metadata = section(resource, "metadata")
+    group, _, version = str(resource.get("apiVersion")).rpartition("/")
+    named: Document = {"group": group, "version": version, "kind": resource.get("kind"), "name": metadata.get("name")}
+    if metadata.get("namespace"):
+        named["namespace"] = metadata["namespace"]
+    return {name: value for name, value in named.items() if value}
+
+
+def _kept(
+    placement: Placement,
+    resources: Sequence[Document],
+    living: Sequence[StoredObject],
+    active: Sequence[StoredObject],
+    latest: StoredObject,
+) -> ResourcePlan:
+    """Keep the latest group, and recreate parts that a crash has left out."""
+    index, present = _index(latest), latest.document()
+    metadata = section(present, "metadata")
+    annotations = {name: value for name, value in metadata["annotations"].items() if name != CHANGED_SINCE}
+    labels = {**section(metadata, "labels"), IS_LATEST_LABEL: "true"}
+    renewed = {**present, "metadata": {**metadata, "labels": labels, "annotations": annotations}}
+    names = {each.key.name for each in living}
+    missing = [each for each in _group(placement, resources, index) if each["metadata"]["name"] not in names]
+    return ResourcePlan(
+        retired=tuple(each for each in active if each is not latest),
+        created=tuple(missing),
+        patched=None if renewed == present else (latest, renewed),
+        index=index,
+        resources=tuple(resources),
+    )
+
+
+def _group(placement: Placement, resources: Sequence[Document], index: int) -> tuple[Document, ...]:
+    """Return all parts of a group, the master last: a group with a master is complete but for a crash."""
+    parts, name = in_parts(resources), placement.metadata.name
+    kind = of(placement.key.kind).resource_snapshot
+    master = part_of(
+        placement, kind, snapshot_name(name, index), {RESOURCE_INDEX_LABEL: str(index), IS_LATEST_LABEL: "true"}
+    )
+    master["metadata"]["annotations"] = {GROUP_HASH: group_hash(resources), NUMBER_OF_SNAPSHOTS: str(len(parts))}
+    master["spec"] = {"selectedResources": parts[0]}
+    others: list[Document] = []
+    for number, part in enumerate(parts[1:]):
+        other = part_of(placement, kind, f"{name}-{index}-{number}", {RESOURCE_INDEX_LABEL: str(index)})
+        other["metadata"]["annotations"] = {SUBINDEX: str(number)}
+        other["spec"] = {"selectedResources": part}
+        others.append(other)
+    return (*others, master)
+
+
+def _surplus(
+    placement: Placement, living: Sequence[StoredObject], masters: Sequence[StoredObject], used: Collection[str]
+) -> tuple[StoredObject, ...]:
+    """Return groups beyond the limit, and parts without a master."""
+    count = len(masters) + 1 - placement.spec.revision_history_limit
+    old = [each for each in masters[: max(0, count)] if each.key.name not in used]
+    indexes = {_index(each) for each in masters} - {_index(each) for each in old}
+    return tuple(each for each in living if _index(each) not in indexes)
+
+
+def _index(stored: StoredObject) -> int:
+    return index_of(stored, RESOURCE_INDEX_LABEL)
+
+
+def _annotation(stored: StoredObject, name: str) -> str:
+    return str(section(stored.document(), "metadata", "annotations").get(name) or "")

@@ -1,0 +1,224 @@
+"""Works of a binding: their documents, and the conditions that they give the binding.
+
+Each non-empty part of a resource snapshot becomes one Work in the namespace of the cluster, under a name that is the
+same for every snapshot, so that a new version is an update.
+Source: KubeFleet's `pkg/controllers/workgenerator/controller.go`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gardenbus.common.api.conditions import FALSE, TRUE, conditions_of
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.member_clusters import namespace_of
+from gardenbus.common.api.fleet.placement_parts import (
+    PARENT_BINDING_LABEL,
+    PARENT_SNAPSHOT_INDEX_LABEL,
+    RESOURCE_INDEX_LABEL,
+    SUBINDEX,
+    WORK_CLEANUP,
+)
+from gardenbus.common.api.fleet.placements import PARENT_LABEL
+from gardenbus.common.api.fleet.works import (
+    APPLIED,
+    AVAILABLE,
+    DIFF_REPORTED,
+    PARENT_SNAPSHOT_NAME,
+    PENDING_REASONS,
+    UNTRACKABLE_REASONS,
+    WORK_KIND,
+    Work,
+)
+from gardenbus.common.api.kinds import KINDS
+from gardenbus.fleet.availability import OVERRIDDEN, WORK_SYNCHRONIZED, with_condition
+from gardenbus.placement.domain.bindings import owner_reference
+
+PARENT_NAMESPACE_LABEL = "kubernetes-fleet.io/parent-namespace"
+"""Label of a ResourcePlacement's Works: the namespace of its bindings."""
+
+FAILED_PLACEMENTS = "failedPlacements"
+FAILED_MAX = 100
+"""Maximum number of failed resources in a binding's status."""
+
+_OWN_CONDITIONS = frozenset({OVERRIDDEN, WORK_SYNCHRONIZED, APPLIED, AVAILABLE, DIFF_REPORTED})
+
+ConditionValues = tuple[str, str, str, str]
+"""Type, status, reason and message of a condition."""
+
+
+def works_of(binding: Document, parts: Sequence[Document]) -> list[Document]:
+    """Return the Works of a binding, from the parts of its resource snapshot."""
+    works = (_work(binding, part) for part in parts)
+    return [work for work in works if work["spec"]["workload"]["manifests"]]
+
+
+def work_name(binding: Document, part: Document) -> str:
+    """Return `<placement>-work` for the first part, `<placement>-<n>` for others; after `<namespace>.`, if any."""
+    metadata = section(binding, "metadata")
+    placement = str(section(metadata, "labels").get(PARENT_LABEL) or "")
+    namespace = str(metadata.get("namespace") or "")
+    number = section(part, "metadata", "annotations").get(SUBINDEX)
+    stem = f"{namespace}.{placement}" if namespace else placement
+    return f"{stem}-{'work' if number is None else number}"
+
+
+def renewed(present: Document, wanted: Document) -> Document:
+    """Return a Work with all wanted fields; equal content when nothing differs."""
+    metadata, new = section(present, "metadata"), section(wanted, "metadata")
+    merged = {name: {**section(metadata, name), **section(new, name)} for name in ("labels", "annotations")}
+    return {**present, "metadata": {**metadata, **merged}, "spec": wanted["spec"]}
+
+
+def is_made_from(work: Work, snapshot: str) -> bool:
+    """Report whether a Work was made from a resource snapshot (the name of its first part)."""
+    return work.metadata.annotations.get(PARENT_SNAPSHOT_NAME) == snapshot
+
+
+def with_progress(binding: Document, works: Sequence[Work], now: str, *, written: bool) -> Document:
+    """Return a binding with the conditions of its current Works; `written`: some were written just now."""
+    generation = int(section(binding, "metadata").get("generation") or 1)
+    if written:
+        last = [_pending_condition(binding)]
+    elif _only_compares(binding):
+        last = [_summary(works, DIFF_REPORTED, ("AllWorkDiffReported", "NotAllWorkHasDiffReported", "ApplyPending"))]
+    else:
+        last = _applied(works)
+    values: list[ConditionValues] = [
+        (OVERRIDDEN, TRUE, "NoOverrideSpecified", "There are no overrides."),
+        (WORK_SYNCHRONIZED, TRUE, "AllWorkSynced", "All Works are as the resources are."),
+        *last,
+    ]
+    return _with_conditions(binding, values, generation, now, failed=() if written else _failed(works))
+
+
+def with_obstacle(binding: Document, message: str, now: str, *, failed: bool) -> Document:
+    """Return a binding whose Works cannot be made: `failed` for good, or not yet."""
+    generation = int(section(binding, "metadata").get("generation") or 1)
+    reason = "SyncWorkFailed" if failed else "WorkNotSynchronizedYet"
+    values: list[ConditionValues] = [
+        (OVERRIDDEN, TRUE, "NoOverrideSpecified", "There are no overrides."),
+        (WORK_SYNCHRONIZED, FALSE, reason, message),
+    ]
+    return _with_conditions(binding, values, generation, now, failed=())
+
+
+def _work(binding: Document, part: Document) -> Document:
+    metadata, spec = section(binding, "metadata"), section(binding, "spec")
+    labels = {
+        PARENT_BINDING_LABEL: metadata["name"],
+        PARENT_LABEL: section(metadata, "labels").get(PARENT_LABEL) or "",
+        PARENT_SNAPSHOT_INDEX_LABEL: section(part, "metadata", "labels").get(RESOURCE_INDEX_LABEL) or "",
+    }
+    if metadata.get("namespace"):
+        labels[PARENT_NAMESPACE_LABEL] = metadata["namespace"]
+    kind = KINDS[WORK_KIND]
+    wanted: Document = {"workload": {"manifests": section(part, "spec").get("selectedResources") or []}}
+    if spec.get("applyStrategy") is not None:
+        wanted["applyStrategy"] = spec["applyStrategy"]
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": {
+            "name": work_name(binding, part),
+            "namespace": namespace_of(str(spec.get("targetCluster") or "")),
+            "labels": labels,
+            "annotations": {PARENT_SNAPSHOT_NAME: spec.get("resourceSnapshotName") or ""},
+            "finalizers": [WORK_CLEANUP],
+            "ownerReferences": [
+                owner_reference(binding["apiVersion"], binding["kind"], metadata["name"], metadata["uid"])
+            ],
+        },
+        "spec": wanted,
+    }
+
+
+def _only_compares(binding: Document) -> bool:
+    return section(binding, "spec", "applyStrategy").get("type") == "ReportDiff"
+
+
+def _pending_condition(binding: Document) -> ConditionValues:
+    kind = DIFF_REPORTED if _only_compares(binding) else APPLIED
+    return kind, FALSE, "ApplyPending", "The cluster's agent has not answered yet."
+
+
+def _applied(works: Sequence[Work]) -> list[ConditionValues]:
+    """Return `Applied`, and `Available` once that is True."""
+    applied = _summary(works, APPLIED, ("AllWorkHasBeenApplied", "NotAllWorkHasBeenApplied", "ApplyPending"))
+    if applied[1] != TRUE:
+        return [applied]
+    if not works:
+        return [applied, (AVAILABLE, TRUE, "NoResourcesSelected", "There is nothing to bring.")]
+    available = _summary(works, AVAILABLE, ("AllWorkAreAvailable", "NotAllWorkAreAvailable", "ResourceNotAvailableYet"))
+    untracked = next((work.name for work in works if _is_untrackable(work)), None)
+    if available[1] == TRUE and untracked is not None:
+        message = f"Nobody can tell whether {untracked} works."
+        available = (AVAILABLE, TRUE, "NotAllWorkAreAvailabilityTrackable", message)
+    return [applied, available]
+
+
+def _summary(works: Sequence[Work], kind: str, reasons: tuple[str, str, str]) -> ConditionValues:
+    """Summarize a condition of Works; `reasons` for all True, some False, and some pending."""
+    pending: str | None = None
+    for work in works:
+        condition = next((each for each in work.status.conditions if each.type == kind), None)
+        generation = work.metadata.generation
+        if condition is not None and condition.is_fresh(TRUE, generation):
+            continue
+        if condition is None or not condition.is_fresh(FALSE, generation) or condition.reason in PENDING_REASONS:
+            pending = pending or work.name
+        else:
+            return kind, FALSE, reasons[1], f"{work.name}: {condition.message or condition.reason}"
+    if pending is not None:
+        return kind, FALSE, reasons[2], f"{pending} is under way."
+    return kind, TRUE, reasons[0], f"So say all {len(works)} Work(s)."
+
+
+def _is_untrackable(work: Work) -> bool:
+    return any(each.type == AVAILABLE and each.reason in UNTRACKABLE_REASONS for each in work.status.conditions)
+
+
+def _failed(works: Sequence[Work]) -> Sequence[Document]:
+    """Return the manifests that failed to be applied or to become available, with their condition."""
+    found: list[Document] = []
+    for work in works:
+        for manifest in work.status.manifest_conditions:
+            failed = next(
+                (each for each in manifest.conditions if _has_failed(each.type, each.status, each.reason)), None
+            )
+            if failed is None:
+                continue
+            named: Mapping[str, Any] = {
+                "group": manifest.identifier.group,
+                "version": manifest.identifier.version,
+                "kind": manifest.identifier.kind,
+                "namespace": manifest.identifier.namespace,
+                "name": manifest.identifier.name,
+            }
+            condition = {
+                "type": failed.type,
+                "status": failed.status,
+                "reason": failed.reason,
+                "message": failed.message,
+                "lastTransitionTime": failed.last_transition_time,
+            }
+            found.append({**{name: value for name, value in named.items() if value}, "condition": condition})
+    return found[:FAILED_MAX]
+
+
+def _has_failed(kind: str, status: str, reason: str) -> bool:
+    return kind in (APPLIED, AVAILABLE) and status == FALSE and reason not in PENDING_REASONS
+
+
+def _with_conditions(
+    binding: Document, values: Sequence[ConditionValues], generation: int, now: str, *, failed: Sequence[Document]
+) -> Document:
+    kinds = {kind for kind, *_ in values}
+    old = conditions_of(binding)
+    conditions = [each for each in old if each.get("type") not in _OWN_CONDITIONS or each.get("type") in kinds]
+    for kind, status, reason, message in values:
+        conditions = with_condition(conditions, kind, (status, reason, message), generation=generation, now=now)
+    status = {name: value for name, value in section(binding, "status").items() if name != FAILED_PLACEMENTS}
+    status["conditions"] = conditions
+    if failed:
+        status[FAILED_PLACEMENTS] = list(failed)
+    return {**binding, "status": status}

@@ -1,0 +1,1 @@
+"""Event handlers of informer and change streams: they enqueue requests, and write nothing."""

@@ -1,0 +1,1 @@
+"""Reads and writes of the store that several controllers share."""

@@ -1,0 +1,1 @@
+"""The relay on its ports: the outbox on Redis, and the pruning of unused function libraries."""

@@ -1,0 +1,217 @@
+"""The outbox on Redis: `ports.outbox.Outbox` over the Redis Functions in `functions/`."""
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from gardenbus.common.adapters.redis.connection import RedisConnection
+from gardenbus.common.adapters.redis.records import read_record, restored_fields
+from gardenbus.common.adapters.redis.store import origin_text
+from gardenbus.common.adapters.store_responses import VERSION_LEAP, scheduled_event
+from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
+from gardenbus.common.errors import Conflict, Unavailable
+from gardenbus.common.ports.bus import StreamPosition
+from gardenbus.common.ports.clock import Clock, timestamp
+from gardenbus.common.ports.store import EventRecord, RequestOrigin
+from gardenbus.relay.ports.outbox import (
+    EventEntry,
+    Leadership,
+    ObjectEntry,
+    OutboxEntry,
+    OutboxPage,
+    QueueEntry,
+    Restored,
+)
+
+_PAGE = 500
+
+
+class RedisOutbox:
+    """See `ports.outbox.Outbox`. `leader` names this relay."""
+
+    def __init__(self, connection: RedisConnection, clock: Clock, *, leader: str) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._leader = leader
+        self._last_seen = "0-0"
+
+    async def lead(self, ttl_seconds: float) -> Leadership:
+        """Take or keep the lead."""
+        reply = await self._connection.call("lead", {"leader": self._leader, "ttl_ms": int(ttl_seconds * 1000)})
+        leading = reply[0] == b"ok"
+        return Leadership(leading=leading, is_open=leading and (bool(reply[1]) or await self._connection.join()))
+
+    async def resign(self) -> None:
+        """Give the lead back."""
+        await self._connection.call("resign", {"leader": self._leader})
+
+    async def head(self, limit: int, after: str | None = None) -> OutboxPage:
+        """Read the oldest entries with their objects."""
+        operation = {"limit": limit, "after": after or ""}
+        raw_entries, documents = await self._connection.call("outbox", operation, read_only=True)
+        entries: list[OutboxEntry] = []
+        for entry, fields in raw_entries:
+            entries += _read_entry(entry.decode(), fields)
+        objects: dict[ObjectKey, StoredObject | None] = {}
+        audiences: dict[ObjectKey, tuple[str, ...]] = {}
+        for stored, values, seeds in zip(documents[::3], documents[1::3], documents[2::3], strict=True):
+            key = ObjectKey.from_stored(stored.decode())
+            objects[key] = read_record(key, values)
+            if seeds:
+                audiences[key] = tuple(seeds.decode().split(","))
+        if entries:
+            self._last_seen = entries[-1].entry
+        return OutboxPage(entries, objects, audiences)
+
+    async def wait(self, seconds: float) -> None:
+        """Block on the outbox's stream."""
+        key = self._connection.key("outbox")
+        await self._connection.wait("XREAD", "COUNT", 1, "BLOCK", int(seconds * 1000), "STREAMS", key, self._last_seen)
+
+    async def trim(self, last: str | None, positions: Mapping[str, StreamPosition]) -> None:
+        """Trim, and remember the positions."""
+        await self._led(
+            "trim",
+            {
+                "after": _next_entry(last) if last else "",
+                "positions": {name: f"{position.created}.{position.sequence}" for name, position in positions.items()},
+            },
+        )
+
+    async def positions(self) -> Mapping[str, StreamPosition]:
+        """Read what was remembered."""
+        reply = await self._connection.command("HGETALL", self._connection.key("relay"))
+        positions: dict[str, StreamPosition] = {}
+        for name, position in _as_dict(reply).items():
+            created, sequence = position.decode().split(".")
+            positions[name] = StreamPosition(int(created), int(sequence))
+        return positions
+
+    async def open(self, version: int, unblock_index: int) -> None:
+        """Open the fence."""
+        opening = {"token": uuid.uuid4().hex, "db": self._connection.database}
+        await self._led("open", {"version": version, "gain": unblock_index, "leap": VERSION_LEAP, **opening})
+
+    async def restore(self, restored: Restored) -> bool:
+        """Put one document back."""
+        return (await self.restore_many([restored]))[0]
+
+    async def restore_many(self, restored: Sequence[Restored]) -> Sequence[bool]:
+        """Put documents back, pipelined."""
+        operations = [self._restoring(each) for each in restored]
+        replies = await self._connection.call_many("restore", operations) if operations else []
+        return [_as_leader(reply)[0] == b"ok" for reply in replies]
+
+    def _restoring(self, restored: Restored) -> dict[str, Any]:
+        key, document = restored.key, restored.document
+        return {
+            "leader": self._leader,
+            "key": key.stored,
+            "kind": key.kind,
+            "ns": key.namespace or CLUSTER_SCOPE,
+            "name": key.name,
+            "uid": restored.uid,
+            "version": restored.version,
+            "deleted": document is None,
+            "now": timestamp(self._clock.now()),
+            "set": {} if document is None else restored_fields(document, restored.version),
+        }
+
+    async def reannounce(self, above_version: int) -> None:
+        """Walk both indexes page by page."""
+        for index in ("by_version", "graves"):
+            version = above_version
+            while True:
+                reply = await self._led("reannounce", {"index": index, "version": version, "limit": _PAGE})
+                version = int(reply[1])
+                if version == 0:
+                    break
+
+    async def requeue_pending(self) -> None:
+        """Walk the pending shoots of every scheduler, then those that migrate."""
+        schedulers = await self._connection.command("SMEMBERS", self._connection.key("schedulers"))
+        queues = {f"pending:{scheduler.decode()}": f"scheduling.{scheduler.decode()}" for scheduler in schedulers}
+        for members, queue in {**queues, "migrating": "migration"}.items():
+            cursor = "0"
+            while True:
+                operation = {"set": members, "queue": queue, "cursor": cursor, "limit": _PAGE}
+                cursor = (await self._led("requeue", operation))[1].decode()
+                if cursor == "0":
+                    break
+
+    async def collect_tombstones(self, before: str, floor: StreamPosition) -> int:
+        """Forget a page of graves."""
+        upto = origin_text(RequestOrigin(floor.created, floor.sequence, 10**10 - 1))
+        return int((await self._led("bury", {"before": before, "floor": upto, "limit": _PAGE}))[1])
+
+    async def _led(self, function: str, operation: dict[str, Any]) -> Sequence[Any]:
+        return _as_leader(await self._connection.call(function, operation | {"leader": self._leader}))
+
+
+def _as_leader(reply: Sequence[Any]) -> Sequence[Any]:
+    if reply[0] == b"other":
+        raise Conflict("another relay leads by now")
+    return reply
+
+
+def _next_entry(entry: str) -> str:
+    milliseconds, _, number = entry.partition("-")
+    return f"{milliseconds}-{int(number) + 1}"
+
+
+def _as_dict(reply: Any) -> dict[str, bytes]:
+    """Read a hash, which RESP2 sends as a flat list and RESP3 as a map."""
+    if isinstance(reply, dict):
+        return {name.decode(): value for name, value in cast("dict[bytes, bytes]", reply).items()}
+    items = cast("list[bytes]", reply)
+    return {name.decode(): value for name, value in zip(items[::2], items[1::2], strict=True)}
+
+
+def _read_entry(entry: str, fields: list[bytes]) -> Iterable[OutboxEntry]:
+    """Decode one entry of the stream: usually one outbox entry, of a bind the shoot's and the Event's.
+
+    Nearly all are of objects: names, uids and numbers, which are decoded at one go. Others may hold any text.
+    """
+    if fields[0] == b"k":
+        values = b"\n".join(fields).decode().split("\n")
+        return _of_object(entry, dict(zip(values[::2], values[1::2], strict=True)))
+    values = [field.decode() for field in fields]
+    return [_of_others(entry, dict(zip(values[::2], values[1::2], strict=True)))]
+
+
+def _of_object(entry: str, text: dict[str, str]) -> Iterable[OutboxEntry]:
+    key = ObjectKey.from_stored(text["k"])
+    left = text["l"]
+    entries = ObjectEntry(
+        entry,
+        key,
+        int(text["v"]),
+        text["u"],
+        text["a"],  # pyright: ignore[reportArgumentType] - written by functions/ alone
+        bool(text["b"]),
+        tuple(left.split(",")) if left else (),
+        int(text["g"]),
+        text.get("tp", ""),
+    )
+    if "to" not in text:
+        return (entries,)
+    event = scheduled_event(key, text["u"], text["to"], text["by"])
+    return (entries, EventEntry(entry, event, f"{text['u']}.{text['v']}", 1, text["at"], text["at"]))
+
+
+def _of_others(entry: str, text: dict[str, str]) -> OutboxEntry:
+    if "q" in text:
+        return QueueEntry(entry, text["q"], text.get("tp", ""))
+    if "e" in text:
+        record = EventRecord(
+            about=ObjectKey.from_stored(text["e"]),
+            uid=text["u"],
+            type="Warning" if text["t"] == "Warning" else "Normal",
+            reason=text["r"],
+            message=text["m"],
+            reporter=text["by"],
+            action=text["ac"],
+        )
+        return EventEntry(entry, record, text["id"], int(text["n"]), text["first"], text["at"])
+    raise Unavailable(f"the outbox holds an entry of an unknown form: {sorted(text)}")

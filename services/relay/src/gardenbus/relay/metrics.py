@@ -1,0 +1,42 @@
+"""Metrics of the relay: its own work, and the state of the two servers.
+
+Every replica exports the state of the servers; aggregate by the maximum, not the sum.
+"""
+
+from prometheus_client import Counter, Gauge, Histogram
+
+ANNOUNCED = Counter("gardenbus_relay_announced_total", "Outbox entries announced and trimmed.")
+LEADING = Gauge("gardenbus_relay_leading", "1 while this relay leads, 0 while it stands by.")
+ANNOUNCE_DELAY = Histogram(
+    "gardenbus_relay_announce_delay_seconds",
+    "Time from a write until its announcement was acknowledged, of the oldest entry of each page.",
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60),
+)
+OBSERVATION_FAILURES = Counter(
+    "gardenbus_relay_observation_failures_total", "Times that the servers could not be counted.", ["server"]
+)
+
+OUTBOX_ENTRIES = Gauge("gardenbus_outbox_entries", "Entries of the outbox that are not announced yet.")
+OUTBOX_AGE = Gauge("gardenbus_outbox_oldest_entry_age_seconds", "How long the oldest entry of the outbox has waited.")
+OBJECTS = Gauge("gardenbus_store_objects", "Objects in the store.", ["kind"])
+PENDING = Gauge("gardenbus_store_pending_shoots", "Shoots without a seed: waiting, or being decided.")
+EQUIVALENCE_CLASSES = Gauge(
+    "gardenbus_store_waiting_classes", "Kinds of refused shoots: those that ask for the same things are one."
+)
+MEMORY = Gauge("gardenbus_redis_memory_used_bytes", "Memory that Redis uses for its data.")
+MEMORY_LIMIT = Gauge("gardenbus_redis_memory_limit_bytes", "Memory that Redis may use, 0 without a limit.")
+
+STREAM_MESSAGES = Gauge("gardenbus_stream_messages", "Messages in a stream.", ["stream"])
+STREAM_BYTES = Gauge("gardenbus_stream_size_bytes", "What a stream takes on disk.", ["stream"])
+STREAM_AGE = Gauge("gardenbus_stream_oldest_message_age_seconds", "Age of a stream's oldest message.", ["stream"])
+CONSUMER_PENDING = Gauge(
+    "gardenbus_consumer_pending_messages", "Work that nobody has taken yet.", ["stream", "consumer"]
+)
+CONSUMER_IN_FLIGHT = Gauge(
+    "gardenbus_consumer_unacknowledged_messages", "Work that was taken and is not done yet.", ["stream", "consumer"]
+)
+CONSUMER_REDELIVERED = Gauge(
+    "gardenbus_consumer_redelivered_messages", "Work in hand that was taken more than once.", ["stream", "consumer"]
+)
+STORAGE = Gauge("gardenbus_jetstream_storage_used_bytes", "What all streams of the account take on disk.")
+STORAGE_LIMIT = Gauge("gardenbus_jetstream_storage_limit_bytes", "What they may take, 0 without a limit.")

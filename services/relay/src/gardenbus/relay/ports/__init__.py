@@ -1,0 +1,1 @@
+"""Ports that only the relay uses."""

@@ -1,0 +1,134 @@
+"""Outbox: the relay's side of the store, with the lead among relays and the repair of what went back.
+
+Only one relay leads at a time; every call but `lead` raises `Conflict` when somebody else does by now.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.ports.bus import StreamPosition
+from gardenbus.common.ports.store import EventRecord
+
+Verb = Literal["added", "modified", "deleted"]
+
+
+class ObjectEntry(msgspec.Struct, frozen=True):
+    """An object was written. `left`: seeds that it no longer concerns; `unblock_index`: the counter after the write.
+
+    `trace`: the traceparent of the write ("": not traced).
+    """
+
+    entry: str
+    key: ObjectKey
+    version: int
+    uid: str
+    verb: Verb
+    with_binding: bool
+    left: tuple[str, ...]
+    unblock_index: int
+    trace: str = ""
+
+
+class QueueEntry(msgspec.Struct, frozen=True):
+    """An object is to be enqueued: `tail` of the queue's subject."""
+
+    entry: str
+    tail: str
+    trace: str = ""
+
+
+class EventEntry(msgspec.Struct, frozen=True):
+    """An Event, seen `count` times since `first_at`."""
+
+    entry: str
+    event: EventRecord
+    event_id: str
+    count: int
+    first_at: str
+    at: str
+
+
+OutboxEntry = ObjectEntry | QueueEntry | EventEntry
+
+
+class OutboxPage(msgspec.Struct, frozen=True):
+    """The head of the outbox, in order, and the current state of each object in it (None: it is gone).
+
+    `audiences`: of the objects that follow a shoot, the seeds that the shoot concerns now.
+    """
+
+    entries: Sequence[OutboxEntry]
+    objects: Mapping[ObjectKey, StoredObject | None]
+    audiences: Mapping[ObjectKey, tuple[str, ...]] = msgspec.field(default_factory=dict[ObjectKey, tuple[str, ...]])
+
+
+class Leadership(msgspec.Struct, frozen=True):
+    """Leadership of the caller, and the store's openness for writes."""
+
+    leading: bool
+    is_open: bool
+
+
+class Restored(msgspec.Struct, frozen=True):
+    """State of one object on the bus: its document, or None for a tombstone."""
+
+    key: ObjectKey
+    uid: str
+    version: int
+    document: Document | None
+
+
+class Outbox(Protocol):
+    """See the module."""
+
+    async def lead(self, ttl_seconds: float) -> Leadership:
+        """Take or keep the lead for a while."""
+        ...
+
+    async def resign(self) -> None:
+        """Give the lead back."""
+        ...
+
+    async def head(self, limit: int, after: str | None = None) -> OutboxPage:
+        """Read the oldest entries, or the oldest after one."""
+        ...
+
+    async def wait(self, seconds: float) -> None:
+        """Return when an entry is there, or after a while."""
+        ...
+
+    async def trim(self, last: str | None, positions: Mapping[str, StreamPosition]) -> None:
+        """Forget the entries up to `last`, and remember how far the streams had come."""
+        ...
+
+    async def positions(self) -> Mapping[str, StreamPosition]:
+        """Positions of the streams at the last trim."""
+        ...
+
+    async def open(self, version: int, unblock_index: int) -> None:
+        """Open the store for writes; versions go on well above `version` and above all handed out before."""
+        ...
+
+    async def restore(self, restored: Restored) -> bool:
+        """Put back what the bus has in a higher version than the (closed) store; returns True if it had."""
+        ...
+
+    async def restore_many(self, restored: Sequence[Restored]) -> Sequence[bool]:
+        """Put several back, in order, in one round trip; each is checked on its own, as by `restore`."""
+        ...
+
+    async def reannounce(self, above_version: int) -> None:
+        """Append everything stored or removed above a version to the outbox again."""
+        ...
+
+    async def requeue_pending(self) -> None:
+        """Queue every pending shoot, and every one that migrates, again."""
+        ...
+
+    async def collect_tombstones(self, before: str, floor: StreamPosition) -> int:
+        """Forget objects removed before an instant whose last request is at or below `floor`; returns their number."""
+        ...

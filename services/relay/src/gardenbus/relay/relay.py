@@ -1,0 +1,320 @@
+"""Announces the outbox on JetStream, in order, and keeps store and bus consistent.
+
+One relay leads. Before its first announcement, and after every doubt (a rejected batch, an unknown outcome, a server
+that came back), it *recovers*: it compares the positions of the streams with those at the last trim.
+
+    | the store  | the stream                       | what the relay does                                        |
+    |------------|----------------------------------|------------------------------------------------------------|
+    | is closed  | holds more than was trimmed      | puts back what the bus has in a higher version, then opens |
+    | is open    | another incarnation, or shorter  | announces again what lies above the stream's last version  |
+    | any        | QUEUES went back                 | queues every pending shoot again                           |
+
+A batch carries the sequence that the stream must stand at, and lets nobody else in between, so a relay that was paused
+while another took over cannot announce the past after the present. The first page after a recovery goes in batches that
+are stored whole or not at all: should one of its messages be what the server rejects, it is found that way.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+
+import msgspec
+import structlog
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.controller.cancellation import is_cancelled
+from gardenbus.common.errors import BadRequest, Conflict, NotFound, Transient
+from gardenbus.common.ports.bus import Bus, Message, ReplayDone, StreamMessage, StreamPosition
+from gardenbus.common.ports.clock import Clock, timestamp
+from gardenbus.relay.domain.announcements import announcements
+from gardenbus.relay.ports.outbox import Outbox, OutboxEntry, OutboxPage, Restored
+from gardenbus.relay.tracing import log_announced, with_spans
+
+_log = structlog.stdlib.get_logger()
+_decode = msgspec.json.Decoder(Document).decode
+
+OBJECTS, BINDINGS, QUEUES, REQUESTS = "OBJECTS", "BINDINGS", "QUEUES", "REQUESTS"
+TOMBSTONE_AGE = timedelta(hours=1)
+
+RESTORED_TOGETHER = 200
+"""Objects put back in one round trip: many, but done long before the lead could pass to another relay."""
+
+
+class RelaySettings(msgspec.Struct, frozen=True):
+    """Limits and intervals of the relay."""
+
+    page: int = 400
+    """Outbox entries a round: two announcements each stay below JetStream's 1,000 messages a batch."""
+    lead_ttl_seconds: float = 5.0
+    """Life of the lead of a relay that died."""
+    idle_seconds: float = 0.5
+    """Longest wait for entries before the lead is renewed."""
+    housekeeping_seconds: float = 60.0
+    """Interval at which tombstones are collected."""
+    requests_consumer: str = "apiserver"
+    """Consumer whose acknowledgement floor on REQUESTS decides which tombstones may go."""
+
+
+class Relay:
+    """See the module. `run` ends only when it is cancelled."""
+
+    def __init__(
+        self, outbox: Outbox, bus: Bus, subjects: Subjects, clock: Clock, settings: RelaySettings | None = None
+    ) -> None:
+        self._outbox = outbox
+        self._bus = bus
+        self._subjects = subjects
+        self._clock = clock
+        self._settings = settings or RelaySettings()
+        self._positions: dict[str, StreamPosition] = {}
+        self._needs_recovery = True
+        self._is_cautious = True
+        self._announced_unblock_index = 0
+        self._prefetched: OutboxPage | None = None
+        self._renew_at = 0.0
+        self._housekeeping_at = 0.0
+        self.leading = False
+        self.on_announced: Callable[[Sequence[OutboxEntry]], None] = lambda _entries: None
+
+    async def run(self) -> None:
+        """Lead whenever nobody else does, and announce."""
+        self._bus.on_reconnect(self._require_recovery)
+        try:
+            while not is_cancelled():
+                try:
+                    await self._lead_once()
+                except (Conflict, NotFound) as error:  # NotFound: a stream is gone; recovering creates it again
+                    _log.info("relay.recovery_needed", reason=error.message)
+                    self._needs_recovery = True
+                except Transient as error:
+                    _log.warning("relay.interrupted", reason=error.message)
+                    self._needs_recovery = True
+                    await self._clock.sleep(self._settings.idle_seconds)
+        finally:
+            if self.leading:
+                await asyncio.shield(self._resign())
+        raise asyncio.CancelledError
+
+    async def _resign(self) -> None:
+        try:
+            await self._outbox.resign()
+        except Transient as error:
+            _log.info("relay.resignation_failed", reason=error.message)
+
+    async def _require_recovery(self) -> None:
+        self._needs_recovery = True
+
+    async def _lead_once(self) -> None:
+        """Renew the lead when due, recover when in doubt, announce one page."""
+        now = self._clock.monotonic()
+        if now >= self._renew_at or not self.leading:
+            await self._renew(now)
+        if not self.leading:
+            await self._clock.sleep(self._settings.idle_seconds)
+            return
+        if self._needs_recovery:
+            self._prefetched = None  # another relay may have announced it by now
+            await self._recover()
+        await self._announce_page()
+        await self._collect_tombstones(now)
+
+    async def _renew(self, now: float) -> None:
+        leadership = await self._outbox.lead(self._settings.lead_ttl_seconds)
+        if leadership.leading != self.leading:
+            _log.info("relay.leading" if leadership.leading else "relay.standing_by")
+        self._needs_recovery |= not (self.leading and leadership.is_open)
+        self.leading = leadership.leading
+        self._renew_at = now + self._settings.lead_ttl_seconds / 5
+        if self.leading and not self._needs_recovery:
+            queues = await self._bus.position(self._subjects.stream(QUEUES))
+            self._needs_recovery |= _went_back(self._positions.get(QUEUES), queues)
+            if not self._needs_recovery:
+                self._positions[QUEUES] = queues
+
+    # ------------------------------------------------------------------------------------------ announcing
+
+    async def _announce_page(self) -> None:
+        page, self._prefetched = self._prefetched or await self._outbox.head(self._settings.page), None
+        if not page.entries:
+            await self._outbox.wait(self._settings.idle_seconds)
+            return
+        page, spans = with_spans(page)
+        messages = announcements(page, self._subjects, announced_unblock_index=self._announced_unblock_index)
+        last = page.entries[-1].entry
+        results = await asyncio.gather(
+            self._publish(OBJECTS, messages.changed),
+            self._publish(BINDINGS, messages.bindings),
+            self._publish_loose(messages.loose),
+            self._prefetch(len(page.entries), last),
+            return_exceptions=True,
+        )
+        problem = next((result for result in results if isinstance(result, BaseException)), None)
+        for span in spans:
+            span.end(failed="" if problem is None else str(problem))
+        if problem is not None:
+            raise problem
+        log_announced(page)
+        self._announced_unblock_index = messages.unblock_index
+        await self._outbox.trim(last, self._positions)
+        self._is_cautious = False
+        self.on_announced(page.entries)
+
+    async def _publish_loose(self, messages: Sequence[Message]) -> None:
+        """Publish queue messages and Events, without those that the bus can never store: they would block others."""
+        try:
+            await self._bus.publish_many(messages)
+        except BadRequest as error:
+            if len(messages) > 1:
+                middle = len(messages) // 2
+                await self._publish_loose(messages[:middle])
+                await self._publish_loose(messages[middle:])
+                return
+            _log.error("announcement.left_out", subject=messages[0].subject, reason=error.message)
+
+    async def _prefetch(self, count: int, last: str) -> None:
+        """Read the next page while one is published, if there is likely to be one."""
+        if count >= self._settings.page // 2:
+            prefetched = await self._outbox.head(self._settings.page, last)
+            self._prefetched = prefetched if prefetched.entries else None
+
+    async def _publish(self, stream: str, batch: Sequence[Message]) -> None:
+        if not batch:
+            return
+        position = self._positions[stream]
+        try:
+            last = await self._bus.publish_batch(
+                self._subjects.stream(stream), batch, expected_last_sequence=position.sequence, whole=self._is_cautious
+            )
+        except BadRequest as error:
+            await self._publish_around(stream, batch, error)
+            return
+        self._positions[stream] = StreamPosition(position.created, last)
+
+    async def _publish_around(self, stream: str, batch: Sequence[Message], error: BadRequest) -> None:
+        """Halve a batch that the server rejects for its content until the culprit is alone; announce that bodiless."""
+        if len(batch) > 1:
+            middle = len(batch) // 2
+            await self._publish(stream, batch[:middle])
+            await self._publish(stream, batch[middle:])
+            return
+        message = batch[0]
+        if Header.TOO_LARGE in message.headers:
+            raise Conflict(f"{message.subject} is rejected even without its body: {error.message}")
+        _log.error("announcement.shortened", subject=message.subject, bytes=len(message.body), reason=error.message)
+        headers = {**message.headers, Header.TOO_LARGE: str(len(message.body))}
+        await self._publish(stream, [msgspec.structs.replace(message, body=b"", headers=headers)])
+
+    # ------------------------------------------------------------------------------------------ recovering
+
+    async def _recover(self) -> None:
+        """See the module's table."""
+        await self._bus.ensure_streams()
+        recorded = await self._outbox.positions()
+        now = {name: await self._bus.position(self._subjects.stream(name)) for name in (OBJECTS, BINDINGS, QUEUES)}
+        leadership = await self._outbox.lead(self._settings.lead_ttl_seconds)
+        if not leadership.leading:
+            raise Conflict("another relay leads by now")
+        if not leadership.is_open:
+            await self._reopen(recorded.get(OBJECTS), now[OBJECTS])
+        await self._repeat(recorded, now)
+        self._positions = dict(now)
+        self._needs_recovery, self._is_cautious = False, True
+        await self._outbox.trim(None, self._positions)
+
+    async def _repeat(self, recorded: Mapping[str, StreamPosition], now: Mapping[str, StreamPosition]) -> None:
+        """Announce again what streams that went back have lost."""
+        lost = [name for name in (OBJECTS, BINDINGS) if _went_back(recorded.get(name), now[name])]
+        if lost:
+            above = min([await self._last_version(name, recorded[name], now[name]) for name in lost])
+            _log.warning("announcements.repeated", streams=lost, above_version=above)
+            await self._outbox.reannounce(above)
+        if _went_back(recorded.get(QUEUES), now[QUEUES]):
+            _log.warning("pending_shoots.requeued")
+            await self._outbox.requeue_pending()
+
+    async def _reopen(self, recorded: StreamPosition | None, now: StreamPosition) -> None:
+        """Put back what the bus has in higher versions, then open the store."""
+        same = recorded is not None and recorded.created == now.created
+        after = recorded.sequence if recorded is not None and same else 0
+        version = unblock_index = 0
+        restored: list[int] = []
+        read: list[Restored] = []
+        if now.sequence > after:
+            async with self._bus.follow(
+                self._subjects.stream(OBJECTS), [f"{self._subjects.prefix}.changed.>"], after_sequence=after
+            ) as follower:
+                async for event in follower:
+                    if isinstance(event, ReplayDone):
+                        break
+                    if isinstance(event, StreamMessage):
+                        version = max(version, int(event.headers.get(Header.VERSION, "0")))
+                        unblock_index = max(unblock_index, int(event.headers.get(Header.UNBLOCK_INDEX, "0")))
+                        if (restorable := self._restored(event)) is not None:
+                            read.append(restorable)
+                        if len(read) >= RESTORED_TOGETHER:
+                            restored += await self._restore(read)
+                            read = []
+        restored += await self._restore(read)
+        await self._outbox.open(version, unblock_index)
+        _log.info("store.opened", restored=len(restored), version=version)
+        if restored:  # the store lost their outbox entries too: bindings and work may never have been announced
+            await self._outbox.reannounce(min(restored) - 1)
+            await self._outbox.requeue_pending()
+
+    async def _keep_lead(self) -> None:
+        now = self._clock.monotonic()
+        if now >= self._renew_at:
+            self._renew_at = now + self._settings.lead_ttl_seconds / 5
+            await self._outbox.lead(self._settings.lead_ttl_seconds)
+
+    def _restored(self, message: StreamMessage) -> Restored | None:
+        """Decode an announcement; None when it cannot be restored from."""
+        if Header.TOO_LARGE in message.headers or Header.VERSION not in message.headers:
+            _log.error("document.unrestorable", subject=message.subject)
+            return None
+        deleted = message.headers.get(Header.VERB) == "deleted"
+        return Restored(
+            key=ObjectKey.from_tail(message.subject.removeprefix(f"{self._subjects.prefix}.changed.")),
+            uid=message.headers[Header.UID],
+            version=int(message.headers[Header.VERSION]),
+            document=None if deleted else _decode(message.body),
+        )
+
+    async def _restore(self, read: Sequence[Restored]) -> list[int]:
+        """Put back what the store has in a lower version; returns those versions."""
+        results = await self._outbox.restore_many(read)
+        await self._keep_lead()
+        return [each.version for each, was_restored in zip(read, results, strict=True) if was_restored]
+
+    async def _last_version(self, name: str, recorded: StreamPosition, now: StreamPosition) -> int:
+        """The version of a stream's last message: everything above it may never have been announced there."""
+        if recorded.created != now.created or now.sequence == 0:
+            return 0
+        async with self._bus.follow(
+            self._subjects.stream(name), [f"{self._subjects.prefix}.>"], after_sequence=max(0, now.sequence - 1)
+        ) as follower:
+            async for event in follower:
+                if isinstance(event, StreamMessage):
+                    return int(event.headers.get(Header.VERSION, "0"))
+                break
+        return 0
+
+    async def _collect_tombstones(self, now: float) -> None:
+        if now < self._housekeeping_at:
+            return
+        self._housekeeping_at = now + self._settings.housekeeping_seconds
+        try:
+            floor = await self._bus.acknowledged_floor(
+                self._subjects.stream(REQUESTS), self._settings.requests_consumer
+            )
+        except NotFound:
+            return  # no apiserver has ever run: there are no requests to wait for, and nothing was removed either
+        collected = await self._outbox.collect_tombstones(timestamp(self._clock.now() - TOMBSTONE_AGE), floor)
+        if collected:
+            _log.info("tombstones.collected", count=collected)
+
+
+def _went_back(recorded: StreamPosition | None, now: StreamPosition) -> bool:
+    """True if a stream is another incarnation, or shorter, than it was at the last trim."""
+    return recorded is not None and (recorded.created != now.created or now.sequence < recorded.sequence)

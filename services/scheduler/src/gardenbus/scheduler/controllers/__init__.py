@@ -1,0 +1,1 @@
+"""Reconcilers: shoots that need a seed, and unschedulable shoots after cluster events. Nothing else."""

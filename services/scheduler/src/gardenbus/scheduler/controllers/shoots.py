@@ -1,0 +1,405 @@
+"""Schedules pending shoots: fetched in batches, decided in memory, bound or marked unschedulable, acknowledged.
+
+    fetch ──► read ──► decide all ──► bind (≤ 100 a call) ──► acknowledge
+                ▲          │  ▲            │ changed, full, seed-changed: decide again; circular: without that seed
+                └──────────┼──┴────────────┘
+                           └─► unschedulable: mark ──► set a timer ──► acknowledge
+                                  │ again: a cluster event came since; decide again once the cache has it
+
+A result of "unschedulable" may depend on assignments of the same round. It is written down only in a round in which
+every assignment was made.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import structlog
+
+from gardenbus.common.controller.timers import Timer, Timers
+from gardenbus.common.ports import tracing
+from gardenbus.common.ports.bus import Headers, QueueMessage, WorkQueue
+from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.store import BindOutcome, Store, UnblockIndexes
+from gardenbus.scheduler.domain.decision_log import DecisionLogFields
+from gardenbus.scheduler.domain.hosted_seeds import with_hosted_rejections
+from gardenbus.scheduler.domain.pending_shoots import (
+    AssignedShoot,
+    PendingShoot,
+    UnassignedShoot,
+    binding_of,
+    is_obsolete,
+    key_of,
+    unschedulable_shoot_of,
+)
+from gardenbus.scheduler.metrics import SchedulerMetrics
+from gardenbus.scheduler.tracing import begin_attempt, begin_bind, begin_decision
+from gardenbus.scheduling.assignment import decide
+from gardenbus.scheduling.cache import SchedulingCache
+from gardenbus.scheduling.equivalence_classes import (
+    SchedulingRequest,
+    pending_shoot,
+    request_of,
+    skip_reason,
+)
+from gardenbus.scheduling.results import Assignment, Unschedulable
+from gardenbus.scheduling.snapshot import Snapshot
+from gardenbus.scheduling.usage_index import UsageIndex
+
+_log = structlog.stdlib.get_logger()
+
+CALL_SIZE = 100
+"""Shoots per call of the store: larger calls keep other callers waiting."""
+
+CATCH_UP_SECONDS = 1.0
+"""Wait for a change that is on its way to the cache; then decide once more without it."""
+
+MAX_ROUNDS = 30
+"""Rounds that a batch may take before the rest waits for a timer: nothing must block a consumer for ever."""
+
+EXTEND_SECONDS = 3.0
+"""Interval at which ack deadlines are extended; far below the queue's ack wait of 10 s."""
+
+BackoffSeconds = Callable[[int], float]
+"""Seconds to wait after so many failures (1 the first time)."""
+
+_NO_HEADERS: Headers = {}
+
+_RESULTS = {"parked": "unschedulable", "again": "again"}
+"""Metric labels of the store's outcomes of marking; after any other the shoot is obsolete."""
+
+_FINISHED = ("bound", "gone", "scheduled", "deleting")
+"""Outcomes of a bind after which there is nothing left to decide."""
+
+
+class _Decided(NamedTuple):
+    """The decisions of a round. `skipped` belong to other schedulers, `failed` ended in an exception."""
+
+    assigned: Sequence[AssignedShoot]
+    unassigned: Sequence[UnassignedShoot]
+    skipped: Sequence[PendingShoot]
+    failed: Sequence[PendingShoot]
+
+
+class ShootSchedulingReconciler:
+    """Schedules batches of shoots for one scheduler name; of batches side by side the store accepts what still fits."""
+
+    def __init__(  # noqa: PLR0913  the parts that a reconciler is put together from
+        self,
+        *,
+        store: Store,
+        queue: WorkQueue,
+        cache: SchedulingCache,
+        timers: Timers,
+        backoff: BackoffSeconds,
+        clock: Clock,
+        metrics: SchedulerMetrics,
+        scheduler_name: str,
+    ) -> None:
+        self._store = store
+        self._queue = queue
+        self._cache = cache
+        self._timers = timers
+        self._backoff = backoff
+        self._clock = clock
+        self._metrics = metrics
+        self._scheduler_name = scheduler_name
+        self._log_fields = DecisionLogFields()
+        self._landscape_changed = asyncio.Event()
+        cache.on_change = self._landscape_changed.set
+
+    async def handle_batch(self, messages: Sequence[QueueMessage]) -> None:
+        """Bring every shoot of a batch to an end: bound, marked unschedulable, or obsolete.
+
+        Raises Transient when a server is away: nothing is lost, the messages are in flight and may be handled again.
+        """
+        began = self._clock.monotonic()
+        self._metrics.wait_seconds.observe(max((queued.queued_ms for queued in messages), default=0.0) / 1000)
+        self._metrics.in_flight.set_function(lambda: self._clock.monotonic() - began)
+        in_flight = [_pending_shoot(queued, began) for queued in messages]
+        try:
+            await self._rounds(in_flight, began)
+        finally:  # whatever ended it: a span that is not ended is not recorded
+            for pending in in_flight:
+                if pending.span is not tracing.NOT_TRACED:
+                    pending.binding.end(failed="interrupted")
+                    pending.span.end(failed="interrupted")
+        self._metrics.in_flight.set_function(_nothing)
+        self._metrics.batch_seconds.observe(self._clock.monotonic() - began)
+        self._metrics.batch_shoots.observe(len(messages))
+
+    async def _rounds(self, left: Sequence[PendingShoot], began: float) -> None:
+        extended_at = began
+        for _round in range(MAX_ROUNDS):
+            left = await self._round(left)
+            if not left:
+                break
+            if self._clock.monotonic() - extended_at > EXTEND_SECONDS:
+                extended_at = self._clock.monotonic()
+                await asyncio.gather(*(pending.queued.in_progress() for pending in left))
+        await self._retry_later(left, failures=1)
+
+    async def _round(self, undecided: Sequence[PendingShoot]) -> list[PendingShoot]:
+        """Decide on all; returns those that must be decided again."""
+        undecided = await self._read(undecided)
+        seen = self._cache.seen
+        decided = self._decide_all(undecided, self._cache.working_snapshot())
+        await self._finish(decided.skipped, "obsolete")
+        await self._retry_later(decided.failed, failures=None)
+        all_made, lost = await self._bind(decided.assigned)
+        if not all_made:
+            return [*lost, *(each.pending for each in decided.unassigned)]
+        return await self._mark_unschedulable(decided.unassigned, seen)
+
+    def _decide_all(self, undecided: Sequence[PendingShoot], snapshot: Snapshot) -> _Decided:
+        """Decide on one after the other, each assignment counting for the next."""
+        assigned: list[AssignedShoot] = []
+        unassigned: list[UnassignedShoot] = []
+        unschedulable: dict[SchedulingRequest, Unschedulable] = {}
+        skipped: list[PendingShoot] = []
+        failed: list[PendingShoot] = []
+        began = self._clock.monotonic()
+        for pending in undecided:
+            decision = begin_decision(pending.span)
+            try:
+                decided = self._decide(pending, snapshot, unschedulable)
+                if decision is not tracing.NOT_TRACED:
+                    decision.end()
+            except Exception as error:  # noqa: BLE001  one shoot's decision must not stop the others'
+                decision.end(failed=repr(error))
+                _log.error(
+                    "decision.failed",
+                    shoot=str(pending.key),
+                    attempt=pending.failures + 1,
+                    exc_info=True,
+                    **tracing.fields(pending.span.traceparent),
+                )
+                self._metrics.exceptions.inc()
+                failed.append(pending)
+                continue
+            if isinstance(decided, AssignedShoot):
+                assigned.append(decided)
+            elif isinstance(decided, UnassignedShoot):
+                unassigned.append(decided)
+            else:
+                skipped.append(pending)
+        if undecided:
+            self._metrics.decision_seconds.observe((self._clock.monotonic() - began) / len(undecided))
+        return _Decided(assigned, unassigned, skipped, failed)
+
+    async def _read(self, undecided: Sequence[PendingShoot]) -> list[PendingShoot]:
+        """Read the shoots that have not been read; obsolete ones are acknowledged."""
+        unread = [pending for pending in undecided if pending.stored is None]
+        for pending, stored in zip(
+            unread, await self._store.get_many_partial([pending.key for pending in unread]), strict=True
+        ):
+            pending.stored = stored
+            pending.shoot = pending.request = None
+        gone = {pending for pending in unread if is_obsolete(pending.stored)}
+        await self._finish(tuple(gone), "obsolete")
+        return [pending for pending in undecided if pending not in gone]
+
+    def _decide(
+        self, pending: PendingShoot, snapshot: Snapshot, unschedulable: dict[SchedulingRequest, Unschedulable]
+    ) -> AssignedShoot | UnassignedShoot | None:
+        """Decide on one shoot, counting its assignment; None when another scheduler is responsible.
+
+        An unschedulable request stays so for the rest of a round, as usage only grows in it: `unschedulable` keeps it.
+        """
+        assert pending.stored is not None, "what is decided on has been read"
+        if pending.request is None:
+            filters = self._cache.filters
+            pending.shoot = pending_shoot(pending.stored)
+            pending.request = request_of(pending.shoot, pending.stored.document() if filters else None, filters)
+        assert pending.shoot is not None, "the request was made from it"
+        if skip_reason(pending.shoot, self._scheduler_name):
+            return None
+        if pending.hosted:
+            rest = Snapshot(snapshot.landscape.without(pending.hosted), UsageIndex(snapshot.usage))
+            outcome = with_hosted_rejections(pending.hosted, decide(pending.request, rest))
+        else:
+            outcome = unschedulable.get(pending.request) or decide(pending.request, snapshot)
+        if isinstance(outcome, Unschedulable):
+            if not pending.hosted:
+                unschedulable[pending.request] = outcome
+            return UnassignedShoot(pending, outcome, len(snapshot.landscape.seeds))
+        pending.binding = begin_bind(pending.span, outcome.seed)
+        binding = binding_of(pending, outcome, snapshot.landscape)
+        snapshot.assume(outcome.seed)
+        return AssignedShoot(pending, outcome, binding)
+
+    async def _bind(self, assigned: Sequence[AssignedShoot]) -> tuple[bool, list[PendingShoot]]:
+        """Bind; returns whether every assignment was made, and the shoots that must be decided on again.
+
+        Waits first for the changes that superseded the latter.
+        """
+        chunks = [assigned[start : start + CALL_SIZE] for start in range(0, len(assigned), CALL_SIZE)]
+        sinces = self._usage_since(len(chunks))
+        replies = await asyncio.gather(
+            *(
+                self._store.bind([each.binding for each in chunk], since)
+                for chunk, since in zip(chunks, sinces, strict=True)
+            )
+        )
+        all_made = True
+        lost: list[PendingShoot] = []
+        done: list[PendingShoot] = []
+        superseded: set[tuple[str, int | None]] = set()
+        for chunk, reply in zip(chunks, replies, strict=True):
+            self._cache.record_usage(reply.usage)
+            for (pending, assignment, _), outcome in zip(chunk, reply.outcomes, strict=True):
+                self._report_bound(pending, assignment, outcome)
+                all_made = all_made and outcome == "bound"
+                if outcome in _FINISHED:
+                    done.append(pending)
+                    continue
+                lost.append(pending)
+                if outcome == "changed":
+                    pending.stored = None
+                elif outcome == "circular":
+                    pending.hosted |= {assignment.seed}
+                elif outcome != "full":
+                    superseded.add((assignment.seed, assignment.scheduling_generation))
+        self._metrics.count_binds(outcome for reply in replies for outcome in reply.outcomes)
+        await self._queue.ack_many([pending.queued for pending in done])
+        await asyncio.gather(
+            *(self._wait_for_seed(seed, scheduling_generation) for seed, scheduling_generation in superseded)
+        )
+        return all_made, lost
+
+    async def _wait_for_seed(self, name: str, scheduling_generation: int | None) -> None:
+        """Wait until a seed has another scheduling generation, or the time is over."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CATCH_UP_SECONDS):
+                while self._cache.generation_of(name) == scheduling_generation:
+                    self._landscape_changed.clear()
+                    await self._landscape_changed.wait()
+
+    async def _mark_unschedulable(
+        self, unassigned: Sequence[UnassignedShoot], seen: UnblockIndexes
+    ) -> list[PendingShoot]:
+        """Mark shoots unschedulable; returns those that a cluster event may have unblocked, once the cache has it."""
+        chunks = [unassigned[start : start + CALL_SIZE] for start in range(0, len(unassigned), CALL_SIZE)]
+        sinces = self._usage_since(len(chunks))
+        replies = await asyncio.gather(
+            *(
+                self._store.mark_unschedulable(
+                    [unschedulable_shoot_of(each, self._scheduler_name, seen) for each in chunk], since
+                )
+                for chunk, since in zip(chunks, sinces, strict=True)
+            )
+        )
+        again: list[PendingShoot] = []
+        done: list[PendingShoot] = []
+        waiting: list[tuple[PendingShoot, int]] = []
+        unblock_index = 0
+        for chunk, reply in zip(chunks, replies, strict=True):
+            self._cache.record_usage(reply.usage)
+            unblock_index = max(unblock_index, reply.usage.unblock_indexes.objects)
+            for each, result in zip(chunk, reply.outcomes, strict=True):
+                pending = each.pending
+                self._report_unschedulable(each, result.outcome, result.attempts)
+                if result.outcome == "again":
+                    again.append(pending)
+                elif result.outcome == "parked":
+                    waiting.append((pending, result.attempts))
+                else:
+                    done.append(pending)
+        # First the timer, then the acknowledgement: a crash in between means one attempt too many, never one too few.
+        await self._set_timers(
+            (pending.queued.message.subject, attempts, pending.span.traceparent) for pending, attempts in waiting
+        )
+        await self._queue.ack_many(
+            [*(pending.queued for pending, _attempts in waiting), *(each.queued for each in done)]
+        )
+        if again:
+            await self._cache.wait_for_objects(unblock_index, CATCH_UP_SECONDS)
+        return again
+
+    def _usage_since(self, calls: int) -> list[int | None]:
+        """The `since` argument of each call; only the last one requests usage."""
+        return [*[None] * (calls - 1), self._cache.usage_version][-calls:] if calls else []
+
+    async def _retry_later(self, left: Sequence[PendingShoot], *, failures: int | None) -> None:
+        """Queue shoots again with backoff: that of `failures`, or of one more than each has had."""
+        if not left:
+            return
+        await self._set_timers(
+            (
+                pending.queued.message.subject,
+                pending.failures + 1 if failures is None else failures,
+                pending.span.traceparent,
+            )
+            for pending in left
+        )
+        await self._finish(left, "error" if failures is None else "conflict")
+
+    async def _set_timers(self, attempts: Iterable[tuple[str, int, str]]) -> None:
+        """Have queue subjects come back: (subject, failures so far, traceparent or "")."""
+        await self._timers.enqueue_many_after(
+            [
+                Timer(
+                    subject,
+                    self._backoff(failures),
+                    failures,
+                    {tracing.TRACEPARENT: traceparent} if traceparent else _NO_HEADERS,
+                )
+                for subject, failures, traceparent in attempts
+            ]
+        )
+
+    async def _finish(self, finished: Sequence[PendingShoot], outcome: str) -> None:
+        if finished:
+            self._metrics.attempts.labels(outcome).inc(len(finished))
+            await self._queue.ack_many([pending.queued for pending in finished])
+            for pending in finished:
+                if pending.span is not tracing.NOT_TRACED:
+                    pending.span.end(outcome=outcome)
+
+    def _report_bound(self, pending: PendingShoot, assignment: Assignment, outcome: BindOutcome) -> None:
+        if pending.span is not tracing.NOT_TRACED:
+            pending.binding.end(outcome=outcome)
+            if outcome in _FINISHED:
+                pending.span.end(outcome=outcome, seed=assignment.seed)
+        assert pending.request is not None, "what is bound has been decided on"
+        _log.info(
+            "shoot.scheduled" if outcome == "bound" else "shoot.superseded",
+            outcome=outcome,
+            **self._log_fields.assignment(pending.request, assignment),
+            **self._log_fields_of(pending),
+        )
+
+    def _report_unschedulable(self, unassigned: UnassignedShoot, outcome: str, attempts: int) -> None:
+        if outcome != "again" and unassigned.pending.span is not tracing.NOT_TRACED:
+            unassigned.pending.span.end(outcome=outcome, rule=unassigned.result.rule)
+        self._metrics.attempts.labels(_RESULTS.get(outcome, "obsolete")).inc()
+        if outcome == "parked":
+            self._metrics.unschedulable.labels(unassigned.result.rule).inc()
+        assert unassigned.pending.request is not None, "an unschedulable shoot has been decided on"
+        _log.info(
+            "shoot.unschedulable",
+            outcome=outcome,
+            attempt=attempts,
+            **self._log_fields.unschedulable(unassigned.pending.request, unassigned.result, unassigned.candidates),
+            **self._log_fields_of(unassigned.pending),
+        )
+
+    def _log_fields_of(self, pending: PendingShoot) -> dict[str, Any]:
+        return {
+            "shoot": str(pending.key),
+            "uid": pending.stored.uid if pending.stored else "",
+            "deliveries": pending.queued.deliveries,
+            "queued_ms": round(pending.queued.queued_ms),
+            "duration_ms": round((self._clock.monotonic() - pending.received_at) * 1000, 1),
+            **tracing.fields(pending.span.traceparent),
+        }
+
+
+def _pending_shoot(queued: QueueMessage, received_at: float) -> PendingShoot:
+    key = key_of(queued)
+    return PendingShoot(queued, key, received_at, span=begin_attempt(queued, key))
+
+
+def _nothing() -> float:
+    return 0.0

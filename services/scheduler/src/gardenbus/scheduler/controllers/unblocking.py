@@ -1,0 +1,110 @@
+"""Unblocks unschedulable shoots after cluster events: as many are queued again as may find room."""
+
+from collections.abc import Sequence
+
+import msgspec
+import structlog
+
+from gardenbus.common.controller.timers import Timers
+from gardenbus.common.ports.bus import QueueMessage, WorkQueue
+from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.store import Store, UnschedulableClass
+from gardenbus.scheduler.metrics import SchedulerMetrics
+from gardenbus.scheduling.cache import SchedulingCache
+from gardenbus.scheduling.equivalence_classes import request_from_descriptor
+from gardenbus.scheduling.free_capacity import FreeCapacity
+
+_log = structlog.stdlib.get_logger()
+
+CATCH_UP_SECONDS = 1.0
+"""Wait for the cluster event itself to reach the cache; if it takes longer, try again after `RETRY_SECONDS`."""
+
+CLASSES_AT_ONCE = 200
+"""Classes handled between two pauses for other tasks."""
+
+QUICK_SECONDS = 0.05
+REST_FACTOR = 9
+MAX_REST_SECONDS = 5.0
+"""A pass that takes longer than `QUICK_SECONDS` is followed by a rest `REST_FACTOR` times as long, at most
+`MAX_REST_SECONDS`: with very many classes unblocking takes a tenth of the time, and events that come meanwhile are
+handled together."""
+
+RETRY_SECONDS = 1.0
+"""Pause before the next pass when more shoots may fit: those unblocked first must have their seeds by then."""
+
+
+class UnblockingReconciler:
+    """Handles the messages that announce a cluster event."""
+
+    def __init__(  # noqa: PLR0913  the parts that a reconciler is put together from
+        self,
+        *,
+        store: Store,
+        queue: WorkQueue,
+        cache: SchedulingCache,
+        timers: Timers,
+        clock: Clock,
+        metrics: SchedulerMetrics,
+        scheduler_name: str,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._queue = queue
+        self._cache = cache
+        self._timers = timers
+        self._metrics = metrics
+        self._scheduler_name = scheduler_name
+
+    async def handle_batch(self, messages: Sequence[QueueMessage]) -> None:
+        """Unblock by the current state; all messages mean the same. Raises Transient when a server is away."""
+        began = self._clock.monotonic()
+        usage = await self._store.usage(self._cache.usage_version)
+        self._cache.record_usage(usage)
+        is_current = await self._cache.wait_for_objects(usage.unblock_indexes.objects, CATCH_UP_SECONDS)
+        has_more = await self.activate()
+        if has_more or not is_current:
+            for subject in {queued.message.subject for queued in messages}:
+                await self._timers.enqueue_after(subject, RETRY_SECONDS)
+        await self._queue.ack_many(messages)
+        duration = self._clock.monotonic() - began
+        if duration > QUICK_SECONDS:
+            await self._clock.sleep(min(duration * REST_FACTOR, MAX_REST_SECONDS))
+
+    async def activate(self) -> bool:
+        """Queue again what may fit; returns whether some were left that may fit too."""
+        has_more = False
+        classes = [
+            waiting for waiting in await self._store.unschedulable_classes(self._scheduler_name) if waiting.unseen
+        ]
+        for start in range(0, len(classes), CLASSES_AT_ONCE):
+            has_more = await self._unblock(classes[start : start + CLASSES_AT_ONCE]) or has_more
+            await self._clock.sleep(0)  # let other tasks run
+        return has_more
+
+    async def _unblock(self, classes: Sequence[UnschedulableClass]) -> bool:
+        free_capacity = FreeCapacity(self._cache.snapshot())
+        wanted = [(waiting, places) for waiting in classes if (places := self._places(waiting, free_capacity))]
+        has_more = False
+        for waiting, places in wanted:
+            unblocked = await self._store.activate(self._scheduler_name, waiting.equivalence_class, places)
+            has_more = has_more or unblocked < waiting.unseen
+            self._metrics.unblocked.inc(unblocked)
+            _log.info(
+                "shoots.unblocked",
+                equivalence_class=waiting.equivalence_class,
+                unblocked=unblocked,
+                unseen=waiting.unseen,
+                places=places,
+            )
+        return has_more
+
+    def _places(self, waiting: UnschedulableClass, free_capacity: FreeCapacity) -> int:
+        """Shoots of a class to unblock at most: one for each free place, all if that has no limit or is unknown."""
+        try:
+            places = free_capacity.shoots(request_from_descriptor(waiting.descriptor))
+        except Exception as error:  # noqa: BLE001  a user's filter, or a descriptor of another version
+            if not isinstance(error, msgspec.ValidationError):
+                _log.exception("decision.failed", equivalence_class=waiting.equivalence_class)
+                self._metrics.exceptions.inc()
+            return waiting.unseen
+        return waiting.unseen if places is None else min(places, waiting.unseen)

@@ -1,0 +1,1 @@
+"""Pure parts of the scheduler service; decisions themselves are in gardenbus.scheduling."""

@@ -1,0 +1,110 @@
+"""A pending shoot on its way from the queue to the store: bound, or marked unschedulable."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.garden.binding_defaults import needs_seed_defaults, with_seed_defaults
+from gardenbus.common.api.garden.shoots import Shoot
+from gardenbus.common.api.keys import Header, ObjectKey
+from gardenbus.common.ports import tracing
+from gardenbus.common.ports.bus import QueueMessage
+from gardenbus.common.ports.store import SeedBinding, UnblockIndexes, UnschedulableShoot
+from gardenbus.scheduling.equivalence_classes import SchedulingRequest, descriptor, equivalence_class
+from gardenbus.scheduling.explain.decision_record import encode_record
+from gardenbus.scheduling.results import Assignment, Unschedulable
+from gardenbus.scheduling.snapshot import Landscape
+
+
+@dataclass(slots=True, eq=False)
+class PendingShoot:
+    """A shoot in flight since `received_at` (monotonic). `stored` is None until it has been read (again).
+
+    `hosted` are the seeds that the store found to be hosted by this very shoot: they are left out.
+    """
+
+    queued: QueueMessage
+    key: ObjectKey
+    received_at: float
+    stored: StoredObject | None = None
+    shoot: Shoot | None = None
+    request: SchedulingRequest | None = None
+    hosted: frozenset[str] = frozenset()
+    span: tracing.Span = tracing.NOT_TRACED
+    binding: tracing.Span = tracing.NOT_TRACED
+
+    @property
+    def failures(self) -> int:
+        """Decisions on it that have ended in an exception."""
+        text = self.queued.message.headers.get(Header.ATTEMPT, "")
+        return int(text) if text.isdigit() else 0
+
+
+class AssignedShoot(NamedTuple):
+    """A shoot with the seed that it is assigned to."""
+
+    pending: PendingShoot
+    assignment: Assignment
+    binding: SeedBinding
+
+
+class UnassignedShoot(NamedTuple):
+    """A shoot that none of `candidates` seeds fits."""
+
+    pending: PendingShoot
+    result: Unschedulable
+    candidates: int
+
+
+def is_obsolete(stored: StoredObject | None) -> bool:
+    """True when there is nothing left to schedule: the shoot is gone, has a seed, or is being deleted."""
+    return stored is None or bool(stored.parts.seed_name) or stored.is_deleting
+
+
+def key_of(queued: QueueMessage) -> ObjectKey:
+    """The shoot of `<prefix>.queue.scheduling.<scheduler>.<ns>.<name>`; no part before the name holds a dot."""
+    _before, _, tail = queued.message.subject.partition(".queue.scheduling.")
+    _scheduler, namespace, name = tail.split(".", 2)
+    return ObjectKey("shoot", namespace, name)
+
+
+def binding_of(pending: PendingShoot, assignment: Assignment, landscape: Landscape) -> SeedBinding:
+    """The binding to be written, with the fields that the seed defaults."""
+    assert pending.stored is not None, "what is bound has been decided on"
+    assert pending.shoot is not None, "what is bound has been decided on"
+    seed = landscape.seeds_by_name[assignment.seed].seed
+    project = landscape.project_of(pending.key.namespace)
+    return SeedBinding(
+        namespace=pending.key.namespace,
+        name=pending.key.name,
+        uid=pending.stored.uid,
+        generation=pending.stored.generation,
+        seed=assignment.seed,
+        scheduling_generation=assignment.scheduling_generation,
+        spec=with_seed_defaults(pending.stored.document(), seed, project.metadata.name if project is not None else None)
+        if needs_seed_defaults(pending.shoot, seed)
+        else None,
+        decision_record=encode_record(assignment),
+        trace=pending.binding.traceparent,
+    )
+
+
+def unschedulable_shoot_of(
+    unassigned: UnassignedShoot, scheduler_name: str, seen: UnblockIndexes
+) -> UnschedulableShoot:
+    """The record of an unschedulable shoot; its result is based on the cluster events up to `seen`."""
+    pending, result = unassigned.pending, unassigned.result
+    assert pending.stored is not None, "an unschedulable shoot has been decided on"
+    assert pending.request is not None, "an unschedulable shoot has been decided on"
+    return UnschedulableShoot(
+        namespace=pending.key.namespace,
+        name=pending.key.name,
+        uid=pending.stored.uid,
+        generation=pending.stored.generation,
+        scheduler_name=scheduler_name,
+        equivalence_class=equivalence_class(pending.request),
+        descriptor=descriptor(pending.request),
+        seen=seen,
+        message=f"Failed to schedule Shoot: {result.message}",
+        trace=pending.span.traceparent,
+    )

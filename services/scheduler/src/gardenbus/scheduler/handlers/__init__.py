@@ -1,0 +1,1 @@
+"""Handlers of requests: explanations of shoots and of seeds."""

@@ -1,0 +1,125 @@
+"""Explains a shoot's scheduling: every seed with its rank, or the filter that rejects it."""
+
+from typing import Any
+
+import msgspec
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.shoots import Shoot
+from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey, Subjects
+from gardenbus.common.controller.listing import list_all
+from gardenbus.common.errors import GardenbusError
+from gardenbus.common.ports.bus import Bus, Request
+from gardenbus.common.ports.store import BindRecord, Store
+from gardenbus.scheduler.domain.hosted_seeds import CIRCULAR, hosted_rejections, with_hosted_rejections
+from gardenbus.scheduling.cache import SchedulingCache
+from gardenbus.scheduling.descheduling.relocation import hosted_seeds
+from gardenbus.scheduling.equivalence_classes import request_of, skip_reason
+from gardenbus.scheduling.explain.decision_record import decode_record
+from gardenbus.scheduling.explain.explanation import explain
+from gardenbus.scheduling.explain.suggestions import suggestions_for
+from gardenbus.scheduling.results import Assignment, FunnelStep, RankedSeed
+from gardenbus.scheduling.snapshot import Snapshot
+
+_encode = msgspec.json.Encoder().encode
+
+
+class ShootExplainHandler:
+    """Handles requests on `Subjects.explain_of`; the response has the form of all responses of the API."""
+
+    def __init__(
+        self, *, store: Store, bus: Bus, subjects: Subjects, cache: SchedulingCache, scheduler_name: str
+    ) -> None:
+        self._scheduler_name = scheduler_name
+        self._store = store
+        self._bus = bus
+        self._subjects = subjects
+        self._cache = cache
+
+    async def __call__(self, request: Request) -> bytes:
+        """Explain one shoot as if it were scheduled now."""
+        namespace, _, name = request.subject.split(".explain.", 1)[-1].partition(".")
+        key = ObjectKey("shoot", namespace, name)
+        try:
+            stored = await self._store.get(key)
+            if stored is None:
+                return failure(404, "NotFound", f"{key} is not there")
+            hosted = await self._hosted(key)
+            is_placed = bool(stored.parts.seed_name)
+            bind_record = await self._store.bind_record(key) if is_placed else None
+            next_attempt = None if is_placed else await self._next_attempt(key)
+            explained = self._explained(stored.document(), hosted)
+        except GardenbusError as error:
+            return failure(error.code, error.reason, error.message)
+        return success({**explained, "nextAttempt": next_attempt, "recorded": _reported(bind_record)})
+
+    def _explained(self, document: Document, hosted: frozenset[str]) -> dict[str, Any]:
+        shoot = Shoot.from_document(document)
+        snapshot = self._cache.snapshot()
+        for seed in {shoot.spec.seed_name, shoot.status.seed_name} & snapshot.usage.keys():
+            snapshot.usage[seed] = max(snapshot.usage[seed] - 1, 0)  # it does not stand in its own way
+        hosted &= snapshot.landscape.seeds_by_name.keys()
+        left = Snapshot(snapshot.landscape.without(hosted), snapshot.usage) if hosted else snapshot
+        request = request_of(shoot, document, self._cache.filters)
+        explanation = explain(request, left)
+        outcome = with_hosted_rejections(hosted, explanation.outcome) if hosted else explanation.outcome
+        barred = (FunnelStep(CIRCULAR, len(hosted), len(left.landscape.seeds)),) if hosted else ()
+        rejections = sorted((*explanation.rejections, *hosted_rejections(hosted)), key=lambda each: each.seed)
+        is_unschedulable = not isinstance(outcome, Assignment)
+        return {
+            "placed": shoot.spec.seed_name or None,
+            "skipped": skip_reason(shoot, self._scheduler_name) or None,
+            "wouldChoose": None if is_unschedulable else outcome.seed,
+            "message": outcome.message if is_unschedulable else None,
+            "strategy": explanation.strategy,
+            "seeds": len(snapshot.landscape.seeds),
+            "funnel": (*barred, *explanation.funnel),
+            "ranking": [_ranked(each) for each in explanation.ranking],
+            "rejections": rejections,
+            "wakesOn": suggestions_for(request, left) if is_unschedulable else (),
+        }
+
+    async def _next_attempt(self, key: ObjectKey) -> str | None:
+        """Due time of a waiting shoot's timer (RFC 3339)."""
+        later = self._subjects.later(self._subjects.scheduling(self._scheduler_name, key))
+        timer = await self._bus.last(self._subjects.stream("QUEUES"), later)
+        how, _, due = (timer.headers.get("Nats-Schedule", "") if timer is not None else "").partition(" ")
+        return due if how == "@at" else None
+
+    async def _hosted(self, key: ObjectKey) -> frozenset[str]:
+        """The seeds that a shoot hosts, where it can never go."""
+        if key.namespace != GARDEN_NAMESPACE:
+            return frozenset()
+        managed_seeds = await self._in_garden("managedseed")
+        return hosted_seeds(await self._in_garden("shoot"), managed_seeds).get(key, frozenset())
+
+    async def _in_garden(self, kind: str) -> list[Document]:
+        return [stored.document() for stored in await list_all(self._store, kind, GARDEN_NAMESPACE)]
+
+
+def _ranked(ranked: RankedSeed) -> dict[str, Any]:
+    """One seed of the ranking, with the member names of the response's first form and of its present one."""
+    return {
+        "seed": ranked.seed,
+        "place": ranked.place,
+        "rank": ranked.place,
+        "distance": ranked.distance,
+        "usage": ranked.usage,
+        "used": ranked.usage,
+        "capacity": ranked.capacity,
+        "allocatable": ranked.capacity,
+    }
+
+
+def _reported(bind_record: BindRecord | None) -> object:
+    return decode_record(bind_record.decision_record, bind_record.at) if bind_record is not None else None
+
+
+def success(result: object) -> bytes:
+    """A successful response of the API."""
+    return _encode({"ok": True, "result": result, "warnings": []})
+
+
+def failure(code: int, reason: str, message: str) -> bytes:
+    """A response of the API that carries an error."""
+    return _encode({"ok": False, "error": {"code": code, "reason": reason, "message": message, "details": []}})

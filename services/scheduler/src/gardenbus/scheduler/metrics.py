@@ -1,0 +1,96 @@
+"""Prometheus metrics of the scheduler. Names follow kube-scheduler's and the workqueue's.
+
+A decision takes some 70 µs a shoot: everything is counted once a batch or round, or once an unschedulable shoot.
+"""
+
+from collections import Counter as Count
+from collections.abc import Iterable
+
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
+
+from gardenbus.common.ports.store import BindOutcome
+
+_DECISION_SECONDS = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.01, 0.1)
+_BATCH_SECONDS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_WAIT_SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+
+
+class SchedulerMetrics:
+    """The metrics of one scheduler, in a registry."""
+
+    def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
+        self.attempts = Counter(
+            "gardenbus_scheduler_attempts_total",
+            "Attempts to place a shoot, by result: bound, unschedulable (parked with backoff), conflict (decided "
+            "again), again (something was gained meanwhile), error, obsolete (placed, gone or not ours).",
+            ("result",),
+            registry=registry,
+        )
+        for result in ("bound", "unschedulable", "conflict", "again", "error", "obsolete"):
+            self.attempts.labels(result)
+        self.bind_conflicts = Counter(
+            "gardenbus_scheduler_bind_conflicts_total",
+            "Placements that the store did not carry out, by its answer: changed, full, seed-changed, seed-gone, …",
+            ("reason",),
+            registry=registry,
+        )
+        self.unschedulable = Counter(
+            "gardenbus_scheduler_refusals_total",
+            "Refusals by the rule after which no seed was left.",
+            ("rule",),
+            registry=registry,
+        )
+        self.exceptions = Counter(
+            "gardenbus_scheduler_exceptions_total",
+            "Decisions that ended in an exception; their shoots stay queued.",
+            registry=registry,
+        )
+        self.unblocked = Counter(
+            "gardenbus_scheduler_woken_total",
+            "Waiting shoots that were queued again after a gain.",
+            registry=registry,
+        )
+        self.decision_seconds = Histogram(
+            "gardenbus_scheduler_decision_seconds",
+            "Time of deciding on one shoot: the average of each round of a batch.",
+            registry=registry,
+            buckets=_DECISION_SECONDS,
+        )
+        self.batch_seconds = Histogram(
+            "gardenbus_scheduler_batch_seconds",
+            "Time from a batch in hand to its last acknowledgement.",
+            registry=registry,
+            buckets=_BATCH_SECONDS,
+        )
+        self.batch_shoots = Histogram(
+            "gardenbus_scheduler_batch_shoots",
+            "Shoots in a batch.",
+            registry=registry,
+            buckets=(1, 5, 25, 100, 250, 500, 1000, 5000),
+        )
+        self.wait_seconds = Histogram(
+            "gardenbus_scheduler_queue_wait_seconds",
+            "Time in the queue, of the shoot in each batch that waited longest.",
+            registry=registry,
+            buckets=_WAIT_SECONDS,
+        )
+        self.depth = Gauge(
+            "gardenbus_scheduler_queue_depth",
+            "Work that waited behind what was last fetched, by queue: shoots, waking.",
+            ("queue",),
+            registry=registry,
+        )
+        self.in_flight = Gauge(
+            "gardenbus_scheduler_batch_age_seconds",
+            "How long the batch in hand has been so, 0 without one.",
+            registry=registry,
+        )
+
+    def count_binds(self, outcomes: Iterable[BindOutcome]) -> None:
+        """Count the outcomes of a round's binds."""
+        counts = Count(outcomes)
+        bound = counts.pop("bound", 0)
+        self.attempts.labels("bound").inc(bound)
+        self.attempts.labels("conflict").inc(counts.total())
+        for reason, count in counts.items():
+            self.bind_conflicts.labels(reason).inc(count)

@@ -1,0 +1,35 @@
+"""Spans of the scheduler; a message that came without a trace begins none.
+
+queue.wait ──► scheduler.schedule ──┬─► scheduler.decide      (once a round)
+                                    └─► scheduler.bind ──► (the announcement of the bind)
+
+An unschedulable shoot ends its `scheduler.schedule`. The trace goes on with the next attempt: its timer carries it, and
+the store keeps it with the shoot, for when a cluster event unblocks it.
+"""
+
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.ports import tracing
+from gardenbus.common.ports.bus import QueueMessage
+
+
+def begin_attempt(queued: QueueMessage, key: ObjectKey) -> tracing.Span:
+    """The span of an attempt to schedule a shoot, after that of its wait in the queue."""
+    parent = tracing.received(queued.message.headers)
+    if not parent:
+        return tracing.NOT_TRACED
+    about = {"gardenbus.object": key.tail, "gardenbus.deliveries": queued.deliveries}
+    wait = tracing.begin("queue.wait", parent, at=queued.message.at, attributes=about)
+    wait.end()
+    return tracing.begin("scheduler.schedule", wait.traceparent, attributes=about)
+
+
+def begin_decision(attempt: tracing.Span) -> tracing.Span:
+    """The span of one decision."""
+    return attempt if attempt is tracing.NOT_TRACED else tracing.begin("scheduler.decide", attempt.traceparent)
+
+
+def begin_bind(attempt: tracing.Span, seed: str) -> tracing.Span:
+    """The span of a bind; whatever follows from the bind is below it."""
+    if attempt is tracing.NOT_TRACED:
+        return attempt
+    return tracing.begin("scheduler.bind", attempt.traceparent, attributes={"gardenbus.seed": seed})

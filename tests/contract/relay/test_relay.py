@@ -1,0 +1,339 @@
+"""The relay on real servers: in order, through crashes, and when one of the two comes back older."""
+
+import asyncio
+import json
+import shutil
+
+import pytest
+
+from gardenbus.common.adapters.redis.connection import RedisConnection
+from gardenbus.common.adapters.redis.function_library import join_files, texts
+from gardenbus.common.adapters.store_responses import VERSION_LEAP
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.keys import Header, ObjectKey
+from gardenbus.common.errors import Conflict, NotFound, Transient, Unavailable
+from gardenbus.common.ports.bus import Message
+from gardenbus.common.ports.store import Creation, SeedBinding
+from tests.support.builders import a_managed_seed, a_project, a_seed, a_shoot, a_shoot_state, merged
+from tests.support.eventually import eventually
+from tests.support.joint import SUBJECTS, Joint
+
+
+async def test_nothing_is_written_until_a_relay_has_opened_the_store(joint: Joint) -> None:
+    with pytest.raises(Unavailable, match="fenced"):
+        await joint.store.create(a_seed())
+    joint.start_relay()
+    assert (await joint.create(a_seed())).version > 0
+
+
+async def test_a_change_reaches_the_bus_with_its_document_work_and_binding(joint: Joint) -> None:
+    joint.start_relay()
+    seed = await joint.create(a_seed("s1"))
+    shoot = await joint.create(a_shoot("apollo"))
+    await joint.announced(SUBJECTS.changed(shoot.key), shoot.version)
+    assert await joint.bus.subjects("QUEUES", "garden.queue.>") == {
+        SUBJECTS.scheduling("default-scheduler", shoot.key): 1
+    }
+    reply = await joint.store.bind(
+        [SeedBinding("garden-dev", "apollo", shoot.uid, shoot.generation, "s1", seed.scheduling_generation)]
+    )
+    assert reply.outcomes == ["bound"]
+    subject = SUBJECTS.binding("s1", "garden-dev", "apollo")
+    await joint.announced(subject, shoot.version + 1)
+    last = await joint.bus.last("BINDINGS", subject)
+    assert last is not None
+    assert json.loads(last.body)["spec"]["seedName"] == "s1"
+    assert last.headers[Header.ROLE] == "run"
+
+
+async def test_a_standby_takes_over_when_the_leading_relay_dies(joint: Joint) -> None:
+    leading = joint.start_relay("one")
+    first = await joint.create(a_seed("s1"))
+    await joint.announced(SUBJECTS.changed(first.key), first.version)
+    joint.start_relay("two")
+    leading.cancel()
+    second = await joint.create(a_seed("s2"))
+    await joint.announced(SUBJECTS.changed(second.key), second.version)
+
+
+async def test_a_relay_that_was_paused_cannot_announce_the_past_after_the_present(joint: Joint) -> None:
+    joint.start_relay()
+    seed = await joint.create(a_seed("s1"))
+    await joint.announced(SUBJECTS.changed(seed.key), seed.version)
+    stale = (await joint.bus.position("OBJECTS")).sequence
+    newer = await joint.update(seed.key, tier="gold")
+    await joint.announced(SUBJECTS.changed(seed.key), newer.version)
+    with pytest.raises(Conflict):
+        await joint.bus.publish_batch(
+            "OBJECTS",
+            [Message(SUBJECTS.changed(seed.key), b"{}", {Header.VERSION: str(seed.version)})],
+            expected_last_sequence=stale,
+        )
+
+
+async def test_one_object_that_the_stream_refuses_goes_without_its_body_and_holds_nobody_up(joint: Joint) -> None:
+    joint.start_relay()
+    await joint.create(a_seed("first"))
+    await joint.quiet()
+    found = json.loads(await joint.bus.request("$JS.API.STREAM.INFO.OBJECTS", b""))
+    wanted = json.dumps(found["config"] | {"max_msg_size": 16_384}).encode()
+    assert "error" not in json.loads(await joint.bus.request("$JS.API.STREAM.UPDATE.OBJECTS", wanted))
+
+    documents = [a_seed(name) for name in ("a", "b", "large", "c", "d")]
+    documents[2]["metadata"]["annotations"] = {"example.com/notes": "x" * 20_000}
+    created = await joint.store.create_many([Creation(document) for document in documents])
+    for stored in created:
+        assert isinstance(stored, StoredObject)
+        await joint.announced(SUBJECTS.changed(stored.key), stored.version)
+
+    large = await joint.bus.last("OBJECTS", "garden.changed.seed._.large")
+    assert large is not None
+    assert large.body == b""
+    assert int(large.headers[Header.TOO_LARGE]) > 20_000
+    await joint.quiet()
+
+
+async def test_what_was_written_while_nats_was_away_is_announced_when_it_is_back(joint: Joint) -> None:
+    joint.start_relay()
+    seed = await joint.create(a_seed("s1"))
+    await joint.quiet()
+    await asyncio.to_thread(joint.nats.kill)
+    written = [await joint.update(seed.key, step=str(step)) for step in range(20)]
+    await asyncio.to_thread(joint.nats.start)
+    await joint.announced(SUBJECTS.changed(seed.key), written[-1].version)
+    await joint.quiet()
+
+
+async def test_a_stream_that_is_another_one_is_filled_again_from_the_store(joint: Joint) -> None:
+    joint.start_relay()
+    seed = await joint.create(a_seed("s1"))
+    shoot = await joint.create(a_shoot("apollo"))
+    await joint.create(a_project())
+    await joint.store.bind(
+        [SeedBinding("garden-dev", "apollo", shoot.uid, shoot.generation, "s1", seed.scheduling_generation)]
+    )
+    waiting = await joint.create(a_shoot("waiting"))
+    await joint.quiet()
+    await asyncio.to_thread(joint.nats.stop)
+    shutil.rmtree(joint.nats.directory / "jetstream")
+    await asyncio.to_thread(joint.nats.start)
+    await joint.announced(SUBJECTS.changed(seed.key), seed.version)
+    await joint.announced(SUBJECTS.binding("s1", "garden-dev", "apollo"), shoot.version)
+
+    async def queued() -> None:
+        subjects = await joint.bus.subjects("QUEUES", "garden.queue.scheduling.>")
+        assert SUBJECTS.scheduling("default-scheduler", waiting.key) in subjects
+
+    await eventually(queued, within=10)
+
+
+async def test_a_store_that_came_back_older_is_repaired_from_the_bus_before_anything_is_written(joint: Joint) -> None:
+    joint.start_relay()
+    seed = await joint.create(a_seed("s1"))
+    shoot = await joint.create(a_shoot("apollo"))
+    gone = await joint.create(a_shoot("gone"))
+    await joint.quiet()
+    await asyncio.to_thread(joint.redis.stop)
+    shutil.copytree(joint.redis.directory / "appendonlydir", joint.redis.directory / "older")
+    await asyncio.to_thread(joint.redis.start)
+
+    async def open_again() -> None:
+        await joint.create(a_project())
+
+    await open_again()
+    reply = await joint.store.bind(
+        [SeedBinding("garden-dev", "apollo", shoot.uid, shoot.generation, "s1", seed.scheduling_generation)]
+    )
+    assert reply.outcomes == ["bound"]
+    bound = await joint.store.get(shoot.key)
+    current = await joint.store.get(gone.key)
+    assert bound is not None
+    assert current is not None
+    await joint.store.delete(current)
+    await joint.quiet()
+
+    await asyncio.to_thread(joint.redis.kill)
+    shutil.rmtree(joint.redis.directory / "appendonlydir")
+    (joint.redis.directory / "older").rename(joint.redis.directory / "appendonlydir")
+    await asyncio.to_thread(joint.redis.start)
+    later = await joint.create(a_shoot("later"))
+
+    restored = await joint.store.get(shoot.key)
+    assert restored is not None
+    assert (restored.version, restored.parts) == (bound.version, bound.parts)
+    assert await joint.store.get(gone.key) is None
+    assert (await joint.store.usage()).seeds["s1"] == 1
+    assert later.version > bound.version + VERSION_LEAP
+    again = await joint.store.bind([SeedBinding("garden-dev", "apollo", shoot.uid, shoot.generation, "s2", None)])
+    assert again.outcomes == ["scheduled"]
+
+
+async def test_a_store_that_lost_everything_is_rebuilt_from_the_bus(joint: Joint) -> None:
+    joint.start_relay()
+    seed = await joint.create(a_seed("s1"))
+    shoot = await joint.create(a_shoot("apollo"))
+    await joint.quiet()
+    await asyncio.to_thread(joint.redis.kill)
+    shutil.rmtree(joint.redis.directory / "appendonlydir")
+    await asyncio.to_thread(joint.redis.start)
+    await joint.create(a_project())
+    restored = await joint.store.get(shoot.key)
+    assert restored is not None
+    assert restored.uid == shoot.uid
+    assert [stored.key for stored in (await joint.store.list_page("seed")).objects] == [seed.key]
+    assert (await joint.store.census())["shoots.pending"] == 1
+
+
+async def test_a_store_that_somebody_emptied_is_rebuilt_from_the_bus_before_anything_is_written(joint: Joint) -> None:
+    joint.start_relay()
+    seed = await joint.create(a_seed("s1"))
+    shoot = await joint.create(a_shoot("apollo"))
+    reply = await joint.store.bind(
+        [SeedBinding("garden-dev", "apollo", shoot.uid, shoot.generation, "s1", seed.scheduling_generation)]
+    )
+    assert reply.outcomes == ["bound"]
+    bound = await joint.store.get(shoot.key)
+    assert bound is not None
+    await joint.quiet()
+    await joint.connection.command("FLUSHALL")
+    later = await joint.create(a_project())
+    assert later.version > bound.version + VERSION_LEAP
+    restored = await joint.store.get(shoot.key)
+    assert restored is not None
+    assert (restored.version, restored.parts) == (bound.version, bound.parts)
+    assert (await joint.store.usage()).seeds["s1"] == 1
+    await joint.announced(SUBJECTS.changed(later.key), later.version)
+
+
+async def test_a_relay_of_another_version_takes_over_and_the_store_stays_open(joint: Joint) -> None:
+    joint.start_relay("old")
+    first = await joint.create(a_seed("s1"))
+    another = RedisConnection(joint.redis.url, library=join_files({**texts(), "later.lua": "-- another version\n"}))
+    try:
+        joint.start_relay("new", connection=another)
+        second = await joint.create(a_seed("s2"))
+        await joint.announced(SUBJECTS.changed(second.key), second.version)
+        joint.tasks[0].cancel()
+        for step in range(100):
+            second = await joint.update(second.key, step=str(step))
+            await asyncio.sleep(0.01)
+        await joint.announced(SUBJECTS.changed(second.key), second.version)
+        assert second.version < first.version + VERSION_LEAP, "nobody opened the store anew"
+    finally:
+        await joint.stop_relays()
+        await another.close()
+
+
+HOST = ObjectKey("shoot", "garden", "host")
+MANAGED = ObjectKey("managedseed", "garden", "host")
+STATE = ObjectKey("shootstate", "garden", "host")
+
+
+async def change(joint: Joint, key: ObjectKey, changes: Document) -> StoredObject:
+    base = await joint.store.get(key)
+    assert base is not None
+    changed = await joint.store.update(base, merged(base.document(), changes))
+    assert isinstance(changed, StoredObject)
+    return changed
+
+
+async def shown(joint: Joint, seed: str, key: ObjectKey) -> str:
+    """What a seed was last told of an object: the verb, "" for nothing."""
+    last = await joint.bus.last("BINDINGS", SUBJECTS.view(seed, key))
+    return last.headers[Header.VERB] if last is not None else ""
+
+
+async def expect_shown(joint: Joint, **verbs: str) -> None:
+    async def as_expected() -> None:
+        for seed, verb in verbs.items():
+            assert [await shown(joint, seed, key) for key in (MANAGED, STATE)] == [verb, verb], seed
+
+    await eventually(as_expected, within=15)
+
+
+async def a_host(joint: Joint) -> StoredObject:
+    for seed in ("s1", "s2"):
+        await joint.create(a_seed(seed))
+    await joint.create(a_managed_seed("host"))
+    await joint.create(a_shoot_state("host", "garden"))
+    return await joint.create(a_shoot("host", "garden"))
+
+
+async def test_what_follows_a_shoot_goes_with_it_from_seed_to_seed(joint: Joint) -> None:
+    joint.start_relay()
+    host = await a_host(joint)
+    await joint.quiet()
+    await expect_shown(joint, s1="", s2="")
+    await joint.store.bind([SeedBinding("garden", "host", host.uid, host.generation, "s1", None)])
+    await expect_shown(joint, s1="modified", s2="")
+    await change(joint, HOST, {"status": {"seedName": "s1"}})
+    await change(joint, HOST, {"spec": {"seedName": "s2"}})
+    await expect_shown(joint, s1="modified", s2="modified")
+    assert await joint.bus.subjects("QUEUES", "garden.queue.migration.>") == {"garden.queue.migration.garden.host": 1}
+    await change(joint, HOST, {"status": {"seedName": "s2"}})
+    await expect_shown(joint, s1="deleted", s2="modified")
+    for key in (MANAGED, STATE):
+        current = await joint.store.get(key)
+        assert current is not None
+        await joint.store.delete(current)
+    await expect_shown(joint, s1="deleted", s2="deleted")
+
+
+async def test_a_stream_that_is_another_one_shows_again_what_follows_shoots(joint: Joint) -> None:
+    joint.start_relay()
+    host = await a_host(joint)
+    await joint.store.bind([SeedBinding("garden", "host", host.uid, host.generation, "s1", None)])
+    await change(joint, HOST, {"status": {"seedName": "s1"}})
+    await change(joint, HOST, {"spec": {"seedName": "s2"}, "status": {"seedName": "s2"}})
+    migrating = await joint.create(a_shoot("moving", spec={"seedName": "s1"}, status={"seedName": "s1"}))
+    await change(joint, migrating.key, {"spec": {"seedName": "s2"}})
+    await expect_shown(joint, s1="deleted", s2="modified")
+    await joint.quiet()
+    await asyncio.to_thread(joint.nats.stop)
+    shutil.rmtree(joint.nats.directory / "jetstream")
+    await asyncio.to_thread(joint.nats.start)
+
+    async def shown_again() -> None:
+        try:
+            await expect_shown(joint, s1="deleted", s2="modified")
+            assert "garden.queue.migration.garden-dev.moving" in await joint.bus.subjects("QUEUES", "garden.queue.>")
+        except (Transient, NotFound) as error:
+            raise AssertionError(error.message) from error
+
+    await eventually(shown_again, within=20)
+
+
+async def test_a_move_that_the_store_forgot_is_shown_where_the_bus_says_that_it_went(joint: Joint) -> None:
+    joint.start_relay()
+    host = await a_host(joint)
+    await joint.quiet()
+    await asyncio.to_thread(joint.redis.stop)
+    shutil.copytree(joint.redis.directory / "appendonlydir", joint.redis.directory / "older")
+    await asyncio.to_thread(joint.redis.start)
+    await joint.create(a_project())
+    reply = await joint.store.bind([SeedBinding("garden", "host", host.uid, host.generation, "s1", None)])
+    assert reply.outcomes == ["bound"]
+    await expect_shown(joint, s1="modified", s2="")
+    await joint.quiet()
+    for key in (MANAGED, STATE):
+        await joint.bus.purge("BINDINGS", SUBJECTS.view("s1", key))
+
+    await asyncio.to_thread(joint.redis.kill)
+    shutil.rmtree(joint.redis.directory / "appendonlydir")
+    (joint.redis.directory / "older").rename(joint.redis.directory / "appendonlydir")
+    await asyncio.to_thread(joint.redis.start)
+    await joint.create(a_project("later"))
+    await expect_shown(joint, s1="modified", s2="")
+    assert (await joint.store.usage()).seeds["s1"] == 1
+
+
+@pytest.mark.parametrize("uid", ["*", ">", "two words", "a.b", "line\r\nPUB garden.queue.x 0\r\n\r\n"])
+async def test_an_owner_that_nobody_can_be_stops_no_news(joint: Joint, uid: str) -> None:
+    joint.start_relay()
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
+    metadata = {"name": "owned", "namespace": "garden", "ownerReferences": [owner]}
+    await joint.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+    await joint.quiet()
+    seed = await joint.create(a_seed())
+    await joint.announced(SUBJECTS.changed(seed.key), seed.version)
+    await joint.quiet()

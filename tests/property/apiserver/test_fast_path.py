@@ -1,0 +1,134 @@
+"""What is taken for plain at one look, the rules have nothing to say about."""
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from gardenbus.apiserver.domain.fast_path import has_common_metadata, has_common_spec
+from gardenbus.apiserver.domain.field_cursor import FieldCursor, FieldErrors
+from gardenbus.apiserver.domain.metadata import (
+    check_labels,
+    label_problem,
+    qualified_name_problem,
+)
+from gardenbus.apiserver.domain.validators import shoot
+from gardenbus.common.api.document import Document
+from tests.support.builders import a_shoot
+
+FULL = a_shoot(
+    metadata={"labels": {"team": "a", "example.org/b": ""}, "annotations": {"example.org/c": "d"}},
+    spec={
+        "provider": {
+            "type": "aws",
+            "workers": [
+                {"name": "a", "minimum": 1, "maximum": 2, "zones": ["x", "y"], "machine": {"type": "large"}},
+                {"name": "b", "zones": []},
+            ],
+        },
+        "networking": {
+            "type": "cilium",
+            "nodes": "10.0.0.0/16",
+            "pods": "10.1.0.0/16",
+            "services": "fd00::/64",
+            "ipFamilies": ["IPv4", "IPv6"],
+        },
+        "controlPlane": {"zones": ["x", "y"], "highAvailability": {"failureTolerance": {"type": "zone"}}},
+        "dns": {"domain": "a.example.org", "providers": [{"type": "aws-route53", "primary": True}]},
+        "seedSelector": {"matchLabels": {"ring": "1"}, "providerTypes": ["aws", "gcp"]},
+        "tolerations": [{"key": "example.org/a", "value": "b"}, {"key": "c"}],
+        "accessRestrictions": [{"name": "eu-access-only", "options": {"a": "b"}}, {"name": "other"}],
+        "kubernetes": {"version": "1.34.2"},
+        "hibernation": {"enabled": False},
+        "maintenance": {"confineSpecUpdateRollout": True},
+        "purpose": "production",
+        "schedulerName": "default-scheduler",
+        "exposureClassName": "public",
+        "cloudProfile": {"kind": "CloudProfile", "name": "aws"},
+    },
+)
+
+VALUES: st.SearchStrategy[Any] = st.sampled_from(
+    [
+        None, "", "a", "b", "A", "a.b", "a/b", "a\n", "-a", "é", "a" * 64, "a" * 254, "x", "c", "IPv6",
+        "10.0.0.0/8", "10.0.0.0", "::/0", "aws", "1", 0, 1, 3, -1, 1.0, 1.5, 2**70, True, False, [], {},
+        ["x"], ["x", "x"], "infrastructure", ["x", 1], [None], [""], [{}], ["IPv4", "IPv4"],
+        {"a": 1}, {"": "a"}, {"a": None},
+        {"type": None}, {"name": "a"}, [{"name": "a"}], [{"name": "a"}, {"name": "a"}],
+        [{"key": "c"}, {"key": "c", "value": "d"}],
+        {"a/b/c": "d"}, {"x" * 80: "d"}, {"A.example.org/b": "c"}, {"matchLabels": {"a": "b c"}},
+        {"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {"failureTolerance": {}}, {"kind": "", "name": "a"},
+    ]
+)  # fmt: skip
+
+NEW_FIELDS = (
+    "seedName", "cloudProfileName", "finalizers", "ownerReferences", "uid", "resourceVersion", "generateName",
+    "creationTimestamp", "deletionTimestamp", "status", "controlPlane", "matchExpressions", "namespace", "value",
+)  # fmt: skip
+
+
+def _below(container: Any) -> list[Any]:
+    return [*container.values()] if isinstance(container, dict) else [*container]  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _containers(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict | list):
+        yield value
+        for one in _below(value):
+            yield from _containers(one)
+
+
+@st.composite
+def shoots(draw: st.DrawFn) -> Document:
+    """A shoot with everything in it, and a few things changed."""
+    document = copy.deepcopy(FULL)
+    for _ in range(draw(st.integers(0, 3))):
+        container: Any = draw(st.sampled_from([one for one in _containers(document) if one]))
+        is_mapping = isinstance(container, dict)
+        fields: list[Any] = sorted({*container, *NEW_FIELDS}) if is_mapping else [*range(len(container))]
+        field: Any = draw(st.sampled_from(fields))
+        if is_mapping and field in container and draw(st.booleans()):
+            del container[field]
+        elif is_mapping and draw(st.integers(0, 9)) == 0:
+            container[draw(st.sampled_from(["é", "a/b/c", "-a", "", "a" * 70, "a\n"]))] = "a"
+        else:
+            container[field] = copy.deepcopy(draw(VALUES))
+    return document
+
+
+@given(shoots())
+@settings(max_examples=1_500)
+def test_no_rule_speaks_against_what_is_plain(document: Document) -> None:
+    metadata: Any = document.get("metadata")
+    if not metadata or isinstance(metadata, str | int | float | list):
+        return
+    if has_common_metadata(metadata):
+        assert _said_of_metadata(metadata) == ()
+    if has_common_spec(document):
+        event("plain")
+        errors = FieldErrors()
+        shoot.check(FieldCursor.root(document, errors), None)
+        assert errors.problems == ()
+
+
+def test_a_shoot_with_everything_in_it_is_plain() -> None:
+    assert has_common_metadata(FULL["metadata"])
+    assert has_common_spec(FULL)
+
+
+def _said_of_metadata(metadata: Document) -> tuple[Any, ...]:
+    """What the rules say, asked one by one: as a whole they look whether it is plain themselves."""
+    errors = FieldErrors()
+    place = FieldCursor(metadata, "metadata", errors)
+    check_labels(place, "labels")
+    for field in ("finalizers", "ownerReferences"):
+        assert not place.has(field)
+    for field in ("uid", "resourceVersion", "generateName", "creationTimestamp", "deletionTimestamp"):
+        place.text(field)
+    for key in place.text_map("annotations"):
+        assert not qualified_name_problem(key)
+    for field in ("name", "namespace"):
+        assert not label_problem(metadata[field])
+    return errors.problems

@@ -1,0 +1,155 @@
+"""A landscape that answers the command line: `garden.api.>` as a bus in memory, with gardenlets that migrate."""
+
+import json
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+from gardenbus.cli.client.api import ApiClient
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.api.list_selectors import list_predicate
+from gardenbus.common.errors import Unavailable
+from gardenbus.common.ports.bus import Bus
+from tests.support.builders import merged
+
+Key = tuple[str, str, str]
+
+
+class FakeApi:
+    """Only `request`. A shoot that was bound is restored on its target after `reads_until_restored` reads.
+
+    `stuck` are shoots whose migrations never end, `failing` those whose restoration fails; `outages` requests find no
+    responders. `requests` are those received, `most_moving` is the highest number of shoots that moved at a time.
+    """
+
+    def __init__(self, *documents: Document, reads_until_restored: int = 2) -> None:
+        self.objects: dict[Key, Document] = {}
+        self.reads_until_restored = reads_until_restored
+        self.stuck: set[str] = set()
+        self.failing: set[str] = set()
+        self.outages = 0
+        self.rejections: dict[str, tuple[int, str]] = {}
+        self.on_bind: Callable[[Document], None] = lambda _: None
+        self.requests: list[tuple[str, Any]] = []
+        self.most_moving = 0
+        self._reads: Counter[str] = Counter()
+        for document in documents:
+            self.put(document)
+
+    @property
+    def api(self) -> ApiClient:
+        return ApiClient(cast("Bus", self), Subjects())
+
+    @asynccontextmanager
+    async def connected(self, *_: object) -> AsyncGenerator[ApiClient]:
+        """In the place of `gardenbus.cli.client.api.connected`."""
+        yield self.api
+
+    def put(self, document: Document) -> None:
+        metadata = document["metadata"]
+        key = (document["kind"].lower(), metadata.get("namespace") or "_", metadata["name"])
+        before = self.objects.get(key)
+        version = str(int(before["metadata"]["resourceVersion"]) + 1 if before else 1)
+        self.objects[key] = merged(document, {"metadata": {"resourceVersion": version}})
+
+    def seed_of(self, name: str, namespace: str = "garden-dev") -> tuple[str, str]:
+        shoot = self.objects["shoot", namespace, name]
+        return shoot["spec"].get("seedName", ""), section(shoot, "status").get("seedName", "")
+
+    def questions(self, verb: str) -> list[Any]:
+        return [body for tail, body in self.requests if tail.split(".")[0] == verb]
+
+    async def request(self, subject: str, body: bytes, *, timeout_seconds: float) -> bytes:
+        if self.outages:
+            self.outages -= 1
+            raise Unavailable("nobody answers")
+        tail = subject.removeprefix("garden.api.")
+        value: Any = json.loads(body) if body else None
+        self.requests.append((tail, value))
+        verb, _, rest = tail.partition(".")
+        answer: Mapping[str, Any] = getattr(self, f"_{verb}")(rest, value)
+        return json.dumps(answer).encode()
+
+    def _get(self, tail: str, _: Any) -> Mapping[str, Any]:
+        kind, namespace, name = tail.split(".", 2)
+        document = self.objects.get((kind, namespace, name))
+        if document is None:
+            return error_response(404, "NotFound", f"{kind} {name} is not there")
+        if kind == "shoot" and document["spec"].get("seedName") != section(document, "status").get("seedName"):
+            self._migrate(document)
+        return {"ok": True, "result": self.objects[kind, namespace, name]}
+
+    def _list(self, tail: str, query: Any) -> Mapping[str, Any]:
+        kind, _, namespace = tail.partition(".")
+        chooses = list_predicate(query or {})
+        found = [
+            document
+            for key, document in sorted(self.objects.items())
+            if key[0] == kind and namespace in ("", key[1]) and (chooses is None or chooses(document))
+        ]
+        return {"ok": True, "result": {"items": found, "resourceVersion": "1"}}
+
+    def _explain(self, _tail: str, _: Any) -> Mapping[str, Any]:
+        return {"ok": True, "result": {"considered": {"strategy": "SameRegion"}}}
+
+    def _patch(self, tail: str, patch: Any) -> Mapping[str, Any]:
+        kind, namespace, name = tail.split(".", 2)
+        document = self.objects[kind, namespace, name]
+        version = section(patch, "metadata").get("resourceVersion")
+        if version not in (None, document["metadata"]["resourceVersion"]):
+            return error_response(409, "Conflict", "it has changed")
+        self.put(merged(document, patch))
+        return {"ok": True, "result": self.objects[kind, namespace, name], "outcome": "configured"}
+
+    def _scale(self, _tail: str, requests: Any) -> Mapping[str, Any]:
+        found = self.objects["managedseedset", requests["namespace"], requests["name"]]
+        if requests.get("resourceVersion") not in (None, found["metadata"]["resourceVersion"]):
+            return error_response(409, "Conflict", "it has changed")
+        self.put(merged(found, {"spec": {"replicas": requests["replicas"]}}))
+        return {"ok": True, "result": {"replicas": requests["replicas"], "statusReplicas": 1, "selector": "a=b"}}
+
+    def _bind(self, _tail: str, requests: Any) -> Mapping[str, Any]:
+        shoot = self.objects["shoot", requests["namespace"], requests["name"]]
+        self.on_bind(shoot)
+        shoot = self.objects["shoot", requests["namespace"], requests["name"]]
+        if requests.get("resourceVersion") not in (None, shoot["metadata"]["resourceVersion"]):
+            return error_response(409, "Conflict", "it has changed")
+        if requests["name"] in self.rejections:
+            times, message = self.rejections[requests["name"]]
+            if times:
+                self.rejections[requests["name"]] = (times - 1, message)
+                return error_response(403, "Forbidden", message)
+        generation = shoot["metadata"].get("generation", 1) + 1
+        self.put(merged(shoot, {"metadata": {"generation": generation}, "spec": {"seedName": requests["seed"]}}))
+        self.most_moving = max(self.most_moving, self._moving())
+        return {"ok": True, "result": self.objects["shoot", requests["namespace"], requests["name"]]}
+
+    def _moving(self) -> int:
+        seeds = (
+            (document["spec"].get("seedName"), section(document, "status").get("seedName"))
+            for key, document in self.objects.items()
+            if key[0] == "shoot"
+        )
+        return sum(wanted != actual for wanted, actual in seeds)
+
+    def _migrate(self, shoot: Document) -> None:
+        name = shoot["metadata"]["name"]
+        self._reads[name] += 1
+        operation = {"type": "Migrate", "state": "Processing", "progress": 50}
+        status: Document = {"lastOperation": operation}
+        if name in self.failing:
+            status = {"lastOperation": {"type": "Restore", "state": "Failed", "description": "no backup"}}
+        elif name not in self.stuck and self._reads[name] > self.reads_until_restored:
+            status = {
+                "seedName": shoot["spec"]["seedName"],
+                "observedGeneration": shoot["metadata"]["generation"],
+                "lastOperation": {"type": "Restore", "state": "Succeeded", "progress": 100},
+            }
+            self._reads[name] = 0
+        self.put(merged(shoot, {"status": status}))
+
+
+def error_response(code: int, reason: str, message: str) -> Mapping[str, Any]:
+    return {"ok": False, "error": {"code": code, "reason": reason, "message": message}}

@@ -1,0 +1,335 @@
+"""State that the memory store and its outbox share: objects, indexes and outbox entries, as plain dicts.
+
+The Python twin of the Redis Functions. Every method runs without awaiting: it is as atomic as they are.
+"""
+
+import asyncio
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from gardenbus.common.adapters.store_responses import EVENT_SECONDS, OUTBOX_MAX, outbox_is_full, store_is_closed
+from gardenbus.common.api.document import Parts, StoredObject
+from gardenbus.common.api.index_keys import IndexKeys, followed_shoot
+from gardenbus.common.api.keys import CLUSTER_SCOPE, GARDEN_NAMESPACE, ObjectKey
+from gardenbus.common.ports import tracing
+from gardenbus.common.ports.bus import StreamPosition
+from gardenbus.common.ports.clock import Clock, timestamp
+from gardenbus.common.ports.store import BindRecord, EventRecord, RequestOrigin
+from gardenbus.relay.ports.outbox import EventEntry, ObjectEntry, OutboxEntry, QueueEntry, Verb
+
+
+@dataclass
+class ObjectRow:
+    """One object, its index keys, and what only the store keeps of it."""
+
+    stored: StoredObject
+    index_keys: IndexKeys
+    origin: RequestOrigin | None = None  # the newest request that was applied
+    equivalence_class: str = ""
+    activation_trace: str = ""  # the traceparent that it is activated with
+    unschedulable_message: str = ""  # the latest message that it was marked unschedulable with
+    attempts: int = 0  # unschedulable results at `attempted_generation`
+    attempted_generation: int = 0
+    bind_record: BindRecord | None = None  # what its bind remembers
+    past: frozenset[str] = frozenset()  # of what follows a shoot: the seeds that it was withdrawn from
+
+    @property
+    def seeds(self) -> frozenset[str]:
+        """The seeds whose usage counts it."""
+        return seeds_of(self.stored.parts)
+
+    @property
+    def is_pending(self) -> bool:
+        """True for a shoot that needs a seed."""
+        return bool(self.index_keys.scheduler_name) and not self.stored.parts.seed_name and not self.stored.is_deleting
+
+
+@dataclass(frozen=True)
+class Tombstone:
+    """Record of a removed object."""
+
+    uid: str
+    version: int
+    at: str
+    left: tuple[str, ...]
+    origin: RequestOrigin | None
+
+
+@dataclass
+class UnschedulableIndex:
+    """Unschedulable shoots with the same requirements, each with the total unblock index at which it was marked."""
+
+    descriptor: bytes
+    shoots: dict[ObjectKey, int] = field(default_factory=dict[ObjectKey, int])
+
+
+@dataclass
+class _EventCount:
+    """An Event that was seen before."""
+
+    count: int
+    first_at: str
+    until: float
+
+
+def seeds_of(parts: Parts) -> frozenset[str]:
+    """The seeds that a shoot concerns."""
+    return frozenset({parts.seed_name, parts.status_seed_name} - {""})
+
+
+def is_migrating(parts: Parts) -> bool:
+    """True if a shoot's spec and status name different seeds."""
+    return len(seeds_of(parts)) == 2
+
+
+def member_of(key: ObjectKey) -> str:
+    """`<ns>/<name>`, by which lists are ordered."""
+    return f"{key.namespace or CLUSTER_SCOPE}/{key.name}"
+
+
+def origin_of_tombstone(tombstone: Tombstone | None) -> RequestOrigin | None:
+    """The newest request that was applied to a removed object."""
+    return tombstone.origin if tombstone else None
+
+
+class MemoryState:
+    """The tables. `clock` gives instants and ends leases and Events."""
+
+    def __init__(self, clock: Clock, *, is_open: bool, outbox_max: int = OUTBOX_MAX) -> None:
+        self.clock = clock
+        self.is_open = is_open
+        self.outbox_max = outbox_max
+        self.version = self.usage_version = self.unblock_objects = self.unblock_usage = 0
+        self.rows: dict[ObjectKey, ObjectRow] = {}
+        self.tombstones: dict[ObjectKey, Tombstone] = {}
+        self.uids: dict[str, ObjectKey] = {}
+        self.kinds: set[str] = set()
+        self.usage: defaultdict[str, set[ObjectKey]] = defaultdict(set)
+        self.references: defaultdict[str, set[ObjectKey]] = defaultdict(set)
+        self.owned: defaultdict[str, set[ObjectKey]] = defaultdict(set)
+        self.claims: dict[str, ObjectKey] = {}
+        self.usage_changed: dict[str, int] = {}
+        self.waiting: defaultdict[str, dict[str, UnschedulableIndex]] = defaultdict(dict)
+        self.fencing_tokens: dict[str, tuple[int, int]] = {}
+        self.outbox: list[OutboxEntry] = []
+        self.positions: dict[str, StreamPosition] = {}
+        self.leader = ""
+        self.leading_until = 0.0
+        self.entry_added = asyncio.Event()
+        self._entries = 0
+        self._events: dict[str, _EventCount] = {}
+
+    def now(self) -> str:
+        """The instant, as it is written into objects."""
+        return timestamp(self.clock.now())
+
+    @property
+    def total_unblock_index(self) -> int:
+        """Sum of both unblock indexes."""
+        return self.unblock_objects + self.unblock_usage
+
+    def check_open(self, *, with_outbox: bool = True) -> None:
+        """Raise Unavailable when nobody has opened the store, or (`with_outbox`) when too much is unannounced."""
+        if not self.is_open:
+            raise store_is_closed()
+        if with_outbox and len(self.outbox) >= self.outbox_max:
+            raise outbox_is_full()
+
+    # ------------------------------------------------------------------------------------------ outbox
+
+    def next_entry(self) -> str:
+        """The id of the next entry."""
+        self._entries += 1
+        return f"{self._entries}-0"
+
+    def append(self, entries: OutboxEntry) -> None:
+        """Add an entry and wake the relay."""
+        self.outbox.append(entries)
+        self.entry_added.set()
+        self.entry_added = asyncio.Event()
+
+    def announce(
+        self,
+        row: ObjectRow,
+        verb: Verb = "modified",
+        *,
+        with_binding: bool = True,
+        left: Iterable[str] = (),
+    ) -> None:
+        """Append the entry of a stored object's write."""
+        self.announce_key(
+            row.stored.key, row.stored.version, row.stored.uid, verb, with_binding=with_binding, left=left
+        )
+
+    def announce_key(
+        self, key: ObjectKey, version: int, uid: str, verb: Verb, *, with_binding: bool = True, left: Iterable[str] = ()
+    ) -> None:
+        """Append the entry of a write or removal."""
+        self.append(
+            ObjectEntry(
+                entry=self.next_entry(),
+                key=key,
+                version=version,
+                uid=uid,
+                verb=verb,
+                with_binding=with_binding,
+                left=tuple(sorted(left)),
+                unblock_index=self.unblock_objects,
+                trace=tracing.current(),
+            )
+        )
+
+    def enqueue(self, tail: str) -> None:
+        """Append a queue entry."""
+        self.append(QueueEntry(self.next_entry(), tail, tracing.current()))
+
+    def enqueue_shoot(self, scheduler_name: str, key: ObjectKey) -> None:
+        """Append a queue entry for a shoot without a seed."""
+        self.enqueue(f"scheduling.{scheduler_name}.{key.namespace}.{key.name}")
+
+    def record_event(self, event: EventRecord) -> None:
+        """Append an Event; the same within its time raises its count."""
+        text = f"{event.about.stored}\n{event.uid}\n{event.reason}\n{event.message}"
+        event_id = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+        monotonic, now = self.clock.monotonic(), self.now()
+        seen = self._events.get(event_id)
+        if seen is None or seen.until <= monotonic:
+            seen = self._events[event_id] = _EventCount(0, now, monotonic + EVENT_SECONDS)
+        seen.count += 1
+        self.append(EventEntry(self.next_entry(), event, event_id, seen.count, seen.first_at, now))
+
+    def unblock(self, *, freed: bool = False, objects: bool = False) -> None:
+        """Enqueue the unblocking of every scheduler with unschedulable shoots."""
+        if freed or objects:
+            for scheduler_name in sorted(self.waiting):
+                self.enqueue(f"waking._.{scheduler_name}")
+
+    # ------------------------------------------------------------------------------------------ indexes
+
+    def next_version(self) -> int:
+        """The version of the next write."""
+        self.version += 1
+        return self.version
+
+    def move_usage(self, key: ObjectKey, before: Iterable[str], after: Iterable[str]) -> bool:
+        """Add a shoot to or remove it from the seeds' usage; returns True if a place became free."""
+        left, entered = set(before) - set(after), set(after) - set(before)
+        for seed in left:
+            self.usage[seed].discard(key)
+        for seed in entered:
+            self.usage[seed].add(key)
+        for seed in sorted(left | entered):
+            self.usage_version += 1
+            self.usage_changed[seed] = self.usage_version
+        if left:
+            self.unblock_usage += 1
+        return bool(left)
+
+    def leave_class(self, row: ObjectRow) -> None:
+        """Take a shoot out of its class, and the class away when it was the last."""
+        if not row.equivalence_class:
+            return
+        scheduler_name = row.index_keys.scheduler_name
+        classes = self.waiting[scheduler_name]
+        waiting = classes[row.equivalence_class]
+        del waiting.shoots[row.stored.key]
+        if not waiting.shoots:
+            del classes[row.equivalence_class]
+        if not classes:
+            del self.waiting[scheduler_name]
+        row.equivalence_class = row.activation_trace = ""
+
+    def reindex(self, key: ObjectKey, before: IndexKeys, after: IndexKeys) -> None:
+        """Move an object between the indexes of references, owners and claims."""
+        for index, old, new in (
+            (self.references, before.references, after.references),
+            (self.owned, before.owners, after.owners),
+        ):
+            for member in old:
+                index[member].discard(key)
+            for member in new:
+                index[member].add(key)
+        for claim in before.claims:
+            if self.claims.get(claim) == key:
+                del self.claims[claim]
+        for claim in after.claims:
+            self.claims[claim] = key
+
+    # ------------------------------------------------------------------------------------------ what shoots host
+
+    def seeds_at(self, shoot: ObjectKey | None) -> frozenset[str]:
+        """The seeds that a stored shoot concerns."""
+        row = self.rows.get(shoot) if shoot else None
+        return row.seeds if row else frozenset()
+
+    def carriers(self, seeds: Iterable[str]) -> set[ObjectKey]:
+        """Hosts of some seeds: they, the shoots that they are, the seeds that those are on, and so on."""
+        found: set[ObjectKey] = set()
+        ahead = list(seeds)
+        while ahead:
+            seed = ahead.pop()
+            if ObjectKey("seed", "", seed) in found:
+                continue
+            found.add(ObjectKey("seed", "", seed))
+            managed = self.rows.get(ObjectKey("managedseed", GARDEN_NAMESPACE, seed))
+            shoot = followed_shoot(managed.stored.key, managed.index_keys) if managed else None
+            if shoot:
+                found.add(shoot)
+                ahead += self.seeds_at(shoot)
+        return found
+
+    def announce_followers(self, shoot: ObjectKey, left: Iterable[str], *, with_version: bool = True) -> None:
+        """Show what follows a shoot to its seeds by now, and withdraw it from those that the shoot left."""
+        followers = self.references[shoot.stored] | {ObjectKey("shootstate", shoot.namespace, shoot.name)}
+        for key in sorted(followers, key=lambda follower: follower.stored):
+            row = self.rows.get(key)
+            if row is None:
+                continue
+            row.past |= frozenset(left)
+            if with_version:
+                row.stored = msgspec.structs.replace(row.stored, version=self.next_version())
+            self.announce(row, left=left)
+
+    def audience_of(self, key: ObjectKey) -> frozenset[str]:
+        """The seeds that have been shown an object which is removed, or (for a shoot) that it concerns."""
+        if key.kind == "shoot":
+            return self.seeds_at(key)
+        if key.kind == "seed":
+            return frozenset({key.name})
+        row = self.rows.get(key)
+        shoot = followed_shoot(key, row.index_keys if row else IndexKeys())
+        past: frozenset[str] = row.past if row else frozenset()
+        return self.seeds_at(shoot) | past if shoot else past
+
+    def place(self, row: ObjectRow) -> None:
+        """Put a new object into the tables that every object is in."""
+        key = row.stored.key
+        self.rows[key] = row
+        self.uids[row.stored.uid] = key
+        self.kinds.add(key.kind)
+        self.tombstones.pop(key, None)
+
+    def remove(self, row: ObjectRow, origin: RequestOrigin | None, *, unblock_index: bool) -> int:
+        """Remove an object and append the entry; returns the version of the removal."""
+        key, is_shoot = row.stored.key, row.stored.key.kind == "shoot"
+        left = tuple(sorted(self.audience_of(key)))
+        self.leave_class(row)
+        freed = is_shoot and self.move_usage(key, row.seeds, ())
+        del self.rows[key]
+        del self.uids[row.stored.uid]
+        self.reindex(key, row.index_keys, IndexKeys())
+        version = self.next_version()
+        self.tombstones[key] = Tombstone(row.stored.uid, version, self.now(), left, origin or row.origin)
+        if unblock_index:
+            self.unblock_objects += 1
+        self.announce_key(key, version, row.stored.uid, "deleted", left=left)
+        if is_shoot:
+            self.announce_followers(key, left)
+        if self.owned[row.stored.uid]:
+            self.enqueue(f"garbage._.{row.stored.uid}")
+        self.unblock(freed=freed, objects=unblock_index)
+        return version

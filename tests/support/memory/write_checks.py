@@ -1,0 +1,130 @@
+"""Checks of a write to the memory store: what functions/write_checks.lua checks before it changes anything."""
+
+from collections.abc import Sequence
+
+from gardenbus.common.adapters.store_responses import (
+    claim_conflict,
+    exists_already,
+    has_moved_on,
+    is_gone,
+    is_guarded,
+    is_outdated,
+    seed_has_shoots,
+    seed_rejection,
+)
+from gardenbus.common.api.changes import ObjectChange
+from gardenbus.common.api.index_keys import followed_shoot
+from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
+from gardenbus.common.ports.store import BindOutcome, RequestOrigin, Superseded, WritePrecondition
+from tests.support.memory.state import MemoryState, ObjectRow, member_of, origin_of_tombstone
+
+
+def check_write(
+    state: MemoryState,
+    key: ObjectKey,
+    base: int,
+    *,
+    origin: RequestOrigin | None,
+    change: ObjectChange | None,
+    preconditions: Sequence[WritePrecondition],
+    scheduling_generation: int | None = None,
+) -> Superseded | None:
+    """Raise the error of a write based on version `base` (0: a creation), or return what superseded it.
+
+    `change` is None when nothing of the object would differ.
+    """
+    row = state.rows.get(key)
+    applied = row.origin if row else origin_of_tombstone(state.tombstones.get(key))
+    if origin and applied and origin <= applied:
+        return Superseded(applied)
+    if base == 0 and row:
+        raise exists_already(key)
+    if base > 0 and not row:
+        raise is_gone(key)
+    if row and base != row.stored.version:
+        raise has_moved_on(key, row.stored.version)
+    _check_guards(state, preconditions)
+    if change is not None:
+        _check_claims(state, key, change)
+        _check_seeds(state, key, row, change, scheduling_generation)
+        _check_removal(state, key, row, change)
+    return None
+
+
+def seed_rejection_reason(
+    state: MemoryState, seed: str, scheduling_generation: int | None, shoot: ObjectKey
+) -> BindOutcome | None:
+    """Reason for which a seed accepts no more shoots; None when it does."""
+    row = state.rows.get(ObjectKey("seed", "", seed))
+    if row is None or row.stored.is_deleting or row.index_keys.removal_owner:
+        return "seed-gone"
+    if _is_hosted_by(state, seed, shoot):
+        return "circular"
+    if scheduling_generation is not None and row.stored.scheduling_generation != scheduling_generation:
+        return "seed-changed"
+    used, capacity = state.usage[seed], row.index_keys.capacity
+    return "full" if capacity and len(used) >= int(capacity) and shoot not in used else None
+
+
+def _reported_seed_rejection(state: MemoryState, seed: str, shoot: ObjectKey) -> BindOutcome | None:
+    """Reason for which a shoot may not be on a seed that it was not assigned to; None when it may."""
+    row = state.rows.get(ObjectKey("seed", "", seed))
+    if row is not None and row.index_keys.removal_owner:
+        return "seed-gone"
+    return "circular" if _is_hosted_by(state, seed, shoot) else None
+
+
+def _is_hosted_by(state: MemoryState, seed: str, shoot: ObjectKey) -> bool:
+    """True if a seed is hosted by a shoot, however indirectly. Only shoots in the garden namespace can be seeds."""
+    return shoot.namespace == GARDEN_NAMESPACE and shoot in state.carriers([seed])
+
+
+def _check_guards(state: MemoryState, preconditions: Sequence[WritePrecondition]) -> None:
+    for guard in preconditions:
+        if guard.kind == "version":
+            row = state.rows.get(ObjectKey.from_stored(guard.name))
+            version = row.stored.version if row else 0
+            if version != guard.version:
+                raise is_outdated(guard.message, version)
+            continue
+        holders = state.usage[guard.name] if guard.kind == "usage" else state.references[guard.name]
+        if holders:
+            example = min(holders)
+            text = member_of(example) if guard.kind == "usage" else str(example)
+            raise is_guarded(guard.message, len(holders), text)
+
+
+def _check_claims(state: MemoryState, key: ObjectKey, change: ObjectChange) -> None:
+    for claim in change.index_keys.claims:
+        if state.claims.get(claim, key) != key:
+            raise claim_conflict(claim, state.claims[claim])
+
+
+def _check_seeds(
+    state: MemoryState, key: ObjectKey, row: ObjectRow | None, change: ObjectChange, scheduling_generation: int | None
+) -> None:
+    """Check the seeds that a shoot comes to name, and those that the shoot of a ManagedSeed is on."""
+    wanted, reported = change.parts.seed_name, change.parts.status_seed_name
+    rejection: BindOutcome | None = None
+    if wanted and not (row and wanted == row.stored.parts.seed_name):
+        rejection = seed_rejection_reason(state, wanted, scheduling_generation, key)
+    if not rejection and reported and not (row and reported in row.seeds):
+        rejection = _reported_seed_rejection(state, reported, key)
+    if key.kind == "managedseed" and key.namespace == GARDEN_NAMESPACE:
+        shoot = followed_shoot(key, change.index_keys)
+        is_new = not (row and shoot == followed_shoot(key, row.index_keys))
+        if is_new and ObjectKey("seed", "", key.name) in state.carriers(state.seeds_at(shoot)):
+            rejection = "circular"
+    if rejection:
+        raise seed_rejection(key, rejection)
+
+
+def _check_removal(state: MemoryState, key: ObjectKey, row: ObjectRow | None, change: ObjectChange) -> None:
+    """A seed is marked for removal only while it is empty."""
+    shoots = (
+        state.usage[key.name]
+        if change.index_keys.removal_owner and not (row and row.index_keys.removal_owner)
+        else None
+    )
+    if shoots:
+        raise seed_has_shoots(key, len(shoots), member_of(min(shoots)))

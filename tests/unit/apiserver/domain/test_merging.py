@@ -1,0 +1,108 @@
+"""Applying, patching, reporting."""
+
+import json
+
+from gardenbus.apiserver.domain.merging import apply_three_way, last_applied_of, merge_patch
+from gardenbus.common.api.document import Document
+from tests.support.builders import a_shoot
+
+
+def an_object(**fields: object) -> Document:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}, **fields}
+
+
+def test_creating_takes_what_is_given_without_nulls() -> None:
+    assert apply_three_way(None, None, an_object(data={"x": "1", "y": None})) == an_object(data={"x": "1"})
+
+
+def test_given_fields_are_set_missing_ones_go_and_foreign_ones_stay() -> None:
+    current = an_object(data={"mine": "1", "gone": "1", "theirs": "1"})
+    merged = apply_three_way(current, an_object(data={"mine": "1", "gone": "1"}), an_object(data={"mine": "2"}))
+    assert merged == an_object(data={"mine": "2", "theirs": "1"})
+
+
+def test_a_mapping_that_is_no_longer_given_goes_whole() -> None:
+    merged = apply_three_way(an_object(data={"a": "1", "b": "2"}), an_object(data={"a": "1"}), an_object())
+    assert merged == an_object()
+
+
+def test_lists_are_replaced_whole() -> None:
+    assert apply_three_way(an_object(x=[1, 2, 3]), an_object(x=[1, 2, 3]), an_object(x=[4])) == an_object(x=[4])
+
+
+def test_null_takes_a_foreign_field_away() -> None:
+    assert apply_three_way(an_object(x={"a": 1, "b": 2}), None, an_object(x={"a": None})) == an_object(x={"b": 2})
+
+
+def test_status_and_what_the_store_owns_are_not_taken_from_the_manifest() -> None:
+    current = an_object(status={"a": 1})
+    current["metadata"] |= {"uid": "u", "resourceVersion": "5", "generation": 2}
+    given = an_object(status={"b": 2})
+    given["metadata"] = {**given["metadata"], "uid": "other", "resourceVersion": "5", "generation": 9}
+    assert apply_three_way(current, None, given) == current
+
+
+def test_what_the_system_wrote_into_metadata_is_not_missed_later() -> None:
+    printed = a_shoot(
+        metadata={
+            "labels": {"shoot.gardener.cloud/status": "healthy", "name.seed.gardener.cloud/s": "true", "mine": "1"},
+            "annotations": {"gardener.cloud/created-by": "ann"},
+            "finalizers": ["gardener"],
+        },
+        spec={"seedName": "s"},
+    )
+    merged = apply_three_way(printed, json.loads(last_applied_of(printed)), a_shoot())
+    assert merged["metadata"]["labels"] == {
+        "shoot.gardener.cloud/status": "healthy",
+        "name.seed.gardener.cloud/s": "true",
+    }
+    assert merged["metadata"]["annotations"] == {"gardener.cloud/created-by": "ann"}
+    assert merged["metadata"]["finalizers"] == ["gardener"]
+    assert merged["spec"]["seedName"] == "s"
+
+
+def test_finalizers_are_a_set_of_which_only_own_ones_go() -> None:
+    def held(*finalizers: str) -> Document:
+        return a_shoot(metadata={"finalizers": list(finalizers)})
+
+    merged = apply_three_way(held("theirs", "old", "gardener"), held("old", "gardener"), held("new"))
+    assert merged["metadata"]["finalizers"] == ["theirs", "gardener", "new"]
+    assert "finalizers" not in apply_three_way(held("old"), held("old"), a_shoot())["metadata"]
+
+
+def test_owners_are_merged_by_uid() -> None:
+    def owned(*uids: str) -> Document:
+        return a_shoot(metadata={"ownerReferences": [{"uid": uid, "name": uid} for uid in uids]})
+
+    merged = apply_three_way(owned("theirs", "old"), owned("old"), owned("new"))
+    assert [owner["uid"] for owner in merged["metadata"]["ownerReferences"]] == ["theirs", "new"]
+
+
+def test_applying_leaves_its_arguments_alone() -> None:
+    current, last, given = an_object(x={"a": {"b": 1}}), an_object(x={"a": {"b": 1}}), an_object(x={"a": {"c": 2}})
+    before = json.dumps([current, last, given])
+    apply_three_way(current, last, given)
+    assert json.dumps([current, last, given]) == before
+
+
+def test_what_was_applied_is_remembered_without_status_and_versions() -> None:
+    given = an_object(status={"a": 1}, data={"x": "1"})
+    given["metadata"] = {**given["metadata"], "resourceVersion": "5"}
+    assert json.loads(last_applied_of(given)) == an_object(data={"x": "1"})
+    assert b" " not in last_applied_of(given)
+
+
+def test_a_merge_patch_follows_the_examples_of_its_rfc() -> None:
+    cases: list[tuple[Document, Document, Document]] = [
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ]
+    assert [merge_patch(current, patch) for current, patch, _ in cases] == [result for *_, result in cases]

@@ -1,0 +1,56 @@
+"""Annotations that ask for an operation."""
+
+from typing import Any
+
+import pytest
+
+from gardenbus.apiserver.domain.operations import OPERATION, accept_operation
+from tests.support.builders import a_seed, a_shoot
+
+SUCCEEDED = {"type": "Reconcile", "state": "Succeeded"}
+FAILED = {"type": "Reconcile", "state": "Failed"}
+
+
+def annotated(operation: str, **status: Any) -> dict[str, Any]:
+    return a_shoot(metadata={"annotations": {OPERATION: operation, "team": "a"}}, status=status)
+
+
+def test_reconcile_raises_the_generation_and_is_taken_off() -> None:
+    operated = accept_operation(a_shoot(), annotated("reconcile", lastOperation=SUCCEEDED))
+
+    assert operated.bumps_generation
+    assert operated.document["metadata"]["annotations"] == {"team": "a"}
+
+
+def test_retry_counts_only_while_failed() -> None:
+    assert accept_operation(a_shoot(), annotated("retry", lastOperation=FAILED)).bumps_generation
+    assert not accept_operation(a_shoot(), annotated("retry", lastOperation=SUCCEEDED)).bumps_generation
+    assert not accept_operation(a_shoot(), annotated("reconcile", lastOperation=FAILED)).bumps_generation
+
+
+def test_nothing_counts_before_there_is_an_operation() -> None:
+    shoot = annotated("reconcile")
+
+    assert accept_operation(a_shoot(), shoot) == (shoot, False)
+
+
+def test_a_rotation_counts_once_and_stays() -> None:
+    rotating = annotated("rotate-credentials-start", lastOperation=SUCCEEDED)
+
+    assert accept_operation(a_shoot(), rotating) == (rotating, True)
+    assert accept_operation(rotating, rotating) == (rotating, False)
+
+
+def test_a_new_object_is_left_alone() -> None:
+    shoot = annotated("reconcile", lastOperation=SUCCEEDED)
+
+    assert accept_operation(None, shoot) == (shoot, False)
+
+
+@pytest.mark.parametrize("kind", ["Seed", "ManagedSeed"])
+def test_seeds_and_managed_seeds_are_reconciled_on_request(kind: str) -> None:
+    document = a_seed(kind=kind, metadata={"annotations": {OPERATION: "reconcile"}})
+    operated = accept_operation(document, document)
+
+    assert operated.bumps_generation
+    assert "annotations" not in operated.document["metadata"]

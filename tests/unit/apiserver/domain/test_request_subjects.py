@@ -1,0 +1,68 @@
+"""Subjects say who asks for what."""
+
+import pytest
+
+from gardenbus.apiserver.domain.request_subjects import (
+    ANONYMOUS,
+    ListTarget,
+    RequestSubject,
+    key_of_tail,
+    list_target_of_tail,
+    parse_report_subject,
+    parse_request_subject,
+)
+from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.errors import BadRequest, Unsupported
+
+SUBJECTS = Subjects("garden")
+
+
+def test_a_subject_may_name_its_speaker() -> None:
+    assert parse_request_subject("garden.as.ann.api.get.shoot.dev.a.b", SUBJECTS) == RequestSubject(
+        "ann", "api.get.shoot.dev.a.b"
+    )
+    assert parse_request_subject("garden.apply", SUBJECTS) == RequestSubject(ANONYMOUS, "apply")
+
+
+@pytest.mark.parametrize(
+    ("tail", "key"),
+    [
+        ("shoot.dev.apollo", ObjectKey("shoot", "dev", "apollo")),
+        ("Shoots.dev.apollo", ObjectKey("shoot", "dev", "apollo")),
+        ("cp._.a.dotted.name", ObjectKey("cloudprofile", "", "a.dotted.name")),
+        ("seed.aws", ObjectKey("seed", "", "aws")),
+        ("configmap.garden.a.b", ObjectKey("configmap", "garden", "a.b")),
+    ],
+)
+def test_an_object_is_named_in_a_subject(tail: str, key: ObjectKey) -> None:
+    assert key_of_tail(tail) == key
+
+
+@pytest.mark.parametrize("tail", ["shoot", "shoot.dev", "shoot.dev.", "seed", "seed._."])
+def test_an_object_without_name_is_refused(tail: str) -> None:
+    with pytest.raises(BadRequest):
+        key_of_tail(tail)
+
+
+def test_a_list_is_of_a_kind_in_one_namespace_or_all() -> None:
+    assert list_target_of_tail("shoots") == ListTarget("shoot", None)
+    assert list_target_of_tail("shoot.dev") == ListTarget("shoot", "dev")
+    assert list_target_of_tail("seed._") == ListTarget("seed", None)
+    with pytest.raises(BadRequest):
+        list_target_of_tail("shoot.dev.apollo")
+    with pytest.raises(Unsupported):
+        list_target_of_tail("spaceship")
+
+
+def test_a_kind_that_is_only_stored_is_known_when_there_is_one() -> None:
+    assert key_of_tail("widget.dev.a", ["widget"]) == ObjectKey("widget", "dev", "a")
+
+
+def test_a_report_says_whose_it_is() -> None:
+    assert parse_report_subject("garden.report.aws.shoot.dev.apollo", SUBJECTS) == (
+        "aws",
+        ObjectKey("shoot", "dev", "apollo"),
+    )
+    for subject in ("garden.report.aws.shoot", "garden.as.ann.apply.x", "garden.apply"):
+        with pytest.raises(BadRequest):
+            parse_report_subject(subject, SUBJECTS)

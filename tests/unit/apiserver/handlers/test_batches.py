@@ -1,0 +1,93 @@
+"""Durable requests end the same however they are divided into batches, each prepared while another one is in hand."""
+
+import asyncio
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gardenbus.apiserver.handlers.durable_requests import DurableRequestHandler
+from gardenbus.apiserver.registry.read_cache import ManifestCache
+from gardenbus.apiserver.registry.writer import Writer
+from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
+from gardenbus.common.controller.dead_letter import DeadLetter
+from gardenbus.common.ports.bus import Message
+from gardenbus.common.runtime.clock import SystemClock
+from tests.support.memory.bus import MemoryBus
+from tests.support.memory.store import MemoryStore
+
+NAMES = ("a", "b", "c")
+SUBJECTS = Subjects()
+
+Request = tuple[str, dict[str, str] | None]
+"""An object's name, and what it shall hold (None: it shall go)."""
+
+
+class Consuming:
+    """The requests' intake on a bus and a store in memory."""
+
+    def __init__(self) -> None:
+        clock = SystemClock()
+        self.store, self.bus = MemoryStore(clock, is_open=True), MemoryBus(clock)
+        self.clock = clock
+
+    async def process(self, requests: list[Request], batch: int) -> None:
+        """Publish all, then take them."""
+        for name, data in requests:
+            subject = SUBJECTS.delete if data is None else SUBJECTS.apply
+            await self.bus.publish(Message(subject, encode(a_configmap(name, data))))
+        queue = await self.bus.work_queue("REQUESTS", "apiserver", ">")
+        dead_letter = DeadLetter(self.bus, self.store, SUBJECTS, reporter="apiserver")
+        handler = DurableRequestHandler(
+            bus=self.bus,
+            store=self.store,
+            clock=self.clock,
+            subjects=SUBJECTS,
+            queue=queue,
+            writer=Writer(self.store, self.clock),
+            manifests=ManifestCache(self.store),
+            dead_letter=dead_letter,
+            consumer="apiserver",
+            concurrency=10,
+        )
+        consumer = BatchConsumer(
+            "requests",
+            queue,
+            handler.handle,
+            reject=dead_letter.reject_poison,
+            clock=self.clock,
+            settings=BatchSettings(batch=batch, wait_seconds=0.01),
+            prepare=handler.prepare,
+        )
+        running = asyncio.create_task(consumer.run())
+        async with asyncio.timeout(20):
+            while (await self.bus.acknowledged_floor("REQUESTS", "apiserver")).sequence < len(requests):
+                await asyncio.sleep(0.001)
+        await consumer.stop()
+        await running
+
+    async def standing(self) -> dict[str, dict[str, str]]:
+        """What is stored."""
+        found = [(name, await self.store.get(ObjectKey("configmap", "garden", name))) for name in NAMES]
+        return {name: stored.document()["data"] for name, stored in found if stored is not None}
+
+
+def a_configmap(name: str, data: dict[str, str] | None) -> Document:
+    metadata = {"name": name, "namespace": "garden"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data or {}}
+
+
+contents = st.dictionaries(st.sampled_from("xy"), st.sampled_from("12"), min_size=1)
+requests = st.tuples(st.sampled_from(NAMES), st.none() | contents)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(requests, min_size=1, max_size=12), st.integers(1, 5))
+def test_the_last_request_on_each_object_decides_in_batches_of_any_size(given_: list[Request], batch: int) -> None:
+    async def ended() -> dict[str, dict[str, str]]:
+        consuming = Consuming()
+        await consuming.process(given_, batch)
+        return await consuming.standing()
+
+    assert asyncio.run(ended()) == {name: data for name, data in dict(given_).items() if data is not None}

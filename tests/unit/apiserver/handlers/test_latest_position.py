@@ -1,0 +1,39 @@
+"""Many who ask where the stream stands share an answer that is never older than their question."""
+
+import asyncio
+from typing import cast
+
+from gardenbus.apiserver.handlers.api import LatestPosition
+from gardenbus.common.ports.bus import Bus, StreamPosition
+
+
+class SlowStream:
+    """The part of a bus that tells a position, slowly; it moves on with each message."""
+
+    def __init__(self) -> None:
+        self.sequence = 0
+        self.asked = 0
+
+    async def position(self, stream: str) -> StreamPosition:
+        assert stream == "REQUESTS"
+        self.asked += 1
+        position = StreamPosition(1, self.sequence)
+        await asyncio.sleep(0.01)
+        return position
+
+
+async def test_nobody_gets_a_position_from_before_the_question() -> None:
+    stream = SlowStream()
+    latest = LatestPosition(cast("Bus", stream), "REQUESTS")
+
+    async def ask() -> None:
+        stream.sequence += 1
+        known = stream.sequence
+        assert (await latest.get()).sequence >= known
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(100):
+            group.create_task(ask())
+            await asyncio.sleep(0.001)
+
+    assert stream.asked < 50

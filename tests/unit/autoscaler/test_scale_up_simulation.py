@@ -1,0 +1,134 @@
+"""Shoots that would fit a new seed: by the scheduler's own filters, on the landscape with that seed in it."""
+
+from typing import Any
+
+import pytest
+
+from gardenbus.autoscaler.domain.scale_up_simulation import PendingShoots, ScaleUpSimulation
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.managed_seed_sets import template_seed
+from gardenbus.common.api.garden.shoots import Shoot
+from gardenbus.scheduling.equivalence_classes import SchedulingRequest, request_of
+from gardenbus.scheduling.seed_candidates import SeedCandidate
+from gardenbus.scheduling.simulate import snapshot_of
+from tests.support.builders import a_cloudprofile, a_project, a_region_configmap, a_seed, a_shoot, merged
+
+LABELS = {"set": "grove"}
+
+
+def a_managed_seed_set(**changes: Any) -> Document:
+    """A set of tainted seeds of 10 in eu-west-1."""
+    config = {
+        "resources": {"capacity": {"shoots": "12"}, "reserved": {"shoots": "2"}},
+        "seedConfig": {
+            "metadata": {"labels": LABELS},
+            "spec": {"taints": [{"key": "grove"}], "accessRestrictions": [{"name": "eu-access-only"}]},
+        },
+    }
+    networking = {"nodes": "10.40.0.0/16", "pods": "10.41.0.0/16", "services": "10.42.0.0/16"}
+    cluster = a_shoot(spec={"networking": networking})["spec"]
+    return merged(
+        {
+            "apiVersion": "seedmanagement.gardener.cloud/v1alpha1",
+            "kind": "ManagedSeedSet",
+            "metadata": {"name": "grove", "namespace": "garden", "uid": "1-2-3"},
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": LABELS},
+                "template": {"metadata": {"labels": LABELS}, "spec": {"gardenlet": {"config": config}}},
+                "shootTemplate": {"metadata": {"labels": LABELS}, "spec": cluster},
+            },
+        },
+        changes,
+    )
+
+
+def proposals(**spec: Any) -> SchedulingRequest:
+    shoot = a_shoot(spec={"tolerations": [{"key": "grove"}], "networking": {"nodes": "10.9.0.0/16"}, **spec})
+    return request_of(Shoot.from_document(shoot), shoot)
+
+
+def field_of(spec: Document) -> str:
+    return next(iter(spec))
+
+
+def a_simulation(
+    *documents: Document, strategy: str = "SameRegion", changes: Document | None = None
+) -> ScaleUpSimulation:
+    landscape = [a_cloudprofile(), a_project(spec={"tolerations": {"whitelist": [{"key": "grove"}]}}), *documents]
+    new_seed = template_seed(a_managed_seed_set(**(changes or {})), "new.seed")
+    return ScaleUpSimulation(snapshot_of(landscape, strategy), SeedCandidate.of(new_seed))
+
+
+def test_shoots_that_would_fit_are_counted_without_any_seed() -> None:
+    assert a_simulation().classify(proposals(), 7).pending == 7
+    assert a_simulation().classify(proposals(), 0).pending == 0
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"tolerations": None},
+        {"region": "eu-central-1"},
+        {"provider": {"type": "gcp"}},
+        {"cloudProfile": {"name": "unknown"}},
+        {"seedSelector": {"matchLabels": {"set": "orchard"}}},
+        {"controlPlane": {"highAvailability": {"failureTolerance": {"type": "zone"}}}},
+        {"controlPlane": {"zones": ["eu-west-1c"]}},
+        {"accessRestrictions": [{"name": "us-access-only"}]},
+        {"networking": {"nodes": "240.0.0.0/16"}},
+        {"networking": {"nodes": "fd00::/64", "ipFamilies": ["IPv6"]}, "seedSelector": {"matchLabels": {"set": ""}}},
+        {"networking": {"pods": "10.41.0.0/17"}},
+    ],
+    ids=field_of,
+)
+def test_shoots_that_would_not_fit_never_are(spec: Document) -> None:
+    assert a_simulation().classify(proposals(**spec), 7).pending == 0
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"seedSelector": {"matchLabels": LABELS}},
+        {"accessRestrictions": [{"name": "eu-access-only"}]},
+        {"controlPlane": {"zones": ["eu-west-1a"]}},
+    ],
+    ids=field_of,
+)
+def test_what_the_templates_promise_counts(spec: Document) -> None:
+    assert a_simulation().classify(proposals(**spec), 7).pending == 7
+
+
+def test_shoots_that_find_room_on_a_seed_that_stands_are_nobodys_demand() -> None:
+    current_snapshot = a_seed("a", shoots="3")
+    simulation = a_simulation(current_snapshot)
+    assert simulation.classify(proposals(), 7) == PendingShoots(4, 3)
+    assert simulation.classify(proposals(), 2) == PendingShoots(2, 0), "the places are taken by those counted first"
+
+
+def test_full_unready_and_cordoned_seeds_take_none() -> None:
+    full = [a_seed("full", shoots="1"), a_shoot("first", spec={"seedName": "full"})]
+    cordoned = a_seed("cordoned", spec={"settings": {"scheduling": {"visible": False}}})
+    assert a_simulation(*full, cordoned, a_seed("unready", ready=False)).classify(proposals(), 7).pending == 7
+
+
+def test_a_seed_without_limit_takes_all() -> None:
+    assert a_simulation(a_seed("endless", shoots=None)).classify(proposals(), 7).pending == 0
+
+
+def test_by_distance_a_new_seed_far_away_takes_what_nearer_ones_have_no_room_for() -> None:
+    distances = a_region_configmap(data={"eu-central-1": "eu-central-1: 0\neu-west-1: 50\n"})
+    near = a_seed("near", shoots="2", spec={"provider": {"region": "eu-central-1"}})
+    request = proposals(region="eu-central-1")
+    assert a_simulation(distances, near, strategy="MinimalDistance").classify(request, 7).pending == 5
+    assert a_simulation(distances, near).classify(request, 7).pending == 0
+
+
+def test_a_seed_that_only_prefers_zones_in_common_is_pushed_aside_by_others_as_the_scheduler_would() -> None:
+    prefers = {"spec": {"settings": {"zoneSelection": {"mode": "Prefer"}}}}
+    config = {"gardenlet": {"config": {"seedConfig": prefers}}}
+    elsewhere = [{"name": "pool", "machine": {"type": "m5.large"}, "minimum": 1, "maximum": 1, "zones": ["eu-west-1c"]}]
+    request = proposals(provider={"workers": elsewhere})
+    template: Document = {"spec": {"template": {"spec": config}}}
+    assert a_simulation(changes=template).classify(request, 7).pending == 7
+    assert a_simulation(a_seed("full", shoots="0"), changes=template).classify(request, 7).pending == 0

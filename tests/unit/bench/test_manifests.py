@@ -1,0 +1,85 @@
+"""What is measured with is what it is said to be."""
+
+import itertools
+
+import pytest
+
+from gardenbus.bench.manifests.shoots import CLASSES, MAPPED, Mix, basics, placed, seed, shoot
+from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.garden.cloudprofiles import CloudProfile, RegionConfigMap
+from gardenbus.common.api.garden.projects import Project
+from gardenbus.common.api.garden.shoots import Shoot
+from gardenbus.common.api.garden.strategies import MINIMAL_DISTANCE
+from gardenbus.common.api.views import read_view
+from gardenbus.scheduling.assignment import decide
+from gardenbus.scheduling.equivalence_classes import SchedulingRequest, request_of
+from gardenbus.scheduling.results import Assignment
+from gardenbus.scheduling.seed_candidates import SeedCandidate
+from gardenbus.scheduling.snapshot import Landscape, Snapshot
+
+
+def request(document: Document) -> SchedulingRequest:
+    return request_of(Shoot.from_document(document))
+
+
+def landscape(mix: Mix, seeds: int) -> Landscape:
+    documents = basics(mix)
+    of = {
+        kind: [each for each in documents if each["kind"] == kind] for kind in ("CloudProfile", "ConfigMap", "Project")
+    }
+    return Landscape(
+        seeds=[SeedCandidate.of(seed(number, mix)) for number in range(seeds)],
+        cloudprofiles=[read_view(encode(each), CloudProfile) for each in of["CloudProfile"]],
+        region_configmaps=[read_view(encode(each), RegionConfigMap) for each in of["ConfigMap"]],
+        projects=[read_view(encode(each), Project) for each in of["Project"]],
+        strategy=MINIMAL_DISTANCE,
+    )
+
+
+@pytest.mark.parametrize("mix", ["uniform", "mixed"])
+def test_a_shoot_is_two_to_four_kilobytes(mix: Mix) -> None:
+    sizes = [len(encode(shoot(f"p0-{number:07}", number, mix))) for number in range(400)]
+    sizes += [len(encode(placed(f"placed-{number:07}", number, "seed-00001", mix))) for number in range(400)]
+    assert 2048 <= min(sizes) <= max(sizes) <= 4096
+
+
+def test_a_mixed_landscape_has_two_hundred_classes_and_a_uniform_one_has_one() -> None:
+    mixed = {request(shoot(f"s{number}", number, "mixed")).constraints for number in range(2000)}
+    uniform = {request(shoot(f"s{number}", number, "uniform")) for number in range(100)}
+    assert (len(mixed), len(uniform)) == (CLASSES, 1)
+
+
+def test_a_mixed_landscape_is_as_mixed_as_it_is_said_to_be() -> None:
+    shoots = [shoot(f"s{number}", number, "mixed")["spec"] for number in range(2000)]
+    usual = shoot("usual", 0, "uniform")["spec"]["networking"]
+    assert sum(each["cloudProfile"]["name"] == MAPPED for each in shoots) == 0.3 * len(shoots)
+    assert sum(each["networking"] != usual for each in shoots) == pytest.approx(0.2 * len(shoots), abs=20)
+    for field in ("seedSelector", "accessRestrictions", "controlPlane"):
+        assert 0.05 < sum(field in each for each in shoots) / len(shoots) < 0.5
+    seeds = [seed(number, "mixed")["spec"] for number in range(240)]
+    assert sum("taints" in each for each in seeds) == 30
+    assert sum("accessRestrictions" in each for each in seeds) == 90
+
+
+@pytest.mark.parametrize(("mix", "seeds"), [("uniform", 3), ("mixed", 60), ("mixed", 240)])
+def test_every_shoot_fits_somewhere(mix: Mix, seeds: int) -> None:
+    snapshot = Snapshot(landscape(mix, seeds))
+    for number in range(600):
+        outcome = decide(request(shoot(f"s{number}", number, mix)), snapshot)
+        assert isinstance(outcome, Assignment), outcome
+        snapshot.assume(outcome.seed)
+
+
+def test_some_shoots_of_a_mixed_landscape_go_to_another_region_and_some_must_pass_a_seed_over() -> None:
+    snapshot = Snapshot(landscape("mixed", 240))
+    outcomes = [decide(request(shoot(f"s{number}", number, "mixed")), snapshot) for number in range(600)]
+    distances = {outcome.distance for outcome in outcomes if isinstance(outcome, Assignment)}
+    assert len(distances) > 3
+    used = {seed(number, "mixed")["spec"]["networks"]["nodes"] for number in range(240)}
+    assert used & {shoot(f"s{number}", number, "mixed")["spec"]["networking"]["nodes"] for number in range(600)}
+
+
+def test_no_seed_fits_an_impossible_shoot() -> None:
+    snapshot = Snapshot(landscape("uniform", 30))
+    for number in itertools.chain(range(20), range(200, 220)):
+        assert not isinstance(decide(request(shoot("never", number, "uniform", impossible=True)), snapshot), Assignment)

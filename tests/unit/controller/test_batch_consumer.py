@@ -1,0 +1,322 @@
+"""The batch loop: batches, isolation, outages, and what is prefetched meanwhile."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from structlog.contextvars import get_contextvars
+
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings, arrange
+from gardenbus.common.controller.dead_letter import DeadLetter
+from gardenbus.common.errors import Unavailable
+from gardenbus.common.ports.bus import Message, QueueMessage, StreamMessage
+from tests.support.clocks import FakeClock
+from tests.support.memory.store import MemoryStore
+from tests.support.scheduling import FetchedWork
+
+SETTINGS = BatchSettings(batch=10, wait_seconds=0.01)
+
+
+class InFlight:
+    """A message from a queue that remembers how it was ended."""
+
+    def __init__(self, sequence: int, deliveries: int = 1) -> None:
+        self.message = StreamMessage("garden.apply", b"{}", {}, sequence, datetime(2026, 1, 2, tzinfo=UTC))
+        self.deliveries = deliveries
+        self.queued_ms = 1.0
+        self.ended: list[str] = []
+
+    async def ack(self) -> None:
+        self.ended.append("ack")
+
+    async def release(self) -> None:
+        self.ended.append("release")
+
+    async def in_progress(self) -> None:
+        self.ended.append("in_progress")
+
+
+class Kept:
+    """The part of a bus that keeps what is rejected."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+
+    async def publish(self, message: Message) -> int:
+        self.messages.append(message)
+        return len(self.messages)
+
+
+class Consuming:
+    """A consumer and what came of its messages."""
+
+    def __init__(self, *failures: Exception) -> None:
+        self.failures = list(failures)
+        self.batches: list[list[int]] = []
+        self.kept = Kept()
+        clock = FakeClock()
+        dead_letter = DeadLetter(self.kept, MemoryStore(clock), Subjects(), reporter="apiserver")  # pyright: ignore[reportArgumentType]
+        self.consumer = BatchConsumer(
+            "test",
+            self,  # pyright: ignore[reportArgumentType]
+            self.handle,
+            reject=dead_letter.reject_poison,
+            clock=clock,
+            settings=SETTINGS,
+        )
+
+    async def handle(self, queued_messages: Sequence[QueueMessage]) -> None:
+        self.batches.append([queued.message.sequence for queued in queued_messages])
+        await asyncio.sleep(0)
+        if self.failures:
+            raise self.failures.pop(0)
+        for queued in queued_messages:
+            await queued.ack()
+
+
+async def test_new_messages_are_taken_together() -> None:
+    fixture = Consuming()
+    queued_messages = [InFlight(1), InFlight(2)]
+    await fixture.consumer.process(queued_messages)
+
+    assert fixture.batches == [[1, 2]]
+    assert [queued.ended for queued in queued_messages] == [["ack"], ["ack"]]
+
+
+async def test_a_message_that_comes_back_is_taken_alone() -> None:
+    fixture = Consuming()
+    await fixture.consumer.process([InFlight(1, 2), InFlight(2), InFlight(3, 3), InFlight(4)])
+
+    assert fixture.batches == [[2, 4], [1], [3]]
+
+
+async def test_while_a_server_is_away_the_batch_stays_in_hand() -> None:
+    fixture = Consuming(Unavailable("away"), Unavailable("away"))
+    queued = InFlight(1)
+    await fixture.consumer.process([queued])
+
+    assert fixture.batches == [[1], [1], [1]]
+    assert queued.ended[-1] == "ack"
+    assert "release" not in queued.ended
+
+
+async def test_an_unexpected_error_gives_the_batch_back() -> None:
+    fixture = Consuming(KeyError("bug"))
+    queued_messages = [InFlight(1), InFlight(2)]
+    await fixture.consumer.process(queued_messages)
+
+    assert [queued.ended for queued in queued_messages] == [["release"], ["release"]]
+
+
+async def test_a_message_that_fails_five_times_is_rejected() -> None:
+    fixture = Consuming()
+    queued = InFlight(1, 6)
+    await fixture.consumer.process([queued])
+
+    assert fixture.batches == []
+    assert queued.ended == ["ack"]
+    assert fixture.kept.messages[0].subject == "garden.rejected"
+    assert "failed 5 times" in fixture.kept.messages[0].headers["Gardenbus-Reason"]
+
+
+@pytest.mark.parametrize("killer", range(6))
+def test_only_the_message_that_kills_is_left_at_the_end(killer: int) -> None:
+    left = list(range(6))
+    for delivery in range(1, 6):
+        queued_messages = [InFlight(number, delivery) for number in left]
+        _, alone = arrange(queued_messages, SETTINGS)  # pyright: ignore[reportArgumentType]
+        for queued in alone:
+            if queued.message.sequence == killer:
+                break
+            left.remove(queued.message.sequence)
+
+    assert left == [killer]
+
+
+async def test_a_stop_waits_for_what_is_in_hand() -> None:
+    fixture = Consuming()
+    await fixture.consumer.stop()
+
+    assert fixture.batches == []
+
+
+class Preparing:
+    """A consumer of a queue that holds some batches, and what was prepared of them while which one was in flight."""
+
+    def __init__(self, *batches: list[InFlight], failure: Exception | None = None) -> None:
+        self.queued = list(batches)
+        self.failure = failure
+        self.handled: list[list[int]] = []
+        self.prepared: list[tuple[int, list[int]]] = []
+        self.is_empty = asyncio.Event()
+        dead_letter = DeadLetter(Kept(), MemoryStore(FakeClock()), Subjects(), reporter="apiserver")  # pyright: ignore[reportArgumentType]
+        self.consumer = BatchConsumer(
+            "test",
+            self,  # pyright: ignore[reportArgumentType]
+            self.handle,
+            reject=dead_letter.reject_poison,
+            clock=FakeClock(),
+            settings=SETTINGS,
+            prepare=self.prepare,
+        )
+
+    async def fetch(self, _limit: int, _wait_seconds: float) -> Sequence[InFlight]:
+        if self.queued:
+            return self.queued.pop(0)
+        self.is_empty.set()
+        await asyncio.sleep(0.01)
+        return ()
+
+    async def handle(self, queued_messages: Sequence[QueueMessage]) -> None:
+        self.handled.append([queued.message.sequence for queued in queued_messages])
+        await asyncio.sleep(0.01)  # the store is at work
+
+    async def prepare(self, queued_messages: Sequence[QueueMessage]) -> None:
+        self.prepared.append((len(self.handled), [queued.message.sequence for queued in queued_messages]))
+        if self.failure is not None:
+            raise self.failure
+
+    async def run(self) -> None:
+        running = asyncio.create_task(self.consumer.run())
+        async with asyncio.timeout(5):
+            await self.is_empty.wait()
+            await self.consumer.stop()
+            await running
+
+
+async def test_the_next_batch_is_prepared_while_one_is_in_hand() -> None:
+    fixture = Preparing([InFlight(1)], [InFlight(2), InFlight(3)], [InFlight(4)])
+    await fixture.run()
+
+    assert fixture.handled == [[1], [2, 3], [4]]
+    assert fixture.prepared == [(1, [2, 3]), (2, [4])]
+
+
+async def test_what_comes_back_is_not_prepared() -> None:
+    fixture = Preparing([InFlight(1)], [InFlight(2, 2), InFlight(3)])
+    await fixture.run()
+
+    assert fixture.handled == [[1], [3], [2]]
+    assert fixture.prepared == []
+
+
+@pytest.mark.parametrize("failure", [Unavailable("away"), KeyError("bug")])
+async def test_a_batch_that_could_not_be_prepared_is_taken_all_the_same(failure: Exception) -> None:
+    fixture = Preparing([InFlight(1)], [InFlight(2)], failure=failure)
+    await fixture.run()
+
+    assert fixture.handled == [[1], [2]]
+
+
+async def test_all_lines_of_one_batch_carry_one_id() -> None:
+    bound: list[str] = []
+
+    async def handle(_messages: Sequence[QueueMessage]) -> None:
+        bound.append(get_contextvars()["reconcile_id"])
+
+    async def reject(message: QueueMessage) -> None:
+        raise AssertionError(message.message.subject)
+
+    consumer = BatchConsumer("test", Handing(asyncio.Event(), lambda: False), handle, reject=reject, clock=FakeClock())
+    await consumer.process([FetchedWork("a"), FetchedWork("b"), FetchedWork("c", deliveries=2)])
+
+    assert len(bound) == len(set(bound)) == 2
+    assert "reconcile_id" not in get_contextvars()
+
+
+class Handing:
+    """A queue that hands out these batches, one a fetch, and then asks the consumer to stop."""
+
+    depth = 0
+
+    def __init__(
+        self, stopping: asyncio.Event, busy: Callable[[], bool], *batches: Sequence[FetchedWork] | Exception
+    ) -> None:
+        self.stopping = stopping
+        self.busy = busy
+        self.batches = list(batches)
+
+    async def fetch(self, limit: int, wait_seconds: float) -> Sequence[FetchedWork]:
+        if not self.batches:
+            while self.busy():
+                await asyncio.sleep(0)
+            self.stopping.set()
+            return []
+        batch = self.batches.pop(0)
+        if isinstance(batch, Exception):
+            raise batch
+        return batch
+
+    async def ack_many(self, works: Sequence[Any]) -> None:
+        raise AssertionError("a consumer leaves acknowledgements to its handler")
+
+
+async def run(*batches: Sequence[FetchedWork] | Exception, failures: int = 0) -> list[list[str]]:
+    """Messages that were handled together, and (after a `!`) what was rejected."""
+    calls: list[list[str]] = []
+    left = failures
+
+    async def handle(messages: Sequence[QueueMessage]) -> None:
+        nonlocal left
+        calls.append([work.message.subject for work in messages])
+        if left:
+            left -= 1
+            raise Unavailable("away")
+
+    async def reject(work: QueueMessage) -> None:
+        calls.append(["!" + work.message.subject])
+
+    stopping = asyncio.Event()
+    queue = Handing(stopping, lambda: left > 0, *batches)
+    settings = BatchSettings(batch=10, isolate_from=4)
+    clock = FakeClock()
+    await BatchConsumer("test", queue, handle, reject=reject, clock=clock, settings=settings, stopping=stopping).run()
+    return calls
+
+
+async def test_a_batch_is_settled_together() -> None:
+    assert await run([FetchedWork("a"), FetchedWork("b")], [FetchedWork("c")]) == [["a", "b"], ["c"]]
+
+
+async def test_what_may_have_killed_a_process_is_settled_alone_and_rejected_in_the_end() -> None:
+    works = [FetchedWork(name, deliveries=deliveries) for name, deliveries in (("a", 1), ("b", 4), ("c", 6), ("d", 3))]
+    assert await run(works) == [["a", "d"], ["b"], ["!c"]]
+
+
+async def test_an_outage_is_sat_out_with_the_work_in_hand() -> None:
+    work = FetchedWork("a")
+    assert await run([work], failures=2) == [["a"], ["a"], ["a"]]
+    assert work.held == 2
+
+
+async def test_a_queue_out_of_reach_is_asked_again() -> None:
+    assert await run(Unavailable("away"), [FetchedWork("a")]) == [["a"]]
+
+
+async def test_the_next_batch_is_fetched_while_one_is_settled() -> None:
+    stopping, fetched = asyncio.Event(), asyncio.Event()
+
+    class Eager(Handing):
+        async def fetch(self, limit: int, wait_seconds: float) -> Sequence[FetchedWork]:
+            if len(self.batches) == 1:
+                fetched.set()
+            return await super().fetch(limit, wait_seconds)
+
+    handled: list[str] = []
+
+    async def handle(messages: Sequence[QueueMessage]) -> None:
+        if not handled:
+            await asyncio.wait_for(fetched.wait(), 5)
+        handled.extend(work.message.subject for work in messages)
+
+    async def reject(work: QueueMessage) -> None:
+        raise AssertionError(work.message.subject)
+
+    queue = Eager(stopping, lambda: False, [FetchedWork("a")], [FetchedWork("b")])
+    settings = BatchSettings(batch=10, isolate_from=4)
+    clock = FakeClock()
+    await BatchConsumer("test", queue, handle, reject=reject, clock=clock, settings=settings, stopping=stopping).run()
+    assert handled == ["a", "b"]

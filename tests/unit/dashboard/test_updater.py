@@ -1,0 +1,82 @@
+"""How the view comes to know the landscape."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.ports.bus import Message
+from tests.support.builders import a_seed, a_shoot
+from tests.support.dashboards import Dashboard
+from tests.support.eventually import eventually
+
+
+@pytest.fixture
+async def dashboard() -> AsyncIterator[Dashboard]:
+    dashboard = Dashboard()
+    follow = dashboard.updater
+    tasks = [asyncio.create_task(run()) for run in (follow.run_objects, follow.run_leases, follow.run_events)]
+    yield dashboard
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+async def test_what_is_announced_is_known_and_what_is_deleted_is_not(dashboard: Dashboard):
+    await dashboard.announce(a_shoot("apollo", spec={"seedName": "aws-eu1"}))
+    await dashboard.announce(a_seed())
+
+    async def is_cached() -> None:
+        assert dashboard.cache.used("aws-eu1") == 1
+        assert dashboard.cache.summary()["seedsReady"] == 1
+
+    await eventually(is_cached, within=5)
+    await dashboard.announce(a_shoot("apollo"), version=2, verb="deleted")
+
+    async def is_removed() -> None:
+        assert not dashboard.cache.shoots
+        assert dashboard.cache.used("aws-eu1") == 0
+
+    await eventually(is_removed, within=5)
+
+
+async def test_a_stream_that_begins_anew_forgets_what_it_does_not_mention(dashboard: Dashboard):
+    await dashboard.announce(a_shoot("apollo"))
+    await dashboard.announce(a_shoot("artemis"))
+
+    async def is_cached() -> None:
+        assert len(dashboard.cache.shoots) == 2
+        assert dashboard.cache.synced
+
+    await eventually(is_cached, within=5)
+    dashboard.bus.server.recreate("OBJECTS")
+    await dashboard.announce(a_shoot("artemis"))
+
+    async def swept() -> None:
+        assert {key.name for key in dashboard.cache.shoots} == {"artemis"}
+
+    await eventually(swept, within=5)
+
+
+async def test_heartbeats_events_and_rubbish_are_taken(dashboard: Dashboard):
+    event = {
+        "metadata": {"name": "grove.1"},
+        "involvedObject": {"kind": "SeedAutoscaler", "namespace": "garden", "name": "grove"},
+        "reason": "SuccessfulRescale",
+        "message": "New size: 2; reason: more shoots",
+        "lastTimestamp": "2026-01-01T00:00:00Z",
+    }
+    await dashboard.bus.publish(Message("garden.event.seedautoscaler.garden.grove", b"no json"))
+    await dashboard.bus.publish(Message("garden.event.seedautoscaler.garden.grove", json.dumps(event).encode()))
+    await dashboard.bus.publish(Message("garden.changed.shoot.garden-dev.apollo", b"no json"))
+    await dashboard.bus.publish(Message("garden.lease.aws-eu1", b"{}"))
+
+    async def consumed() -> None:
+        assert "aws-eu1" in dashboard.cache.heartbeats
+        history = dashboard.cache.histories[ObjectKey("seedautoscaler", "garden", "grove")]
+        assert [sample.desired for sample in history] == [2]
+        assert not dashboard.cache.shoots
+
+    await eventually(consumed, within=5)

@@ -1,0 +1,203 @@
+import os
+import socket
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, LandscapeInUse, ServiceEntry
+from gardenbus.cli.manifests.files import SortedManifests
+from gardenbus.common.api.document import Document
+from gardenbus.embedded.configurations import write_configurations
+from gardenbus.embedded.ports import PortInUse, choose_port, is_free
+from gardenbus.embedded.process_specs import (
+    Addresses,
+    Configurations,
+    dashboard_spec,
+    in_groups,
+    parse_replicas,
+    service_specs,
+)
+from gardenbus.embedded.processes import backoff_seconds
+from gardenbus.embedded.servers import NATS, REDIS, ServerMissing, ServerRequirement, find_server
+
+
+def a_gardenlet(seed: str, shoots: int = 1) -> Document:
+    return {
+        "kind": "GardenletConfiguration",
+        "resources": {"capacity": {"shoots": shoots}},
+        "seedConfig": {"metadata": {"name": seed}},
+    }
+
+
+MINE = {
+    "apiVersion": "scheduler.config.gardener.cloud/v1alpha1",
+    "kind": "SchedulerConfiguration",
+    "schedulers": {"shoot": {"candidateDeterminationStrategy": "MinimalDistance"}},
+}
+
+
+def given(*gardenlets: Document, scheduler: Document | None = None) -> SortedManifests:
+    return SortedManifests(scheduler=scheduler, controller_manager=None, gardenlets=gardenlets, manifests=())
+
+
+def a_program(directory: Path, name: str, version: str) -> None:
+    directory.mkdir(exist_ok=True)
+    program = directory / name
+    program.write_text(f"#!/bin/sh\necho '{version}'\n")
+    program.chmod(0o755)
+
+
+def test_a_server_on_path_is_taken_if_it_is_new_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    a_program(tmp_path / "new", "nats-server", "nats-server: v2.12.0")
+    a_program(tmp_path / "old", "nats-server", "nats-server: v2.11.9")
+    a_program(tmp_path / "new", "redis-server", "Redis server v=7.0.15 sha=0 bits=64")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'new'}:{os.environ['PATH']}")
+    assert find_server(NATS) == tmp_path / "new" / "nats-server"
+    assert find_server(REDIS) == tmp_path / "new" / "redis-server"
+
+    monkeypatch.setenv("PATH", f"{tmp_path / 'old'}:{os.environ['PATH'].partition(':')[2]}")
+    assert find_server(NATS).parent != tmp_path / "old"
+
+
+def test_a_missing_server_says_what_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    a_program(tmp_path, "rare-server", "v0.1")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    with pytest.raises(ServerMissing, match=r"found only .*rare-server \(0\.1\)"):
+        find_server(ServerRequirement("rare-server", (1, 0)))
+    with pytest.raises(ServerMissing, match="found none"):
+        find_server(ServerRequirement("no-such-server", (1, 0)))
+
+
+def test_a_port_of_last_time_is_taken_again_when_it_is_free():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert not is_free(port)
+        spoken_for: set[int] = set()
+        assert choose_port(None, port, spoken_for) != port
+        with pytest.raises(PortInUse):
+            choose_port(port, None, spoken_for)
+    assert choose_port(None, port, set()) == port
+    assert choose_port(port, None, set()) == port
+    assert choose_port(None, port, {port}) != port
+
+
+def test_landscape_json_says_where_everything_is(tmp_path: Path):
+    directory = LandscapeDirectory(tmp_path / "state")
+    assert directory.read() is None
+
+    landscape = LandscapeFile(
+        nats_url="nats://127.0.0.1:4222",
+        redis_url="redis://127.0.0.1:6379/0",
+        services=(ServiceEntry(name="nats", pid=1),),
+    )
+    directory.write(landscape)
+
+    assert directory.read() == landscape
+    content = yaml.safe_load(directory.landscape_file.read_text())
+    assert content["services"] == [{"name": "nats", "pid": 1, "health_url": None, "restarts": 0}]
+    assert content["prefix"] == "garden"
+    assert [path.name for path in directory.path.iterdir()] == ["landscape.json"]
+
+
+def test_a_directory_has_one_supervisor(tmp_path: Path):
+    directory = LandscapeDirectory(tmp_path)
+    assert directory.supervisor() is None
+
+    lock = directory.lock()
+    with pytest.raises(LandscapeInUse, match=f"pid {os.getpid()}"):
+        directory.lock()
+    assert directory.supervisor() == os.getpid()
+
+    os.close(lock)
+    assert directory.supervisor() is None
+
+
+def test_gardenlets_of_last_time_go_on_and_new_configurations_replace_them(tmp_path: Path):
+    directory = LandscapeDirectory(tmp_path)
+    directory.prepare()
+    write_configurations(directory, given(a_gardenlet("a"), a_gardenlet("b"), scheduler=MINE))
+
+    files, seeds = write_configurations(directory, given(a_gardenlet("b", shoots=7), a_gardenlet("c")))
+
+    assert seeds == ["a", "b", "c"]
+    written = list(yaml.safe_load_all(files.gardenlets[0].read_text()))
+    assert written == [a_gardenlet("a"), a_gardenlet("b", shoots=7), a_gardenlet("c")]
+    assert yaml.safe_load(files.scheduler.read_text()) == MINE
+    assert files.strategy == "MinimalDistance"
+    assert files.controller_manager is None
+
+
+def test_a_scheduler_configuration_is_written_when_nobody_gave_one(tmp_path: Path):
+    directory = LandscapeDirectory(tmp_path)
+    directory.prepare()
+
+    files, seeds = write_configurations(directory, given())
+
+    assert yaml.safe_load(files.scheduler.read_text())["kind"] == "SchedulerConfiguration"
+    assert (files.gardenlets, seeds) == ([], [])
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(0, []), (1, [1]), (50, [50]), (51, [25, 26]), (120, [40, 40, 40])])
+def test_gardenlets_share_processes(count: int, sizes: list[int]):
+    gardenlets = range(count)
+
+    groups = [gardenlets[group] for group in in_groups(count)]
+
+    assert [len(group) for group in groups] == sizes
+    assert [each for group in groups for each in group] == list(gardenlets)
+
+
+def test_replicas_are_processes_of_their_own_names(tmp_path: Path):
+    specs = service_specs(
+        LandscapeDirectory(tmp_path),
+        addresses=Addresses("nats://n", "redis://r", "guest"),
+        configurations=Configurations(
+            scheduler=tmp_path / "s.yaml", controller_manager=None, gardenlets=[tmp_path / "g.yaml"]
+        ),
+        replicas={"scheduler": 2, "lifecycle": 0},
+    )
+
+    names = [
+        "relay",
+        "apiserver",
+        "scheduler-1",
+        "scheduler-2",
+        "managedseedset",
+        "autoscaler",
+        "placement",
+        "gardenlet",
+    ]
+    assert [spec.name for spec in specs] == names
+    assert specs[4].environ["GARDENBUS_CANDIDATE_DETERMINATION_STRATEGY"] == "SameRegion"
+    assert list(specs[2].command[1:]) == ["-m", "gardenbus.scheduler", "--config", str(tmp_path / "s.yaml")]
+    assert specs[-1].environ["GARDENBUS_PREFIX"] == "guest"
+    assert specs[3].environ["GARDENBUS_HEALTH_FILE"].endswith("health/scheduler-2.json")
+
+
+@pytest.mark.parametrize("value", ["nats=2", "scheduler", "scheduler=x", "=2"])
+def test_replicas_that_make_no_sense_are_refused(value: str):
+    with pytest.raises(ValueError, match=value):
+        parse_replicas([value])
+    assert parse_replicas(["scheduler=3"]) == {"scheduler": 3}
+
+
+def test_restarts_back_off():
+    assert [backoff_seconds(failures) for failures in (1, 2, 3, 20)] == [0.2, 0.4, 0.8, 10.0]
+
+
+def test_the_dashboard_listens_where_landscape_json_says_and_knows_no_store(tmp_path: Path):
+    spec = dashboard_spec(
+        LandscapeDirectory(tmp_path),
+        addresses=Addresses("nats://n", "redis://r", "guest"),
+        host="127.0.0.1",
+        port=8080,
+    )
+
+    assert spec.url == "http://127.0.0.1:8080"
+    assert spec.environ["GARDENBUS_DASHBOARD_PORT"] == "8080"
+    assert spec.environ["GARDENBUS_PREFIX"] == "guest"
+    assert "GARDENBUS_REDIS_URL" not in spec.environ

@@ -1,0 +1,133 @@
+"""The relay on memory adapters: poison, doubt, and who leads."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+
+from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.keys import Header, Subjects
+from gardenbus.common.errors import BadRequest, Conflict, Unavailable
+from gardenbus.common.ports.bus import Message
+from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.store import Creation
+from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.relay.relay import Relay, RelaySettings
+from tests.support.builders import a_seed, a_shoot
+from tests.support.eventually import eventually
+from tests.support.memory.bus import MemoryBus
+from tests.support.memory.outbox import MemoryOutbox
+from tests.support.memory.store import MemoryStore
+
+SUBJECTS = Subjects()
+
+
+class ChoosyBus(MemoryBus):
+    """Refuses messages for their content, and loses its answers, on demand."""
+
+    refused = ""
+    responses_to_lose = 0
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.wholes: list[bool] = []
+
+    async def publish_batch(
+        self, stream: str, messages: Sequence[Message], *, expected_last_sequence: int, whole: bool = False
+    ) -> int:
+        self.wholes.append(whole)
+        publish = super().publish_batch
+        for number, message in enumerate(messages):
+            if self.refused and self.refused in message.subject and message.body:
+                if whole or len(messages) == 1:
+                    raise BadRequest("incomplete batch")
+                await publish(stream, messages[:number], expected_last_sequence=expected_last_sequence)
+                raise Conflict("not all were stored")
+        last = await publish(stream, messages, expected_last_sequence=expected_last_sequence, whole=whole)
+        if self.responses_to_lose:
+            self.responses_to_lose -= 1
+            raise Unavailable("no answer in time")
+        return last
+
+
+@contextlib.asynccontextmanager
+async def running(store: MemoryStore, bus: MemoryBus, name: str = "one") -> AsyncGenerator[Relay]:
+    relay = Relay(
+        MemoryOutbox(store, leader=name),
+        bus,
+        SUBJECTS,
+        SystemClock(),
+        RelaySettings(idle_seconds=0.02, lead_ttl_seconds=0.5),
+    )
+    task = asyncio.create_task(relay.run())
+    try:
+        yield relay
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def announced(bus: MemoryBus, stored: StoredObject | object) -> None:
+    assert isinstance(stored, StoredObject)
+
+    async def there() -> None:
+        last = await bus.last("OBJECTS", SUBJECTS.changed(stored.key))
+        assert last is not None
+        assert last.headers[Header.VERSION] == str(stored.version)
+
+    await eventually(there, within=5, every=0.01)
+
+
+async def test_one_entry_that_the_stream_refuses_is_announced_without_its_body_and_blocks_nobody() -> None:
+    clock = SystemClock()
+    store, bus = MemoryStore(clock), ChoosyBus(clock)
+    bus.refused = "poison"
+    objects = [await store.create(a_seed(name)) for name in ("a", "b", "poison", "c", "d")]
+    async with running(store, bus):
+        for stored in objects:
+            await announced(bus, stored)
+    poisoned = await bus.last("OBJECTS", "garden.changed.seed._.poison")
+    assert poisoned is not None
+    assert poisoned.body == b""
+    assert Header.TOO_LARGE in poisoned.headers
+
+
+async def test_an_entry_that_is_refused_later_on_is_found_by_batches_that_are_stored_whole_or_not_at_all() -> None:
+    clock = SystemClock()
+    store, bus = MemoryStore(clock), ChoosyBus(clock)
+    bus.refused = "poison"
+    async with running(store, bus):
+        await announced(bus, await store.create(a_seed("first")))
+        await announced(bus, await store.create(a_seed("second")))
+        assert bus.wholes[0], "nobody knows yet where the stream stands"
+        assert not bus.wholes[-1]
+        # one call of the store, so that they come on one page
+        created = await store.create_many([Creation(a_seed(name)) for name in ("a", "b", "poison", "c", "d")])
+        for stored in created:
+            await announced(bus, stored)
+        await announced(bus, await store.create(a_seed("last")))
+        assert not bus.wholes[-1]
+    poisoned = await bus.last("OBJECTS", "garden.changed.seed._.poison")
+    assert poisoned is not None
+    assert Header.TOO_LARGE in poisoned.headers
+
+
+async def test_a_batch_whose_outcome_is_unknown_is_announced_again_and_the_last_value_is_the_newest() -> None:
+    clock = SystemClock()
+    store, bus = MemoryStore(clock), ChoosyBus(clock)
+    async with running(store, bus):
+        await announced(bus, await store.create(a_seed("first")))
+        bus.responses_to_lose = 2
+        for number in range(20):
+            await announced(bus, await store.create(a_shoot(f"s{number}")))
+
+
+async def test_only_one_of_two_relays_leads_and_the_other_follows_when_it_ends() -> None:
+    clock = SystemClock()
+    store, bus = MemoryStore(clock), ChoosyBus(clock)
+    async with running(store, bus, "two-waits") as second:
+        await announced(bus, await store.create(a_seed("a")))
+        async with running(store, bus, "one-tries") as first:
+            await announced(bus, await store.create(a_seed("b")))
+            assert [first.leading, second.leading] == [False, True]
+    async with running(store, bus, "one-tries"):
+        await announced(bus, await store.create(a_seed("c")))

@@ -1,0 +1,226 @@
+"""Servers and services for one measurement, in a directory of their own, and what they cost."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import aiohttp
+from prometheus_client.parser import text_string_to_metric_families
+
+from gardenbus.cli.local.directory import LandscapeDirectory, write_whole
+from gardenbus.common.adapters.nats import jetstream
+from gardenbus.common.adapters.nats.jetstream import JetStreamBus
+from gardenbus.common.adapters.redis.connection import RedisConnection
+from gardenbus.common.adapters.redis.store import RedisStore
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.errors import Unavailable
+from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.embedded.durability import Durability
+from gardenbus.embedded.ports import LOOPBACK, choose_port
+from gardenbus.embedded.process_specs import Addresses, ProcessSpec
+from gardenbus.embedded.processes import ManagedProcess
+from gardenbus.embedded.servers import NATS, REDIS, find_server, nats_configuration, redis_configuration
+from gardenbus.relay.adapters.redis_outbox import RedisOutbox
+
+READY_SECONDS = 60.0
+
+NO_REWRITE = "auto-aof-rewrite-percentage 0\n"
+"""Redis rewrites its log when it has doubled: that would fall into one measurement or another by chance."""
+
+POLL_SECONDS = 0.01
+
+
+class BenchFailed(Exception):
+    """A measurement did not come about; the message names what was missing."""
+
+
+class Cost(NamedTuple):
+    """CPU time and memory that a process has used so far."""
+
+    cpu_seconds: float
+    rss_mb: float
+
+
+class Rig:
+    """Running servers, and services as they are wanted. `store`, `bus`, `redis` are the measurer's own connections."""
+
+    def __init__(self, directory: LandscapeDirectory, addresses: Addresses) -> None:
+        self.directory = directory
+        self.addresses = addresses
+        self.subjects = Subjects(addresses.prefix)
+        self.processes: dict[str, ManagedProcess] = {}
+        self.redis = RedisConnection(addresses.redis_url, addresses.prefix, timeout_seconds=60.0)
+        self.clock = SystemClock()
+        self.store = RedisStore(self.redis, self.clock, reporter="bench")
+        self._bus: JetStreamBus | None = None
+        self._stack = contextlib.AsyncExitStack()
+
+    @property
+    def bus(self) -> JetStreamBus:
+        """The measurer's connection to NATS."""
+        assert self._bus is not None, "the servers have been started"
+        return self._bus
+
+    def outbox(self) -> RedisOutbox:
+        """The relay's side of the store, for loading in bulk."""
+        return RedisOutbox(self.redis, self.clock, leader="bench")
+
+    async def start_servers(self, specs: Sequence[ProcessSpec]) -> None:
+        """Start NATS and Redis and connect."""
+        await self._start(specs)
+        await self.redis.ensure_ready()
+        self._stack.push_async_callback(self.redis.close)
+        self._bus = await self._stack.enter_async_context(
+            jetstream.connect(
+                self.addresses.nats_url,
+                "bench",
+                self.addresses.prefix,
+                syncs_always=self.addresses.nats_syncs_always,
+            )
+        )
+
+    async def start(
+        self, role: str, *arguments: str, replicas: int = 1, module: str = "", environ: Mapping[str, str] | None = None
+    ) -> None:
+        """Start a service (`python -m gardenbus.<role>`, or another module) and wait until it is ready."""
+        specs = [
+            ProcessSpec(
+                name=role if replicas == 1 else f"{role}-{number}",
+                role=role,
+                command=[sys.executable, "-m", module or f"gardenbus.{role}", *arguments],
+                environ=self.addresses.environ() | self._environ(role, number, replicas) | dict(environ or {}),
+            )
+            for number in range(1, replicas + 1)
+        ]
+        await self._start(specs)
+
+    async def stop(self, role: str) -> None:
+        """Stop all replicas of a service."""
+        ended = [name for name, process in self.processes.items() if process.spec.role == role]
+        await asyncio.gather(*(self.processes.pop(name).stop() for name in ended))
+
+    async def close(self) -> None:
+        """Stop everything: services first."""
+        servers = [name for name, process in self.processes.items() if process.spec.kind != "service"]
+        services = [name for name in self.processes if name not in servers]
+        await asyncio.gather(*(self.processes.pop(name).stop() for name in services))
+        await self._stack.aclose()
+        await asyncio.gather(*(self.processes.pop(name).stop() for name in servers))
+
+    def costs(self) -> Mapping[str, Cost]:
+        """Cost of every process so far, the measurer (`bench`) included."""
+        pids = {name: process.pid for name, process in self.processes.items()} | {"bench": os.getpid()}
+        return {name: cost_of(pid) for name, pid in pids.items() if pid is not None}
+
+    def check_running(self) -> None:
+        """Raise BenchFailed when a process has ended by itself: that invalidates a measurement."""
+        for process in self.processes.values():
+            if process.restarts:
+                raise BenchFailed(f"{process.spec.name} {process.trouble} (log: {process.log_file})")
+
+    def health_url(self, name: str) -> str:
+        """URL of a service's health and metrics."""
+        return str(self.processes[name].entry().health_url)
+
+    async def counter(self, role: str, metric: str, **labels: str) -> float:
+        """The sum of a counter over a service's replicas, from their /metrics."""
+        names = [name for name, process in self.processes.items() if process.spec.role == role]
+        total = 0.0
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10.0)) as session:
+            for name in names:
+                async with session.get(f"{self.health_url(name)}/metrics") as response:
+                    total += counted(await response.text(), metric, labels)
+        return total
+
+    async def _start(self, specs: Sequence[ProcessSpec]) -> None:
+        started = [
+            ManagedProcess(spec, self.directory, notify=lambda _text: None, changed=lambda: None) for spec in specs
+        ]
+        for process in started:
+            self.processes[process.spec.name] = process
+            process.start()
+        deadline = asyncio.get_running_loop().time() + READY_SECONDS
+        while unready := [process for process in started if process.state != "ready"]:
+            if unready[0].restarts or asyncio.get_running_loop().time() > deadline:
+                trouble = unready[0].trouble
+                raise BenchFailed(f"{unready[0].spec.name} did not start: {trouble} (log: {unready[0].log_file})")
+            await asyncio.sleep(POLL_SECONDS)
+
+    def _environ(self, role: str, number: int, replicas: int) -> dict[str, str]:
+        name = role if replicas == 1 else f"{role}-{number}"
+        return {
+            "GARDENBUS_HEALTH_FILE": str(self.directory.health / f"{name}.json"),
+            "GARDENBUS_HEALTH_PORT": "0",
+            "GARDENBUS_HEALTH_HOST": LOOPBACK,
+            "GARDENBUS_LOG_FORMAT": "json",
+        }
+
+
+@contextlib.asynccontextmanager
+async def a_rig(durability: Durability) -> AsyncGenerator[Rig]:
+    """Servers in a directory that is removed at the end.
+
+    When a measurement fails the directory is kept, and the BenchFailed that is raised says where the logs are.
+    """
+    path = Path(tempfile.mkdtemp(prefix="gardenbus-bench-"))
+    is_kept = False
+    directory = LandscapeDirectory(path)
+    directory.prepare()
+    in_use: set[int] = set()
+    nats, monitor, redis = (choose_port(None, None, in_use) for _ in range(3))
+    addresses = Addresses(
+        f"nats://{LOOPBACK}:{nats}", f"redis://{LOOPBACK}:{redis}/0", "garden", durability is Durability.POWER
+    )
+    rig = Rig(directory, addresses)
+    try:
+        await rig.start_servers(_server_specs(directory, (nats, monitor, redis), durability))
+        yield rig
+    except (BenchFailed, Unavailable) as error:
+        is_kept = True
+        raise BenchFailed(f"{error} (logs: {directory.logs})") from error
+    finally:
+        await rig.close()
+        if not is_kept:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def counted(exposition: str, metric: str, labels: Mapping[str, str]) -> float:
+    """The sum of a metric's samples that carry the labels, in Prometheus' text format."""
+    return sum(
+        sample.value
+        for metric_family in text_string_to_metric_families(exposition)
+        for sample in metric_family.samples
+        if sample.name == metric and labels.items() <= sample.labels.items()
+    )
+
+
+def cost_of(pid: int) -> Cost:
+    """CPU seconds (user and system) and resident memory of a process, from /proc; zero where it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError):
+        return Cost(0.0, 0.0)
+    cpu = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return Cost(cpu, pages * os.sysconf("SC_PAGE_SIZE") / 1e6)
+
+
+def _server_specs(
+    directory: LandscapeDirectory, ports: tuple[int, int, int], durability: Durability
+) -> list[ProcessSpec]:
+    nats, monitor, redis = ports
+    nats_text = nats_configuration(port=nats, monitor_port=monitor, store=directory.nats, durability=durability)
+    redis_text = redis_configuration(port=redis, store=directory.redis, durability=durability) + NO_REWRITE
+    nats_file, redis_file = directory.config / "nats.conf", directory.config / "redis.conf"
+    write_whole(nats_file, nats_text.encode())
+    write_whole(redis_file, redis_text.encode())
+    return [
+        ProcessSpec("nats", "nats", [str(find_server(NATS)), "-c", str(nats_file)], {}, "nats", monitor),
+        ProcessSpec("redis", "redis", [str(find_server(REDIS)), str(redis_file)], {}, "redis", redis),
+    ]

@@ -1,0 +1,122 @@
+"""Scheduling: pending shoots in the queue, from the first fetch to the last binding announced."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from gardenbus.bench.bare.services import SCHEDULING_CONSUMER, SEEDS_VARIABLE, UIDS_VARIABLE
+from gardenbus.bench.comparison import MeasuredPair, ReportProgress, ScenarioTarget, ScenarioTask, alternated, compared
+from gardenbus.bench.harness.loading import BenchLandscape, create_pending, load
+from gardenbus.bench.harness.measurement import Measurement, StreamTarget, measure_released, pause_consumer, write_json
+from gardenbus.bench.harness.rig import Rig, a_rig
+from gardenbus.bench.harness.verification import check_bound, usage
+from gardenbus.bench.manifests.shoots import Mix
+from gardenbus.bench.stats import ScenarioStats
+from gardenbus.common.api.document import Document
+from gardenbus.embedded.configurations import DEFAULT_SCHEDULER_CONFIGURATION
+
+CONFIGURATION = "scheduler.yaml"
+BARE = "gardenbus.bench.bare.services"
+
+
+class ShootBatch(msgspec.Struct, frozen=True):
+    """Pending shoots that are to be bound: how many, how they are called, what they are like."""
+
+    prefix: str
+    count: int
+    mix: Mix = "uniform"
+
+
+class SchedulerCounts(NamedTuple):
+    """Counters that schedulers export."""
+
+    bound: float
+    conflicts: float
+    activated: float
+
+
+async def prepare(rig: Rig, landscape: BenchLandscape, progress: ReportProgress) -> None:
+    """Start a relay and fill the landscape."""
+    strategy = "MinimalDistance" if landscape.mix == "mixed" else "SameRegion"
+    configuration: Document = {
+        **DEFAULT_SCHEDULER_CONFIGURATION,
+        "schedulers": {"shoot": {"candidateDeterminationStrategy": strategy}},
+    }
+    write_json(rig.directory.config / CONFIGURATION, configuration)
+    await rig.start("relay")
+    await load(rig, landscape, progress)
+
+
+async def start_scheduler(rig: Rig, replicas: int = 1, environ: Mapping[str, str] | None = None) -> None:
+    """Start schedulers on the rig's configuration."""
+    await rig.start(
+        "scheduler", "--config", str(rig.directory.config / CONFIGURATION), replicas=replicas, environ=environ
+    )
+
+
+async def scheduler_counts(rig: Rig) -> SchedulerCounts:
+    """Read the schedulers' counters."""
+    attempts = "gardenbus_scheduler_attempts_total"
+    return SchedulerCounts(
+        await rig.counter("scheduler", attempts, result="bound"),
+        await rig.counter("scheduler", attempts, result="conflict"),
+        await rig.counter("scheduler", "gardenbus_scheduler_woken_total"),
+    )
+
+
+async def bind_by_scheduler(rig: Rig, batch: ShootBatch, progress: ReportProgress) -> Measurement:
+    """Have running schedulers bind new shoots, and check what they did."""
+    await pause_consumer(rig, "QUEUES", SCHEDULING_CONSUMER)
+    pending = await create_pending(rig, batch.prefix, batch.count, batch.mix, progress)
+    before = await usage(rig)
+    target = await StreamTarget.ahead(rig, "BINDINGS", batch.count)
+    measurement = await measure_released(rig, "QUEUES", SCHEDULING_CONSUMER, target, batch.count)
+    await check_bound(rig, pending, before, target)
+    return measurement
+
+
+async def measure_product(rig: Rig, batch: ShootBatch, progress: ReportProgress, *, replicas: int = 1) -> Measurement:
+    """Bind new shoots with schedulers that are started for it and stopped after it."""
+    await start_scheduler(rig, replicas)
+    measurement = await bind_by_scheduler(rig, batch, progress)
+    await rig.stop("scheduler")
+    return measurement
+
+
+async def measure_bare(rig: Rig, batch: ShootBatch, seeds: int, progress: ReportProgress) -> Measurement:
+    """Bind new shoots with nothing decided."""
+    file = rig.directory.config / "uids.json"
+    await pause_consumer(rig, "QUEUES", SCHEDULING_CONSUMER)
+    pending = await create_pending(rig, batch.prefix, batch.count, batch.mix, progress)
+    write_json(file, {shoot.key.name: shoot.uid for shoot in pending})
+    await rig.start("bare", "schedule", module=BARE, environ={SEEDS_VARIABLE: str(seeds), UIDS_VARIABLE: str(file)})
+    before = await usage(rig)
+    target = await StreamTarget.ahead(rig, "BINDINGS", batch.count)
+    measurement = await measure_released(rig, "QUEUES", SCHEDULING_CONSUMER, target, batch.count)
+    await rig.stop("bare")
+    await check_bound(rig, pending, before, target)
+    return measurement
+
+
+async def pairs_on(rig: Rig, task: ScenarioTask, mix: Mix = "uniform") -> list[MeasuredPair]:
+    """All runs of product and bare pipe on one rig."""
+    size = task.size
+    return await alternated(
+        task,
+        lambda run: measure_product(rig, ShootBatch(f"p{run}", size.shoots, mix), task.progress),
+        lambda run: measure_bare(rig, ShootBatch(f"b{run}", size.shoots, mix), size.seeds, task.progress),
+    )
+
+
+async def measure(task: ScenarioTask) -> ScenarioStats:
+    """Product against bare pipe in a uniform landscape."""
+    async with a_rig(task.durability) as rig:
+        await prepare(rig, BenchLandscape(task.size.seeds, task.size.placed), task.progress)
+        pairs = await pairs_on(rig, task)
+    return compared(
+        task,
+        pairs,
+        ScenarioTarget("≥ 0.7 of the bare pipe", 0.7),
+        latency_of="from the first fetch to the binding announced, all queued at once",
+    )

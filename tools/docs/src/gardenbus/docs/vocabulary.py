@@ -1,0 +1,139 @@
+"""Vocabulary check of the source: retired words in identifiers, class names with two meanings, vague docstrings.
+
+`python -m gardenbus.docs.vocabulary` is a part of `make check`. The retired words are those of the page
+`docs/glossary.md`: the last column of each table row, and the identifiers that its section "Kept" allows.
+"""
+
+import ast
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[5]
+GLOSSARY = ROOT / "docs" / "glossary.md"
+SOURCES = ("libs", "services", "tools", "cli")
+
+VAGUE_BEGINNINGS = frozenset({"What", "Who", "Whom", "Whose", "How", "Which", "Whether", "Where", "When", "Why"})
+"""First words of docstrings that ask instead of stating what the thing is or does."""
+
+_SUB_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_CODE = re.compile(r"`([^`]+)`")
+
+
+class Vocabulary(NamedTuple):
+    """The words that no identifier may hold, each with the term in its place, and identifiers that may all the same."""
+
+    retired: Mapping[str, str]
+    kept: frozenset[str]
+
+
+class Violation(NamedTuple):
+    """One offence: where it is, and what to do about it."""
+
+    path: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        """`path:line: message`, as editors read it."""
+        return f"{self.path}:{self.line}: {self.message}"
+
+
+def read_glossary(text: str) -> Vocabulary:
+    """Read the glossary page. Raises ValueError when it names no retired word."""
+    retired: dict[str, str] = {}
+    page, _, kept = text.partition("\n## Kept")
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if line.startswith("|") and len(cells) >= 4:  # noqa: PLR2004  term, meaning, where it lives, instead of
+            for word in _CODE.findall(cells[-1]):
+                retired[word.lower()] = cells[0].replace("*", "").replace("`", "")
+    if not retired:
+        raise ValueError("the glossary names no retired word: is its last column still `instead of`?")
+    return Vocabulary(retired, frozenset(_CODE.findall(kept)))
+
+
+def sub_words(identifier: str) -> list[str]:
+    """The words that an identifier is made of, in lower case: `SeedRefused` is seed, refused."""
+    return [word.lower() for word in _SUB_WORD.findall(identifier)]
+
+
+def defined_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Every identifier that a module defines, with its line: classes, functions, parameters, variables, attributes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield node.name, node.lineno
+            case ast.arg():
+                yield node.arg, node.lineno
+            case ast.Name(ctx=ast.Store()):
+                yield node.id, node.lineno
+            case ast.Attribute(ctx=ast.Store()):
+                yield node.attr, node.lineno
+            case _:
+                pass
+
+
+def retired_words(path: str, tree: ast.AST, vocabulary: Vocabulary) -> Iterator[Violation]:
+    """Identifiers that hold a retired word, each once a module."""
+    seen: set[str] = set()
+    for name, line in defined_names(tree):
+        if name in seen or name.lstrip("_") in vocabulary.kept or name in vocabulary.kept:
+            continue
+        seen.add(name)
+        for word in sub_words(name):
+            if word in vocabulary.retired:
+                yield Violation(path, line, f"`{name}`: `{word}` is retired, the term is: {vocabulary.retired[word]}")
+                break
+
+
+def vague_docstrings(path: str, tree: ast.AST) -> Iterator[Violation]:
+    """Docstrings that begin with a question word."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        text = ast.get_docstring(node) or ""
+        first = re.match(r"\w+", text)
+        if first and first[0] in VAGUE_BEGINNINGS:
+            line = node.body[0].lineno
+            yield Violation(path, line, f"a docstring says what the thing is or does; this one begins with {first[0]}")
+
+
+def ambiguous_classes(trees: Mapping[str, ast.AST]) -> Iterator[Violation]:
+    """Class names that are defined in more than one module."""
+    defined: dict[str, dict[str, int]] = defaultdict(dict)
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                defined[node.name].setdefault(path, node.lineno)
+    for name, places in sorted(defined.items()):
+        if len(places) > 1:
+            path = min(places)
+            others = ", ".join(sorted(places.keys() - {path}))
+            yield Violation(path, places[path], f"class `{name}` is also defined in {others}: one name, one meaning")
+
+
+def check(root: Path, vocabulary: Vocabulary, folders: Iterable[str] = SOURCES) -> list[Violation]:
+    """Check every module below the folders of a repository."""
+    paths = sorted(path for folder in folders for path in (root / folder).rglob("src/**/*.py"))
+    trees: dict[str, ast.AST] = {str(path.relative_to(root)): ast.parse(path.read_text()) for path in paths}
+    found = [*ambiguous_classes(trees)]
+    for path, tree in trees.items():
+        found += [*retired_words(path, tree, vocabulary), *vague_docstrings(path, tree)]
+    return found
+
+
+def main() -> int:
+    """Print what is wrong, one line each; 1 when something is."""
+    vocabulary = read_glossary(GLOSSARY.read_text())
+    found = check(ROOT, vocabulary)
+    for violation in found:
+        print(violation)  # noqa: T201
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""The services' configuration files below D/config: written from what the user gave, kept for the next `up`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from gardenbus.cli.local.directory import LandscapeDirectory, write_whole
+from gardenbus.cli.manifests.files import SortedManifests, gardenlet_name, member_agent_name, read_files
+from gardenbus.common.api.configuration.controller_manager import parse_lifecycle
+from gardenbus.common.api.configuration.controller_manager import parse_managed_seed_sets as parse_managedseedset
+from gardenbus.common.api.configuration.gardenlet import parse_configurations as parse_gardenlets
+from gardenbus.common.api.configuration.member_agent import check_together
+from gardenbus.common.api.configuration.member_agent import parse_configurations as parse_member_agents
+from gardenbus.common.api.configuration.scheduler import parse_configuration as parse_scheduler
+from gardenbus.common.api.configuration.seed_autoscaler import parse_configuration as parse_autoscaler
+from gardenbus.common.api.document import Document, encode
+from gardenbus.common.errors import SettingsInvalid
+from gardenbus.embedded.process_specs import Configurations, in_groups
+
+DEFAULT_SCHEDULER_CONFIGURATION: Document = {
+    "apiVersion": "scheduler.config.gardener.cloud/v1alpha1",
+    "kind": "SchedulerConfiguration",
+    "schedulers": {"shoot": {"candidateDeterminationStrategy": "SameRegion"}},
+}
+
+
+def check_configurations(given: SortedManifests) -> None:
+    """Validate what was given with the services' own parsers; raises SettingsInvalid with all problems."""
+    problems: list[str] = []
+    readers = [
+        *((parse_scheduler, each) for each in [given.scheduler] if each is not None),
+        *(
+            (parse, each)
+            for parse in (parse_lifecycle, parse_managedseedset)
+            for each in [given.controller_manager]
+            if each
+        ),
+        *((parse_autoscaler, each) for each in [given.autoscaler] if each is not None),
+        *((parse_gardenlets, each) for each in given.gardenlets),
+        *((parse_member_agents, each) for each in given.member_agents),
+    ]
+    for read, document in readers:
+        try:
+            read(encode(document))
+        except SettingsInvalid as error:
+            name = gardenlet_name(document)
+            about = f"{document.get('kind')}{f' of the seed {name}' if name else ''}"
+            problems += [f"{about}: {problem.removeprefix('configuration: ')}" for problem in error.problems]
+    if not problems:
+        together = [one for each in given.member_agents for one in parse_member_agents(encode(each))]
+        problems += [f"MemberAgentConfiguration: {problem}" for problem in check_together(together)]
+    if problems:
+        raise SettingsInvalid(tuple(problems))
+
+
+def write_configurations(directory: LandscapeDirectory, given: SortedManifests) -> tuple[Configurations, list[str]]:
+    """Write what was given over what was there; returns the files and the seeds that have a gardenlet.
+
+    A gardenlet of last time goes on unless its seed has a new configuration.
+    """
+    scheduler = directory.config / "scheduler.yaml"
+    if given.scheduler is not None:
+        _write(scheduler, [given.scheduler])
+    elif not scheduler.exists():
+        _write(scheduler, [DEFAULT_SCHEDULER_CONFIGURATION])
+    controller_manager = directory.config / "controller-manager.yaml"
+    if given.controller_manager is not None:
+        _write(controller_manager, [given.controller_manager])
+    autoscaler = directory.config / "autoscaler.yaml"
+    if given.autoscaler is not None:
+        _write(autoscaler, [given.autoscaler])
+    kept = directory.config / "gardenlets.yaml"
+    gardenlets = {gardenlet_name(each): each for each in (read_files([kept]) if kept.exists() else [])}
+    gardenlets |= {gardenlet_name(each): each for each in given.gardenlets}
+    ordered = [gardenlets[name] for name in sorted(gardenlets)]
+    if given.gardenlets:
+        _write(kept, ordered)
+    return Configurations(
+        scheduler=scheduler,
+        controller_manager=controller_manager if controller_manager.exists() else None,
+        autoscaler=autoscaler if autoscaler.exists() else None,
+        strategy=parse_scheduler(scheduler.read_bytes()).strategy,
+        gardenlets=_write_groups(directory.config, ordered),
+        member_agents=_write_member_agents(directory.config, given.member_agents),
+    ), sorted(gardenlets)
+
+
+def _write_member_agents(folder: Path, given: Sequence[Document]) -> list[Path]:
+    """A file for each configuration; those of last time go on unless there is a new one of their name."""
+    kept = folder / "memberagents.yaml"
+    agents = {member_agent_name(each): each for each in (read_files([kept]) if kept.exists() else [])}
+    agents |= {member_agent_name(each): each for each in given}
+    ordered = [agents[name] for name in sorted(agents)]
+    if given:
+        _write(kept, ordered)
+    for old in folder.glob("memberagent-*.yaml"):
+        old.unlink()
+    files = [folder / f"memberagent-{number}.yaml" for number in range(1, len(ordered) + 1)]
+    for file, document in zip(files, ordered, strict=True):
+        _write(file, [document])
+    return files
+
+
+def _write_groups(folder: Path, gardenlets: Sequence[Document]) -> list[Path]:
+    for old in folder.glob("gardenlet-*.yaml"):
+        old.unlink()
+    files: list[Path] = []
+    for number, group in enumerate(in_groups(len(gardenlets)), 1):
+        files.append(folder / f"gardenlet-{number}.yaml")
+        _write(files[-1], gardenlets[group])
+    return files
+
+
+def _write(file: Path, documents: Sequence[Document]) -> None:
+    write_whole(file, yaml.safe_dump_all(documents, sort_keys=False).encode())

@@ -1,0 +1,80 @@
+"""`up --detach` and `down`: a supervisor in the background, started and ended by its directory."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, writing
+from gardenbus.embedded.leftovers import end_leftovers
+
+READY_SECONDS = 90.0
+DOWN_SECONDS = 30.0
+POLL_SECONDS = 0.05
+COMPLAINT = "gardenbus: "
+"""How `output.say_error` begins a line."""
+
+
+class DetachFailed(Exception):
+    """The supervisor ended (with `code`), or was not ready in time; the message has its last words."""
+
+    def __init__(self, message: str, code: int = 1) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def start_detached(directory: LandscapeDirectory, arguments: Sequence[str]) -> LandscapeFile:
+    """Run `gardenbus <arguments>` in a session of its own until its landscape is ready.
+
+    Raises DetachFailed, DirectoryUnwritable.
+    """
+    directory.prepare()
+    log = directory.logs / "up.log"
+    with writing(log), log.open("wb") as output:
+        process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-m", "gardenbus.cli.main", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + READY_SECONDS
+    while True:
+        landscape = directory.read()
+        if landscape and landscape.state == "ready" and landscape.supervisor_pid == process.pid:
+            return landscape
+        if process.poll() is not None:
+            raise DetachFailed(_last_words(log), process.returncode)
+        if time.monotonic() > deadline:
+            process.terminate()
+            raise DetachFailed(f"not ready within {READY_SECONDS:g} s: {_last_words(log)}")
+        time.sleep(POLL_SECONDS)
+
+
+def stop_supervisor(directory: LandscapeDirectory) -> bool:
+    """Stop the landscape of a directory and wait until it is; False when none was running.
+
+    A supervisor that does not stop in time is killed, and what it leaves behind is ended.
+    """
+    pid = directory.supervisor()
+    if pid is None:
+        return bool(end_leftovers(directory))
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + DOWN_SECONDS
+    while directory.supervisor() == pid:
+        if time.monotonic() > deadline:
+            os.kill(pid, signal.SIGKILL)
+            end_leftovers(directory)
+            break
+        time.sleep(POLL_SECONDS)
+    return True
+
+
+def _last_words(log: Path, lines: int = 10) -> str:
+    """The errors in a log; without any, the end of the log."""
+    output_lines = log.read_text(errors="replace").splitlines()
+    complaints = [line.removeprefix(COMPLAINT) for line in output_lines if line.startswith(COMPLAINT)]
+    return "\n".join((complaints or output_lines)[-lines:])

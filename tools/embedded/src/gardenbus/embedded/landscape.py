@@ -1,0 +1,226 @@
+"""Embedded landscape: started all at once (services wait for servers), recorded in landscape.json, stopped in order."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from gardenbus.cli.local.directory import (
+    DirectoryUnwritable,
+    LandscapeDirectory,
+    LandscapeFile,
+    LandscapeState,
+    ServiceEntry,
+    write_whole,
+)
+from gardenbus.cli.manifests.files import SortedManifests
+from gardenbus.embedded.configurations import write_configurations
+from gardenbus.embedded.durability import Durability
+from gardenbus.embedded.external import probe_servers
+from gardenbus.embedded.ports import LOOPBACK, choose_port
+from gardenbus.embedded.process_specs import STOP_ORDER, Addresses, ProcessSpec, dashboard_spec, service_specs
+from gardenbus.embedded.processes import ManagedProcess
+from gardenbus.embedded.servers import NATS, REDIS, find_server, nats_configuration, redis_configuration
+
+START_SECONDS = 60.0
+INVALID_SETTINGS = 2
+
+
+class StartFailed(Exception):
+    """The landscape did not come up; the message names the process and the cause."""
+
+
+class UpOptions(NamedTuple):
+    """Options of `gardenbus up`."""
+
+    directory: Path
+    given: SortedManifests
+    replicas: Mapping[str, int]
+    nats_url: str | None = None
+    redis_url: str | None = None
+    nats_port: int | None = None
+    redis_port: int | None = None
+    dashboard_port: int | None = None
+    prefix: str = "garden"
+    durability: Durability = Durability.PROCESS
+    log_level: str | None = None
+
+
+class EmbeddedLandscape:
+    """All processes of one landscape. Needs the directory's lock to be held."""
+
+    def __init__(self, options: UpOptions, *, notify: Callable[[str], None]) -> None:
+        self._options = options
+        self._notify = notify
+        self.directory = LandscapeDirectory(options.directory)
+        self.processes: list[ManagedProcess] = []
+        self.seeds: Sequence[str] = ()
+        """Seeds whose gardenlets are started here."""
+        self.dashboard_url = ""
+        self._ports: dict[str, int] = {}
+        self._addresses = Addresses("", "", options.prefix)
+        self._file_state = LandscapeFile(nats_url="", redis_url="")
+        self._supervisor_pid: int | None = None
+        self._ports_in_use: set[int] = set()
+
+    @property
+    def addresses(self) -> Addresses:
+        """Addresses of its servers."""
+        return self._addresses
+
+    async def start(self, supervisor_pid: int) -> None:
+        """Bring everything up until it is ready.
+
+        Raises StartFailed, PortTaken, ServerMissing, DirectoryUnwritable, Unavailable.
+        """
+        await probe_servers(self._options.nats_url, self._options.redis_url)
+        self.directory.prepare()
+        self._supervisor_pid = supervisor_pid
+        servers = self._server_specs()
+        configurations, self.seeds = write_configurations(self.directory, self._options.given)
+        services = service_specs(
+            self.directory,
+            addresses=self._addresses,
+            configurations=configurations,
+            replicas=self._options.replicas,
+            log_level=self._options.log_level,
+        )
+        services.append(self._dashboard_spec())
+        self._write("starting", is_needed=True)
+        await self._start_all([*servers, *services])
+        self._write("ready")
+
+    async def stop(self) -> None:
+        """Stop everything, in an order in which no process waits for another, even if nothing can be written."""
+        if not self._addresses.nats_url:
+            self._write_never_started()
+            return
+        self._write("stopping")
+        for roles in STOP_ORDER:
+            group = [process for process in self.processes if process.spec.role in roles]
+            await asyncio.gather(*(process.stop() for process in group))
+        self._supervisor_pid = None
+        self._write("stopped")
+
+    def _server_specs(self) -> list[ProcessSpec]:
+        before = self.directory.read()
+        previous = before.ports if before else {}
+        self._ports = dict(previous)
+        in_use = self._ports_in_use
+        specs: list[ProcessSpec] = []
+        nats_url, redis_url = self._options.nats_url, self._options.redis_url
+        if nats_url is None:
+            port = choose_port(self._options.nats_port, previous.get("nats"), in_use)
+            monitor = choose_port(None, previous.get("nats-monitor"), in_use)
+            self._ports |= {"nats": port, "nats-monitor": monitor}
+            specs.append(self._nats_spec(port, monitor))
+            nats_url = f"nats://{LOOPBACK}:{port}"
+        if redis_url is None:
+            port = choose_port(self._options.redis_port, previous.get("redis"), in_use)
+            self._ports["redis"] = port
+            specs.append(self._redis_spec(port))
+            redis_url = f"redis://{LOOPBACK}:{port}/0"
+        syncs_always = self._options.durability is Durability.POWER
+        self._addresses = Addresses(nats_url, redis_url, self._options.prefix, syncs_always)
+        return specs
+
+    def _nats_spec(self, port: int, monitor_port: int) -> ProcessSpec:
+        program = find_server(NATS)
+        file = self.directory.config / "nats.conf"
+        text = nats_configuration(
+            port=port, monitor_port=monitor_port, store=self.directory.nats, durability=self._options.durability
+        )
+        write_whole(file, text.encode())
+        return ProcessSpec(
+            name="nats",
+            role="nats",
+            command=[str(program), "-c", str(file)],
+            environ={},
+            kind="nats",
+            port=monitor_port,
+        )
+
+    def _redis_spec(self, port: int) -> ProcessSpec:
+        program = find_server(REDIS)
+        file = self.directory.config / "redis.conf"
+        text = redis_configuration(port=port, store=self.directory.redis, durability=self._options.durability)
+        write_whole(file, text.encode())
+        return ProcessSpec(
+            name="redis", role="redis", command=[str(program), str(file)], environ={}, kind="redis", port=port
+        )
+
+    def _dashboard_spec(self) -> ProcessSpec:
+        port = choose_port(self._options.dashboard_port, self._ports.get("dashboard"), self._ports_in_use)
+        self._ports["dashboard"] = port
+        spec = dashboard_spec(
+            self.directory,
+            addresses=self._addresses,
+            host=LOOPBACK,
+            port=port,
+            log_level=self._options.log_level,
+        )
+        self.dashboard_url = spec.url or ""
+        return spec
+
+    async def _start_all(self, specs: Sequence[ProcessSpec]) -> None:
+        started = [
+            ManagedProcess(spec, self.directory, notify=self._notify, changed=lambda: self._write(None))
+            for spec in specs
+        ]
+        self.processes += started
+        for process in started:
+            process.start()
+        deadline = asyncio.get_running_loop().time() + START_SECONDS
+        while unready := [process for process in started if process.state != "ready"]:
+            for process in unready:
+                if process.last_exit == INVALID_SETTINGS:
+                    raise StartFailed(f"{process.spec.name} refuses its settings: {_tail(process.log_file)}")
+            if asyncio.get_running_loop().time() > deadline:
+                troubles = "; ".join(f"{process.spec.name}: {process.trouble}" for process in unready)
+                raise StartFailed(f"not ready within {START_SECONDS:g} s: {troubles} (logs: {self.directory.logs})")
+            await asyncio.sleep(0.05)
+
+    def _write_never_started(self) -> None:
+        """Keep an earlier `up`'s landscape.json (its ports are used again), but record that nothing is up."""
+        before = self.directory.read()
+        if before is not None:
+            with contextlib.suppress(DirectoryUnwritable):
+                self.directory.write(msgspec.structs.replace(before, state="stopped", supervisor_pid=None))
+
+    def _write(self, state: LandscapeState | None, *, is_needed: bool = False) -> None:
+        """Keep landscape.json current; None keeps the recorded state.
+
+        Raises DirectoryUnwritable if it `is_needed`; else that is only said, and the next change writes it.
+        """
+        entries = [process.entry() for process in self.processes]
+        external = {"nats": self._options.nats_url, "redis": self._options.redis_url}
+        entries = [ServiceEntry(name=name) for name, url in external.items() if url] + entries
+        landscape = LandscapeFile(
+            nats_url=self._addresses.nats_url,
+            redis_url=self._addresses.redis_url,
+            prefix=self._addresses.prefix,
+            services=tuple(entries),
+            state=state or self._file_state.state,
+            supervisor_pid=self._supervisor_pid,
+            ports=self._ports,
+        )
+        if landscape == self._file_state:
+            return
+        try:
+            self.directory.write(landscape)
+        except DirectoryUnwritable as error:
+            if is_needed:
+                raise
+            self._notify(str(error))
+        self._file_state = landscape
+
+
+def _tail(file: Path, lines: int = 5) -> str:
+    try:
+        text = file.read_text(errors="replace")
+    except OSError:
+        return "no log"
+    return " | ".join(text.splitlines()[-lines:])

@@ -1,0 +1,42 @@
+"""Ports on the loopback: the ones of last time when they are free, else any."""
+
+import socket
+
+LOOPBACK = "127.0.0.1"
+
+
+class PortInUse(Exception):
+    """Another process listens on the port that was asked for."""
+
+
+def is_free(port: int) -> bool:
+    """True if no process listens on the port (lingering connections of last time do not count)."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+        return True
+
+
+def choose_port(wanted: int | None, previous: int | None, in_use: set[int]) -> int:
+    """The port wanted, else the previous one, else a free one; `in_use` are excluded, and grow by the result.
+
+    Raises PortInUse when the wanted one is not free.
+    """
+    if wanted is not None:
+        if wanted in in_use or not is_free(wanted):
+            raise PortInUse(f"port {wanted} is in use: choose another, or leave it out for a free one")
+        in_use.add(wanted)
+        return wanted
+    if previous is not None and previous not in in_use and is_free(previous):
+        in_use.add(previous)
+        return previous
+    while True:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            probe.bind((LOOPBACK, 0))
+            port = int(probe.getsockname()[1])
+        if port not in in_use:
+            in_use.add(port)
+            return port

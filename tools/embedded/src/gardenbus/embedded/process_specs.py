@@ -1,0 +1,177 @@
+"""Processes of a landscape, and how each is started. Pure."""
+
+import itertools
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from gardenbus.cli.local.directory import LandscapeDirectory
+
+GARDENLETS_PER_PROCESS = 50
+SCALABLE = (
+    "relay",
+    "apiserver",
+    "scheduler",
+    "lifecycle",
+    "managedseedset",
+    "autoscaler",
+    "placement",
+    "gardenlet",
+    "memberagent",
+)
+"""Services that `--replicas` accepts: the dashboard is one process on one port."""
+STOP_ORDER: Sequence[frozenset[str]] = (
+    frozenset(
+        {
+            "gardenlet",
+            "memberagent",
+            "lifecycle",
+            "managedseedset",
+            "autoscaler",
+            "placement",
+            "scheduler",
+            "apiserver",
+            "dashboard",
+        }
+    ),
+    frozenset({"relay"}),
+    frozenset({"nats", "redis"}),
+)
+"""Groups in the order of stopping: nothing is stopped before those whose changes it still has to carry."""
+
+
+class ProcessSpec(NamedTuple):
+    """One process. `kind` selects its health check: over HTTP at the URL in a file, NATS', or Redis'."""
+
+    name: str
+    role: str
+    command: Sequence[str]
+    environ: Mapping[str, str]
+    kind: Literal["service", "nats", "redis"] = "service"
+    port: int | None = None
+    """Where Redis listens, or NATS' monitoring."""
+    url: str | None = None
+    """Where people find it."""
+
+
+class Addresses(NamedTuple):
+    """Addresses of the servers, for the services."""
+
+    nats_url: str
+    redis_url: str
+    prefix: str
+    nats_syncs_always: bool = False
+
+    def environ(self) -> dict[str, str]:
+        """The same as environment variables."""
+        return {
+            **({"GARDENBUS_NATS_SYNC_ALWAYS": "true"} if self.nats_syncs_always else {}),
+            "GARDENBUS_NATS_URL": self.nats_url,
+            "GARDENBUS_REDIS_URL": self.redis_url,
+            "GARDENBUS_PREFIX": self.prefix,
+        }
+
+
+class Configurations(NamedTuple):
+    """Configuration files that were written for the services."""
+
+    scheduler: Path
+    controller_manager: Path | None
+    gardenlets: Sequence[Path]
+    autoscaler: Path | None = None
+    member_agents: Sequence[Path] = ()
+    strategy: str = "SameRegion"
+    """The scheduler's: by it a drained seed's shoots find others, and an autoscaler knows who would fit a new seed."""
+
+
+def service_specs(
+    directory: LandscapeDirectory,
+    *,
+    addresses: Addresses,
+    configurations: Configurations,
+    replicas: Mapping[str, int],
+    log_level: str | None = None,
+) -> list[ProcessSpec]:
+    """All services, in the order of their start. Agents without configurations are not started."""
+    arguments: dict[str, Sequence[Sequence[str]]] = {
+        "relay": [[]],
+        "apiserver": [[]],
+        "scheduler": [["--config", str(configurations.scheduler)]],
+        "lifecycle": [_config(configurations.controller_manager)],
+        "managedseedset": [_config(configurations.controller_manager)],
+        "autoscaler": [_config(configurations.autoscaler)],
+        "placement": [[]],
+        "gardenlet": [
+            ["--config", str(file), "--state-dir", str(directory.gardenlets)] for file in configurations.gardenlets
+        ],
+        "memberagent": [
+            ["--config", str(file), "--state-dir", str(directory.members)] for file in configurations.member_agents
+        ],
+    }
+    strategy = {"GARDENBUS_CANDIDATE_DETERMINATION_STRATEGY": configurations.strategy}
+    own_environ = {"managedseedset": strategy, "autoscaler": strategy}
+    specs: list[ProcessSpec] = []
+    for role, variants in arguments.items():
+        runs = [variant for variant in variants for _ in range(replicas.get(role, 1))]
+        for number, variant in enumerate(runs, 1):
+            name = role if len(runs) == 1 else f"{role}-{number}"
+            specs.append(
+                ProcessSpec(
+                    name=name,
+                    role=role,
+                    command=[sys.executable, "-m", f"gardenbus.{role}", *variant],
+                    environ=addresses.environ() | _own_environ(directory, name, log_level) | own_environ.get(role, {}),
+                )
+            )
+    return specs
+
+
+def dashboard_spec(
+    directory: LandscapeDirectory, *, addresses: Addresses, host: str, port: int, log_level: str | None = None
+) -> ProcessSpec:
+    """The dashboard, on the port given; it speaks to the bus only."""
+    name = "dashboard"
+    environ = {key: value for key, value in addresses.environ().items() if key != "GARDENBUS_REDIS_URL"}
+    own = {"GARDENBUS_DASHBOARD_HOST": host, "GARDENBUS_DASHBOARD_PORT": str(port)}
+    return ProcessSpec(
+        name=name,
+        role=name,
+        command=[sys.executable, "-m", f"gardenbus.{name}"],
+        environ=environ | _own_environ(directory, name, log_level) | own,
+        url=f"http://{host}:{port}",
+    )
+
+
+def _config(file: Path | None) -> Sequence[str]:
+    return ["--config", str(file)] if file else []
+
+
+def _own_environ(directory: LandscapeDirectory, name: str, log_level: str | None) -> dict[str, str]:
+    return {
+        "GARDENBUS_HEALTH_FILE": str(directory.health / f"{name}.json"),
+        "GARDENBUS_HEALTH_PORT": "0",
+        "GARDENBUS_HEALTH_HOST": "127.0.0.1",
+        "GARDENBUS_LOG_FORMAT": "json",
+        **({"GARDENBUS_LOG_LEVEL": log_level} if log_level else {}),
+    }
+
+
+def parse_replicas(values: Sequence[str]) -> dict[str, int]:
+    """Read `scheduler=2` …; raises ValueError, saying what is wrong."""
+    replicas: dict[str, int] = {}
+    for value in values:
+        role, _, count = value.partition("=")
+        if role not in SCALABLE:
+            raise ValueError(f"{value!r}: {role!r} is no service; there are {', '.join(SCALABLE)}")
+        if not count.isdecimal():
+            raise ValueError(f"{value!r}: write it as {role}=2")
+        replicas[role] = int(count)
+    return replicas
+
+
+def in_groups(count: int, largest: int = GARDENLETS_PER_PROCESS) -> list[slice]:
+    """Slices of gardenlets, one a process: as few processes as possible, evenly filled."""
+    groups = -(-count // largest)
+    bounds = [count * number // groups for number in range(groups + 1)] if groups else []
+    return [slice(start, end) for start, end in itertools.pairwise(bounds)]

@@ -1,0 +1,246 @@
+"""Child processes: started, kept running, watched, stopped.
+
+    stopped ─start→ starting ─healthy→ ready ─ends→ waiting ─backoff→ starting …
+                        └─ends→ waiting            any ─stop→ stopping → stopped
+
+Whatever ends without having been asked is started again: after 0.2 s at first, doubling up to 10 s; a life of 5 s
+makes it forget.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import aiohttp
+import msgspec
+
+from gardenbus.cli.local.directory import LandscapeDirectory, ServiceEntry
+from gardenbus.embedded.ports import LOOPBACK
+from gardenbus.embedded.process_specs import ProcessSpec
+
+State = Literal["starting", "ready", "waiting", "stopping", "stopped"]
+Notify = Callable[[str], None]
+
+STOP_SECONDS = 5.0
+PROBE_SECONDS = 0.1
+WATCH_SECONDS = 1.0
+LONG_LIFE_SECONDS = 5.0
+BACKOFF_BASE_SECONDS = 0.2
+BACKOFF_CAP_SECONDS = 10.0
+LARGEST_LOG_BYTES = 16 * 1024 * 1024
+LANDSCAPE_VARIABLE = "GARDENBUS_LANDSCAPE"
+
+_PR_SET_PDEATHSIG = 1
+_LIBC: ctypes.CDLL | None = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+class _HealthFile(msgspec.Struct, frozen=True):
+    pid: int
+    health_url: str
+
+
+def backoff_seconds(failures: int) -> float:
+    """Delay before the start after so many short lives in a row (1 the first time)."""
+    return min(BACKOFF_CAP_SECONDS, BACKOFF_BASE_SECONDS * 2.0 ** (failures - 1))
+
+
+class ManagedProcess:
+    """One child, over all its lives."""
+
+    def __init__(
+        self, spec: ProcessSpec, directory: LandscapeDirectory, *, notify: Notify, changed: Callable[[], None]
+    ) -> None:
+        self.spec = spec
+        self.state: State = "stopped"
+        self.restarts = 0
+        self.last_exit: int | None = None
+        self.trouble = ""
+        """Why it is not ready, in its own words."""
+        self._directory = directory
+        self._notify = notify
+        self._changed = changed
+        self._process: asyncio.subprocess.Process | None = None
+        self._health_url: str | None = None
+        self._wanted = True
+        self._life: asyncio.Task[None] | None = None
+        self._short_lives = 0
+
+    @property
+    def log_file(self) -> Path:
+        """File that receives stdout and stderr."""
+        return self._directory.logs / f"{self.spec.name}.log"
+
+    @property
+    def health_file(self) -> Path:
+        """File in which the child writes its health URL."""
+        return self._directory.health / f"{self.spec.name}.json"
+
+    @property
+    def pid(self) -> int | None:
+        """The process id while it runs."""
+        return self._process.pid if self._process and self._process.returncode is None else None
+
+    def entry(self) -> ServiceEntry:
+        """Its line of landscape.json."""
+        return ServiceEntry(
+            name=self.spec.name,
+            pid=self.pid,
+            health_url=self._health_url,
+            url=self.spec.url or msgspec.UNSET,
+            restarts=self.restarts,
+        )
+
+    def start(self) -> None:
+        """Start it, and again whenever it ends."""
+        if self.log_file.exists() and self.log_file.stat().st_size > LARGEST_LOG_BYTES:
+            self.log_file.replace(self.log_file.with_suffix(".log.1"))
+        self._life = asyncio.create_task(self._live(), name=f"process {self.spec.name}")
+
+    async def stop(self) -> None:
+        """SIGTERM, and SIGKILL when that does not end it in time."""
+        self._wanted = False
+        self._set_state("stopping")
+        process = self._process
+        if process is not None and process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), STOP_SECONDS)
+            except TimeoutError:
+                self._notify(f"{self.spec.name} did not stop within {STOP_SECONDS:g} s and is killed")
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+        if self._life is not None:
+            self._life.cancel()
+            await asyncio.wait({self._life})
+        self._set_state("stopped")
+
+    async def _live(self) -> None:
+        while self._wanted:
+            began = time.monotonic()
+            try:
+                process = await self._spawn()
+            except OSError as error:
+                self.trouble = f"cannot be started: {error}"
+            else:
+                watch = asyncio.create_task(self._watch(process), name=f"watch {self.spec.name}")
+                self.last_exit = await process.wait()
+                watch.cancel()
+                self.trouble = _exit_text(self.last_exit)
+            self._health_url = None
+            if not self._wanted:
+                return
+            self.restarts += 1
+            self._short_lives = 1 if time.monotonic() - began > LONG_LIFE_SECONDS else self._short_lives + 1
+            delay = backoff_seconds(self._short_lives)
+            self._notify(f"{self.spec.name} {self.trouble}, starting it again in {delay:.1f} s (log: {self.log_file})")
+            self._set_state("waiting")
+            await asyncio.sleep(delay)
+
+    async def _spawn(self) -> asyncio.subprocess.Process:
+        self.health_file.unlink(missing_ok=True)
+        environ = {**os.environ, **self.spec.environ, LANDSCAPE_VARIABLE: str(self._directory.path)}
+        with self.log_file.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *self.spec.command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environ,
+                cwd=self._directory.path,
+                start_new_session=True,
+                preexec_fn=_end_with_parent if _LIBC else None,
+            )
+        self._set_state("starting")
+        return self._process
+
+    async def _watch(self, process: asyncio.subprocess.Process) -> None:
+        """Follow the health of one life."""
+        timeout = aiohttp.ClientTimeout(total=2.0)
+        async with aiohttp.ClientSession(timeout=timeout) as session:
+            while process.returncode is None:
+                self.trouble = await self._probe(session)
+                if self.state in ("starting", "ready"):
+                    self._set_state("starting" if self.trouble else "ready")
+                await asyncio.sleep(PROBE_SECONDS if self.trouble else WATCH_SECONDS)
+
+    async def _probe(self, session: aiohttp.ClientSession) -> str:
+        """Check its health; returns why it is not ready, or "" when it is."""
+        if self.spec.kind == "redis":
+            return await _redis_trouble(self.spec.port or 0)
+        url = self._find_health_url()
+        if url is None:
+            return "starting"
+        path = "/healthz" if self.spec.kind == "nats" else "/readyz"
+        try:
+            async with session.get(url + path) as response:
+                if response.status == 200:  # noqa: PLR2004
+                    return ""
+                return _reasons(await response.read()) or f"HTTP {response.status}"
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            return type(error).__name__
+
+    def _find_health_url(self) -> str | None:
+        if self.spec.kind == "nats":
+            url: str | None = f"http://{LOOPBACK}:{self.spec.port}"
+        else:
+            url = self._reported_url()
+        if url != self._health_url:
+            self._health_url = url
+            self._changed()
+        return url
+
+    def _reported_url(self) -> str | None:
+        try:
+            reported = msgspec.json.decode(self.health_file.read_bytes(), type=_HealthFile)
+        except (OSError, msgspec.MsgspecError):
+            return None
+        return reported.health_url if reported.pid == self.pid else None
+
+    def _set_state(self, state: State) -> None:
+        if state != self.state:
+            self.state = state
+            self._changed()
+
+
+async def _redis_trouble(port: int) -> str:
+    try:
+        async with asyncio.timeout(1.0):
+            reader, writer = await asyncio.open_connection(LOOPBACK, port)
+            try:
+                writer.write(b"PING\r\n")
+                response = await reader.readline()
+            finally:
+                writer.close()
+    except (OSError, TimeoutError) as error:
+        return type(error).__name__
+    return "" if response.startswith(b"+PONG") else response.decode(errors="replace").strip() or "no answer"
+
+
+def _reasons(body: bytes) -> str:
+    try:
+        checks = msgspec.json.decode(body)["checks"]
+        return "; ".join(f"{name}: {response}" for name, response in checks.items() if response != "ok")
+    except (msgspec.MsgspecError, KeyError, TypeError, AttributeError):
+        return ""
+
+
+def _exit_text(code: int) -> str:
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended with code {code}"
+
+
+def _end_with_parent() -> None:
+    """Linux only, in the child before it becomes another program: ask for SIGTERM when the supervisor dies."""
+    libc = _LIBC
+    if libc:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

