@@ -58,6 +58,7 @@ class LeaseHeartbeat:
         self._on_active = on_active
         self._on_stand_by = on_stand_by
         self._held: int | None = None
+        self._release_after: int | None = None
         self._renewed_at = clock.monotonic()
         self._well_at = clock.monotonic()
         self._trouble: str | None = None
@@ -95,21 +96,37 @@ class LeaseHeartbeat:
         return problem is None and self._held is not None
 
     async def release(self) -> None:
-        """Release the Lease at shutdown, so that a standby need not wait."""
-        if self._held is None:
+        """Release the Lease at shutdown, so that a standby need not wait; one that a round did not live to see too."""
+        expected, self._release_after, self._held = self._release_after, None, None
+        if expected is None:
             return
-        held, self._held = self._held, None
         try:
-            await self._bus.publish(self._message(holder=""), expected_subject_sequence=held)
+            await self._publish_release(expected)
             _log.info("lease.released", seed=self._seed_name)
         except GardenbusError as error:
             _log.info("lease.release_failed", seed=self._seed_name, reason=error.message)
+
+    async def _publish_release(self, expected: int) -> None:
+        message = self._message(holder="")
+        try:
+            await self._bus.publish(message, expected_subject_sequence=expected)
+        except Conflict:
+            last = observed_lease(await self._bus.last(self._stream, self._subject))
+            if last is None or last.holder != self._identity:
+                raise
+            await self._bus.publish(message, expected_subject_sequence=last.sequence)
+
+    async def _publish(self, expected: int) -> int:
+        """Publish the Lease as held; `expected` is all that is known of it until it is acknowledged."""
+        self._release_after = expected
+        self._release_after = await self._bus.publish(self._message(), expected_subject_sequence=expected)
+        return self._release_after
 
     async def _renew_or_acquire(self) -> None:
         began = self._clock.monotonic()
         if self._held is not None:
             try:
-                self._held = await self._bus.publish(self._message(), expected_subject_sequence=self._held)
+                self._held = await self._publish(self._held)
             except Conflict:
                 pass  # lost, or an earlier publish was stored unnoticed: decided below
             else:
@@ -124,13 +141,15 @@ class LeaseHeartbeat:
             grace_period=self._settings.grace_period,
         )
         if isinstance(decision, StandBy):
+            self._release_after = None
             if self._held is not None:
                 await self._lose(f"taken by {decision.holder}")
             return
         created = (await self._bus.position(self._stream)).created
         try:
-            sequence = await self._bus.publish(self._message(), expected_subject_sequence=decision.expected)
+            sequence = await self._publish(decision.expected)
         except Conflict as error:
+            self._release_after = None
             if self._held is not None:
                 await self._lose(error.message)
             return
