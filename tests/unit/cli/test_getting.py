@@ -48,6 +48,13 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
         ("shoot/a seed/b shoots/c", [("shoot", ("a", "c")), ("seed", ("b",))]),
         ("shoot/a b", [("shoot", ("a", "b"))]),
         ("shoot dev/a", [("shoot", ("dev/a",))]),
+        ("seed.core.gardener.cloud/b shoots.v1beta1.core.gardener.cloud/a", [("seed", ("b",)), ("shoot", ("a",))]),
+        (
+            "shoots.core.gardener.cloud,crp.placement.kubernetes-fleet.io",
+            [("shoot", ()), ("clusterresourceplacement", ())],
+        ),
+        ("sh,sd", [("shoot", ()), ("seed", ())]),
+        ("etcds.druid.gardener.cloud x", [("etcds", ("x",))]),
     ],
 )
 def test_kinds_and_names_are_meant_as_kubectl_means_them(words: str, wanted: list[tuple[str, tuple[str, ...]]]):
@@ -58,6 +65,22 @@ def test_kinds_and_names_are_meant_as_kubectl_means_them(words: str, wanted: lis
 def test_what_is_neither_kind_nor_name_is_refused(words: str):
     with pytest.raises(BadRequest, match="KIND"):
         parse_resources(words.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [("shoots.apps", "did you mean shoots.core.gardener.cloud"), ("gizmos.example.com/x", "is not known here")],
+)
+def test_a_kind_of_another_group_is_refused(words: str, problem: str):
+    with pytest.raises(BadRequest, match=problem):
+        parse_resources(words.split())
+
+
+def test_what_get_prints_as_names_get_and_the_others_take(run: Any):
+    names = run("seeds,shoots", "-o", "name").stdout.split()
+
+    assert names[0] == "seed.core.gardener.cloud/aws"
+    assert run(*names[:2], "shoot.core.gardener.cloud/bolt", "-o", "name").stdout.split() == [*names[:2], names[-1]]
 
 
 def test_several_kinds_are_tables_below_each_other_with_names_that_tell(run: Any):

@@ -62,7 +62,7 @@ def test_a_change_is_one_line():
 
     assert "modified  shoot garden-dev/apollo" in line
     assert line.endswith("7  seed aws  Create Processing 30%")
-    assert change_line(APOLLO, change, Format.NAME) == "shoot/apollo"
+    assert change_line(APOLLO, change, Format.NAME) == "shoot.core.gardener.cloud/apollo"
     parsed = json.loads(change_line(APOLLO, change, Format.JSON))
     assert (parsed["verb"], parsed["object"]["spec"]["seedName"]) == ("modified", "aws")
     gone = json.loads(change_line(APOLLO, news(APOLLO, None, verb="deleted"), Format.JSON))

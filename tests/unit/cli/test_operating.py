@@ -144,6 +144,33 @@ def test_seeds_are_cordoned_and_uncordoned(run: Any):
     assert run(bus, "cordon", "nobody").exit_code == 1
 
 
+def test_several_seeds_are_cordoned_by_name_or_label_and_one_that_is_missing_stops_none(run: Any):
+    bus = a_landscape(merged(seed("a"), {"metadata": {"labels": {"tier": "gold"}}}), seed("b"))
+
+    first = run(bus, "cordon", "seed.core.gardener.cloud/a", "nobody", "seed/b")
+
+    assert (first.exit_code, first.stdout) == (1, "seed a cordoned\nseed b cordoned\n")
+    assert "nobody" in first.stderr
+    assert run(bus, "uncordon", "-l", "tier=gold").stdout == "seed a uncordoned\n"
+    assert run(bus, "cordon", "a", "b", "-o", "name").stdout.split() == [
+        "seed.core.gardener.cloud/a",
+        "seed.core.gardener.cloud/b",
+    ]
+    assert run(bus, "cordon").exit_code == run(bus, "cordon", "a", "-l", "x").exit_code == 2
+    assert run(bus, "cordon", "shoot/a").exit_code == 2
+
+
+def test_who_binds_and_drains_may_write_the_kinds(run: Any):
+    bus = a_landscape(seed("a"), seed("b"), placed("apollo", "a"))
+
+    bound = run(bus, "bind", "shoot.core.gardener.cloud/apollo", "seed/b")
+    drained = run(bus, "drain", "seed.core.gardener.cloud/a", "--dry-run")
+
+    assert bound.stdout == "shoot garden-dev/apollo moves from a to b\n"
+    assert drained.exit_code == 0
+    assert run(bus, "bind", "seed.core.gardener.cloud/a", "b").exit_code == 2
+
+
 def test_a_dry_run_shows_the_plan_and_changes_nothing(run: Any):
     bus = a_landscape(seed("a"), seed("b"), placed("apollo", "a"))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.common.api.fleet.placements import KINDS as PLACEMENT_KINDS
-from gardenbus.common.api.kinds import by_word, understood_kinds
+from gardenbus.common.api.kinds import by_qualified_word, understood_kinds
 from gardenbus.common.errors import GardenbusError, Unsupported
 
 WITHIN_SECONDS = 1.0
@@ -73,7 +73,7 @@ def objects_of(kinds: Mapping[str, Sequence[str]], *, bare: str = "") -> Callabl
 
 def _singular_of(word: str) -> str:
     try:
-        return by_word(word).singular
+        return by_qualified_word(word).singular
     except Unsupported:
         return ""
 
@@ -116,7 +116,7 @@ def shoot_names(ctx: Any, incomplete: str) -> list[str]:
 def names(ctx: Any, word: str, incomplete: str) -> list[str]:
     """Names of objects of a kind, in the namespace that stands in the line already."""
     try:
-        spec = by_word(word)
+        spec = by_qualified_word(word)
     except Unsupported:
         return []
     namespace = ctx.params.get("namespace")

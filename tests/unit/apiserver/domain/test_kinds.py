@@ -2,7 +2,7 @@
 
 import pytest
 
-from gardenbus.common.api.kinds import KINDS, by_word, resolve, understood_kinds
+from gardenbus.common.api.kinds import KINDS, by_qualified_word, by_word, resolve, understood_kinds
 from gardenbus.common.errors import Unsupported
 
 
@@ -135,3 +135,26 @@ def test_no_word_means_two_kinds() -> None:
 
 def test_each_singular_is_the_lower_case_kind() -> None:
     assert all(singular == spec.kind.lower() for singular, spec in KINDS.items())
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        ("shoots.core.gardener.cloud", "Shoot"),
+        ("shoot.v1beta1.core.gardener.cloud", "Shoot"),
+        ("Seed.core.gardener.cloud", "Seed"),
+        ("crp.placement.kubernetes-fleet.io", "ClusterResourcePlacement"),
+        ("events.v1.", "Event"),
+        ("deploy.apps", "Deployment"),
+        ("deployments.v1beta2.apps", "Deployment"),
+        ("namespaces", "Namespace"),
+    ],
+)
+def test_a_kind_is_found_with_its_group_and_version_as_kubectl_writes_them(word: str, kind: str) -> None:
+    assert by_qualified_word(word).kind == kind
+
+
+@pytest.mark.parametrize("word", ["shoots.apps", "shoots.v1.core.gardener.cloud", "seed.gardener.cloud", "seed."])
+def test_a_kind_with_another_group_or_version_is_answered_with_its_own(word: str) -> None:
+    with pytest.raises(Unsupported, match=r"did you mean (shoots|seeds)\.core\.gardener\.cloud"):
+        by_qualified_word(word)

@@ -1,4 +1,4 @@
-"""Resource arguments: `shoots`, `shoot apollo -n garden-dev`, `seed/aws`."""
+"""Resource arguments: `shoots`, `shoot apollo -n garden-dev`, `seed/aws`, `seed.core.gardener.cloud/aws`."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import CLUSTER_SCOPE
-from gardenbus.common.api.kinds import by_word
+from gardenbus.common.api.kinds import GROUPS, KINDS, by_qualified_word
 from gardenbus.common.errors import BadRequest, NotFound, Unsupported
 
 
@@ -26,10 +26,44 @@ def parse_resource(words: list[str]) -> ResourceArgs:
     if not kind or (slash and not name):
         raise BadRequest(f"{words[0]!r}: write KIND, KIND NAME or KIND/NAME")
     try:
-        spec = by_word(kind)
-    except Unsupported:
-        return ResourceArgs(kind.lower(), tuple(names), is_namespaced=True)
+        spec = by_qualified_word(kind)
+    except Unsupported as error:
+        word = _unregistered(kind)
+        if not word:
+            raise BadRequest(error.message) from error
+        return ResourceArgs(word, tuple(names), is_namespaced=True)
     return ResourceArgs(spec.singular, tuple(names), is_namespaced=spec.namespaced is not False)
+
+
+def _unregistered(kind: str) -> str:
+    """The word of a kind that only the landscape may know; "" where its group cannot be."""
+    word, dot, qualifier = kind.lower().partition(".")
+    first, _, rest = qualifier.partition(".")
+    try:
+        by_qualified_word(word)
+    except Unsupported:
+        may_exist = not dot or qualifier in GROUPS or (first.startswith("v") and rest in GROUPS)
+        return word if may_exist else ""
+    return ""
+
+
+def object_name(word: str, kind: str) -> str:
+    """The name in an argument that may say its kind, `seed/aws` or `seed.core.gardener.cloud/aws`, or not: `aws`.
+
+    What stands before the slash is a namespace where it is no word for the kind. Raises BadRequest for another kind.
+    """
+    before, slash, name = word.partition("/")
+    if not slash:
+        return word
+    try:
+        meant = by_qualified_word(before).singular
+    except Unsupported:
+        meant = ""
+    if meant == kind and name:
+        return name
+    if "." in before or KINDS[kind].namespaced is False:
+        raise BadRequest(f"{word!r}: a {kind} is meant here: write NAME or {kind}/NAME")
+    return word
 
 
 def parse_resources(words: list[str]) -> list[ResourceArgs]:

@@ -6,15 +6,29 @@ import typer
 
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
-from gardenbus.cli.client.resource_args import ResourceArgs, get_object, qualified_name
-from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, run_with_client
+from gardenbus.cli.client.resource_args import ResourceArgs, get_object, object_name, qualified_name
+from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, Selector, run_with_client
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.migrations.drain import set_visible
-from gardenbus.cli.output.console import Format, show_document, show_lines
+from gardenbus.cli.output.console import (
+    ApiError,
+    Exit,
+    Format,
+    errors,
+    exit_codes,
+    print_api_error,
+    show_document,
+    show_lines,
+)
 from gardenbus.cli.output.summaries import summarize_shoot
 from gardenbus.common.api.document import Document
+from gardenbus.common.errors import BadRequest
 
 SeedName = Annotated[str, typer.Argument(help="Name of the seed.", metavar="SEED", autocompletion=completions.seeds)]
+SeedNames = Annotated[
+    list[str] | None,
+    typer.Argument(help="Names of seeds, or -l.", metavar="SEED…", autocompletion=completions.seeds),
+]
 
 
 def bind(  # noqa: PLR0913 - one parameter an option
@@ -49,6 +63,8 @@ def bind(  # noqa: PLR0913 - one parameter an option
 
     Example: gardenbus bind garden-dev/apollo aws-cork
     """
+    with exit_codes():
+        shoot, seed = object_name(shoot, "shoot"), object_name(seed, "seed")
 
     async def work(api: ApiClient) -> tuple[Document, Document]:
         before = await get_object(api, ResourceArgs("shoot", (shoot,), is_namespaced=True), shoot, namespace)
@@ -81,47 +97,86 @@ def _bound(before: Document, after: Document, *, force: bool) -> str:
 
 
 def cordon(
-    seed: SeedName,
+    seeds: SeedNames = None,
     *,
+    selector: Selector = "",
     output: Output = Format.TABLE,
     directory: Directory = None,
     nats_url: NatsUrl = None,
     prefix: Prefix = None,
 ) -> None:
-    """Hide a seed from the scheduler: it takes no new shoots, and keeps those that it has.
+    """Hide seeds from the scheduler: they take no new shoots, and keep those that they have.
 
     Sets spec.settings.scheduling.visible to false, and an annotation that keeps it so when its gardenlet starts anew.
 
-    Example: gardenbus cordon aws-dublin
+    Example: gardenbus cordon aws-dublin aws-cork
     """
-    _set_visible(seed, output, directory, nats_url, prefix, visible=False)
+    _set_visible(seeds or [], selector, output, (directory, nats_url, prefix), visible=False)
 
 
 def uncordon(
-    seed: SeedName,
+    seeds: SeedNames = None,
     *,
+    selector: Selector = "",
     output: Output = Format.TABLE,
     directory: Directory = None,
     nats_url: NatsUrl = None,
     prefix: Prefix = None,
 ) -> None:
-    """Show a seed to the scheduler again.
+    """Show seeds to the scheduler again.
 
-    Example: gardenbus uncordon aws-dublin
+    Example: gardenbus uncordon aws-dublin aws-cork
     """
-    _set_visible(seed, output, directory, nats_url, prefix, visible=True)
+    _set_visible(seeds or [], selector, output, (directory, nats_url, prefix), visible=True)
 
 
 def _set_visible(
-    seed: str, output: Format, directory: Directory, nats_url: NatsUrl, prefix: Prefix, *, visible: bool
+    seeds: list[str],
+    selector: str,
+    output: Format,
+    place: tuple[Directory, NatsUrl, Prefix],
+    *,
+    visible: bool,
 ) -> None:
-    async def work(api: ApiClient) -> tuple[Document, bool]:
-        return await set_visible(api, seed, visible=visible)
+    """Hide or show each of the seeds; one that is refused keeps none of the others from it."""
+    with exit_codes():
+        if bool(seeds) == bool(selector):
+            raise BadRequest(f"say which seeds: names or -l{', not both' if seeds else ''}")
+        names = list(dict.fromkeys(object_name(seed, "seed") for seed in seeds))
 
-    document, is_changed = run_with_client(work, directory, nats_url, prefix)
-    if not _printed(document, output):
-        word = "uncordoned" if visible else "cordoned"
-        show_lines([f"seed {seed} {word}" if is_changed else f"seed {seed} is {word} already"])
+    async def work(api: ApiClient) -> tuple[list[tuple[Document, bool]], bool]:
+        chosen = names or [_name(seed) for seed in await api.items("seed", {"labelSelector": selector})]
+        if not chosen:
+            errors.print("nothing has these labels")
+        results: list[tuple[Document, bool]] = []
+        for name in chosen:
+            try:
+                results.append(await set_visible(api, name, visible=visible))
+            except ApiError as refused:
+                print_api_error(refused.error)
+        return results, len(results) == len(chosen)
+
+    results, is_complete = run_with_client(work, *place)
+    word = "uncordoned" if visible else "cordoned"
+    if output in (Format.JSON, Format.YAML):
+        documents = [document for document, _ in results]
+        show_document(
+            documents[0]
+            if len(names) == len(documents) == 1
+            else {"apiVersion": "v1", "kind": "List", "items": documents},
+            output,
+        )
+    elif output is Format.NAME:
+        show_lines([qualified_name(document) for document, _ in results])
+    else:
+        for document, is_changed in results:
+            show_lines([f"seed {_name(document)} {word if is_changed else f'is {word} already'}"])
+    if not is_complete:
+        raise typer.Exit(Exit.FAILED)
+
+
+def _name(document: Document) -> str:
+    return str(as_mapping(document.get("metadata")).get("name"))
 
 
 def _printed(document: Document, output: Format) -> bool:

@@ -20,6 +20,7 @@ from gardenbus.cli.output.tables import objects_table, row_of, shown_columns
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import condition
 from gardenbus.common.api.keys import Header, ObjectKey
+from gardenbus.common.api.kinds import KINDS
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.bus import ReplayDone, StreamMessage
 
@@ -178,7 +179,8 @@ def change_line(key: ObjectKey, event: StreamMessage, output: Format) -> str:
         change = {"verb": verb, "kind": key.kind, "namespace": key.namespace, "name": key.name, "object": body}
         return msgspec.json.encode(change).decode()
     if output is Format.NAME:
-        return f"{key.kind}/{key.name}"
+        spec = KINDS.get(key.kind)
+        return f"{spec.qualified_singular if spec is not None else key.kind}/{key.name}"
     version = event.headers.get(Header.VERSION, "")
     summary = _summary(key, event.body) if verb != "deleted" else ""
     return f"{event.at.astimezone():%H:%M:%S}  {verb:<8}  {key!s:<44} {version:>10}  {summary}".rstrip()

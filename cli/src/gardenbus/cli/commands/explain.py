@@ -27,6 +27,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.errors import BadRequest
 
 _KINDS = ("shoot", "seed")
+_EXPLAINED = "one shoot, seed or placement is explained: NAME or NAMESPACE/NAME of a shoot, seed NAME, placement NAME"
 
 
 def explain(  # noqa: PLR0913  one parameter an option
@@ -110,15 +111,15 @@ def _meant(words: list[str]) -> tuple[str, str]:
     if len(words) == 1:
         kind, slash, name = words[0].partition("/")
         try:
-            is_kind = slash and parse_resource([f"{kind}/{name}"]).kind in _KINDS
+            meant = parse_resource(words).kind if slash else ""
         except BadRequest:
-            is_kind = False
-        return (parse_resource([kind]).kind, name) if is_kind else ("shoot", words[0])
+            meant = ""
+        if meant not in _KINDS and "." in kind:  # no namespace has a dot
+            raise BadRequest(f"{words[0]!r}: {_EXPLAINED}")
+        return (meant, name) if meant in _KINDS else ("shoot", words[0])
     wanted = parse_resource(words[:1])
     if len(words) > 2 or wanted.kind not in _KINDS:  # noqa: PLR2004  a kind and a name
-        raise BadRequest(
-            "one shoot, seed or placement is explained: NAME or NAMESPACE/NAME of a shoot, seed NAME, placement NAME"
-        )
+        raise BadRequest(_EXPLAINED)
     return wanted.kind, words[1]
 
 

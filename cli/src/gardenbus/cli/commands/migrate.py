@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.resource_args import object_name
 from gardenbus.cli.client.state_collector import collect_state
 from gardenbus.cli.commands.bind import SeedName
 from gardenbus.cli.commands.options import (
@@ -78,6 +79,7 @@ def drain(  # noqa: PLR0913 - one parameter an option
     Example: gardenbus drain aws-dublin --at-once 3
     """
     with exit_codes():
+        seed = object_name(seed, "seed")
         timeout_seconds = _seconds(timeout)
         filters = _filters()
 

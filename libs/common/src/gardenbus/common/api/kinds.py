@@ -87,6 +87,16 @@ class KindSpec(msgspec.Struct, frozen=True, kw_only=True):
         """`<group>/<version>`, or the version alone in the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
+    @property
+    def qualified_singular(self) -> str:
+        """`shoot.core.gardener.cloud`, as `-o name` prints; the singular alone in the core group."""
+        return f"{self.singular}.{self.group}" if self.group else self.singular
+
+    @property
+    def qualified_plural(self) -> str:
+        """`shoots.core.gardener.cloud`; the plural alone in the core group."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
 
 def _plural(singular: str) -> str:
     if singular.endswith(("s", "x", "ch")):
@@ -121,12 +131,14 @@ _SEED_MANAGEMENT_V1ALPHA1 = f"{SEED_MANAGEMENT}/v1alpha1"
 _PLACEMENT_V1BETA1 = f"{PLACEMENT}/v1beta1"
 
 _UNDERSTOOD = (
-    _kind("Shoot", _CORE_V1BETA1, understood=True),
-    _kind("Seed", _CORE_V1BETA1, namespaced=False, understood=True),
+    _kind("Shoot", _CORE_V1BETA1, "sh", understood=True),
+    _kind("Seed", _CORE_V1BETA1, "sd", namespaced=False, understood=True),
     _kind("CloudProfile", _CORE_V1BETA1, "cp", "cprofile", "cpfl", namespaced=False, understood=True),
     _kind("NamespacedCloudProfile", _CORE_V1BETA1, "ncp", "ncprofile", "ncpfl", understood=True),
     _kind("Project", _CORE_V1BETA1, namespaced=False, understood=True),
-    _kind("ExposureClass", _CORE_V1BETA1, "exc", namespaced=False, understood=True, has_spec=False),
+    _kind(
+        "ExposureClass", _CORE_V1BETA1, "expclass", "expcls", "exc", namespaced=False, understood=True, has_spec=False
+    ),
     _kind("ShootState", _CORE_V1BETA1, understood=True),
     _kind("ManagedSeed", _SEED_MANAGEMENT_V1ALPHA1, "ms", understood=True),
     _kind("ManagedSeedSet", _SEED_MANAGEMENT_V1ALPHA1, "mss", understood=True),
@@ -157,7 +169,7 @@ _STORED = (
     _kind("ControllerDeployment", f"{CORE}/v1", "ctrldeploy", namespaced=False, has_spec=False),
     _kind("ControllerInstallation", _CORE_V1BETA1, "ctrlinst", namespaced=False),
     _kind("ControllerRegistration", _CORE_V1BETA1, "ctrlreg", namespaced=False),
-    _kind("InternalSecret", _CORE_V1BETA1, has_spec=False),
+    _kind("InternalSecret", _CORE_V1BETA1, "ins", has_spec=False),
     _kind("Quota", _CORE_V1BETA1, "squota"),
     _kind("SecretBinding", _CORE_V1BETA1, "sb", has_spec=False),
     _kind("CredentialsBinding", f"{SECURITY}/v1alpha1", "cb", has_spec=False),
@@ -170,22 +182,23 @@ _STORED = (
     _kind("Garden", f"{OPERATOR}/v1alpha1", "grdn", namespaced=False),
     _kind("Cluster", f"{EXTENSIONS}/v1alpha1", namespaced=False),
     *(
-        _kind(kind, f"{EXTENSIONS}/v1alpha1")
-        for kind in (
-            "ContainerRuntime",
-            "ControlPlane",
-            "DNSRecord",
-            "Infrastructure",
-            "Network",
-            "OperatingSystemConfig",
-            "Worker",
+        _kind(kind, f"{EXTENSIONS}/v1alpha1", *short_names)
+        for kind, short_names in (
+            ("ContainerRuntime", ("cr",)),
+            ("ControlPlane", ()),
+            ("DNSRecord", ("dns",)),
+            ("Infrastructure", ("infra",)),
+            ("Network", ()),
+            ("OperatingSystemConfig", ("osc",)),
+            ("Worker", ()),
         )
     ),
-    *(_kind(kind, "v1", namespaced=False) for kind in ("Node", "PersistentVolume")),
+    _kind("Node", "v1", "no", namespaced=False),
+    _kind("PersistentVolume", "v1", "pv", namespaced=False),
     *(
         _kind(kind, "v1", *short_names)
         for kind, short_names in (
-            ("LimitRange", ()),
+            ("LimitRange", ("limits",)),
             ("PersistentVolumeClaim", ("pvc",)),
             ("Pod", ("po",)),
             ("PodTemplate", ()),
@@ -216,7 +229,7 @@ _STORED = (
     _kind("PodDisruptionBudget", f"{POLICY}/v1", "pdb"),
     _kind("HorizontalPodAutoscaler", f"{AUTOSCALING}/v2", "hpa"),
     _kind("StorageClass", f"{STORAGE}/v1", "sc", namespaced=False, has_spec=False),
-    _kind("CustomResourceDefinition", f"{API_EXTENSIONS}/v1", "crd", namespaced=False),
+    _kind("CustomResourceDefinition", f"{API_EXTENSIONS}/v1", "crd", "crds", namespaced=False),
 )
 
 KINDS: Mapping[str, KindSpec] = {spec.singular: spec for spec in (*_UNDERSTOOD, *_STORED)}
@@ -285,6 +298,30 @@ def by_word(word: str, stored: Iterable[str] = ()) -> KindSpec:
     close = get_close_matches(folded[:80], _WORDS, n=1)
     hint = f"did you mean {close[0]}?" if close else f"understood are {', '.join(spec.plural for spec in _UNDERSTOOD)}"
     raise Unsupported(f"kind: {word[:80]!r} is not known here; {hint}")
+
+
+def by_qualified_word(text: str, stored: Iterable[str] = ()) -> KindSpec:
+    """Kind by one of its names, or as kubectl writes it with its group: `<name>[.<version>].<group>` (core: `v1.`).
+
+    Raises Unsupported as `by_word` does, and for a group or version that the kind is not of. Of a kind whose fields
+    have no effect any version of a known group is taken, as `resolve` takes its manifests.
+    """
+    word, dot, qualifier = text.partition(".")
+    spec = by_word(word, stored)
+    if not dot:
+        return spec
+    version, group = _version_and_group(qualifier.lower())
+    if not spec.understood and group in GROUPS:
+        return spec
+    if group != spec.group or version not in ("", spec.version):
+        raise Unsupported(f"kind: {text[:120]!r} is not known here; did you mean {spec.qualified_plural}?")
+    return spec
+
+
+def _version_and_group(qualifier: str) -> tuple[str, str]:
+    """`v1beta1.core.gardener.cloud` in two; version "" where there is none."""
+    version, _, group = qualifier.partition(".")
+    return (version, group) if _VERSION.fullmatch(version) else ("", qualifier)
 
 
 def understood_kinds() -> tuple[KindSpec, ...]:
