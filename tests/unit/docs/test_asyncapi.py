@@ -15,12 +15,12 @@ from gardenbus.apiserver.handlers.queries import ListQuery
 from gardenbus.apiserver.registry.scale import ScaleBody
 from gardenbus.apiserver.registry.seed_binder import BindBody
 from gardenbus.common.adapters.nats.streams import streams
-from gardenbus.common.api.channels import HEADERS, PARAMETERS, channels
 from gardenbus.common.api.keys import Header, Subjects
-from gardenbus.common.api.messages import BindRequest, ListRequest, MergePatch, ScaleRequest
 from gardenbus.docs.asyncapi import asyncapi, parameters_of
 from gardenbus.docs.bus_reference import outdated, write
+from gardenbus.docs.channels import HEADERS, PARAMETERS, channels
 from gardenbus.docs.json_schemas import schemas
+from gardenbus.docs.messages import BindRequest, ListRequest, MergePatch, ScaleRequest
 from tests.support.bus_document import BusDocument
 
 ROOT = Path(__file__).parents[3]

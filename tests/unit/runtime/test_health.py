@@ -55,9 +55,9 @@ async def test_a_check_that_raises_is_an_answer(health: Health):
     def broken() -> str | None:
         raise RuntimeError("no luck")
 
-    health.add_liveness("luck", broken)
+    health.add_readiness("luck", broken)
 
-    assert (await health.livez()) == (False, {"luck": "RuntimeError: no luck"})
+    assert (await health.readyz()) == (False, {"luck": "RuntimeError: no luck"})
 
 
 async def test_metrics_shows_the_registry(health: Health):

@@ -12,7 +12,6 @@ from pathlib import Path
 
 PREAMBLE = """
 import asyncio
-from contextlib import asynccontextmanager
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.runtime.service import ServiceContext, run_service
 from gardenbus.common.runtime.settings import CommonSettings, load
@@ -46,15 +45,13 @@ async def until(process: Process, event: str) -> list[dict[str, object]]:
 
 async def test_sigterm_drains_closes_and_ends_with_0():
     process = await start("""
-        @asynccontextmanager
         async def build(context):
+            context.stack.callback(print, '{"event": "closed"}', flush=True)
             context.spawn("forever", asyncio.Event().wait())
             async def drain():
                 await asyncio.sleep(0.05)
                 print('{"event": "drained"}', flush=True)
             context.on_stop("work", drain)
-            yield
-            print('{"event": "closed"}', flush=True)
         run(build)
     """)
     await until(process, "service.started")

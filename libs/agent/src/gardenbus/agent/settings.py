@@ -41,10 +41,10 @@ def load_agent_settings(
     settings_type: type[AgentSettingsT],
     parse: Parse[ConfigurationT],
     check_together: Callable[[Sequence[ConfigurationT]], Sequence[str]],
+    arguments: Sequence[str] | None = None,
+    environ: Mapping[str, str] | None = None,
     *,
     usage: str,
-    arguments: Sequence[str] | None,
-    environ: Mapping[str, str] | None,
 ) -> AgentSettingsT:
     """Read `--config FILE` (one or several), `--state-dir DIR` and the environment.
 

@@ -1,6 +1,6 @@
 """The autoscaler's settings: the common ones, and its configuration file."""
 
-from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 from gardenbus.common.api.configuration.seed_autoscaler import AutoscalerConfiguration, parse_configuration
@@ -20,8 +20,5 @@ class AutoscalerSettings(CommonSettings, frozen=True, kw_only=True):
     """The strategy of the schedulers for which the configuration names none."""
 
 
-def load_settings(
-    arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None
-) -> AutoscalerSettings:
-    """Read `--config FILE` (if given) and the environment; raises SettingsInvalid with all problems."""
-    return load_configured(AutoscalerSettings, parse_configuration, usage=USAGE, arguments=arguments, environ=environ)
+load_settings = partial(load_configured, AutoscalerSettings, parse_configuration, usage=USAGE)
+"""Reads `--config FILE` (if given) and the environment; raises SettingsInvalid with all problems."""

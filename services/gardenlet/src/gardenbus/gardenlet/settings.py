@@ -1,6 +1,7 @@
 """Settings of a gardenlet process: common settings, gardenlet configurations, and a state directory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 from gardenbus.agent.settings import AgentSettings, load_agent_settings
 from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration, parse_configurations
@@ -18,18 +19,13 @@ class GardenletSettings(AgentSettings, frozen=True, kw_only=True):
     """Directory of the local backend; processes with the same directory and configuration are standbys."""
 
 
-def load_settings(
-    arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None
-) -> GardenletSettings:
-    """Read `--config FILE` (one or several), `--state-dir DIR` and the environment.
-
-    Raises SettingsInvalid with all problems, among them a seed that is configured twice.
-    """
-    return load_agent_settings(
-        GardenletSettings, parse_configurations, _check_together, usage=USAGE, arguments=arguments, environ=environ
-    )
-
-
 def _check_together(configurations: Sequence[GardenletConfiguration]) -> list[str]:
     names = [each.seed_name for each in configurations]
     return [f"seed {name} is configured twice" for name in sorted({n for n in names if names.count(n) > 1})]
+
+
+load_settings = partial(load_agent_settings, GardenletSettings, parse_configurations, _check_together, usage=USAGE)
+"""Reads `--config FILE` (one or several), `--state-dir DIR` and the environment.
+
+Raises SettingsInvalid with all problems, among them a seed that is configured twice.
+"""

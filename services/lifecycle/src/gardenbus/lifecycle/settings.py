@@ -1,6 +1,6 @@
 """Lifecycle's settings: the common ones, and Gardener's configuration file."""
 
-from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -25,8 +25,5 @@ class LifecycleSettings(CommonSettings, frozen=True, kw_only=True):
     """Whether `/metrics` tells use and readiness of each seed too: three series a seed, too much for thousands."""
 
 
-def load_settings(
-    arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None
-) -> LifecycleSettings:
-    """Read `--config FILE` (if given) and the environment; raises SettingsInvalid with all problems."""
-    return load_configured(LifecycleSettings, parse_lifecycle, usage=USAGE, arguments=arguments, environ=environ)
+load_settings = partial(load_configured, LifecycleSettings, parse_lifecycle, usage=USAGE)
+"""Reads `--config FILE` (if given) and the environment; raises SettingsInvalid with all problems."""

@@ -1,7 +1,7 @@
 """Settings of managedseedset: the common ones, and Gardener's configuration file."""
 
-from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -54,10 +54,5 @@ class ManagedSeedSetSettings(CommonSettings, frozen=True, kw_only=True):
         )
 
 
-def load_settings(
-    arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None
-) -> ManagedSeedSetSettings:
-    """Read `--config FILE` (if given) and the environment; raises SettingsInvalid with all problems."""
-    return load_configured(
-        ManagedSeedSetSettings, parse_managed_seed_sets, usage=USAGE, arguments=arguments, environ=environ
-    )
+load_settings = partial(load_configured, ManagedSeedSetSettings, parse_managed_seed_sets, usage=USAGE)
+"""Reads `--config FILE` (if given) and the environment; raises SettingsInvalid with all problems."""

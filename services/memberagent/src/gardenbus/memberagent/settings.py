@@ -1,6 +1,6 @@
 """Settings of a process of member agents: common settings, configurations, and a state directory."""
 
-from collections.abc import Mapping, Sequence
+from functools import partial
 
 from gardenbus.agent.settings import AgentSettings, load_agent_settings
 from gardenbus.common.api.configuration.member_agent import (
@@ -22,13 +22,8 @@ class MemberAgentSettings(AgentSettings, frozen=True, kw_only=True):
     """Directory of the local backend; a second process with the same directory is a standby."""
 
 
-def load_settings(
-    arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None
-) -> MemberAgentSettings:
-    """Read `--config FILE` (one or several), `--state-dir DIR` and the environment.
+load_settings = partial(load_agent_settings, MemberAgentSettings, parse_configurations, check_together, usage=USAGE)
+"""Reads `--config FILE` (one or several), `--state-dir DIR` and the environment.
 
-    Raises SettingsInvalid with all problems, among them a cluster that is configured twice.
-    """
-    return load_agent_settings(
-        MemberAgentSettings, parse_configurations, check_together, usage=USAGE, arguments=arguments, environ=environ
-    )
+Raises SettingsInvalid with all problems, among them a cluster that is configured twice.
+"""

@@ -1,8 +1,9 @@
 """`python -m gardenbus.placement`."""
 
 from gardenbus.common.runtime.service import run_service
+from gardenbus.common.runtime.settings import load
 from gardenbus.placement.app import build
-from gardenbus.placement.settings import load_settings
+from gardenbus.placement.settings import PlacementSettings
 
 if __name__ == "__main__":
-    run_service("placement", load_settings, build)
+    run_service("placement", lambda: load(PlacementSettings), build)

@@ -1,11 +1,10 @@
 """Settings of the placement service, all from the environment."""
 
-from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import msgspec
 
-from gardenbus.common.runtime.settings import CommonSettings, load
+from gardenbus.common.runtime.settings import CommonSettings
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=300)]
 Workers = Annotated[int, msgspec.Meta(ge=1, le=200)]
@@ -31,8 +30,3 @@ class PlacementSettings(CommonSettings, frozen=True, kw_only=True):
 
     resync_seconds: Annotated[float, msgspec.Meta(ge=1)] = 1800.0
     """Interval of full resyncs, should an event have been lost."""
-
-
-def load_settings(_: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> PlacementSettings:
-    """Read the environment; raises SettingsInvalid with all problems."""
-    return load(PlacementSettings, environ=environ)

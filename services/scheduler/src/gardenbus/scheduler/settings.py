@@ -1,6 +1,6 @@
 """Settings of the scheduler: those of every service, and Gardener's configuration file."""
 
-from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -31,10 +31,7 @@ class SchedulerSettings(CommonSettings, frozen=True, kw_only=True):
     """The longest wait: a shoot that no cluster event unblocks is still tried every five minutes."""
 
 
-def load_settings(
-    arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None
-) -> SchedulerSettings:
-    """Read `--config FILE` (mandatory) and the environment; raises SettingsInvalid with all problems."""
-    return load_configured(
-        SchedulerSettings, parse_configuration, arguments, environ, usage=USAGE, is_required=True, json_format="auto"
-    )
+load_settings = partial(
+    load_configured, SchedulerSettings, parse_configuration, usage=USAGE, is_required=True, json_format="auto"
+)
+"""Reads `--config FILE` (mandatory) and the environment; raises SettingsInvalid with all problems."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gardenbus.common.api.channels import HEADERS, PARAMETERS, RESPONSES, Channel, MessageSpec, channels
+from gardenbus.docs.channels import HEADERS, PARAMETERS, RESPONSES, Channel, MessageSpec, channels
 from gardenbus.docs.json_schemas import KIND_VIEWS, OTHER
 
 VERSION = "1.0.0"

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import msgspec
 
-from gardenbus.common.api.channels import REFERENCES, RESPONSES, channels
 from gardenbus.common.api.fleet.member_clusters import MemberCluster
 from gardenbus.common.api.fleet.placement_parts import (
     DisruptionBudget,
@@ -26,7 +25,9 @@ from gardenbus.common.api.garden.seed_autoscalers import SeedAutoscaler
 from gardenbus.common.api.garden.seeds import Seed
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.kinds import KINDS
-from gardenbus.common.api.messages import (
+from gardenbus.common.api.views import TypedView
+from gardenbus.docs.channels import REFERENCES, RESPONSES, channels
+from gardenbus.docs.messages import (
     Event,
     Lease,
     ManagedSeed,
@@ -36,7 +37,6 @@ from gardenbus.common.api.messages import (
     ShootState,
     WireMetadata,
 )
-from gardenbus.common.api.views import TypedView
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 IDENTIFIER = "urn:gardenbus:schema:"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gardenbus.common.api.channels import HEADERS, PARAMETERS, Channel, MessageSpec, channels
+from gardenbus.docs.channels import HEADERS, PARAMETERS, Channel, MessageSpec, channels
 from gardenbus.docs.markdown import row, table
 
 

@@ -31,8 +31,8 @@ class Configuration(Protocol):
 def load_configured(  # noqa: PLR0913  the command line, the environment, and the differences between services
     settings_type: type[Settings],
     parse: Callable[[bytes], Configuration],
-    arguments: Sequence[str] | None,
-    environ: Mapping[str, str] | None,
+    arguments: Sequence[str] | None = None,
+    environ: Mapping[str, str] | None = None,
     *,
     usage: str,
     is_required: bool = False,
@@ -40,7 +40,8 @@ def load_configured(  # noqa: PLR0913  the command line, the environment, and th
 ) -> Settings:
     """Read the environment, and the file into the settings' `configuration`; raises SettingsInvalid with all problems.
 
-    logLevel and logFormat of the file apply unless the environment has them; `json_format` is the file's `json`.
+    `arguments` and `environ` of None are the process's. logLevel and logFormat of the file apply unless the environment
+    has them; `json_format` is the file's `json`.
     """
     file = configuration_file(sys.argv[1:] if arguments is None else arguments, usage=usage)
     if file is None and is_required:

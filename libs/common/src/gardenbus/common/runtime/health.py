@@ -1,7 +1,7 @@
 """Health over HTTP: `/livez`, `/readyz` and `/metrics` of one process.
 
-A service registers named checks. A check returns None when all is well, else why not in a few words. `/livez` states
-whether the process should be replaced, `/readyz` whether it can do its work now; both respond 200 or 503 with
+A service registers named checks. A check returns None when all is well, else why not in a few words. `/livez` responds
+200 as long as the process responds at all, `/readyz` states whether it can do its work now, with 200 or 503; both with
 `{"ok": …, "checks": {"<name>": "ok" | "<why not>"}}`.
 """
 
@@ -36,14 +36,9 @@ class Health:
 
     def __init__(self, registry: prometheus_client.CollectorRegistry = prometheus_client.REGISTRY) -> None:
         self._registry = registry
-        self._liveness: dict[str, Check] = {}
         self._readiness: dict[str, Check] = {}
         self._pages: dict[str, Page] = {}
         self._runner: web.AppRunner | None = None
-
-    def add_liveness(self, name: str, check: Check) -> None:
-        """Register a check of `/livez` (replaces one of the same name)."""
-        self._liveness[name] = check
 
     def add_readiness(self, name: str, check: Check) -> None:
         """Register a check of `/readyz` (replaces one of the same name)."""
@@ -56,10 +51,6 @@ class Health:
     def add_page(self, path: str, page: Page) -> None:
         """Serve one more path, before or after the start (the gardenlet's `/healthz`)."""
         self._pages[path] = page
-
-    async def livez(self) -> HealthReport:
-        """Run all liveness checks."""
-        return await _run_checks(self._liveness)
 
     async def readyz(self) -> HealthReport:
         """Run all readiness checks."""
@@ -87,7 +78,7 @@ class Health:
             self._runner = None
 
     async def _serve_livez(self, _request: web.Request) -> web.Response:
-        return _response(await self.livez())
+        return _response(HealthReport(ok=True, checks={}))
 
     async def _serve_readyz(self, _request: web.Request) -> web.Response:
         return _response(await self.readyz())

@@ -2,9 +2,8 @@
 
     run_service("relay", lambda: load(RelaySettings), build)
 
-`build(context)` connects, registers health checks and starts tasks; it may be a coroutine function or an async
-context manager (what comes after its `yield` then runs at the stop). Exit codes: 0 after SIGTERM or SIGINT, 1 when a
-task crashed or the start failed, 2 when the settings are invalid.
+`build(context)` connects, registers health checks and starts tasks; what it puts on `context.stack` is closed at the
+stop. Exit codes: 0 after SIGTERM or SIGINT, 1 when a task crashed or the start failed, 2 when the settings are invalid.
 
 The order of a stop: `/readyz` turns 503, `context.stopping` is set, the drains run (last registered first, all
 within `drain_seconds`), tasks are cancelled, `context.stack` unwinds. A process that is not gone after that and one
@@ -46,9 +45,7 @@ themselves (Python's own 700 costs a tenth of the intake)."""
 SettingsT = TypeVar("SettingsT", bound=CommonSettings)
 Reached = TypeVar("Reached")
 Drain = Callable[[], Awaitable[None]]
-Build = Callable[
-    ["ServiceContext[SettingsT]"], "Awaitable[None] | contextlib.AbstractAsyncContextManager[None, bool | None]"
-]
+Build = Callable[["ServiceContext[SettingsT]"], Coroutine[Any, Any, None]]
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -189,7 +186,7 @@ async def serve(name: str, settings: SettingsT, build: "Build[SettingsT]") -> in
 
 
 async def _live(context: ServiceContext[SettingsT], build: "Build[SettingsT]", stop_requested: asyncio.Event) -> int:
-    started = asyncio.create_task(_start(context, build), name="start")
+    started = asyncio.create_task(build(context), name="start")
     stop = asyncio.create_task(stop_requested.wait(), name="stop")
     crash = asyncio.create_task(context.crashed(), name="crash")
     waits = {started, stop, crash}
@@ -213,14 +210,6 @@ async def _live(context: ServiceContext[SettingsT], build: "Build[SettingsT]", s
         for task in waits:
             task.cancel()
         await asyncio.wait(waits, timeout=UNWIND_SECONDS / 2)
-
-
-async def _start(context: ServiceContext[SettingsT], build: "Build[SettingsT]") -> None:
-    built = build(context)
-    if isinstance(built, contextlib.AbstractAsyncContextManager):
-        await context.stack.enter_async_context(built)
-    else:
-        await built
 
 
 def _freeze_startup_objects() -> None:

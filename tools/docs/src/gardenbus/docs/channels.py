@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from gardenbus.common.api.fleet.member_clusters import reporter_of
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
-from gardenbus.common.api.messages import (
+from gardenbus.docs.messages import (
     BindRequest,
     EventReport,
     ListRequest,
