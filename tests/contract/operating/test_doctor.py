@@ -13,10 +13,10 @@ from nats.aio.client import Client
 
 from gardenbus.cli.client.api import LandscapeTarget
 from gardenbus.cli.commands.doctor import examined
-from gardenbus.cli.diagnostics.findings import DiagnosticFinding, worst
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.api.keys import Subjects
+from gardenbus.common.diagnostics.findings import DiagnosticFinding, worst
 from gardenbus.common.ports.bus import Handler, Message, Request
 from tests.contract.operating.conftest import Operator
 from tests.support.eventually import eventually

@@ -6,19 +6,26 @@ from typing import cast
 import pytest
 
 from gardenbus.cli.client.api import ApiClient
-from gardenbus.cli.client.jetstream import ConsumerState, StoredMessage
-from gardenbus.cli.diagnostics.findings import DiagnosticFinding, graded, some_of, worst
-from gardenbus.cli.diagnostics.queues import assess_listeners, assess_progress
-from gardenbus.cli.diagnostics.servers import assess_clock, assess_functions, assess_nats, assess_redis, assess_storage
-from gardenbus.cli.diagnostics.services import SeedHeartbeat, assess_heartbeats, assess_processes, assess_versions
-from gardenbus.cli.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
+from gardenbus.cli.diagnostics.local import assess_processes
 from gardenbus.cli.local.directory import ServiceStatus
 from gardenbus.common.adapters.nats.admin import AdminClient, ServerInfo
 from gardenbus.common.api.keys import Subjects
+from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded, some_of, worst
+from gardenbus.common.diagnostics.jetstream import ConsumerState, StoredMessage
+from gardenbus.common.diagnostics.queues import assess_listeners, assess_progress
+from gardenbus.common.diagnostics.servers import (
+    assess_clock,
+    assess_functions,
+    assess_nats,
+    assess_redis,
+    assess_storage,
+)
+from gardenbus.common.diagnostics.services import SeedHeartbeat, assess_heartbeats, assess_versions
+from gardenbus.common.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
 from gardenbus.common.ports.bus import Bus
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-PATIENT = DiagnosticsTarget(ApiClient(cast("Bus", None), Subjects()), cast("AdminClient", None), None, None)
+PATIENT = DiagnosticsTarget(ApiClient(cast("Bus", None), Subjects()), cast("AdminClient", None), None)
 WELL = {"redis_version": "8.2.3", "used_memory": "1048576", "maxmemory": "104857600", "role": "master"}
 KEPT = {"maxmemory-policy": "noeviction", "appendonly": "yes", "appendfsync": "always"}
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gardenbus.cli.explain.unschedulable import brief_reason
 from gardenbus.common.api.garden.feasibility import taint_problem
 from gardenbus.common.api.garden.seeds import SeedTaint
+from gardenbus.common.api.garden.unschedulable import brief_reason
 from gardenbus.scheduler.domain.hosted_seeds import with_hosted_rejections
 from gardenbus.scheduling.filters.capacity import CAPACITY, full_because
 from gardenbus.scheduling.filters.networks import NETWORKS

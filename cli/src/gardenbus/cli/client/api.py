@@ -16,7 +16,7 @@ from gardenbus.cli.contexts.selection import selected_context
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, directory_option
 from gardenbus.cli.manifests.files import as_list
 from gardenbus.cli.output.console import ApiError
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import Header, Subjects
 from gardenbus.common.errors import BadRequest, Unavailable
 from gardenbus.common.ports.bus import Bus
@@ -141,6 +141,10 @@ class ApiClient:
             token = page.get("continue")
             if not token:
                 return found
+
+    async def seed_names(self) -> Sequence[str]:
+        """Names of all seeds."""
+        return [str(section(each, "metadata").get("name")) for each in await self.items("seed")]
 
     async def census(self, *, timeout_seconds: float = RESPONSE_SECONDS) -> dict[str, int]:
         """Counts of everything."""

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +13,7 @@ from rich.text import Text
 from gardenbus.cli.client.api import CONNECT_SECONDS, LandscapeTarget, connected, find_landscape
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix
 from gardenbus.cli.contexts.addresses import check_redis_url, without_user
-from gardenbus.cli.diagnostics import queues, servers, services
-from gardenbus.cli.diagnostics.findings import DiagnosticFinding, State, worst
-from gardenbus.cli.diagnostics.target import DiagnosticsTarget
+from gardenbus.cli.diagnostics import local
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, LandscapeFile, directory_option
 from gardenbus.cli.output.console import (
     Exit,
@@ -27,25 +25,11 @@ from gardenbus.cli.output.console import (
     show_lines,
     show_rows,
 )
-from gardenbus.common.errors import GardenbusError, Unavailable
+from gardenbus.common.diagnostics.checks import CHECKS, Check, examine
+from gardenbus.common.diagnostics.findings import DiagnosticFinding, State, worst
+from gardenbus.common.diagnostics.target import DiagnosticsTarget
+from gardenbus.common.errors import Unavailable
 
-CHECK_SECONDS = 20.0
-
-Check = Callable[[DiagnosticsTarget], Awaitable[Sequence[DiagnosticFinding]]]
-
-CHECKS: Mapping[str, Check] = {
-    "nats": servers.nats,
-    "redis": servers.redis,
-    "streams": queues.configuration,
-    "api": services.api,
-    "processes": services.processes,
-    "versions": services.versions,
-    "outbox": queues.outbox,
-    "work": queues.work,
-    "rejected": queues.rejections,
-    "heartbeats": services.gardenlets,
-    "clocks": servers.clocks,
-}
 SIGNS: Mapping[State, tuple[str, str]] = {
     "ok": ("ok", "green"),
     "warning": ("WARNING", "yellow"),
@@ -86,15 +70,12 @@ def doctor(
 async def examined(
     where: LandscapeTarget, redis_url: str | None, landscape: LandscapeFile | None = None, directory: Path | None = None
 ) -> list[DiagnosticFinding]:
-    """Run all checks; a check that cannot be made has failed, and keeps no other from being made."""
-    findings: list[DiagnosticFinding] = []
+    """Run all checks."""
     try:
         async with _open_target(where, redis_url, landscape, directory) as target:
-            for found in await asyncio.gather(*(_made(name, check, target) for name, check in CHECKS.items())):
-                findings += found
+            return await examine(target, _checks(landscape, directory))
     except Unavailable as error:
-        findings.append(DiagnosticFinding("nats", "failed", error.message, "gardenbus status"))
-    return findings
+        return [DiagnosticFinding("nats", "failed", error.message, "gardenbus status")]
 
 
 @contextlib.asynccontextmanager
@@ -115,20 +96,16 @@ async def _open_target(
         redis = RedisConnection(redis_url, where.prefix, timeout_seconds=3.0) if redis_url else None
         if redis is not None:
             stack.push_async_callback(redis.close)
-        if landscape is None or directory is None:
-            yield DiagnosticsTarget(api, admin, redis, None)
-        else:
-            yield DiagnosticsTarget(api, admin, redis, landscape, directory, directory_option(directory))
+        yield DiagnosticsTarget(api, admin, redis, directory_option(directory) if landscape and directory else "")
 
 
-async def _made(name: str, check: Check, target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
-    try:
-        async with asyncio.timeout(CHECK_SECONDS):
-            return await check(target)
-    except TimeoutError:
-        return [DiagnosticFinding(name, "failed", f"no answer within {CHECK_SECONDS:g} s", target.command("status"))]
-    except GardenbusError as error:
-        return [DiagnosticFinding(name, "failed", error.message, target.command("status"))]
+def _checks(landscape: LandscapeFile | None, directory: Path | None) -> Mapping[str, Check]:
+    """Return the checks of every landscape, and those of one on this machine behind the servers'."""
+
+    async def processes(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
+        return [*await local.processes(target, landscape), *local.disk(directory if landscape else None)]
+
+    return {**CHECKS, "processes": processes}
 
 
 def _print(findings: Sequence[DiagnosticFinding], output: Format) -> None:

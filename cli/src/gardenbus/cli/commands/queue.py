@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from datetime import UTC, datetime
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
@@ -11,11 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from gardenbus.cli import completions
-from gardenbus.cli.client import jetstream
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.resource_args import get_object, parse_resource
 from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, run_with_client
-from gardenbus.cli.explain.unschedulable import brief_reason, full_reason
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.columns import age_of
 from gardenbus.cli.output.console import (
@@ -31,25 +29,14 @@ from gardenbus.cli.output.console import (
 )
 from gardenbus.cli.output.live import keep_showing
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.unschedulable import brief_reason, full_reason
+from gardenbus.common.diagnostics import jetstream
+from gardenbus.common.diagnostics.work_queues import WorkRow, work_rows
 from gardenbus.common.errors import BadRequest
 
 REFRESH_SECONDS = 2.0
 POLL_SECONDS = 0.2
 OPERATION = "gardener.cloud/operation"
-
-
-class WorkRow(NamedTuple):
-    """One work queue: its consumer, the messages that wait or are in flight, and the age of the oldest."""
-
-    queue: str
-    stream: str
-    pending: int
-    in_flight: int
-    redelivered: int
-    later: int
-    listening: int
-    delivered: int
-    oldest: str | None
 
 
 def queue(  # noqa: PLR0913 - one parameter an option
@@ -153,37 +140,6 @@ def next_of(unschedulable: Document, now: datetime) -> str:
         return "on a gain"
     seconds = (due - now).total_seconds()
     return "now" if seconds < 1 else f"in {age_of((now - (due - now)).isoformat(), now)}"
-
-
-async def work_rows(api: ApiClient) -> list[WorkRow]:
-    """Every queue of work in the landscape, in the order of its streams. Raises Unavailable."""
-    rows: list[WorkRow] = []
-    for short in jetstream.WORK_STREAMS:
-        stream = api.subjects.stream(short)
-        for consumer in await jetstream.consumers(api, stream):
-            if not consumer.is_shared:
-                continue
-            oldest = None
-            if consumer.pending or consumer.in_flight:
-                oldest = await jetstream.first_of(api, stream, consumer.filter)
-            later = 0
-            if short == "QUEUES":
-                timers = consumer.filter.replace(f"{api.subjects.prefix}.queue.", f"{api.subjects.prefix}.later.", 1)
-                later = await jetstream.count_of(api, stream, timers)
-            rows.append(
-                WorkRow(
-                    queue=consumer.name if short == "QUEUES" else short.lower(),
-                    stream=stream,
-                    pending=consumer.pending,
-                    in_flight=consumer.in_flight,
-                    redelivered=consumer.redelivered,
-                    later=later,
-                    listening=consumer.listening,
-                    delivered=consumer.delivered,
-                    oldest=oldest.at.isoformat(timespec="seconds") if oldest else None,
-                )
-            )
-    return rows
 
 
 def _work_table(rows: list[WorkRow]) -> Table:

@@ -1,19 +1,15 @@
 """`rejected`: what could not be taken, why, and sending it again."""
 
-import asyncio
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from gardenbus.cli.client import jetstream
 from gardenbus.cli.client.api import ApiClient
-from gardenbus.cli.client.rejected_messages import RejectedMessage, as_text, body_of, read_rejected_message, replay_id
 from gardenbus.cli.commands.editor import open_editor
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, run_with_client
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of
@@ -28,12 +24,9 @@ from gardenbus.cli.output.console import (
     show_lines,
     show_rows,
 )
-from gardenbus.common.errors import BadRequest, NotFound, Unavailable
-from gardenbus.common.ports.bus import ReplayDone, StreamMessage
-
-OUTCOME_SECONDS = 15.0
-POLL_SECONDS = 0.1
-_MESSAGE_ID = "Nats-Msg-Id"
+from gardenbus.common.diagnostics.rejected_messages import RejectedMessage, as_text, body_of
+from gardenbus.common.diagnostics.replay import rejected_after, rejected_message, replay_message
+from gardenbus.common.errors import BadRequest
 
 Ids = Annotated[list[int], typer.Argument(help="Numbers that `gardenbus rejected` shows.", metavar="ID…")]
 
@@ -64,7 +57,7 @@ def listing(
 
     async def work(api: ApiClient) -> list[RejectedMessage]:
         position = await api.bus.position(api.subjects.stream("REJECTED"))
-        return await _after(api, max(0, position.sequence - limit))
+        return await rejected_after(api, max(0, position.sequence - limit))
 
     found = run_with_client(work, directory, nats_url, prefix)
     if output in (Format.JSON, Format.YAML):
@@ -89,7 +82,7 @@ def show(
 
     Example: gardenbus rejected show 3
     """
-    found = run_with_client(lambda api: _one(api, identity), directory, nats_url, prefix)
+    found = run_with_client(lambda api: rejected_message(api, identity), directory, nats_url, prefix)
     if output in (Format.JSON, Format.YAML):
         show_document({**found.row, "sha256": found.digest, "body": found.document or as_text(found)}, output)
         return
@@ -129,7 +122,7 @@ def replay(
     async def work(api: ApiClient) -> Exit:
         worst = Exit.DONE
         for identity in identities:
-            worst = max(worst, await _replayed(api, await _one(api, identity), is_edited=edit))
+            worst = max(worst, await _replayed(api, await rejected_message(api, identity), is_edited=edit))
         return worst
 
     if code := run_with_client(work, directory, nats_url, prefix):
@@ -152,63 +145,22 @@ def _table(found: list[RejectedMessage]) -> Table:
     return table
 
 
-async def _after(api: ApiClient, sequence: int) -> list[RejectedMessage]:
-    """All that was rejected after a place in the stream."""
-    found: list[RejectedMessage] = []
-    stream = api.subjects.stream("REJECTED")
-    async with api.bus.follow(stream, [api.subjects.rejected], after_sequence=sequence) as follower:
-        async for event in follower:
-            if isinstance(event, StreamMessage):
-                found.append(read_rejected_message(event.sequence, event.at, event.headers, event.body))
-            elif isinstance(event, ReplayDone):
-                break
-    return found
-
-
-async def _one(api: ApiClient, identity: int) -> RejectedMessage:
-    message = await jetstream.stored(api, api.subjects.stream("REJECTED"), identity)
-    if message is None:
-        raise NotFound(f"nothing that was rejected has the number {identity}: see gardenbus rejected")
-    return read_rejected_message(message.sequence, message.at, message.headers, message.body)
-
-
 async def _replayed(api: ApiClient, original: RejectedMessage, *, is_edited: bool) -> Exit:
-    body = original.body
-    if original.is_queued_work:
-        await api.bus.request(original.subject, b"")
-        show_lines([f"{original.id}: {original.subject} is queued again"])
-        return Exit.DONE
-    if is_edited:
-        body = edited(original)
-    elif original.is_cut:
-        raise BadRequest(f"{original.id}: only its first {len(body)} bytes were kept: send the original anew")
-    headers = {_MESSAGE_ID: replay_id(original, body)}
-    response = msgspec.json.decode(await api.bus.request(original.subject, body, headers=headers), type=dict[str, Any])
-    if "seq" not in response:
-        raise Unavailable(f"{original.id}: {original.subject} does not keep it: {response.get('error')}")
-    if response.get("duplicate"):
+    body = edited(original) if is_edited and not original.is_queued_work else original.body
+    outcome = await replay_message(api, original, body)
+    if outcome.is_duplicate:
         errors.print(f"{original.id}: was sent again already; it is not taken twice")
-    return await _outcome(api, original, str(response["stream"]), int(response["seq"]))
-
-
-async def _outcome(api: ApiClient, original: RejectedMessage, stream: str, sequence: int) -> Exit:
-    """Wait until the replay has left its stream; returns its new rejection, if there is one."""
-    deadline = asyncio.get_running_loop().time() + OUTCOME_SECONDS
-    sent = await jetstream.stored(api, stream, sequence)
-    while sent is not None and await jetstream.stored(api, stream, sequence) is not None:
-        if asyncio.get_running_loop().time() > deadline:
-            print_error(f"{original.id}: it was sent (message {sequence} of {stream}), and nobody has taken it yet")
-            return Exit.OUT_OF_REACH
-        await asyncio.sleep(POLL_SECONDS)
-    for repeated in await _after(api, original.id):
-        if (
-            repeated.subject == original.subject
-            and (sent is None or repeated.at >= sent.at)
-            and repeated.object == original.object
-        ):
-            print_error(f"{original.id}: refused again, as {repeated.id}: {repeated.reason}: {repeated.message}")
+    match outcome.state:
+        case "queued":
+            show_lines([f"{original.id}: {outcome.message}"])
+        case "taken":
+            show_lines([f"{original.id}: taken ({outcome.message})"])
+        case "rejected":
+            print_error(f"{original.id}: refused again, as {outcome.repeated}: {outcome.message}")
             return Exit.FAILED
-    show_lines([f"{original.id}: taken ({original.object or original.subject})"])
+        case "sent":
+            print_error(f"{original.id}: {outcome.message}")
+            return Exit.OUT_OF_REACH
     return Exit.DONE
 
 

@@ -10,7 +10,6 @@ import typer
 from rich.text import Text
 
 from gardenbus.cli.commands.options import Output
-from gardenbus.cli.explain.unschedulable import brief_reason, full_reason
 from gardenbus.cli.fleet.decisions import COLUMNS, decision_rows, is_fleet, is_landscape, summary
 from gardenbus.cli.manifests.files import read_files
 from gardenbus.cli.output.console import (
@@ -24,6 +23,7 @@ from gardenbus.cli.output.console import (
     show_rows,
 )
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.unschedulable import brief_reason, full_reason
 from gardenbus.common.errors import SettingsInvalid
 
 if TYPE_CHECKING:

@@ -15,13 +15,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gardenbus.cli.client import jetstream
 from gardenbus.cli.client.api import ApiClient, find_landscape
 from gardenbus.cli.client.cache import LandscapeCache
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, run_with_client
-from gardenbus.cli.commands.queue import work_rows
 from gardenbus.cli.diagnostics.process_usage import ProcessUsage, cpu_share, process_usage
-from gardenbus.cli.explain.unschedulable import brief_reason
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.columns import age_of
@@ -38,7 +35,10 @@ from gardenbus.cli.output.landscape_tables import (
 from gardenbus.cli.output.live import keep_showing
 from gardenbus.cli.output.summaries import ShootSummary, usage_of
 from gardenbus.common.api.garden.rows import SeedRow
+from gardenbus.common.api.garden.unschedulable import brief_reason
 from gardenbus.common.api.keys import LEASE_NAMESPACE
+from gardenbus.common.diagnostics import jetstream
+from gardenbus.common.diagnostics.work_queues import work_rows
 
 CACHE_SYNC_SECONDS = 10.0
 REDRAW_SECONDS = 1.0

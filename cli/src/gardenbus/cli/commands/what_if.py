@@ -12,7 +12,6 @@ from rich.text import Text
 from gardenbus.cli import completions
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, run_with_client
 from gardenbus.cli.commands.simulate_files import Strategy
-from gardenbus.cli.explain.unschedulable import brief_reason, full_reason
 from gardenbus.cli.manifests.files import read_files
 from gardenbus.cli.output.console import (
     Format,
@@ -24,6 +23,7 @@ from gardenbus.cli.output.console import (
     show_rows,
 )
 from gardenbus.common.api.document import section
+from gardenbus.common.api.garden.unschedulable import brief_reason, full_reason
 from gardenbus.common.errors import BadRequest
 
 if TYPE_CHECKING:

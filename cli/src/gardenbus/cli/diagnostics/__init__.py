@@ -1,1 +1,1 @@
-"""Checks of `doctor`: each module examines one part of a landscape, and assesses the findings by pure functions."""
+"""Checks of what only this machine can see: processes, their use of it, and its disk."""

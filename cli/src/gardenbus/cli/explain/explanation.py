@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from gardenbus.cli.explain.unschedulable import brief_reason, full_reason
 from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.common.api.garden.unschedulable import brief_reason, full_reason
 
 NAMED = 3
 """Seeds and reasons that are named before the rest is counted."""

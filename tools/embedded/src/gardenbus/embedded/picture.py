@@ -13,11 +13,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from gardenbus.cli.explain.unschedulable import brief_reason
 from gardenbus.cli.local.directory import ServiceStatus
 from gardenbus.cli.output.landscape_tables import BAR_WIDTH, STATE_STYLES, seeds_table, shoots_line
 from gardenbus.cli.output.summaries import SetSummary, ShootSummary, usage_of
 from gardenbus.common.api.garden.rows import SeedRow, ShootState
+from gardenbus.common.api.garden.unschedulable import brief_reason
 
 SHOOT_ROWS = 12
 TIGHT_LINES = 30

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from gardenbus.cli.client.api import ApiClient
 from gardenbus.common.api.document import section
+from gardenbus.common.diagnostics.bus_client import BusClient
 from gardenbus.common.errors import NotFound, Unavailable
 
 RESPONSE_SECONDS = 5.0
@@ -69,17 +69,17 @@ class StoredMessage(NamedTuple):
     body: bytes
 
 
-async def account(api: ApiClient) -> Mapping[str, Any]:
+async def account(api: BusClient) -> Mapping[str, Any]:
     """Limits and usage of JetStream for this account. Raises Unavailable."""
     return await _request(api, "INFO")
 
 
-async def streams(api: ApiClient) -> list[StreamState]:
+async def streams(api: BusClient) -> list[StreamState]:
     """All streams of the server, this landscape's or not. Raises Unavailable."""
     return [_stream_state(each) async for each in _pages(api, "STREAM.LIST", "streams")]
 
 
-async def consumers(api: ApiClient, stream: str) -> list[ConsumerState]:
+async def consumers(api: BusClient, stream: str) -> list[ConsumerState]:
     """All consumers of a stream; none when there is no such stream. Raises Unavailable."""
     try:
         return [_consumer_state(each) async for each in _pages(api, f"CONSUMER.LIST.{stream}", "consumers")]
@@ -87,17 +87,17 @@ async def consumers(api: ApiClient, stream: str) -> list[ConsumerState]:
         return []
 
 
-async def stored(api: ApiClient, stream: str, sequence: int) -> StoredMessage | None:
+async def stored(api: BusClient, stream: str, sequence: int) -> StoredMessage | None:
     """One message, or None when it is not stored (any more). Raises Unavailable."""
     return await _message(api, stream, {"seq": sequence})
 
 
-async def first_of(api: ApiClient, stream: str, subject_filter: str) -> StoredMessage | None:
+async def first_of(api: BusClient, stream: str, subject_filter: str) -> StoredMessage | None:
     """The oldest message that a filter matches. Raises Unavailable."""
     return await _message(api, stream, {"seq": 0, "next_by_subj": subject_filter})
 
 
-async def count_of(api: ApiClient, stream: str, subject_filter: str) -> int:
+async def count_of(api: BusClient, stream: str, subject_filter: str) -> int:
     """Count a stream's subjects under a filter (messages, where one replaces another). Raises Unavailable."""
     try:
         response = await _request(
@@ -108,7 +108,7 @@ async def count_of(api: ApiClient, stream: str, subject_filter: str) -> int:
     return int(response.get("total") or 0)
 
 
-async def server_time(api: ApiClient) -> datetime | None:
+async def server_time(api: BusClient) -> datetime | None:
     """The server's clock; None when the stream that tells it does not exist. Raises Unavailable."""
     try:
         response = await _request(api, f"STREAM.INFO.{api.subjects.stream('OBJECTS')}")
@@ -128,7 +128,7 @@ def parse_server_time(text: object) -> datetime | None:
     return found if found.year > 1 else None
 
 
-async def _request(api: ApiClient, endpoint: str, question: Mapping[str, Any] | None = None) -> dict[str, Any]:
+async def _request(api: BusClient, endpoint: str, question: Mapping[str, Any] | None = None) -> dict[str, Any]:
     body = b"" if question is None else msgspec.json.encode(question)
     response = await api.bus.request(f"$JS.API.{endpoint}", body, timeout_seconds=RESPONSE_SECONDS)
     try:
@@ -142,7 +142,7 @@ async def _request(api: ApiClient, endpoint: str, question: Mapping[str, Any] | 
     return found
 
 
-async def _pages(api: ApiClient, endpoint: str, member: str) -> AsyncIterator[dict[str, Any]]:
+async def _pages(api: BusClient, endpoint: str, member: str) -> AsyncIterator[dict[str, Any]]:
     offset = 0
     while True:
         response = await _request(api, endpoint, {"offset": offset})
@@ -154,7 +154,7 @@ async def _pages(api: ApiClient, endpoint: str, member: str) -> AsyncIterator[di
             return
 
 
-async def _message(api: ApiClient, stream: str, question: Mapping[str, Any]) -> StoredMessage | None:
+async def _message(api: BusClient, stream: str, question: Mapping[str, Any]) -> StoredMessage | None:
     try:
         message = section(await _request(api, f"STREAM.MSG.GET.{stream}", question), "message")
     except NotFound:

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from gardenbus.cli.client import jetstream
-from gardenbus.cli.client.jetstream import ConsumerState, StoredMessage, StreamState
-from gardenbus.cli.diagnostics.findings import DiagnosticFinding, graded, some_of
-from gardenbus.cli.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.adapters.nats import streams as jetstream_streams
 from gardenbus.common.adapters.nats import work_queue
+from gardenbus.common.diagnostics import jetstream
+from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded, some_of
+from gardenbus.common.diagnostics.jetstream import ConsumerState, StoredMessage, StreamState
+from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.errors import Unavailable
 
 LEASE_SETTINGS = frozenset({"max_age", "duplicate_window", "subject_delete_marker_ttl"})

@@ -4,12 +4,12 @@ import hashlib
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import yaml
 
-from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.common.api.document import section
 from gardenbus.common.api.keys import Header
 
 KEPT_BYTES = 64 * 1024
@@ -34,8 +34,9 @@ class RejectedMessage(NamedTuple):
     @property
     def object(self) -> str:
         """`shoot garden-dev/apollo` by its body, else by its subject; "" when neither names one."""
-        found = as_mapping(self.document)
-        metadata = as_mapping(found.get("metadata")) or found
+        document = self.document
+        found = cast("dict[str, Any]", document) if isinstance(document, dict) else {}
+        metadata = section(found, "metadata") or found
         name = metadata.get("name")
         if found.get("kind") and name:
             place = f"{metadata['namespace']}/" if metadata.get("namespace") else ""

@@ -1,4 +1,4 @@
-"""Services, their versions and processes; gardenlets with their heartbeats and clocks."""
+"""Services and their versions; gardenlets with their heartbeats and clocks."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from gardenbus.cli.client import jetstream
-from gardenbus.cli.diagnostics.findings import DiagnosticFinding, some_of
-from gardenbus.cli.diagnostics.servers import SKEW_FAILED_SECONDS, SKEW_WARNING_SECONDS
-from gardenbus.cli.diagnostics.target import DiagnosticsTarget
-from gardenbus.cli.local.directory import ServiceStatus
-from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.common.api.document import section
 from gardenbus.common.api.keys import PROBE_LEASE
+from gardenbus.common.diagnostics import jetstream
+from gardenbus.common.diagnostics.findings import DiagnosticFinding, some_of
+from gardenbus.common.diagnostics.servers import SKEW_FAILED_SECONDS, SKEW_WARNING_SECONDS
+from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import ReplayDone, StreamMessage
 
@@ -63,32 +62,9 @@ def _counted(names: Sequence[str]) -> list[str]:
     return [name if count == 1 else f"{count} {name}" for name, count in Counter(names).items()]
 
 
-async def processes(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
-    """Findings for the processes of a local landscape."""
-    from gardenbus.cli.local.health import service_rows  # noqa: PLC0415  its HTTP client is slow to import
-
-    if target.landscape is None:
-        return [DiagnosticFinding("processes", "skipped", "they are not of this machine", "ask what runs them")]
-    return assess_processes(target, await service_rows(target.landscape))
-
-
-def assess_processes(target: DiagnosticsTarget, rows: Sequence[ServiceStatus]) -> list[DiagnosticFinding]:
-    """Assess whether processes are ready, and stay so."""
-    found: list[DiagnosticFinding] = []
-    for row in rows:
-        logs = target.command(f"logs {row.name} --tail 20")
-        if row.state not in ("ready", "external"):
-            trouble = f": {row.trouble}" if row.trouble else ""
-            found.append(DiagnosticFinding(f"process {row.name}", "failed", f"{row.state}{trouble}", logs))
-        elif row.restarts:
-            text = f"ended unasked and was started again {row.restarts} times"
-            found.append(DiagnosticFinding(f"process {row.name}", "warning", text, logs))
-    return found or [DiagnosticFinding("processes", "ok", f"all {len(rows)} are ready")]
-
-
 async def gardenlets(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     """Findings for heartbeats and the gardenlets' clocks."""
-    seeds = [str(as_mapping(each.get("metadata")).get("name")) for each in await target.api.items("seed")]
+    seeds = await target.api.seed_names()
     now = await jetstream.server_time(target.api) or datetime.now(UTC)
     stream = target.api.subjects.stream("LEASES")
     state = next((each for each in await jetstream.streams(target.api) if each.name == stream), None)
@@ -118,7 +94,7 @@ def _heartbeat(seed: str, event: StreamMessage, now: datetime) -> SeedHeartbeat:
         lease = msgspec.json.decode(event.body, type=dict[str, Any])
     except msgspec.MsgspecError:
         lease = {}
-    renewed = jetstream.parse_server_time(as_mapping(lease.get("spec")).get("renewTime")) or event.at
+    renewed = jetstream.parse_server_time(section(lease, "spec").get("renewTime")) or event.at
     return SeedHeartbeat(seed, max(0.0, (now - event.at).total_seconds()), (renewed - event.at).total_seconds())
 
 

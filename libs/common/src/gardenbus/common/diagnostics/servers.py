@@ -1,16 +1,14 @@
 """NATS and Redis: versions, limits, what is left of them, what they do with what they are given, and their clocks."""
 
-import shutil
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, cast
 
-from gardenbus.cli.client import jetstream
-from gardenbus.cli.diagnostics.findings import DiagnosticFinding, graded, some_of
-from gardenbus.cli.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
 from gardenbus.common.adapters.nats.admin import ServerInfo
 from gardenbus.common.api.document import section
+from gardenbus.common.diagnostics import jetstream
+from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded, some_of
+from gardenbus.common.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
 from gardenbus.common.errors import Unavailable
 
 LEAST_NATS = (2, 12)
@@ -19,7 +17,6 @@ LEAST_REDIS = (7, 0)
 """Functions."""
 LEAST_PAYLOAD = 8 * 1024 * 1024
 NEARLY_FULL, FULL = 0.8, 0.95
-NEARLY_FULL_DISK, FULL_DISK = 0.9, 0.98
 SKEW_WARNING_SECONDS, SKEW_FAILED_SECONDS = 1.0, 10.0
 SETTINGS = ("maxmemory", "maxmemory-policy", "appendonly", "appendfsync")
 
@@ -28,8 +25,7 @@ async def nats(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     """NATS itself: version, JetStream, limits, storage."""
     found = assess_nats(target.admin.server)
     account = await jetstream.account(target.api)
-    found += assess_storage(account)
-    return [*found, *_disk(target.directory)]
+    return [*found, *assess_storage(account)]
 
 
 def assess_nats(server: ServerInfo) -> list[DiagnosticFinding]:
@@ -63,22 +59,6 @@ def assess_storage(account: Mapping[str, Any]) -> list[DiagnosticFinding]:
     state = graded(share, warning=NEARLY_FULL, failed=FULL)
     suggestion = "" if state == "ok" else "raise max_file_store, or the account's limit"
     return [DiagnosticFinding("nats storage", state, text, suggestion)]
-
-
-def _disk(directory: Path | None) -> list[DiagnosticFinding]:
-    if directory is None:
-        return []
-    try:
-        usage = shutil.disk_usage(directory)
-    except OSError as error:
-        return [DiagnosticFinding("disk", "warning", f"{directory}: {error.strerror}")]
-    state = graded(usage.used / usage.total, warning=NEARLY_FULL_DISK, failed=FULL_DISK)
-    text = f"{usage.free / 2**30:.1f} GiB left on this disk"
-    return [
-        DiagnosticFinding(
-            "disk", state, text, "" if state == "ok" else "make room: NATS and Redis stop writing without it"
-        )
-    ]
 
 
 async def redis(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:

@@ -1,0 +1,43 @@
+"""The table of checks, and their run: one that cannot be made has failed, and keeps no other from being made."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from gardenbus.common.diagnostics import queues, servers, services
+from gardenbus.common.diagnostics.findings import DiagnosticFinding
+from gardenbus.common.diagnostics.target import DiagnosticsTarget
+from gardenbus.common.errors import GardenbusError
+
+CHECK_SECONDS = 20.0
+
+Check = Callable[[DiagnosticsTarget], Awaitable[Sequence[DiagnosticFinding]]]
+
+CHECKS: Mapping[str, Check] = {
+    "nats": servers.nats,
+    "redis": servers.redis,
+    "streams": queues.configuration,
+    "api": services.api,
+    "versions": services.versions,
+    "outbox": queues.outbox,
+    "work": queues.work,
+    "rejected": queues.rejections,
+    "heartbeats": services.gardenlets,
+    "clocks": servers.clocks,
+}
+"""Checks that need a connection only, in the order in which they are shown."""
+
+
+async def examine(target: DiagnosticsTarget, checks: Mapping[str, Check] = CHECKS) -> list[DiagnosticFinding]:
+    """Make all checks at once; their findings in order."""
+    made = await asyncio.gather(*(_made(name, check, target) for name, check in checks.items()))
+    return [finding for findings in made for finding in findings]
+
+
+async def _made(name: str, check: Check, target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
+    try:
+        async with asyncio.timeout(CHECK_SECONDS):
+            return await check(target)
+    except TimeoutError:
+        return [DiagnosticFinding(name, "failed", f"no answer within {CHECK_SECONDS:g} s", target.command("status"))]
+    except GardenbusError as error:
+        return [DiagnosticFinding(name, "failed", error.message, target.command("status"))]

@@ -1,0 +1,82 @@
+"""Rejected messages of a landscape: read from their stream, and sent again to where they were sent, each once."""
+
+import asyncio
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from gardenbus.common.diagnostics import jetstream
+from gardenbus.common.diagnostics.bus_client import BusClient
+from gardenbus.common.diagnostics.rejected_messages import RejectedMessage, read_rejected_message, replay_id
+from gardenbus.common.errors import BadRequest, NotFound, Unavailable
+from gardenbus.common.ports.bus import ReplayDone, StreamMessage
+
+OUTCOME_SECONDS = 15.0
+POLL_SECONDS = 0.1
+_MESSAGE_ID = "Nats-Msg-Id"
+
+
+class ReplayOutcome(NamedTuple):
+    """Outcome of a replay. `sent`: nobody has taken it yet; `repeated` is the number of its new rejection."""
+
+    state: Literal["queued", "taken", "rejected", "sent"]
+    message: str
+    is_duplicate: bool = False
+    repeated: int = 0
+
+
+async def rejected_after(api: BusClient, sequence: int) -> list[RejectedMessage]:
+    """All that was rejected after a place in the stream. Raises Unavailable."""
+    found: list[RejectedMessage] = []
+    stream = api.subjects.stream("REJECTED")
+    async with api.bus.follow(stream, [api.subjects.rejected], after_sequence=sequence) as follower:
+        async for event in follower:
+            if isinstance(event, StreamMessage):
+                found.append(read_rejected_message(event.sequence, event.at, event.headers, event.body))
+            elif isinstance(event, ReplayDone):
+                break
+    return found
+
+
+async def rejected_message(api: BusClient, identity: int) -> RejectedMessage:
+    """One rejected message by its number. Raises NotFound, Unavailable."""
+    message = await jetstream.stored(api, api.subjects.stream("REJECTED"), identity)
+    if message is None:
+        raise NotFound(f"nothing that was rejected has the number {identity}: see gardenbus rejected")
+    return read_rejected_message(message.sequence, message.at, message.headers, message.body)
+
+
+async def replay_message(api: BusClient, original: RejectedMessage, body: bytes) -> ReplayOutcome:
+    """Send a body to where the original was sent, and wait for what comes of it.
+
+    Raises BadRequest when the original was not kept whole and the body is its own, Unavailable.
+    """
+    if original.is_queued_work:
+        await api.bus.request(original.subject, b"")
+        return ReplayOutcome("queued", f"{original.subject} is queued again")
+    if original.is_cut and body == original.body:
+        raise BadRequest(f"{original.id}: only its first {len(body)} bytes were kept: send the original anew")
+    headers = {_MESSAGE_ID: replay_id(original, body)}
+    response = msgspec.json.decode(await api.bus.request(original.subject, body, headers=headers), type=dict[str, Any])
+    if "seq" not in response:
+        raise Unavailable(f"{original.id}: {original.subject} does not keep it: {response.get('error')}")
+    outcome = await _outcome(api, original, str(response["stream"]), int(response["seq"]))
+    return outcome._replace(is_duplicate=bool(response.get("duplicate")))
+
+
+async def _outcome(api: BusClient, original: RejectedMessage, stream: str, sequence: int) -> ReplayOutcome:
+    """Wait until the replay has left its stream; then look for a new rejection."""
+    deadline = asyncio.get_running_loop().time() + OUTCOME_SECONDS
+    sent = await jetstream.stored(api, stream, sequence)
+    while sent is not None and await jetstream.stored(api, stream, sequence) is not None:
+        if asyncio.get_running_loop().time() > deadline:
+            return ReplayOutcome("sent", f"it was sent (message {sequence} of {stream}), and nobody has taken it yet")
+        await asyncio.sleep(POLL_SECONDS)
+    for repeated in await rejected_after(api, original.id):
+        if (
+            repeated.subject == original.subject
+            and (sent is None or repeated.at >= sent.at)
+            and repeated.object == original.object
+        ):
+            return ReplayOutcome("rejected", f"{repeated.reason}: {repeated.message}", repeated=repeated.id)
+    return ReplayOutcome("taken", original.object or original.subject)

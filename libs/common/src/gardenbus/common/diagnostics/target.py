@@ -1,0 +1,93 @@
+"""The landscape under examination: its API, its bus, and its store where that can be reached."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from gardenbus.common.diagnostics.bus_client import BusClient
+
+if TYPE_CHECKING:  # slow to import, and nothing here calls it
+    from gardenbus.common.adapters.nats.admin import AdminClient
+
+
+class DiagnosticsApi(BusClient, Protocol):
+    """What the checks request of a landscape's API. All methods raise Unavailable."""
+
+    async def census(self, *, timeout_seconds: float = 10.0) -> dict[str, int]:
+        """Counts of everything."""
+        ...
+
+    async def seed_names(self) -> Sequence[str]:
+        """Names of all seeds."""
+        ...
+
+
+class RedisServer(Protocol):
+    """A Redis server as it is examined. All methods raise Unavailable."""
+
+    @property
+    def library(self) -> str:
+        """Name of the function library that this process would call."""
+        ...
+
+    def key(self, name: str) -> str:
+        """Key of the landscape."""
+        ...
+
+    async def command(self, *arguments: str | bytes | float) -> Any:
+        """Reply to one command."""
+        ...
+
+    async def pipeline(self, commands: Sequence[tuple[str | bytes | float, ...]]) -> list[Any]:
+        """Replies to several commands."""
+        ...
+
+    async def libraries(self) -> Sequence[str]:
+        """Names of the function libraries that are loaded."""
+        ...
+
+
+class DiagnosticsTarget(NamedTuple):
+    """The landscape under examination. `redis` is None without an address."""
+
+    api: DiagnosticsApi
+    admin: "AdminClient"
+    redis: RedisServer | None
+    directory_option: str = ""
+    """What commands need so that they are about this landscape: ` --dir D`, or nothing."""
+
+    def command(self, text: str) -> str:
+        """A command about this landscape."""
+        return f"gardenbus {text}{self.directory_option}"
+
+
+class ClockReading(NamedTuple):
+    """A server's clock, read between two readings of our own."""
+
+    theirs: datetime
+    before: datetime
+    after: datetime
+
+    @property
+    def ahead_seconds(self) -> float:
+        """Seconds that the clock is ahead of ours; 0 when it is between the two readings."""
+        if self.theirs > self.after:
+            return (self.theirs - self.after).total_seconds()
+        return min(0.0, (self.theirs - self.before).total_seconds())
+
+
+def version_of(text: str) -> tuple[int, ...]:
+    """`2.15.1-beta` as (2, 15, 1)."""
+    numbers: list[int] = []
+    for part in text.split("-", maxsplit=1)[0].split("."):
+        if not part.isdecimal():
+            break
+        numbers.append(int(part))
+    return tuple(numbers)
+
+
+def info_of(reply: Any) -> Mapping[str, str]:
+    """Values of Redis' INFO by name."""
+    text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else str(reply)
+    lines = (line.partition(":") for line in text.splitlines() if not line.startswith("#"))
+    return {name: value.strip() for name, colon, value in lines if colon}
