@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # slow to import, and nothing here calls it
 
 
 class DiagnosticsApi(BusClient, Protocol):
-    """What the checks request of a landscape's API. All methods raise Unavailable."""
+    """The API of a landscape, as far as checks need it. All methods raise Unavailable."""
 
     async def census(self, *, timeout_seconds: float = 10.0) -> dict[str, int]:
         """Counts of everything."""
