@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
-from gardenbus.common.adapters.nats.streams import StreamSettings
+from gardenbus.common.adapters.nats.streams import MONITOR_PERIOD_SECONDS, StreamSettings, streams
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.ports.bus import Message
 from tests.support.buses import BusUnderTest
@@ -42,6 +42,32 @@ async def test_a_stream_that_differs_is_brought_back_and_what_an_operator_added_
     config = await configuration(jetstream, "BINDINGS")
     assert config["max_consumers"] == 20_000
     assert config["description"] == "ours"
+
+
+async def test_every_stream_says_what_it_is_for(jetstream: BusUnderTest):
+    for name in streams(jetstream.subjects, MONITOR_PERIOD_SECONDS):
+        response = json.loads(await jetstream.bus.request(f"$JS.API.STREAM.INFO.{name}", b""))
+        assert response["config"].get("description"), name
+
+
+async def test_a_stream_of_before_gets_its_description_and_keeps_its_messages(jetstream: BusUnderTest):
+    await jetstream.announce("a")
+    before = await jetstream.bus.position(jetstream.stream("OBJECTS"))
+    await change(jetstream, "OBJECTS", description="")
+
+    await jetstream.bus.ensure_streams()
+
+    assert (await configuration(jetstream, "OBJECTS"))["description"]
+    assert await jetstream.bus.position(jetstream.stream("OBJECTS")) == before
+
+
+async def test_the_consumer_of_a_queue_says_whose_it_is(jetstream: BusUnderTest):
+    stream = jetstream.stream("QUEUES")
+    await jetstream.bus.work_queue(stream, "look", f"{jetstream.subjects.prefix}.queue.look.>")
+
+    response = json.loads(await jetstream.bus.request(f"$JS.API.CONSUMER.INFO.{stream}.look", b""))
+
+    assert response["config"]["description"] == "the replicas of look"
 
 
 async def test_messages_survive_an_upgrade(jetstream: BusUnderTest):

@@ -49,6 +49,18 @@ REJECTED_MESSAGES = 16_384
 MAX_CONSUMERS = 20_000
 EVENTS_PER_OBJECT = 100
 
+DESCRIPTIONS: Mapping[str, str] = {
+    "REQUESTS": "durable apply and delete requests, until the apiserver has carried them out",
+    "OBJECTS": "the current state of every object, one message each; a deleted one leaves a tombstone for an hour",
+    "QUEUES": "work for schedulers and controllers, one message per object, and timers of later work",
+    "BINDINGS": "what each seed's gardenlet has to know: its shoots, its Seed and what goes with them",
+    "LEASES": "heartbeats of gardenlets, one message per seed; one that is not renewed expires",
+    "REPORTS": "what gardenlets and member agents observed, until the apiserver has stored it",
+    "EVENTS": "Events about objects, of the last 24 hours",
+    "REJECTED": "requests and work that were rejected, with the reason in their headers, for 7 days",
+}
+"""What `nats stream ls` and `nats stream info` say of each stream."""
+
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 Configuration = dict[str, Any]
@@ -114,7 +126,13 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configurat
     }
     always: Configuration = {"storage": "file", "discard": "old"}
     return {
-        subjects.stream(name): {"name": subjects.stream(name), **always, **own} for name, own in configurations.items()
+        subjects.stream(name): {
+            "name": subjects.stream(name),
+            "description": DESCRIPTIONS[name],
+            **always,
+            **own,
+        }
+        for name, own in configurations.items()
     }
 
 
@@ -150,16 +168,24 @@ async def _ensure(connection: Connection, name: str, wanted: Configuration, sett
             return
     if actual is None:
         return
+    stated = _stated(wanted, actual, settings)
+    changes = {key: value for key, value in stated.items() if actual.get(key, _absent(value)) != value}
+    if changes:
+        await call(connection, f"STREAM.UPDATE.{name}", {**actual, **changes})
+        log.info("stream.updated", stream=name, changed=sorted(changes))
+
+
+def _stated(wanted: Configuration, actual: Configuration, settings: StreamSettings) -> Configuration:
+    """The settings that a stream which exists must have."""
     stated = dict(wanted)
+    if actual.get("description"):  # an operator's, or that of another version of ours
+        stated.pop("description")
     if settings.lease_seconds is None and "subject_delete_marker_ttl" in wanted:
         for setting in ("max_age", "duplicate_window", "subject_delete_marker_ttl"):
             stated.pop(setting)
     if settings.replicas is not None:
         stated["num_replicas"] = settings.replicas
-    changes = {key: value for key, value in stated.items() if actual.get(key, _absent(value)) != value}
-    if changes:
-        await call(connection, f"STREAM.UPDATE.{name}", {**actual, **changes})
-        log.info("stream.updated", stream=name, changed=sorted(changes))
+    return stated
 
 
 def _absent(value: Any) -> Any:

@@ -153,6 +153,7 @@ class JetStreamQueue:
         settings = {
             "name": self._consumer,
             "durable_name": self._consumer,
+            "description": f"the replicas of {self._consumer}",
             "deliver_policy": "all",
             "ack_policy": "explicit",
             "ack_wait": int(ACK_WAIT_SECONDS * _SECOND),
