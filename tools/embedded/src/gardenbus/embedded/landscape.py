@@ -20,9 +20,10 @@ from gardenbus.cli.manifests.files import SortedManifests
 from gardenbus.embedded.configurations import write_configurations
 from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.external import probe_servers
+from gardenbus.embedded.forking import ForkServer
 from gardenbus.embedded.ports import LOOPBACK, choose_port
 from gardenbus.embedded.process_specs import STOP_ORDER, Addresses, ProcessSpec, dashboard_spec, service_specs
-from gardenbus.embedded.processes import ManagedProcess
+from gardenbus.embedded.processes import ManagedProcess, landscape_environ
 from gardenbus.embedded.servers import NATS, REDIS, find_server, nats_configuration, redis_configuration
 
 START_SECONDS = 60.0
@@ -166,13 +167,23 @@ class EmbeddedLandscape:
         return spec
 
     async def _start_all(self, specs: Sequence[ProcessSpec]) -> None:
+        fork_server = ForkServer()
+        await fork_server.start(self.directory.path, landscape_environ(self.directory))
         started = [
-            ManagedProcess(spec, self.directory, notify=self._notify, changed=lambda: self._write(None))
+            ManagedProcess(
+                spec, self.directory, notify=self._notify, changed=lambda: self._write(None), fork_server=fork_server
+            )
             for spec in specs
         ]
         self.processes += started
         for process in started:
             process.start()
+        try:
+            await self._until_ready(started)
+        finally:
+            await fork_server.close()
+
+    async def _until_ready(self, started: Sequence[ManagedProcess]) -> None:
         deadline = asyncio.get_running_loop().time() + START_SECONDS
         while unready := [process for process in started if process.state != "ready"]:
             for process in unready:

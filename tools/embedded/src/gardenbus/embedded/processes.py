@@ -22,6 +22,7 @@ import aiohttp
 import msgspec
 
 from gardenbus.cli.local.directory import LandscapeDirectory, ServiceEntry
+from gardenbus.embedded.forking import Child, ForkServer
 from gardenbus.embedded.ports import LOOPBACK
 from gardenbus.embedded.process_specs import ProcessSpec
 
@@ -51,11 +52,22 @@ def backoff_seconds(failures: int) -> float:
     return min(BACKOFF_CAP_SECONDS, BACKOFF_BASE_SECONDS * 2.0 ** (failures - 1))
 
 
+def landscape_environ(directory: LandscapeDirectory) -> dict[str, str]:
+    """Environment of a landscape's processes: ours, and the mark by which leftovers are recognised."""
+    return {**os.environ, LANDSCAPE_VARIABLE: str(directory.path)}
+
+
 class ManagedProcess:
     """One child, over all its lives."""
 
     def __init__(
-        self, spec: ProcessSpec, directory: LandscapeDirectory, *, notify: Notify, changed: Callable[[], None]
+        self,
+        spec: ProcessSpec,
+        directory: LandscapeDirectory,
+        *,
+        notify: Notify,
+        changed: Callable[[], None],
+        fork_server: ForkServer | None = None,
     ) -> None:
         self.spec = spec
         self.state: State = "stopped"
@@ -66,7 +78,8 @@ class ManagedProcess:
         self._directory = directory
         self._notify = notify
         self._changed = changed
-        self._process: asyncio.subprocess.Process | None = None
+        self._fork_server = fork_server
+        self._process: Child | None = None
         self._health_url: str | None = None
         self._wanted = True
         self._life: asyncio.Task[None] | None = None
@@ -145,11 +158,12 @@ class ManagedProcess:
             self._set_state("waiting")
             await asyncio.sleep(delay)
 
-    async def _spawn(self) -> asyncio.subprocess.Process:
+    async def _spawn(self) -> Child:
         self.health_file.unlink(missing_ok=True)
-        environ = {**os.environ, **self.spec.environ, LANDSCAPE_VARIABLE: str(self._directory.path)}
+        environ = {**landscape_environ(self._directory), **self.spec.environ}
         with self.log_file.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
+            forked = await self._fork_server.fork(self.spec.command, environ, log=log) if self._fork_server else None
+            self._process = forked or await asyncio.create_subprocess_exec(
                 *self.spec.command,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
@@ -162,7 +176,7 @@ class ManagedProcess:
         self._set_state("starting")
         return self._process
 
-    async def _watch(self, process: asyncio.subprocess.Process) -> None:
+    async def _watch(self, process: Child) -> None:
         """Follow the health of one life."""
         timeout = aiohttp.ClientTimeout(total=2.0)
         async with aiohttp.ClientSession(timeout=timeout) as session:

@@ -1,0 +1,160 @@
+"""Supervisor's side of the fork server: services are forked instead of started, which spares each of them the imports.
+
+It serves a start of the landscape only. What ends later is started anew with the code that is installed then, and where
+there is no fork server (another system than Linux, or it died) everything is.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import msgspec
+
+from gardenbus.embedded.fork_server import LARGEST_MESSAGE, ROOM_FOR_COMMANDS, ForkRequest, ForkResponse
+
+FORK_SECONDS = 20.0
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+class Child(Protocol):
+    """A child process, started or forked; an `asyncio.subprocess.Process` is one."""
+
+    @property
+    def pid(self) -> int:
+        """Its id."""
+        ...
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code once it has ended, negative after a signal."""
+        ...
+
+    async def wait(self) -> int:
+        """Wait until it has ended; returns its exit code."""
+        ...
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        ...
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        ...
+
+
+class ForkedProcess:
+    """A child that the fork server made: ours to wait for, because we are the subreaper."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._descriptor = os.pidfd_open(pid)
+        self._loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[int] = self._loop.create_future()
+        self._loop.add_reader(self._descriptor, self._reap)
+
+    async def wait(self) -> int:
+        """Wait until it has ended; returns its exit code."""
+        return await asyncio.shield(self._ended)
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: signal.Signals) -> None:
+        if self.returncode is None:
+            signal.pidfd_send_signal(self._descriptor, number)
+
+    def _reap(self) -> None:
+        self._loop.remove_reader(self._descriptor)
+        os.close(self._descriptor)
+        _, status = os.waitpid(self.pid, 0)
+        self.returncode = os.waitstatus_to_exitcode(status)
+        self._ended.set_result(self.returncode)
+
+
+class ForkServer:
+    """The fork server of one start. `fork` gives None when it cannot, and never again after that."""
+
+    def __init__(self) -> None:
+        self._process: asyncio.subprocess.Process | None = None
+        self._socket: socket.socket | None = None
+        self._turn = asyncio.Lock()
+
+    async def start(self, directory: Path, environ: Mapping[str, str]) -> None:
+        """Start it where that is possible; it imports while the first request waits for it."""
+        if not _adopt_orphans(adopts=True):
+            return
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        with theirs:
+            self._process = await asyncio.create_subprocess_exec(
+                *[sys.executable, "-m", "gardenbus.embedded.fork_server"],
+                *[str(theirs.fileno()), str(os.getpid()), ROOM_FOR_COMMANDS],
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+                env=environ,
+                cwd=directory,
+                start_new_session=True,
+                pass_fds=[theirs.fileno()],
+            )
+        self._socket = ours
+
+    async def fork(self, command: Sequence[str], environ: Mapping[str, str], *, log: BinaryIO) -> ForkedProcess | None:
+        """Fork `python -m MODULE ARGUMENTS`, its output appended to an open file; None if it has to be started."""
+        if list(command[:2]) != [sys.executable, "-m"]:
+            return None
+        request = ForkRequest(command[2], command[3:], command, dict(environ))
+        async with self._turn:
+            if self._socket is None:
+                return None
+            try:
+                async with asyncio.timeout(FORK_SECONDS):
+                    socket.send_fds(self._socket, [msgspec.json.encode(request)], [log.fileno()])
+                    body = await asyncio.get_running_loop().sock_recv(self._socket, LARGEST_MESSAGE)
+                return ForkedProcess(msgspec.json.decode(body, type=ForkResponse).pid)
+            except (OSError, TimeoutError, msgspec.MsgspecError):
+                await self._end()
+                return None
+            except asyncio.CancelledError:
+                await self._end()
+                raise
+
+    async def close(self) -> None:
+        """End it; what it forked lives on."""
+        async with self._turn:
+            await self._end()
+
+    async def _end(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+            self._process = None
+            _adopt_orphans(adopts=False)
+
+
+def _adopt_orphans(*, adopts: bool) -> bool:
+    """Become the parent of orphans below us, or cease to; false where the system cannot."""
+    if sys.platform != "linux":
+        return False
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(adopts)) == 0
