@@ -170,3 +170,8 @@ def _with_spec(binding: ResourceBinding, **changes: Any) -> ResourceBinding:
 
 def _annotated(binding: ResourceBinding, annotations: dict[str, str]) -> ResourceBinding:
     return msgspec.structs.replace(binding, metadata=msgspec.structs.replace(binding.metadata, annotations=annotations))
+
+
+def writes_bindings(cycle: CycleResult) -> bool:
+    """True when a cycle writes any binding."""
+    return bool(cycle.finalized or cycle.creations or cycle.changes or cycle.given_up)

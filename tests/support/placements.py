@@ -1,19 +1,18 @@
 """A store with placements and clusters, and the service's looks at them one after another, in memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Self
 
-from gardenbus.common.api.document import Document, StoredObject, section
-from gardenbus.common.api.fleet.member_clusters import MemberCluster
+from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.placement_parts import of
-from gardenbus.common.api.fleet.placements import CLUSTER_KIND, Placement
+from gardenbus.common.api.fleet.placements import CLUSTER_KIND
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
 from gardenbus.common.controller.controller import ReconcileRequest, ReconcileResult
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store
-from gardenbus.fleet.fleet import Fleet
+from gardenbus.placement.cache.placement_cache import PlacementCache
 from gardenbus.placement.controllers.scheduling import SchedulingReconciler
 from gardenbus.placement.controllers.snapshot import SnapshotReconciler
 from gardenbus.placement.controllers.status import StatusReconciler
@@ -67,31 +66,16 @@ def request_for(placement: ObjectKey, controller: str = "placement") -> Reconcil
     return ReconcileRequest(subject=subject, tail=tail, attempt=0, deliveries=1, reconcile_id="test", queued_ms=0)
 
 
-class StoreLister:
-    """Clusters and bindings as the store has them: what an informer that is never behind would know."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self.members: dict[str, MemberCluster] = {}
-        self.bound: dict[ObjectKey, list[StoredObject]] = {}
+class StoreCache(PlacementCache):
+    """Clusters as the store has them: what an informer that is never behind would know."""
 
     async def read(self, store: Store) -> Self:
         """Look at the store."""
         page = await store.list_page("membercluster")
-        self.members = {each.key.name: MemberCluster.from_document(each.encoded()) for each in page.objects}
+        there = {each.key.name: each for each in page.objects}
+        for name in {*self.clusters(), *there}:
+            self.changed(ObjectKey("membercluster", "", name), None, there.get(name))
         return self
-
-    def clusters(self) -> Mapping[str, MemberCluster]:
-        return self.members
-
-    def placements(self) -> Mapping[ObjectKey, Placement]:
-        return {}
-
-    def bindings_of(self, placement: ObjectKey) -> Sequence[StoredObject]:
-        return self.bound.get(placement, [])
-
-    def fleet(self) -> Fleet:
-        return Fleet.of(self.members.values(), self._clock.now().timestamp())
 
 
 class Bench:
@@ -101,11 +85,11 @@ class Bench:
         self.kit = kit or in_memory()
         self.store = store or self.kit.store
         self.clock = self.kit.clock
-        self.cache = StoreLister(self.clock)
+        self.cache = StoreCache(self.clock)
         self.snapshots = SnapshotReconciler(
             self.store, self.clock, self.cache, collection=timedelta(0), interval=timedelta(0)
         )
-        self.scheduling = SchedulingReconciler(self.store, self.clock, self.cache)
+        self.scheduling = SchedulingReconciler(self.store, self.clock, self.cache, lambda _: None)
         self.status = StatusReconciler(self.store, self.clock)
 
     async def add(self, *documents: Document) -> None:

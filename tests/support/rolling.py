@@ -84,8 +84,8 @@ class RollingBench(Bench):
         self.broken: set[str] = set()
         self.silent: set[str] = set()
         self.rollout = RolloutReconciler(self.store, self.clock, self.cache)
-        self.evictions = EvictionReconciler(self.store, self.clock, self.cache)
-        self.works = WorkGeneratorReconciler(self.store, self.clock, self.cache)
+        self.evictions = EvictionReconciler(self.store, self.clock)
+        self.works = WorkGeneratorReconciler(self.store, self.clock)
 
     async def everything(self, placement: ObjectKey = WEB) -> None:
         """Each sort of look once, and what agents do then."""
@@ -129,7 +129,7 @@ class RollingBench(Bench):
         """What the agents of all clusters do with the Works addressed to them."""
         for work in await self.all_works():
             cluster = work.key.namespace.removeprefix("fleet-member-")
-            if cluster in self.silent or cluster not in self.cache.members:
+            if cluster in self.silent or cluster not in self.cache.clusters():
                 continue
             document = work.document()
             document["status"] = self._answer(work, cluster)

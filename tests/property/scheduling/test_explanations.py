@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, opened_lists
 from gardenbus.common.api.garden.seeds import EMERGENCY_STOP
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, Shoot
 from gardenbus.common.errors import InvalidResource
@@ -24,7 +24,7 @@ from gardenbus.scheduling.filters.capacity import CAPACITY
 from gardenbus.scheduling.filters.table import FILTERS
 from gardenbus.scheduling.filters.taints import TAINTS
 from gardenbus.scheduling.results import Assignment, Unschedulable
-from gardenbus.scheduling.simulate import opened_lists, simulate, snapshot_of
+from gardenbus.scheduling.simulate import simulate, snapshot_of
 from gardenbus.scheduling.snapshot import Snapshot
 from tests.support.generated_landscapes import landscapes, strategy_names
 from tests.support.golden_decisions import expectations, manifests, required_expectations

@@ -7,7 +7,18 @@ from gardenbus.fleet.binding_classes import classify
 from gardenbus.fleet.cycle import decide
 from gardenbus.fleet.cycle_result import CycleResult, UnexpectedState
 from gardenbus.fleet.fleet import Fleet
-from tests.support.fleets import CURRENT, NOW, OBSOLETE, a_binding, a_member, a_placement, a_snapshot, at, leaving
+from tests.support.fleets import (
+    CURRENT,
+    NOW,
+    OBSOLETE,
+    a_binding,
+    a_member,
+    a_placement,
+    a_snapshot,
+    at,
+    leaving,
+    writes_bindings,
+)
 
 FLEET = Fleet.of([a_member("a"), a_member("b"), leaving(a_member("gone"))], NOW)
 
@@ -37,7 +48,7 @@ def test_an_unhealthy_tainted_or_relabelled_cluster_keeps_its_binding() -> None:
     fleet = Fleet.of([a_member("a", taints=[{"key": "k", "effect": "NoSchedule"}], agent={"type": "MemberAgent"})], NOW)
     policy = _requiring("a", "b")
     cycle = decide(a_placement(policy), a_snapshot(policy), fleet, [a_binding("a")], NOW)
-    assert not cycle.writes_bindings
+    assert not writes_bindings(cycle)
     assert [(one.cluster_name, one.selected) for one in cycle.decisions] == [("a", True)]
 
 

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.fleet.placement_parts import PLACEMENT_GENERATION, ResourceBinding
+from gardenbus.common.api.fleet.placement_parts import ResourceBinding
 from gardenbus.fleet.binding_classes import BindingRecord
 from gardenbus.fleet.cycle import decide
 from gardenbus.fleet.cycle_result import CycleResult, UnexpectedState
-from gardenbus.fleet.decisions import is_recorded, same_decisions
 from gardenbus.fleet.downscaling import downscale, surplus, worst_first
 from gardenbus.fleet.fleet import Fleet
 from gardenbus.fleet.framework import Score, ScoreGroup
@@ -22,7 +21,7 @@ from tests.support.fleets import (
     a_placement,
     a_snapshot,
     an_agent,
-    applied,
+    writes_bindings,
 )
 
 THREE = Fleet.of([a_member(name) for name in "abc"], NOW)
@@ -56,7 +55,7 @@ def test_pick_all_takes_whom_the_filters_leave_with_scores_of_zero_sorted_by_nam
 
 def test_pick_all_is_fulfilled_by_nobody_too() -> None:
     cycle = _decide(None, Fleet.of([a_member("a", agent=an_agent(heartbeat=-1000))], NOW))
-    assert not cycle.writes_bindings
+    assert not writes_bindings(cycle)
     assert cycle.fulfilled
     assert "0 cluster(s)" in cycle.message
 
@@ -65,7 +64,7 @@ def test_pick_all_never_takes_anything_of_its_own_policy_away() -> None:
     required = {"clusterSelectorTerms": [{"labelSelector": {"matchLabels": {"no": "where"}}}]}
     affinity = {"clusterAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
     cycle = _decide({"placementType": "PickAll", "affinity": affinity}, THREE, [a_binding("a"), a_binding("b")])
-    assert not cycle.writes_bindings
+    assert not writes_bindings(cycle)
     assert [one.cluster_name for one in cycle.decisions if one.selected] == ["a", "b"]
 
 
@@ -78,7 +77,7 @@ def test_there_are_too_many(wanted: int, present: int, obsolete: int, expected: 
 
 
 def test_pick_all_never_downscales() -> None:
-    assert not _decide({"placementType": "PickAll"}, THREE, [a_binding(name) for name in "abc"]).writes_bindings
+    assert not writes_bindings(_decide({"placementType": "PickAll"}, THREE, [a_binding(name) for name in "abc"]))
 
 
 def test_who_has_no_score_goes_first_then_the_worst_then_the_smaller_name() -> None:
@@ -241,16 +240,15 @@ def test_pick_fixed_keeps_takes_over_restores_and_gives_up() -> None:
 def test_pick_fixed_keeps_what_it_placed_on_a_cluster_that_became_ineligible_and_tells_it_is_not_selected() -> None:
     fleet = Fleet.of([a_member("sick", agent=an_agent(joined="False"))], NOW)
     cycle = _decide({"placementType": "PickFixed", "clusterNames": ["sick"]}, fleet, [a_binding("sick")])
-    assert not cycle.writes_bindings
+    assert not writes_bindings(cycle)
     assert [(one.cluster_name, one.selected) for one in cycle.decisions] == [("sick", False)]
 
 
 def test_pick_fixed_without_names_does_nothing_and_tells_nothing() -> None:
     policy: Document = {"placementType": "PickFixed", "clusterNames": []}
     cycle = _decide(policy, THREE, [a_binding("a", snapshot=OBSOLETE)])
-    assert not cycle.writes_bindings
+    assert not writes_bindings(cycle)
     assert not cycle.updates_status
-    assert is_recorded(a_snapshot(policy), cycle)
 
 
 def test_a_thousand_selected_are_told_and_nothing_else() -> None:
@@ -288,42 +286,3 @@ def test_who_is_chosen_is_told_in_the_order_created_taken_over_scheduled_bound()
     bindings = [a_binding("a"), a_binding("b", "Scheduled"), a_binding("c", "Bound", OBSOLETE)]
     cycle = _decide(_n(5), fleet, bindings)
     assert [one.cluster_name for one in cycle.decisions if one.selected] == ["f", "e", "c", "b", "a"]
-
-
-def test_a_status_that_says_it_all_already_is_not_written_again() -> None:
-    policy = _n(1)
-    bindings = applied([], _decide(policy))
-    cycle = _decide(policy, THREE, bindings)
-    assert not is_recorded(a_snapshot(policy), cycle)
-    recorded = a_snapshot(policy, status=_status(cycle, generation=1))
-    assert is_recorded(recorded, cycle)
-    newer = a_snapshot(policy, status=_status(cycle, 1), metadata={"annotations": {PLACEMENT_GENERATION: "2"}})
-    assert not is_recorded(newer, cycle)
-    assert not is_recorded(recorded, _decide(_n(2), THREE, bindings))
-
-
-def test_decisions_are_the_same_in_whatever_order() -> None:
-    decisions = _decide(None).decisions
-    assert same_decisions(decisions, decisions[::-1])
-    assert not same_decisions(decisions, decisions[1:])
-    assert not same_decisions(decisions[:1], decisions[1:2])
-
-
-def _status(cycle: CycleResult, generation: int) -> Document:
-    return {
-        "observedCRPGeneration": generation,
-        "conditions": [{"type": "Scheduled", "status": "True", "reason": cycle.reason, "message": cycle.message}],
-        "targetClusters": [
-            {
-                "clusterName": one.cluster_name,
-                "selected": one.selected,
-                "reason": one.reason,
-                "clusterScore": one.cluster_score
-                and {
-                    "affinityScore": one.cluster_score.affinity_score,
-                    "priorityScore": one.cluster_score.priority_score,
-                },
-            }
-            for one in cycle.decisions
-        ],
-    }

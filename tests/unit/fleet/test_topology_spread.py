@@ -32,14 +32,13 @@ from tests.support.fleets import NOW, OBSOLETE, a_binding, a_member, a_placement
 def test_one_more_in_a_domain_changes_the_skew(
     counts: tuple[int, ...], target: int, max_skew: int, violates: bool, change: int
 ) -> None:
-    domains = {f"d{place}": count for place, count in enumerate(counts)}
-    domain = f"d{counts.index(target)}"
-    assert skew_change(domains, domain, max_skew) == (violates, change)
+    smallest, second, *_ = ordered = sorted(counts)
+    assert skew_change(target, smallest, second, ordered[-1], max_skew) == (violates, change)
 
 
-def test_one_more_in_a_domain_that_there_is_not_is_an_error() -> None:
+def test_a_count_that_no_domain_can_have_is_an_error() -> None:
     with pytest.raises(UnexpectedState):
-        skew_change({"eu": 1}, "us", 1)
+        skew_change(0, 1, 1, 1, 1)
 
 
 def _region(*names: str, region: str | None) -> list[MemberCluster]:

@@ -8,7 +8,6 @@ import pytest
 
 from gardenbus.common.api.conditions import get_condition
 from gardenbus.common.api.document import section
-from gardenbus.common.api.fleet.member_clusters import MemberClusterStatus
 from gardenbus.common.api.fleet.placements import PLACEMENT_CLEANUP, SCHEDULER_CLEANUP
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Requeue
@@ -180,7 +179,7 @@ async def test_a_cluster_that_is_not_announced_yet_keeps_its_binding() -> None:
     await bench.clusters("a", "b")
     await bench.add(a_namespace(), a_crp())
     await bench.settle()
-    del bench.cache.members["b"]
+    bench.cache.changed(ObjectKey("membercluster", "", "b"), None, None)
     assert isinstance(await bench.scheduling.reconcile(request_for(WEB)), Requeue)
     assert await bench.states() == {"a": "Scheduled", "b": "Scheduled"}
 
@@ -192,7 +191,7 @@ async def test_no_binding_is_given_up_for_a_cluster_that_cannot_be_read_and_the_
     await bench.settle()
     cluster = await bench.kit.now(ObjectKey("membercluster", "", "b"))
     await bench.kit.store.update(cluster, {**cluster.document(), "spec": {"taints": "none"}})
-    del bench.cache.members["b"]
+    bench.cache.changed(ObjectKey("membercluster", "", "b"), None, None)
     with pytest.raises(Transient):
         await bench.scheduling.reconcile(request_for(WEB))
     await bench.status.reconcile(request_for(WEB))
@@ -272,8 +271,10 @@ async def test_of_two_that_decide_at_once_only_one_writes_with_effect(at: int) -
     another = Bench(bench.kit)
     await another.cache.read(bench.store)
     for name in ("c", "d"):
-        silent = msgspec.structs.replace(another.cache.members[name], status=MemberClusterStatus())
-        another.cache.members[name] = silent
+        key = ObjectKey("membercluster", "", name)
+        cluster = await bench.kit.now(key)
+        silent = msgspec.structs.replace(cluster, parts=cluster.parts._replace(status=b""))
+        another.cache.changed(key, None, silent)
 
     async def the_other_decides() -> None:
         await another.scheduling.reconcile(request_for(WEB))

@@ -21,8 +21,9 @@ from gardenbus.common.api.fleet.placement_parts import (
 from gardenbus.common.api.fleet.placements import PICK_ALL, PICK_FIXED, PICK_N, Placement, RollingUpdate
 from gardenbus.common.api.fleet.rows import decision_rows
 from gardenbus.common.api.fleet.works import APPLIED, AVAILABLE, DIFF_REPORTED
+from gardenbus.common.api.views import condition_in
 from gardenbus.common.errors import InvalidResource
-from gardenbus.fleet.availability import STEPS, WORK_SYNCHRONIZED, condition_of, is_true, readiness
+from gardenbus.fleet.availability import STEPS, WORK_SYNCHRONIZED, is_true, readiness
 from gardenbus.fleet.binding_states import state_of
 from gardenbus.fleet.cycle_result import FAILED, UnexpectedState
 from gardenbus.fleet.rejection import INVALID, INVALID_SELECTORS, PlacementRejection, recorded_rejection, rejection_of
@@ -244,7 +245,7 @@ def _bound(binding: ResourceBinding, rolling: _Rolling) -> str:
     if is_true(binding, DIFF_REPORTED):
         return ""
     for kind in STEPS:
-        condition = condition_of(binding, kind)
+        condition = condition_in(binding.status.conditions, kind)
         is_observed = condition is not None and condition.observed_generation == binding.metadata.generation
         if condition is not None and is_observed and condition.status != "True":
             return f"{kind}: {condition.message or condition.reason}"

@@ -12,10 +12,10 @@ from gardenbus.common.api.fleet.placement_parts import (
     BOUND,
     PREVIOUS_STATE,
     UNSCHEDULED,
-    PartCondition,
     ResourceBinding,
 )
 from gardenbus.common.api.fleet.works import APPLIED, AVAILABLE, DIFF_REPORTED, PENDING_REASONS, UNTRACKABLE_REASONS
+from gardenbus.common.api.views import condition_in
 from gardenbus.fleet.eligibility import instant
 
 ROLLOUT_STARTED = "RolloutStarted"
@@ -33,14 +33,9 @@ class BindingReadiness(msgspec.Struct, frozen=True):
     wait_seconds: float | None = None
 
 
-def condition_of(binding: ResourceBinding, kind: str) -> PartCondition | None:
-    """The condition of a type, or None."""
-    return next((each for each in binding.status.conditions if each.type == kind), None)
-
-
 def is_true(binding: ResourceBinding, kind: str) -> bool:
     """Report whether a condition is True for the current generation."""
-    condition = condition_of(binding, kind)
+    condition = condition_in(binding.status.conditions, kind)
     return condition is not None and condition.is_fresh(TRUE, binding.metadata.generation)
 
 
@@ -51,7 +46,7 @@ def readiness(binding: ResourceBinding, *, unavailable_period_seconds: float, no
     """
     if is_true(binding, DIFF_REPORTED):
         return BindingReadiness(is_ready=True)
-    available = condition_of(binding, AVAILABLE)
+    available = condition_in(binding.status.conditions, AVAILABLE)
     if available is None or not available.is_fresh(TRUE, binding.metadata.generation):
         return BindingReadiness(is_ready=False)
     if available.reason not in UNTRACKABLE_REASONS:
@@ -62,14 +57,14 @@ def readiness(binding: ResourceBinding, *, unavailable_period_seconds: float, no
 
 def has_failed(binding: ResourceBinding) -> bool:
     """Report whether a step is False for a reason that is not pending."""
-    conditions = (condition_of(binding, kind) for kind in STEPS)
+    conditions = (condition_in(binding.status.conditions, kind) for kind in STEPS)
     generation = binding.metadata.generation
     return any(each and each.is_fresh(FALSE, generation) and each.reason not in PENDING_REASONS for each in conditions)
 
 
 def is_diff_reported(binding: ResourceBinding) -> bool:
     """Report whether the agent has only compared, and has reported the differences."""
-    condition = condition_of(binding, DIFF_REPORTED)
+    condition = condition_in(binding.status.conditions, DIFF_REPORTED)
     return condition is not None and condition.observed_generation == binding.metadata.generation
 
 

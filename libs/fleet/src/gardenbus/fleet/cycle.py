@@ -18,7 +18,7 @@ from gardenbus.common.api.fleet.placement_parts import (
 from gardenbus.common.api.fleet.placements import Placement
 from gardenbus.fleet.binding_classes import BindingRecord, changes, classify, creations, given_up
 from gardenbus.fleet.cycle_result import FULFILLED, CycleResult
-from gardenbus.fleet.decisions import STATUS, Limits, chosen, condition, recorded_decisions, rejected, wanted_number
+from gardenbus.fleet.decisions import STATUS, Limits, annotated_number, chosen, condition, recorded_decisions, rejected
 from gardenbus.fleet.downscaling import downscale, surplus
 from gardenbus.fleet.fleet import Fleet
 from gardenbus.fleet.framework import CycleState, FilteredClusters, Score
@@ -46,7 +46,7 @@ def decide(
         case "PickFixed":
             return cycle.pick_fixed()
         case "PickN":
-            return cycle.pick_n(wanted_number(snapshot, NUMBER_OF_CLUSTERS))
+            return cycle.pick_n(annotated_number(snapshot, NUMBER_OF_CLUSTERS))
         case _:
             return cycle.pick_all()
 
@@ -149,16 +149,15 @@ class _SchedulingCycle:
         return self._result(condition(len(names), len(valid)), decisions)
 
     def _state(self, desired: int) -> CycleState:
-        state = CycleState(
+        return CycleState(
             self.policy,
             self.fleet,
             namespace=self.placement.metadata.namespace if self.placement.is_namespaced else "",
             selected=self.selected,
             obsolete=self.fleet.mask(self.obsolete),
             desired=desired,
+            kept=self.kept,
         )
-        state.kept = self.kept
-        return state
 
     def _by_score(self, picked: Iterable[ScoredCluster]) -> Callable[[str], ClusterDecision]:
         scores = {self.fleet.name(scored.place): scored.score for scored in picked}

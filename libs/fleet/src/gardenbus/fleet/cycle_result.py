@@ -102,8 +102,3 @@ class CycleResult(msgspec.Struct, frozen=True):
     def given_up(self) -> tuple[str, ...]:
         """All bindings to mark Unscheduled."""
         return self.dangling + self.unscheduled
-
-    @property
-    def writes_bindings(self) -> bool:
-        """True when any binding is to be written."""
-        return bool(self.finalized or self.creations or self.changes or self.given_up)

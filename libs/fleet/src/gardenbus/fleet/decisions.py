@@ -16,7 +16,7 @@ from gardenbus.common.api.fleet.placement_parts import (
     PolicySnapshot,
 )
 from gardenbus.fleet.binding_classes import BindingRecord
-from gardenbus.fleet.cycle_result import FULFILLED, UNFULFILLED, CycleResult, UnexpectedState
+from gardenbus.fleet.cycle_result import FULFILLED, UNFULFILLED, UnexpectedState
 from gardenbus.fleet.fleet import Fleet
 from gardenbus.fleet.framework import FilteredClusters, Score
 from gardenbus.fleet.picking import ScoredCluster
@@ -92,40 +92,15 @@ def condition(wanted: int, found: int) -> tuple[bool, str, str]:
 
 def observed_generation(snapshot: PolicySnapshot) -> int:
     """Return the placement's generation of a snapshot; raises UnexpectedState where it is missing."""
-    return _number(snapshot, PLACEMENT_GENERATION)
+    return annotated_number(snapshot, PLACEMENT_GENERATION)
 
 
-def _number(snapshot: PolicySnapshot, annotation: str) -> int:
+def annotated_number(snapshot: PolicySnapshot, annotation: str) -> int:
+    """Return a number of a snapshot's annotations; raises UnexpectedState where it is missing."""
     written = snapshot.metadata.annotations.get(annotation, "")
     if not (written.isascii() and written.isdigit()):
         raise UnexpectedState(f"annotation {annotation} of {snapshot.metadata.name} is no number: {written!r}")
     return int(written)
-
-
-def wanted_number(snapshot: PolicySnapshot, annotation: str) -> int:
-    """Return the number of clusters of a PickN policy; raises UnexpectedState where it is missing."""
-    return _number(snapshot, annotation)
-
-
-def is_recorded(snapshot: PolicySnapshot, cycle: CycleResult) -> bool:
-    """Report whether a snapshot's status already holds the result of a cycle."""
-    status = snapshot.status
-    stated = next((each for each in status.conditions if each.type == SCHEDULED_CONDITION), None)
-    return not cycle.updates_status or (
-        stated is not None
-        and (stated.status, stated.reason, stated.message)
-        == ("True" if cycle.fulfilled else "False", cycle.reason, cycle.message)
-        and status.observed_crp_generation == observed_generation(snapshot)
-        and same_decisions(status.target_clusters, cycle.decisions)
-    )
-
-
-def same_decisions(old: tuple[ClusterDecision, ...], new: tuple[ClusterDecision, ...]) -> bool:
-    """Report whether two sets of decisions are equal, in any order."""
-    if len(old) != len(new):
-        return False
-    by_cluster = {decision.cluster_name: decision for decision in new}
-    return all(by_cluster.get(decision.cluster_name) == decision for decision in old)
 
 
 def _rejections(fleet: Fleet, filtered: FilteredClusters, seen: set[str], room: int) -> Iterator[ClusterDecision]:

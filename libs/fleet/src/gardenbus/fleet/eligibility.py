@@ -9,7 +9,8 @@ from functools import lru_cache
 from math import inf
 
 from gardenbus.common.api.conditions import TRUE
-from gardenbus.common.api.fleet.member_clusters import HEALTHY, JOINED, AgentCondition, AgentStatus, MemberCluster
+from gardenbus.common.api.fleet.member_clusters import HEALTHY, JOINED, MemberCluster
+from gardenbus.common.api.views import condition_in
 
 HEARTBEAT_TIMEOUT_SECONDS = 300.0
 """Maximum age of the last heartbeat."""
@@ -32,10 +33,10 @@ def timed_reasons(cluster: MemberCluster) -> TimedReasons:
         instant(agent.last_received_heartbeat) + HEARTBEAT_TIMEOUT_SECONDS,
         "its heartbeat is older than 5 minutes",
     )
-    joined = _condition(agent, JOINED)
+    joined = condition_in(agent.conditions, JOINED)
     if joined is None or joined.status != TRUE:
         return (stale, (-inf, "it has not joined the fleet"))
-    healthy = _condition(agent, HEALTHY)
+    healthy = condition_in(agent.conditions, HEALTHY)
     if healthy is None:
         return (stale, (-inf, "its health is not known"))
     if healthy.status != TRUE:
@@ -69,7 +70,3 @@ def instant(text: str) -> float:
     except ValueError:
         return -inf
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-def _condition(agent: AgentStatus, kind: str) -> AgentCondition | None:
-    return next((condition for condition in agent.conditions if condition.type == kind), None)

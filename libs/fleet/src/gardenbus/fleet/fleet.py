@@ -5,12 +5,8 @@ from math import inf
 from typing import Generic, NamedTuple, Self, TypeVar
 
 from gardenbus.common.api.bitsets import Bitset, bitset_of
-from gardenbus.common.api.fleet.member_clusters import (
-    NAMESPACE_COLLECTION_SUCCEEDED,
-    ClusterTaint,
-    MemberCluster,
-    condition_in,
-)
+from gardenbus.common.api.fleet.member_clusters import NAMESPACE_COLLECTION_SUCCEEDED, ClusterTaint, MemberCluster
+from gardenbus.common.api.views import condition_in
 from gardenbus.fleet.eligibility import TimedReasons, next_change, reason_at, timed_reasons
 from gardenbus.fleet.labels import LabelIndex
 from gardenbus.fleet.properties import PropertyTable

@@ -10,6 +10,7 @@ Source: KubeFleet's `pkg/scheduler/framework`.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -82,35 +83,33 @@ class ScoreGroup(NamedTuple):
     score: Score
 
 
+@dataclass(kw_only=True)
 class CycleState:
     """Input of a cycle, and what plug-ins keep for their later extension points."""
 
-    def __init__(
-        self,
-        policy: Requirements,
-        fleet: Fleet,
-        *,
-        namespace: str = "",
-        selected: Bitset = 0,
-        obsolete: Bitset = 0,
-        desired: int = 0,
-    ) -> None:
-        self.policy = policy
-        """The parsed policy."""
-        self.fleet = fleet
-        """The candidate clusters."""
-        self.namespace = namespace
-        """Namespace of a ResourcePlacement; "" otherwise."""
-        self.selected = selected
-        """Clusters already chosen by this policy."""
-        self.obsolete = obsolete
-        """Clusters that have a binding of an earlier policy."""
-        self.desired = desired
-        """Number of further clusters wanted."""
-        self.notes: dict[str, object] = {}
-        """Data of plug-ins within a batch, by name."""
-        self.kept: dict[str, object] = {}
-        """Data of plug-ins kept from batch to batch, by keys of their own."""
+    policy: Requirements = field(kw_only=False)
+    """The parsed policy."""
+
+    fleet: Fleet = field(kw_only=False)
+    """The candidate clusters."""
+
+    namespace: str = ""
+    """Namespace of a ResourcePlacement; "" otherwise."""
+
+    selected: Bitset = 0
+    """Clusters already chosen by this policy."""
+
+    obsolete: Bitset = 0
+    """Clusters that have a binding of an earlier policy."""
+
+    desired: int = 0
+    """Number of further clusters wanted."""
+
+    notes: dict[str, object] = field(default_factory=dict[str, object])
+    """Data of plug-ins within a batch, by name."""
+
+    kept: dict[str, object] = field(default_factory=dict[str, object])
+    """Data of plug-ins kept from batch to batch, by keys of their own."""
 
 
 class Plugin(Protocol):

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
-from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document import Document, opened_lists, section
 from gardenbus.common.api.fleet.member_clusters import MemberCluster
 from gardenbus.common.api.fleet.placement_parts import (
     IS_LATEST_LABEL,
@@ -50,18 +50,6 @@ def simulate(documents: Iterable[Document], now: float | None = None) -> list[di
         for document in opened
         if str(document["kind"]).lower() in KINDS
     ]
-
-
-def opened_lists(documents: Iterable[Document]) -> Iterator[Document]:
-    """Yield the manifests, those inside of Lists one by one; anything else is left out."""
-    for document in documents:
-        if not isinstance(document.get("kind"), str):
-            continue
-        if document["kind"].endswith("List") and isinstance(document.get("items"), list):
-            entries = cast("list[Any]", document["items"])
-            yield from opened_lists(cast("Document", entry) for entry in entries if isinstance(entry, dict))
-        else:
-            yield document
 
 
 class PlacementManifests(NamedTuple):

@@ -3,7 +3,7 @@
 Values are those of all clusters, also of infeasible ones. Source: KubeFleet's `plugins/topologyspreadconstraints`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple, cast
 
 from gardenbus.common.api.bitsets import Bitset, ascending
@@ -61,18 +61,11 @@ class SkewChange(NamedTuple):
     """Growth of the skew."""
 
 
-def skew_change(counts: Mapping[str, int], domain: str, max_skew: int) -> SkewChange:
-    """Return the effect of one more cluster in a domain, as KubeFleet counts; raises UnexpectedState if unknown.
+def skew_change(count: int, smallest: int, second: int, largest: int, max_skew: int) -> SkewChange:
+    """Return the effect of one more cluster in a domain with `count` of them, as KubeFleet counts.
 
-    A step that reduces the skew still violates while the rest is too great.
+    A step that reduces the skew still violates while the rest is too great. Raises UnexpectedState for a count outside.
     """
-    if domain not in counts:
-        raise UnexpectedState(f"there is no cluster in {domain!r}")
-    ordered = sorted(counts.values())
-    return _skew_change(counts[domain], ordered[0], ordered[min(1, len(ordered) - 1)], ordered[-1], max_skew)
-
-
-def _skew_change(count: int, smallest: int, second: int, largest: int, max_skew: int) -> SkewChange:
     if not smallest <= count <= largest:
         raise UnexpectedState(f"a domain with {count} clusters is outside of {smallest} to {largest}")
     skew = largest - smallest
@@ -113,7 +106,7 @@ class DomainCounts:
         counts = sorted(self._sizes)
         smallest = counts[0]
         second = smallest if self._sizes[smallest] > 1 or len(counts) == 1 else counts[1]
-        return {count: _skew_change(count, smallest, second, counts[-1], max_skew) for count in counts}
+        return {count: skew_change(count, smallest, second, counts[-1], max_skew) for count in counts}
 
     def _move(self, value: str, step: int) -> None:
         count, clusters = self._counts[value], self._domains[value]

@@ -16,7 +16,7 @@ from gardenbus.common.api.fleet.member_clusters import MemberCluster
 from gardenbus.common.api.fleet.placement_parts import PolicySnapshot, ResourceBinding
 from gardenbus.common.api.fleet.placements import PICK_FIXED, PICK_N, Placement
 from gardenbus.common.api.fleet.works import AVAILABLE, DIFF_REPORTED
-from gardenbus.fleet.availability import condition_of
+from gardenbus.common.api.views import condition_in
 from gardenbus.fleet.cluster_affinity import matching
 from gardenbus.fleet.cycle_result import FULFILLED, UNFULFILLED, UnexpectedState
 from gardenbus.fleet.decisions import SCHEDULED_CONDITION, STATUS, observed_generation
@@ -109,7 +109,7 @@ def _serving_state(binding: ResourceBinding) -> tuple[object, ...]:
         binding.spec.state,
         *(
             condition and condition.is_fresh("True", binding.metadata.generation)
-            for condition in (condition_of(binding, AVAILABLE), condition_of(binding, DIFF_REPORTED))
+            for condition in (condition_in(binding.status.conditions, kind) for kind in (AVAILABLE, DIFF_REPORTED))
         ),
     )
 
@@ -124,7 +124,7 @@ def _rejection_reason(fleet: Fleet | None, policy: Requirements, namespace: str)
 
 def _last_fulfilled(snapshot: PolicySnapshot) -> bool | None:
     """Return whether a policy was fulfilled at its last decision; None when there is no current one."""
-    stated = next((each for each in snapshot.status.conditions if each.type == SCHEDULED_CONDITION), None)
+    stated = condition_in(snapshot.status.conditions, SCHEDULED_CONDITION)
     try:
         is_current = snapshot.status.observed_crp_generation == observed_generation(snapshot)
     except UnexpectedState:

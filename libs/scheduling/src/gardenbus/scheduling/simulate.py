@@ -1,11 +1,11 @@
 """Simulated scheduling of a whole landscape of manifests: the same decisions as the live service makes."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 
-from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document import Document, opened_lists, section
 from gardenbus.common.api.garden.cloudprofiles import CloudProfile, NamespacedCloudProfile, RegionConfigMap
 from gardenbus.common.api.garden.projects import Project
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, Shoot
@@ -54,18 +54,6 @@ def simulate(
         seed, message = _placed(document, snapshot, scheduler_name)
         placements.append(SimulatedAssignment(qualified_name(document), seed, message))
     return placements
-
-
-def opened_lists(documents: Iterable[Document]) -> Iterator[Document]:
-    """The manifests, those inside of Lists one by one; what is no manifest is left out."""
-    for document in documents:
-        if not isinstance(document.get("kind"), str):
-            continue
-        if document["kind"].endswith("List") and isinstance(document.get("items"), list):
-            entries = cast("list[Any]", document["items"])
-            yield from opened_lists(cast("Document", entry) for entry in entries if isinstance(entry, dict))
-        else:
-            yield document
 
 
 def snapshot_of(

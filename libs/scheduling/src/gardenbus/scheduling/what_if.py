@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document import Document, opened_lists, section
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.garden.strategies import SAME_REGION
 from gardenbus.common.errors import BadRequest
 from gardenbus.scheduling.seed_candidates import SeedCandidate
-from gardenbus.scheduling.simulate import of_kind, opened_lists, qualified_name, seeds_of, simulate
+from gardenbus.scheduling.simulate import of_kind, qualified_name, seeds_of, simulate
 from gardenbus.scheduling.user_filters import SeedFilter
 
 _PARTS = ("spec", "status")

@@ -4,10 +4,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 
-import structlog
-
-from gardenbus.common.api.fleet.placement_parts import of
-from gardenbus.common.api.fleet.placements import CLUSTER_KIND, NAMESPACED_KIND
+from gardenbus.common.api.fleet.placement_parts import binding_kind
+from gardenbus.common.api.fleet.placements import placement_kind
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.controller.controller import Reconcile
 from gardenbus.common.controller.enqueuer import Enqueuer
@@ -28,8 +26,6 @@ from gardenbus.placement.handlers.change_detector import ChangeDetector
 from gardenbus.placement.handlers.event_handler import EVICTION, WORK, PlacementEventHandler, PlacementQueues
 from gardenbus.placement.settings import PlacementSettings
 
-log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
-
 REPORTER = "placement"
 
 SNAPSHOTS = "placement"
@@ -41,16 +37,7 @@ WORKS = "placementwork"
 CONTROLLERS = (SNAPSHOTS, SCHEDULING, STATUS, ROLLOUT, EVICTIONS, WORKS)
 """Names of the queues, of the durable consumers and of the metrics' label; in the order of PlacementQueues."""
 
-
-def _placement_kind(namespace: str) -> str:
-    return NAMESPACED_KIND if namespace else CLUSTER_KIND
-
-
-def _binding_kind(namespace: str) -> str:
-    return of(_placement_kind(namespace)).binding.lower()
-
-
-KIND_OF: Mapping[str, str | Callable[[str], str]] = {EVICTIONS: EVICTION, WORKS: _binding_kind}
+KIND_OF: Mapping[str, str | Callable[[str], str]] = {EVICTIONS: EVICTION, WORKS: binding_kind}
 """Kinds that the queues' messages are about; in all others it is a placement."""
 
 DEBOUNCE_SECONDS = {STATUS: 0.2, ROLLOUT: 0.1}
@@ -93,8 +80,8 @@ async def start_placement(
         SCHEDULING: SchedulingReconciler(store, clock, cache, informer.assume).reconcile,
         STATUS: StatusReconciler(store, clock).reconcile,
         ROLLOUT: RolloutReconciler(store, clock, cache).reconcile,
-        EVICTIONS: EvictionReconciler(store, clock, cache).reconcile,
-        WORKS: WorkGeneratorReconciler(store, clock, cache).reconcile,
+        EVICTIONS: EvictionReconciler(store, clock).reconcile,
+        WORKS: WorkGeneratorReconciler(store, clock).reconcile,
     }
     for name, reconcile in reconcilers.items():
         await start_controller(
@@ -106,7 +93,7 @@ async def start_placement(
             subjects=subjects,
             workers=settings.scheduling_workers if name == SCHEDULING else settings.workers,
             reporter=REPORTER,
-            kind=KIND_OF.get(name, _placement_kind),
+            kind=KIND_OF.get(name, placement_kind),
         )
     for name, each in enqueuers.items():
         context.spawn(f"{name}-enqueuer", each.run())

@@ -5,9 +5,9 @@ versions, the binding, the scheduler's message) without parsing. The parts are a
 `adapters/functions/`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -256,3 +256,15 @@ def _without_last_operation(status: bytes) -> bytes:
     if b'"lastOperation"' not in status:
         return status
     return _inside({name: value for name, value in _decode(b"{" + status + b"}").items() if name != "lastOperation"})
+
+
+def opened_lists(documents: Iterable[Document]) -> Iterator[Document]:
+    """The manifests, those inside of Lists one by one; what is no manifest is left out."""
+    for document in documents:
+        if not isinstance(document.get("kind"), str):
+            continue
+        if document["kind"].endswith("List") and isinstance(document.get("items"), list):
+            entries = cast("list[Any]", document["items"])
+            yield from opened_lists(cast("Document", entry) for entry in entries if isinstance(entry, dict))
+        else:
+            yield document

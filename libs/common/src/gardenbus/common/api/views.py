@@ -1,6 +1,6 @@
 """Typed views of documents, decoded leniently (unknown fields pass, null counts as absent)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self, TypeVar, cast
 
 import msgspec
@@ -65,6 +65,9 @@ class ConditionView(TypedView, frozen=True):
     """Why, in a sentence."""
 
 
+ConditionT = TypeVar("ConditionT", bound=ConditionView)
+
+
 class LastOperation(TypedView, frozen=True):
     """Fields of status.lastOperation."""
 
@@ -82,6 +85,11 @@ class LastOperation(TypedView, frozen=True):
 
     last_update_time: str = ""
     """Time of the last update."""
+
+
+def condition_in(conditions: Iterable[ConditionT], kind: str) -> ConditionT | None:
+    """The condition of a type, or None."""
+    return next((condition for condition in conditions if condition.type == kind), None)
 
 
 def read_view(document: Document | bytes, view: type[T]) -> T:

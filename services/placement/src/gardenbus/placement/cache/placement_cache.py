@@ -1,4 +1,7 @@
-"""Cache of the fleet and the placements, fed by an informer; each object is parsed once per change."""
+"""Cache of the fleet and the placements, fed by an informer; each object is parsed once per change.
+
+It may lag behind the store, so no write may rest on it alone.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -29,7 +32,7 @@ Read = TypeVar("Read")
 
 
 class PlacementCache:
-    """A PlacementLister with a few more indexes; `changed` is the callback, to be subscribed before all readers."""
+    """Announced objects with their indexes; `changed` is the callback, to be subscribed before all readers."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

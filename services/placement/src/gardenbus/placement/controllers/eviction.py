@@ -19,7 +19,6 @@ from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store, WritePrecondition
 from gardenbus.fleet.eviction import EvictionResult, assess_eviction, is_terminal
 from gardenbus.placement import metrics
-from gardenbus.placement.cache.lister import PlacementLister
 from gardenbus.placement.domain.policy_snapshots import annotated
 from gardenbus.placement.domain.rollout_documents import EVICTS, with_eviction_result, with_step_claimed
 from gardenbus.placement.store.resource_snapshots import rollout_objects
@@ -34,10 +33,9 @@ BUDGET_KIND = "clusterresourceplacementdisruptionbudget"
 class EvictionReconciler:
     """Reconciles evictions; safe to run concurrently, in any number of processes."""
 
-    def __init__(self, store: Store, clock: Clock, lister: PlacementLister) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._lister = lister
 
     async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
         """Reconcile an eviction. Raises Conflict, Unavailable, UnexpectedState."""

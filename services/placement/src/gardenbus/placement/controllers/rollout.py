@@ -25,7 +25,7 @@ from gardenbus.fleet.binding_states import check
 from gardenbus.fleet.cycle_result import UnexpectedState
 from gardenbus.fleet.rollout import RolloutStep, lacks_clusters, plan
 from gardenbus.placement import metrics
-from gardenbus.placement.cache.lister import PlacementLister
+from gardenbus.placement.cache.placement_cache import PlacementCache
 from gardenbus.placement.domain.policy_snapshots import is_active
 from gardenbus.placement.domain.rollout_documents import rolled_out, with_rollout, with_step_claimed, with_strategy
 from gardenbus.placement.store.owned_objects import placement_of
@@ -53,10 +53,10 @@ class _RolloutState(NamedTuple):
 class RolloutReconciler:
     """Reconciles the rollout of placements; safe to run concurrently, in any number of processes."""
 
-    def __init__(self, store: Store, clock: Clock, lister: PlacementLister) -> None:
+    def __init__(self, store: Store, clock: Clock, cache: PlacementCache) -> None:
         self._store = store
         self._clock = clock
-        self._lister = lister
+        self._cache = cache
 
     async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
         """Reconcile a placement. Raises Conflict, Unavailable, UnexpectedState."""
@@ -112,7 +112,7 @@ class RolloutReconciler:
     async def _gone(self, bindings: Sequence[ResourceBinding]) -> frozenset[str]:
         """Return the clusters of Unscheduled bindings that are neither in the cache nor in the store."""
         targets = {each.spec.target_cluster for each in bindings if each.spec.state == UNSCHEDULED}
-        unknown = sorted(targets - self._lister.clusters().keys())
+        unknown = sorted(targets - self._cache.clusters().keys())
         found = await read_all(self._store, [ObjectKey("membercluster", "", name) for name in unknown])
         return frozenset(name for name, cluster in zip(unknown, found, strict=True) if cluster is None)
 

@@ -29,7 +29,7 @@ from gardenbus.common.ports.store import Store, WritePrecondition
 from gardenbus.fleet.cycle import decide
 from gardenbus.fleet.cycle_result import CycleResult, UnexpectedState
 from gardenbus.placement import metrics
-from gardenbus.placement.cache.lister import PlacementLister
+from gardenbus.placement.cache.placement_cache import PlacementCache
 from gardenbus.placement.domain.bindings import given_up, new_binding, rebound, with_finalizer, without_finalizer
 from gardenbus.placement.domain.policy_snapshots import CLOSED, active_one, annotated, claimed
 from gardenbus.placement.domain.scheduling_status import with_failure, with_outcome
@@ -56,17 +56,13 @@ AssumeBinding = Callable[[StoredObject], None]
 """Callback for each created binding, before it is announced."""
 
 
-def _ignore(_stored: StoredObject) -> None:
-    pass
-
-
 class SchedulingReconciler:
     """Reconciles the scheduling of placements; safe to run concurrently, in any number of processes."""
 
-    def __init__(self, store: Store, clock: Clock, lister: PlacementLister, assume: AssumeBinding = _ignore) -> None:
+    def __init__(self, store: Store, clock: Clock, cache: PlacementCache, assume: AssumeBinding) -> None:
         self._store = store
         self._clock = clock
-        self._lister = lister
+        self._cache = cache
         self._assume = assume
 
     async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
@@ -127,7 +123,7 @@ class SchedulingReconciler:
         return decide(
             placement,
             PolicySnapshot.from_document(snapshot.encoded()),
-            self._lister.fleet(),
+            self._cache.fleet(),
             bindings,
             self._clock.now().timestamp(),
         )
@@ -137,7 +133,7 @@ class SchedulingReconciler:
 
         Raises UnexpectedState for one that the cache will never hold, as it cannot be parsed.
         """
-        dangling, fleet = set(cycle.dangling), self._lister.fleet()
+        dangling, fleet = set(cycle.dangling), self._cache.fleet()
         targets = {_target(each) for each in owned.bindings if each.key.name in dangling}
         unknown = [ObjectKey("membercluster", "", target) for target in sorted(targets) if target not in fleet]
         found = [each for each in await self._store.get_many(unknown) if each is not None] if unknown else []

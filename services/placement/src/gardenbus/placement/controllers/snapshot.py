@@ -14,10 +14,10 @@ from gardenbus.common.api.fleet.placements import PLACEMENT_CLEANUP, SCHEDULER_C
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
 from gardenbus.common.errors import Terminal, Unavailable
 from gardenbus.common.ports.clock import Clock, timestamp
-from gardenbus.common.ports.store import Store, WritePrecondition
+from gardenbus.common.ports.store import Store
 from gardenbus.fleet.rejection import PlacementRejection, recorded_rejection, rejection_of, with_rejection
 from gardenbus.placement import metrics
-from gardenbus.placement.cache.lister import PlacementLister
+from gardenbus.placement.cache.placement_cache import PlacementCache
 from gardenbus.placement.domain.bindings import with_finalizer, without_finalizer
 from gardenbus.placement.domain.placement_status import status_of
 from gardenbus.placement.domain.policy_snapshots import active_one, plan_policy, retired
@@ -35,11 +35,11 @@ class SnapshotReconciler:
     """Reconciles the snapshots of placements; safe to run concurrently, in any number of processes."""
 
     def __init__(
-        self, store: Store, clock: Clock, lister: PlacementLister, *, collection: timedelta, interval: timedelta
+        self, store: Store, clock: Clock, cache: PlacementCache, *, collection: timedelta, interval: timedelta
     ) -> None:
         self._store = store
         self._clock = clock
-        self._lister = lister
+        self._cache = cache
         self._collection = collection
         self._interval = interval
 
@@ -85,7 +85,7 @@ class SnapshotReconciler:
         for each in plan.deleted:
             await delete(self._store, each)
         if plan.created is not None:
-            await self._create([plan.created], preconditions)
+            await create_all(self._store, [plan.created], preconditions, strict=True)
             metrics.SNAPSHOTS.labels("policy").inc()
             log.info("policy_snapshot.created", placement=str(stored.key), snapshot=plan.created["metadata"]["name"])
         if plan.patched is not None:
@@ -96,7 +96,7 @@ class SnapshotReconciler:
     ) -> ResourcePlan:
         preconditions = [version_precondition(stored)]
         resources = [] if placement.spec.strategy.type == EXTERNAL else await select(self._store, placement)
-        bindings = self._lister.bindings_of(stored.key)
+        bindings = self._cache.bindings_of(stored.key)
         plan = plan_resources(
             placement,
             resources,
@@ -111,15 +111,12 @@ class SnapshotReconciler:
         for each in plan.deleted:
             await delete(self._store, each)
         if plan.created:
-            await self._create(plan.created, preconditions)
+            await create_all(self._store, plan.created, preconditions, strict=True)
             metrics.SNAPSHOTS.labels("resources").inc()
             log.info("resource_snapshot.created", placement=str(stored.key), index=plan.index, parts=len(plan.created))
         if plan.patched is not None:
             await update(self._store, *plan.patched, preconditions)
         return plan
-
-    async def _create(self, documents: Sequence[Document], preconditions: Sequence[WritePrecondition]) -> None:
-        await create_all(self._store, documents, preconditions, strict=True)
 
     async def _reconcile_deletion(self, stored: StoredObject) -> ReconcileResult:
         """Delete the snapshots once there are no bindings, and release the placement."""

@@ -1,7 +1,5 @@
 """Renews the statuses of placements: conditions, and the state on each cluster."""
 
-import structlog
-
 from gardenbus.common.api.fleet.placements import Placement
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
@@ -14,8 +12,6 @@ from gardenbus.placement.domain.placement_status import status_of
 from gardenbus.placement.domain.policy_snapshots import active_one
 from gardenbus.placement.store.owned_objects import owned_objects, placement_of
 from gardenbus.placement.store.writes import update
-
-log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 LARGE = 100
 """Number of bindings above which a status is renewed at a limited rate."""

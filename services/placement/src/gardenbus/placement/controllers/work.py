@@ -19,8 +19,8 @@ from typing import NamedTuple
 import structlog
 
 from gardenbus.common.api.document import Document, StoredObject, section
-from gardenbus.common.api.fleet.placement_parts import WORK_CLEANUP, ResourceBinding, of
-from gardenbus.common.api.fleet.placements import CLUSTER_KIND, NAMESPACED_KIND
+from gardenbus.common.api.fleet.placement_parts import WORK_CLEANUP, ResourceBinding, binding_kind, of
+from gardenbus.common.api.fleet.placements import placement_kind
 from gardenbus.common.api.fleet.works import WORK_KIND, Work
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
@@ -29,7 +29,6 @@ from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store, WritePrecondition
 from gardenbus.fleet.availability import may_be_placed
 from gardenbus.placement import metrics
-from gardenbus.placement.cache.lister import PlacementLister
 from gardenbus.placement.domain.bindings import with_finalizer, without_finalizer
 from gardenbus.placement.domain.works import is_made_from, renewed, with_obstacle, with_progress, works_of
 from gardenbus.placement.store.resource_snapshots import group_of
@@ -61,15 +60,14 @@ class _Synced(NamedTuple):
 class WorkGeneratorReconciler:
     """Reconciles the Works of bindings; safe to run concurrently, in any number of processes."""
 
-    def __init__(self, store: Store, clock: Clock, lister: PlacementLister) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._lister = lister
         self._groups: OrderedDict[tuple[str, ObjectKey], Sequence[Document]] = OrderedDict()
 
     async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
         """Reconcile a binding. Raises Conflict, Unavailable."""
-        stored = await self._store.get(binding_key(request))
+        stored = await self._store.get(ObjectKey(binding_kind(request.namespace), request.namespace, request.name))
         if stored is None:
             return Done("it is gone")
         binding = ResourceBinding.from_document(stored.encoded())
@@ -156,8 +154,8 @@ class WorkGeneratorReconciler:
 
     async def _parts(self, stored: StoredObject, snapshot: str) -> Sequence[Document] | None:
         """Return the parts of a resource snapshot, which is immutable; None when it is incomplete."""
-        placement_kind = NAMESPACED_KIND if stored.key.namespace else CLUSTER_KIND
-        key = ObjectKey(of(placement_kind).resource_snapshot.lower(), stored.key.namespace, snapshot)
+        namespace = stored.key.namespace
+        key = ObjectKey(of(placement_kind(namespace)).resource_snapshot.lower(), namespace, snapshot)
         place = (_owner_uid(stored), key)
         if place in self._groups:
             self._groups.move_to_end(place)
@@ -204,12 +202,6 @@ class WorkGeneratorReconciler:
         for each in works:
             if each.is_deleting and Work.from_document(each.encoded()).is_cleaned_up:
                 await self._delete_work(each, at_once=False)
-
-
-def binding_key(request: ReconcileRequest) -> ObjectKey:
-    """Return the binding of a request: with a namespace it is a ResourcePlacement's."""
-    placement_kind = NAMESPACED_KIND if request.namespace else CLUSTER_KIND
-    return ObjectKey(of(placement_kind).binding.lower(), request.namespace, request.name)
 
 
 def _key(work: Document) -> ObjectKey:

@@ -5,8 +5,9 @@ same for every snapshot, so that a new version is an update.
 Source: KubeFleet's `pkg/controllers/workgenerator/controller.go`.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+import msgspec
 
 from gardenbus.common.api.conditions import FALSE, TRUE, conditions_of
 from gardenbus.common.api.document import Document, section
@@ -30,6 +31,7 @@ from gardenbus.common.api.fleet.works import (
     Work,
 )
 from gardenbus.common.api.kinds import KINDS
+from gardenbus.common.api.views import condition_in
 from gardenbus.fleet.availability import OVERRIDDEN, WORK_SYNCHRONIZED, with_condition
 from gardenbus.placement.domain.bindings import owner_reference
 
@@ -160,7 +162,7 @@ def _summary(works: Sequence[Work], kind: str, reasons: tuple[str, str, str]) ->
     """Summarize a condition of Works; `reasons` for all True, some False, and some pending."""
     pending: str | None = None
     for work in works:
-        condition = next((each for each in work.status.conditions if each.type == kind), None)
+        condition = condition_in(work.status.conditions, kind)
         generation = work.metadata.generation
         if condition is not None and condition.is_fresh(TRUE, generation):
             continue
@@ -187,13 +189,8 @@ def _failed(works: Sequence[Work]) -> Sequence[Document]:
             )
             if failed is None:
                 continue
-            named: Mapping[str, Any] = {
-                "group": manifest.identifier.group,
-                "version": manifest.identifier.version,
-                "kind": manifest.identifier.kind,
-                "namespace": manifest.identifier.namespace,
-                "name": manifest.identifier.name,
-            }
+            identifier = msgspec.to_builtins(manifest.identifier)
+            named = {name: value for name, value in identifier.items() if value and name != "ordinal"}
             condition = {
                 "type": failed.type,
                 "status": failed.status,
@@ -201,7 +198,7 @@ def _failed(works: Sequence[Work]) -> Sequence[Document]:
                 "message": failed.message,
                 "lastTransitionTime": failed.last_transition_time,
             }
-            found.append({**{name: value for name, value in named.items() if value}, "condition": condition})
+            found.append({**named, "condition": condition})
     return found[:FAILED_MAX]
 
 

@@ -6,8 +6,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-import structlog
-
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.fleet.member_clusters import MemberCluster
 from gardenbus.common.api.fleet.placement_parts import (
@@ -17,9 +15,12 @@ from gardenbus.common.api.fleet.placement_parts import (
     PLACEMENT_GENERATION,
     SCHEDULED,
     ResourceBinding,
+    binding_kind,
 )
 from gardenbus.common.api.fleet.placements import KINDS
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.views import condition_in
+from gardenbus.common.controller.enqueue_on_change import beyond_status
 from gardenbus.common.errors import InvalidResource
 from gardenbus.common.ports.clock import Clock
 from gardenbus.fleet.eligibility import ineligibility_reason
@@ -32,8 +33,6 @@ from gardenbus.placement.cache.placement_cache import (
     head_of,
     parent_of,
 )
-
-log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 WORK = "work"
 EVICTION = "clusterresourceplacementeviction"
@@ -75,7 +74,7 @@ class PlacementEventHandler:
             self._cluster_changed(old, new)
         elif key.kind == WORK:
             self._work_changed(old, new)
-        elif key.kind == EVICTION and new is not None and (old is None or _without_status(old) != _without_status(new)):
+        elif key.kind == EVICTION and new is not None and (old is None or beyond_status(old) != beyond_status(new)):
             self._queues.eviction(key)
 
     def tick(self) -> None:
@@ -89,7 +88,7 @@ class PlacementEventHandler:
     def _placement_changed(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
         if new is None:
             return
-        if old is None or _without_status(old) != _without_status(new):
+        if old is None or beyond_status(old) != beyond_status(new):
             self._queues.snapshots(key)
             if new.is_deleting or old is None or old.uid != new.uid:
                 self._queues.scheduling(key)
@@ -121,7 +120,7 @@ class PlacementEventHandler:
         snapshot, clusters = self._cache.snapshot_of(placement), self._cache.clusters()
         if snapshot is None or not self.has_synced:
             return False
-        stated = next((each for each in snapshot.status.conditions if each.type == "Scheduled"), None)
+        stated = condition_in(snapshot.status.conditions, "Scheduled")
         if stated is None or stated.status == "False":
             return stated is not None
         if snapshot.spec.policy is not None and snapshot.spec.policy.cluster_affinity.required_always is not None:
@@ -138,7 +137,7 @@ class PlacementEventHandler:
             self._queues.scheduling(placement)
         self._queues.rollout(placement)
         self._queues.status(placement)
-        if new is not None and _has_works(new) and (old is None or _without_status(old) != _without_status(new)):
+        if new is not None and _has_works(new) and (old is None or beyond_status(old) != beyond_status(new)):
             self._queues.work(key)
 
     def _needs_scheduling(self, placement: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> bool:
@@ -193,8 +192,7 @@ def binding_of(work: Document) -> ObjectKey | None:
     labels = section(work, "metadata", "labels")
     name = str(labels.get(PARENT_BINDING_LABEL) or "")
     namespace = str(labels.get("kubernetes-fleet.io/parent-namespace") or "")
-    kind = BINDING_KINDS[1] if namespace else BINDING_KINDS[0]
-    return ObjectKey(kind, namespace, name) if name else None
+    return ObjectKey(binding_kind(namespace), namespace, name) if name else None
 
 
 def _read_cluster(stored: StoredObject | None) -> MemberCluster | None:
@@ -213,10 +211,6 @@ def _without_heartbeat(stored: StoredObject) -> object:
         for agent in status.get("agentStatus") or ()
     ]
     return stored.parts._replace(status=b""), stored.deleting_at, {**status, "agentStatus": agents}
-
-
-def _without_status(stored: StoredObject) -> object:
-    return stored.uid, stored.deleting_at, stored.parts._replace(status=b"")
 
 
 def _status(stored: StoredObject | None) -> bytes:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.fleet.placement_parts import of
-from gardenbus.common.api.fleet.placements import CLUSTER_KIND, NAMESPACED_KIND
+from gardenbus.common.api.fleet.placements import placement_kind
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import ReconcileRequest
 from gardenbus.common.ports.store import Store
@@ -21,8 +21,7 @@ class PlacementParts(NamedTuple):
 
 def placement_of(request: ReconcileRequest) -> ObjectKey:
     """Return the placement of a request: with a namespace it is a ResourcePlacement."""
-    kind = NAMESPACED_KIND if request.namespace else CLUSTER_KIND
-    return ObjectKey(kind, request.namespace, request.name)
+    return ObjectKey(placement_kind(request.namespace), request.namespace, request.name)
 
 
 async def owned_objects(store: Store, placement: StoredObject, *kinds: str) -> PlacementParts:

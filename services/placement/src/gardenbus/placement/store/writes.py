@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.fleet.placement_parts import ResourceBinding
+from gardenbus.common.controller.enqueue_on_change import beyond_status
 from gardenbus.common.errors import AlreadyExists, Conflict, GardenbusError, NotFound
 from gardenbus.common.ports.store import Creation, EventRecord, Store, WritePrecondition
 from gardenbus.fleet.binding_states import By, check
@@ -54,7 +55,7 @@ async def update_ignoring_status(
             fresh = await store.get(base.key)
             if fresh is None:
                 return
-            if fresh.version == base.version or _decisive(fresh) != _decisive(base):
+            if fresh.version == base.version or beyond_status(fresh) != beyond_status(base):
                 raise
             base = fresh
         else:
@@ -112,10 +113,6 @@ async def run_all(writes: Iterable[Awaitable[None]]) -> None:
 def _drop(write: Awaitable[None]) -> None:
     if asyncio.iscoroutine(write):
         write.close()
-
-
-def _decisive(stored: StoredObject) -> object:
-    return stored.uid, stored.deleting_at, stored.parts._replace(status=b"")
 
 
 async def record_warning(

@@ -135,11 +135,6 @@ def reporter_of(cluster: str) -> str:
     return f"{REPORTER_PREFIX}{cluster}"
 
 
-def condition_in(conditions: tuple[ConditionView, ...], kind: str) -> ConditionView | None:
-    """The condition of a type, or None."""
-    return next((condition for condition in conditions if condition.type == kind), None)
-
-
 def has_left(cluster: Document) -> bool:
     """True when a cluster that is being deleted is empty by its agent's report."""
     if not section(cluster, "metadata").get("deletionTimestamp"):

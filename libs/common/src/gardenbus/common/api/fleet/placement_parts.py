@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from gardenbus.common.api.fleet.placements import CLUSTER_KIND, PlacementPolicy
+from gardenbus.common.api.fleet.placements import CLUSTER_KIND, PlacementPolicy, placement_kind
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.views import ConditionView, ObjectView, TypedView
 
@@ -172,6 +172,11 @@ class ResourceBinding(ObjectView, frozen=True):
 def placement_key(kind: str, namespace: str, parent: str) -> ObjectKey:
     """Placement of a part of `kind` (an `ObjectKey.kind`), by its label `PARENT_LABEL`."""
     return ObjectKey(CLUSTER_KIND if kind.startswith("cluster") else "resourceplacement", namespace, parent)
+
+
+def binding_kind(namespace: str) -> str:
+    """Kind of a binding by its namespace, as in `ObjectKey.kind`: with one it is a ResourcePlacement's."""
+    return of(placement_kind(namespace)).binding.lower()
 
 
 class EvictionSpec(TypedView, frozen=True):

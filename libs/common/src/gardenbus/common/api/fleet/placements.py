@@ -5,6 +5,8 @@ Source of the rules: KubeFleet's `apis/placement/v1beta1`.
 
 from typing import Any, Literal
 
+from msgspec import field
+
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.views import ObjectView, TypedView
 
@@ -89,33 +91,20 @@ class PreferredTerm(TypedView, frozen=True):
 class ClusterAffinityTerms(TypedView, frozen=True):
     """Affinity to clusters."""
 
-    required: RequiredTerms | None = None
+    required: RequiredTerms | None = field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
     """Required for selection."""
 
-    required_always: RequiredTerms | None = None
+    required_always: RequiredTerms | None = field(default=None, name="requiredDuringSchedulingRequiredDuringExecution")
     """Required always: a cluster that stops matching is replaced."""
 
-    preferred: tuple[PreferredTerm, ...] = ()
+    preferred: tuple[PreferredTerm, ...] = field(default=(), name="preferredDuringSchedulingIgnoredDuringExecution")
     """Preferred for ranking."""
 
 
 class PlacementAffinity(TypedView, frozen=True):
     """Affinity of a policy."""
 
-    cluster_affinity: "ClusterAffinitySpec | None" = None
-
-
-class ClusterAffinitySpec(TypedView, frozen=True):
-    """Affinity to clusters, by the names of manifests."""
-
-    required_during_scheduling_ignored_during_execution: RequiredTerms | None = None
-    """Required for selection."""
-
-    required_during_scheduling_required_during_execution: RequiredTerms | None = None
-    """Required always: a cluster that stops matching is replaced."""
-
-    preferred_during_scheduling_ignored_during_execution: tuple[PreferredTerm, ...] = ()
-    """Preferred for ranking."""
+    cluster_affinity: ClusterAffinityTerms = ClusterAffinityTerms()
 
 
 class TopologySpreadConstraint(TypedView, frozen=True):
@@ -178,15 +167,8 @@ class PlacementPolicy(TypedView, frozen=True):
 
     @property
     def cluster_affinity(self) -> ClusterAffinityTerms:
-        """Affinity under shorter names; an empty one where none is stated."""
-        stated = self.affinity.cluster_affinity if self.affinity else None
-        if stated is None:
-            return ClusterAffinityTerms()
-        return ClusterAffinityTerms(
-            stated.required_during_scheduling_ignored_during_execution,
-            stated.required_during_scheduling_required_during_execution,
-            stated.preferred_during_scheduling_ignored_during_execution,
-        )
+        """Affinity to clusters; an empty one where none is stated."""
+        return self.affinity.cluster_affinity if self.affinity else ClusterAffinityTerms()
 
 
 class ResourceSelector(TypedView, frozen=True):
@@ -273,3 +255,8 @@ class Placement(ObjectView, frozen=True):
     def policy(self) -> PlacementPolicy:
         """Policy; all clusters without one."""
         return self.spec.policy or PlacementPolicy()
+
+
+def placement_kind(namespace: str) -> str:
+    """Kind of a placement by its namespace, as in `ObjectKey.kind`: with one it is a ResourcePlacement."""
+    return NAMESPACED_KIND if namespace else CLUSTER_KIND
