@@ -96,6 +96,17 @@ async def test_a_deletion_needs_a_confirmation_and_is_then_done(apiserver: Apise
     assert (await apiserver.rejection("get.shoot.garden-dev.apollo"))["code"] == 404
 
 
+async def test_a_deletion_confirms_itself_in_one_request(apiserver: Apiserver) -> None:
+    await apiserver.request("apply", a_shoot())
+    reference = {"kind": "Shoot", "namespace": "garden-dev", "name": "apollo"}
+    assert (await apiserver.rejection("delete", {**reference, "confirm": False}))["code"] == 403
+
+    response = await apiserver.response("delete", {**reference, "confirm": True})
+
+    assert response["outcome"] == "deleted"
+    assert (await apiserver.rejection("get.shoot.garden-dev.apollo"))["code"] == 404
+
+
 async def test_a_placed_shoot_waits_for_its_gardenlet_to_be_deleted(apiserver: Apiserver) -> None:
     for document in LANDSCAPE:
         await apiserver.request("apply", document)

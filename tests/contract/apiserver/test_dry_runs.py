@@ -11,7 +11,7 @@ from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 CONFIRM = {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}
-DECIDED_BY_STORE = ("uid", "resourceVersion", "creationTimestamp")
+DECIDED_BY_STORE = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp")
 PATCH = {"metadata": {"labels": {"a": "b"}}, "spec": {"purpose": "testing"}}
 
 WRITES: list[tuple[str, Any]] = [
@@ -21,6 +21,9 @@ WRITES: list[tuple[str, Any]] = [
     ("patch.shoot.garden-dev.apollo", PATCH),
     ("patch", {"kind": "Shoot", "namespace": "garden-dev", "name": "apollo", "patch": PATCH}),
     ("delete.shoot.garden-dev.apollo", b""),
+    ("delete", {"kind": "Shoot", "namespace": "garden-dev", "name": "gemini", "confirm": True}),
+    ("delete", {"kind": "Shoot", "namespace": "garden-dev", "name": "gemini", "confirm": "yes"}),
+    ("delete", {"kind": "Shoot", "namespace": "garden-dev", "name": "nobody", "confirm": True}),
     ("delete.seed.full", b""),
     ("apply", a_seed("full", ready=False, spec={"provider": {"type": "gcp"}})),
     ("apply", a_shoot("new", spec={"provider": {}})),

@@ -7,6 +7,8 @@ from gardenbus.apiserver.domain.merging import CONFIRMED_BY, CREATED_BY
 from gardenbus.common.api.document import Document, section
 
 CONFIRMATION = "confirmation.gardener.cloud/deletion"
+CONFIRMING_PATCH: Document = {"metadata": {"annotations": {CONFIRMATION: "true"}}}
+"""The merge patch that confirms a deletion."""
 
 
 def is_confirmed(document: Document) -> bool:

@@ -4,7 +4,7 @@
 |---|---|---|
 | `apply` | manifests | the object; several: a list, ok only if all are |
 | `patch.<kind>.<ns>.<name>`, `patch` | a JSON merge patch; `{"kind", "namespace", "name", "patch"}` | the object |
-| `delete.<kind>.<ns>.<name>`, `delete` | nothing; manifests or `{"kind", "namespace", "name"}` | its remains |
+| `delete.<kind>.<ns>.<name>`, `delete` | nothing; manifests or `{"kind", "namespace", "name", "confirm"?}` | its remains |
 | `get.<kind>.<ns>.<name>` | | the object |
 | `list.<kind>[.<ns>]` | `{"limit", "continue", "labelSelector", "fieldSelector"}` | items and a continue token |
 | `bind` | `{"namespace", "name", "seed", "resourceVersion"?, "force"?}`; a placed shoot is moved | the shoot |
@@ -29,6 +29,7 @@ import msgspec
 import structlog
 from prometheus_client import Histogram
 
+from gardenbus.apiserver.domain.annotations import CONFIRMING_PATCH
 from gardenbus.apiserver.domain.metadata import reference_of
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject, unknown_verb
 from gardenbus.apiserver.domain.responses import RequestResponse, combined_response, error_response, success_response
@@ -43,7 +44,7 @@ from gardenbus.apiserver.registry.scale import ScaleBody, read_scale, scale_of, 
 from gardenbus.apiserver.registry.seed_binder import BindBody, SeedBinder
 from gardenbus.apiserver.registry.writer import REQUEST_REPLY, Writer
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.keys import Header, Subjects
+from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse, read_values
 from gardenbus.common.errors import BadRequest, GardenbusError, Unavailable
 from gardenbus.common.ports import tracing
@@ -222,11 +223,10 @@ class ApiHandler:
         )
 
     async def _delete(self, tail: str, body: bytes, options: RequestOptions) -> RequestResponse:
-        keys = [await self._reader.key(tail)] if tail else [reference_of(document) for document in parse(body)]
+        deletions = [(await self._reader.key(tail), False)] if tail else [_deletion_of(each) for each in parse(body)]
         session = await self._write_session(options)
         return await _written_together(
-            session.writer.delete(key, session.reads, origin=session.origin, condition=options.condition)
-            for key in keys
+            _deleted(session, key, options, confirms=confirms) for key, confirms in deletions
         )
 
     async def _bind(self, body: bytes, options: RequestOptions) -> RequestResponse:
@@ -266,6 +266,27 @@ class ApiHandler:
         return WriteSession(
             self.writer, self._reads(), RequestOrigin(position.created, position.sequence, REQUEST_REPLY)
         )
+
+
+def _deletion_of(document: Document) -> tuple[ObjectKey, bool]:
+    """The object that a deletion is of, and whether `confirm` confirms it in the same request. Raises BadRequest."""
+    confirms = document.get("confirm", False)
+    if not isinstance(confirms, bool):
+        raise BadRequest("confirm: must be true or false")
+    return reference_of(document), confirms
+
+
+async def _deleted(
+    session: WriteSession, key: ObjectKey, options: RequestOptions, *, confirms: bool
+) -> WriteResult:
+    """Delete an object; with `confirms` after it was annotated so, which then is what the precondition is about."""
+    condition = options.condition
+    if confirms:
+        await session.writer.patch(
+            key, CONFIRMING_PATCH, session.reads, user=options.user, origin=session.origin, condition=condition
+        )
+        condition = condition if condition is None or condition.key != key else None
+    return await session.writer.delete(key, session.reads, origin=session.origin, condition=condition)
 
 
 async def _written_together(writes: Iterable[Awaitable[WriteResult]]) -> RequestResponse:
