@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.keys import Subjects
+from gardenbus.common.api.keys import Header, Subjects
 from gardenbus.common.api.list_selectors import list_predicate
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Bus
@@ -61,7 +61,9 @@ class FakeApi:
     def questions(self, verb: str) -> list[Any]:
         return [body for tail, body in self.requests if tail.split(".")[0] == verb]
 
-    async def request(self, subject: str, body: bytes, *, timeout_seconds: float) -> bytes:
+    async def request(
+        self, subject: str, body: bytes, *, timeout_seconds: float, headers: Mapping[str, str] | None = None
+    ) -> bytes:
         if self.outages:
             self.outages -= 1
             raise Unavailable("nobody answers")
@@ -69,8 +71,49 @@ class FakeApi:
         value: Any = json.loads(body) if body else None
         self.requests.append((tail, value))
         verb, _, rest = tail.partition(".")
+        given = headers or {}
+        if given.get(Header.CONDITION) and not self._holds(given[Header.CONDITION]):
+            return json.dumps(error_response(409, "Conflict", "the condition does not hold")).encode()
+        before = dict(self.objects)
         answer: Mapping[str, Any] = getattr(self, f"_{verb}")(rest, value)
+        if given.get(Header.DRY_RUN) == "true":
+            self.objects = before
         return json.dumps(answer).encode()
+
+    def _holds(self, condition: str) -> bool:
+        tail, _, version = condition.rpartition("=")
+        kind, namespace, name = tail.split(".", 2)
+        document = self.objects.get((kind, namespace, name))
+        return version == (document["metadata"]["resourceVersion"] if document else "0")
+
+    def _apply(self, _tail: str, manifests: Any) -> Mapping[str, Any]:
+        """Merges; a name that is no name is refused."""
+        answers = [self._applied(each) for each in manifests.get("items", [manifests])]
+        if len(answers) == 1:
+            return answers[0]
+        if all(answer["ok"] for answer in answers):
+            return {"ok": True, "result": [a["result"] for a in answers], "outcome": [a["outcome"] for a in answers]}
+        return {"ok": False, "result": answers, "error": {"code": 422, "message": "not all"}}
+
+    def _applied(self, document: Document) -> Mapping[str, Any]:
+        metadata = document["metadata"]
+        key = (document["kind"].lower(), metadata.get("namespace") or "_", metadata["name"])
+        if not metadata["name"].isalnum():
+            return error_response(422, "Invalid", "metadata.name: is no name")
+        before = self.objects.get(key)
+        self.put(merged(before or {}, document))
+        return {"ok": True, "result": self.objects[key], "outcome": "configured" if before else "created"}
+
+    def _delete(self, _tail: str, reference: Any) -> Mapping[str, Any]:
+        """Deletes at once; Shoots need a confirmation."""
+        metadata = reference.get("metadata", reference)
+        key = (reference["kind"].lower(), metadata.get("namespace") or "_", metadata["name"])
+        if key not in self.objects:
+            return error_response(404, "NotFound", f"{key[0]} {key[2]} is not there")
+        if key[0] == "shoot" and not reference.get("confirm"):
+            return error_response(403, "Forbidden", "confirmation.gardener.cloud/deletion is not set")
+        del self.objects[key]
+        return {"ok": True, "result": {"deleted": True}, "outcome": "deleted"}
 
     def _get(self, tail: str, _: Any) -> Mapping[str, Any]:
         kind, namespace, name = tail.split(".", 2)

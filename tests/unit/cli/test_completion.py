@@ -62,7 +62,7 @@ def offered(environ: dict[str, str], line: str, shell: str = "bash") -> list[str
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_shell_is_told_commands_options_kinds_contexts_and_goals(environ: dict[str, str], shell: str):
     assert offered(environ, "gardenbus ", shell)[: len(COMMANDS)] == list(COMMANDS)
-    assert offered(environ, "gardenbus get --fi", shell) == ["--field-selector"]
+    assert offered(environ, "gardenbus get --fie", shell) == ["--field-selector"]
     assert offered(environ, "gardenbus get pro", shell) == ["projects", "project"]
     assert offered(environ, "gardenbus --context ", shell) == ["lab", "moon"]
     assert offered(environ, "gardenbus wait shoot apollo --for ", shell)[:2] == ["condition=", "scheduled"]

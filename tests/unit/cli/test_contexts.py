@@ -1,5 +1,6 @@
 """Which landscape is meant, and the config file."""
 
+import json
 import stat
 from pathlib import Path
 from typing import Any
@@ -230,6 +231,21 @@ def test_contexts_are_made_changed_chosen_and_forgotten(file: Path, tmp_path: Pa
     assert read_config(file) == ContextsConfig("", {"lab": ContextEntry(nats_url="tls://lab:2", prefix="l")})
     assert gardenbus("config", "use-context", "here").exit_code == 2
     assert gardenbus("config", "delete-context", "here").exit_code == 2
+
+
+def test_the_file_is_shown_without_users_and_passwords(file: Path):
+    write_config(
+        file,
+        ContextsConfig("lab", {"lab": ContextEntry(nats_url="nats://ann:pw@lab:1"), "b": ContextEntry(nats_url="b:1")}),
+    )
+
+    shown = gardenbus("config", "view").stdout
+    programs = json.loads(gardenbus("config", "view", "--minify", "-o", "json").stdout)
+
+    assert "pw" not in shown
+    assert yaml.safe_load(shown)["contexts"]["lab"] == {"nats-url": "nats://lab:1"}
+    assert programs == {"currentContext": "lab", "contexts": {"lab": {"natsUrl": "nats://lab:1"}}}
+    assert "ann:pw@" in gardenbus("config", "view", "--raw").stdout
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,9 @@ COMMANDS: Mapping[str, Entry] = {
     "get": Entry("get:get", "Objects", "Show objects, once or as they change."),
     "describe": Entry("describe:describe", "Objects", "Show an object in full, why it waits, and its Events."),
     "apply": Entry("apply:apply", "Objects", "Create or update what manifests say."),
+    "create": Entry("create:create", "Objects", "Create what manifests say, unless it is there."),
+    "replace": Entry("create:replace", "Objects", "Make objects that are there what manifests say, whole."),
+    "diff": Entry("diff:diff", "Objects", "Show what apply would change."),
     "delete": Entry("apply:delete", "Objects", "Delete objects."),
     "edit": Entry("modify:edit", "Objects", "Change an object in an editor."),
     "patch": Entry("modify:patch", "Objects", "Change fields of objects."),
@@ -57,6 +60,7 @@ COMMANDS: Mapping[str, Entry] = {
     "doctor": Entry("doctor:doctor", "Operating", "Examine a landscape, and say what to do."),
     "top": Entry("top:top", "Operating", "Show seeds, shoots, services or queues, kept current."),
     "config": Entry("config:config", "This command line", "Keep several landscapes under names."),
+    "version": Entry("version:version", "This command line", "Show the versions of client and services."),
     "completion": Entry("completion:completion", "This command line", "Print a completion script for a shell."),
 }
 

@@ -101,11 +101,24 @@ class ApiClient:
         self.subjects = subjects
 
     async def request(
-        self, tail: str, body: bytes = b"", *, timeout_seconds: float = RESPONSE_SECONDS, is_dry_run: bool = False
+        self,
+        tail: str,
+        body: bytes = b"",
+        *,
+        timeout_seconds: float = RESPONSE_SECONDS,
+        is_dry_run: bool = False,
+        condition: str = "",
     ) -> ApiResponse:
-        """Send a request and return its response; with `is_dry_run` nothing is written. Raises Unavailable."""
-        headers = {"headers": {Header.DRY_RUN: "true"}} if is_dry_run else {}
-        response = await self.bus.request(self.subjects.api(tail), body, timeout_seconds=timeout_seconds, **headers)
+        """Send a request and return its response; with `is_dry_run` nothing is written. Raises Unavailable.
+
+        `condition`: `<kind>.<ns>.<name>=<resourceVersion>`, without which nothing is written either (the response has
+        the code 409); version 0 is absence.
+        """
+        given = {Header.DRY_RUN: "true" if is_dry_run else "", Header.CONDITION: condition}
+        headers = {name: value for name, value in given.items() if value}
+        response = await self.bus.request(
+            self.subjects.api(tail), body, timeout_seconds=timeout_seconds, **({"headers": headers} if headers else {})
+        )
         try:
             return msgspec.json.decode(response, type=ApiResponse)
         except msgspec.MsgspecError as error:

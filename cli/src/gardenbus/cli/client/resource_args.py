@@ -128,7 +128,10 @@ def subject_tail(wanted: ResourceArgs, name: str, namespace: str | None) -> str:
 
 
 def qualified_name(document: Document) -> str:
-    """`shoot.core.gardener.cloud/apollo`, as `-o name` prints."""
+    """`shoot.core.gardener.cloud/apollo`, as `-o name` prints, of an object or a reference to one."""
     group, _, _ = str(document.get("apiVersion") or "").rpartition("/")
     kind = str(document.get("kind") or "").lower()
-    return f"{kind}{f'.{group}' if group else ''}/{as_mapping(document.get('metadata')).get('name')}"
+    name = (as_mapping(document.get("metadata")) or document).get("name")
+    if "apiVersion" not in document and kind in KINDS:
+        group = KINDS[kind].group
+    return f"{kind}{f'.{group}' if group else ''}/{name}"

@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 import typer
 from rich.markup import escape
 
@@ -53,6 +52,7 @@ AWAITED = frozenset({"shoot", "managedseedset"})
 STEP = 50
 """Manifests in one request while a progress bar is shown."""
 
+FileNamespace = Annotated[str | None, typer.Option("-n", "--namespace", help="Namespace of manifests that name none.")]
 Recursive = Annotated[bool, typer.Option("-R", "--recursive", help="Folders with those below them.")]
 
 
@@ -60,9 +60,7 @@ def apply(  # noqa: PLR0913 - one parameter an option
     *,
     files: Files,
     recursive: Recursive = False,
-    namespace: Annotated[
-        str | None, typer.Option("-n", "--namespace", help="Namespace of manifests that name none.")
-    ] = None,
+    namespace: FileNamespace = None,
     dry_run: DryRun = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Return when Shoots and ManagedSeedSets are as --until says.")
@@ -93,7 +91,7 @@ def apply(  # noqa: PLR0913 - one parameter an option
         )
         if condition_text.text not in ("scheduled", "reconciled"):
             raise BadRequest(f"--until {until_condition!r}: scheduled or reconciled")
-        documents = [_placed(each, namespace) for each in manifests_of(files, recursive=recursive)]
+        documents = [placed(each, namespace) for each in manifests_of(files, recursive=recursive)]
 
     async def work(api: ApiClient) -> tuple[list[ApiResponse], bool]:
         responses: list[ApiResponse] = []
@@ -124,7 +122,7 @@ def _awaited(
     }
 
 
-def _placed(document: Document, namespace: str | None) -> Document:
+def placed(document: Document, namespace: str | None) -> Document:
     """A manifest with its namespace, where it names none and its kind wants one."""
     metadata = as_mapping(document.get("metadata"))
     kind = KINDS.get(str(document.get("kind")).lower())
@@ -176,7 +174,9 @@ def delete(  # noqa: PLR0913 - one parameter an option
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            help="KIND NAME…, KIND/NAME…, or KIND with -l", metavar="[KIND NAME…]", autocompletion=completions.objects
+            help="KIND NAME…, KIND/NAME…, or KIND with -l or --all",
+            metavar="[KIND NAME…]",
+            autocompletion=completions.objects,
         ),
     ] = None,
     *,
@@ -186,6 +186,12 @@ def delete(  # noqa: PLR0913 - one parameter an option
     ] = None,
     recursive: Recursive = False,
     selector: Selector = "",
+    delete_all: Annotated[
+        bool, typer.Option("--all", help="All objects of the KIND, in the namespace or with -A in every one.")
+    ] = False,
+    all_namespaces: Annotated[
+        bool, typer.Option("-A", "--all-namespaces", help="In all namespaces (--all wants this, or -n).")
+    ] = False,
     confirm: Annotated[
         bool, typer.Option("--confirm", help=f"Set {CONFIRMATION} first (Shoots and Projects need it).")
     ] = False,
@@ -202,29 +208,30 @@ def delete(  # noqa: PLR0913 - one parameter an option
     Examples:
     gardenbus delete shoot apollo -n garden-dev --confirm --wait
     gardenbus delete shoots -l purpose=evaluation -n garden-dev --confirm
+    gardenbus delete secrets --all -n garden-dev
     gardenbus delete -f landscape/
     """
     with exit_codes():
         only_checks, timeout_seconds = is_dry_run(dry_run), seconds_of(timeout)
         if bool(words) == bool(files):
-            raise BadRequest("say what to delete: KIND NAME, KIND -l LABELS, or -f FILE")
-        if files and selector:
-            raise BadRequest("-l chooses among objects of a KIND, not of files")
+            raise BadRequest("say what to delete: KIND NAME, KIND -l LABELS, KIND --all, or -f FILE")
+        if files and (selector or delete_all):
+            raise BadRequest(f"{'-l' if selector else '--all'} chooses among objects of a KIND, not of files")
         wanted = parse_resources(words) if words else []
-        documents: Sequence[Document] = () if selector else _named(wanted, files, namespace, recursive=recursive)
+        is_chosen = bool(selector) or delete_all
+        _check_chosen(wanted, selector, namespace, delete_all=delete_all, all_namespaces=all_namespaces)
+        documents: Sequence[Document] = () if is_chosen else _named(wanted, files, namespace, recursive=recursive)
 
     async def work(api: ApiClient) -> bool:
-        chosen = await _selected(api, wanted, selector, namespace) if selector else documents
+        chosen = await _selected(api, wanted, selector, namespace) if is_chosen else documents
         responses: list[ApiResponse] = []
         for document in chosen:
-            if confirm and not only_checks:
-                response = await _confirmed(api, document)
-                if not response.ok:
-                    responses.append(response)
-                    continue
-            responses += await api.delete([document], is_dry_run=only_checks)
+            deletion = {**document, "confirm": True} if confirm else document
+            responses += await api.delete([deletion], is_dry_run=only_checks)
         if not chosen:
-            errors.print("nothing has these labels")
+            errors.print(
+                "nothing has these labels" if selector else f"no {', '.join(one.kind for one in wanted)} found"
+            )
         is_done = report(chosen, responses, output, verb="deleted", dry=only_checks)
         gone = parse_condition("delete")
         accepted = [key_of(each) for each, response in zip(chosen, responses, strict=True) if response.ok]
@@ -239,17 +246,29 @@ def _named(
     wanted: Sequence[ResourceArgs], files: list[Path] | None, namespace: str | None, *, recursive: bool
 ) -> Sequence[Document]:
     if files:
-        return [_placed(each, namespace) for each in reversed(manifests_of(files, recursive=recursive))]
+        return [placed(each, namespace) for each in reversed(manifests_of(files, recursive=recursive))]
     if nameless := [one.kind for one in wanted if not one.names]:
-        raise BadRequest(f"{nameless[0]}: say which one, or choose with -l")
+        raise BadRequest(f"{nameless[0]}: say which one, or choose with -l or --all")
     return [_reference(subject_tail(one, name, namespace)) for one in wanted for name in one.names]
+
+
+def _check_chosen(
+    wanted: Sequence[ResourceArgs], selector: str, namespace: str | None, *, delete_all: bool, all_namespaces: bool
+) -> None:
+    """Raise BadRequest unless it is clear what is chosen; --all needs a word about namespaces, as nothing is kept."""
+    if selector and delete_all:
+        raise BadRequest("-l or --all, not both")
+    if all_namespaces and namespace:
+        raise BadRequest("-A is for all namespaces, -n for one: say which")
+    if (selector or delete_all) and (named := [one.kind for one in wanted if one.names]):
+        raise BadRequest(f"{named[0]}: names or {'-l' if selector else '--all'}, not both")
+    if delete_all and not namespace and not all_namespaces and (scoped := [one for one in wanted if one.is_namespaced]):
+        raise BadRequest(f"--all of {scoped[0].kind}: say in which namespace with -n, or in all of them with -A")
 
 
 async def _selected(
     api: ApiClient, wanted: Sequence[ResourceArgs], selector: str, namespace: str | None
 ) -> Sequence[Document]:
-    if named := [one.kind for one in wanted if one.names]:
-        raise BadRequest(f"{named[0]}: names or -l, not both")
     return [
         document
         for one in wanted
@@ -263,11 +282,6 @@ def _reference(tail: str) -> Document:
     kind, namespace, name = tail.split(".", 2)
     scope = {} if namespace == "_" else {"namespace": namespace}
     return {"kind": kind, **scope, "name": name}
-
-
-async def _confirmed(api: ApiClient, reference: Document) -> ApiResponse:
-    patch = {"metadata": {"annotations": {CONFIRMATION: "true"}}}
-    return await api.request(f"patch.{key_of(reference).tail}", msgspec.json.encode(patch))
 
 
 def report(
@@ -292,7 +306,8 @@ def report(
         if output in TABLES:
             show_lines([f"{_title(document)} {response.outcome or verb}{' (server dry run)' if dry else ''}"])
         elif output is Format.NAME:
-            show_lines([qualified_name(as_mapping(response.result) or document)])
+            result = as_mapping(response.result)
+            show_lines([qualified_name(result if "kind" in result else document)])
     if output in (Format.JSON, Format.YAML):
         show_document(results[0] if len(results) == 1 else {"kind": "List", "items": results}, output)
     return all(response.ok for response in responses)

@@ -1,7 +1,7 @@
 """`config`: the landscapes in the config file."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -41,7 +41,9 @@ def get_contexts(*, output: Output = Format.TABLE) -> None:
         stored = read_config(config_file())
     if output is Format.NAME:
         show_lines(sorted(stored.contexts))
-    elif output in (Format.JSON, Format.YAML):
+    elif output is Format.JSON:
+        show_document(_for_programs(_shown(stored)), output)
+    elif output is Format.YAML:
         show_document(msgspec.to_builtins(_shown(stored)), output)
     elif not stored.contexts:
         errors.print(f"no contexts in {config_file()}", markup=False)
@@ -64,6 +66,42 @@ def _shown(stored: ContextsConfig) -> ContextsConfig:
 
 def _location(landscape: ContextEntry) -> str:
     return landscape.dir or without_user(landscape.nats_url)
+
+
+def view(
+    *,
+    raw: Annotated[bool, typer.Option("--raw", help="With user and password, where addresses have them.")] = False,
+    minify: Annotated[bool, typer.Option("--minify", help="The current context alone.")] = False,
+    output: Output = Format.YAML,
+) -> None:
+    """Show the config file; users and passwords in addresses are left out, and what credentials files hold.
+
+    Example: gardenbus config view --minify
+    """
+    with exit_codes():
+        stored = read_config(config_file())
+        if minify:
+            current = stored.current_context
+            stored = ContextsConfig(current, {current: stored.named(current)})
+    shown = stored if raw else _shown(stored)
+    if output is Format.JSON:
+        show_document(_for_programs(shown), output)
+    else:
+        show_document(msgspec.to_builtins(shown), Format.YAML)
+
+
+def _for_programs(stored: ContextsConfig) -> dict[str, Any]:
+    """In camelCase, as all JSON of this command line; the file has hyphens."""
+    contexts = {
+        name: {_camel_case(key): value for key, value in msgspec.to_builtins(landscape).items()}
+        for name, landscape in stored.contexts.items()
+    }
+    return {"currentContext": stored.current_context, "contexts": contexts}
+
+
+def _camel_case(key: str) -> str:
+    first, *others = key.split("-")
+    return first + "".join(other.capitalize() for other in others)
 
 
 def current_context() -> None:
@@ -155,5 +193,5 @@ def delete_context(name: ContextName) -> None:
     show_lines([f"context {name} deleted"])
 
 
-for _command in (get_contexts, current_context, use_context, set_context, delete_context):
+for _command in (view, get_contexts, current_context, use_context, set_context, delete_context):
     config.command(_command.__name__.replace("_", "-"), help=help_of(_command))(_command)

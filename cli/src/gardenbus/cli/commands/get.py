@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
@@ -12,6 +13,7 @@ from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, parse_resources
 from gardenbus.cli.client.watch import WatchCache, WatchEvent, changes
+from gardenbus.cli.commands.apply import Recursive, manifests_of, placed
 from gardenbus.cli.commands.options import (
     AnyOutput,
     Directory,
@@ -35,14 +37,15 @@ from gardenbus.cli.output.printers import (
 )
 from gardenbus.cli.output.summaries import summarize_shoot, usage_of
 from gardenbus.cli.output.tables import objects_table, row_of, shown_columns
+from gardenbus.cli.wait.waiter import key_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import BadRequest, NotFound
 
 Words = Annotated[
-    list[str],
+    list[str] | None,
     typer.Argument(
         help="KIND[,KIND…] [NAME…], or KIND/NAME…; kinds also by plural and short name",
-        metavar="KIND [NAME]…",
+        metavar="[KIND [NAME]…]",
         autocompletion=completions.objects,
     ),
 ]
@@ -75,8 +78,10 @@ ObjectsByKind = dict[str, list[Document]]
 
 
 def get(  # noqa: PLR0913 - one parameter an option
-    words: Words,
+    words: Words = None,
     *,
+    files: Annotated[list[Path] | None, typer.Option("-f", "--filename", help="What these manifests name.")] = None,
+    recursive: Recursive = False,
     namespace: Namespace = None,
     all_namespaces: Annotated[
         bool, typer.Option("-A", "--all-namespaces", help="In all namespaces, as without -n.")
@@ -103,7 +108,11 @@ def get(  # noqa: PLR0913 - one parameter an option
     gardenbus get shoots -w -o custom-columns=NAME:.metadata.name,SEED:.spec.seedName
     """
     with exit_codes():
-        wanted = parse_resources(words)
+        if bool(words) == bool(files):
+            raise BadRequest("say what to get: KIND, KIND NAME, or -f FILE")
+        wanted = (
+            parse_resources(words) if words else named_in(manifests_of(files or [], recursive=recursive), namespace)
+        )
         if all_namespaces and namespace:
             raise BadRequest("-A is for all namespaces, -n for one: say which")
         if (selector or field_selector) and any(meant.names for meant in wanted):
@@ -111,7 +120,9 @@ def get(  # noqa: PLR0913 - one parameter an option
         if watch and any(meant.kind == "event" for meant in wanted):
             raise BadRequest("Events are watched with `gardenbus events -w`")
         query = {"labelSelector": selector, "fieldSelector": field_selector}
-        request = GetRequest(wanted, namespace, query, parse_printer(output), sort_by, not no_headers, show_labels)
+        request = GetRequest(
+            wanted, None if files else namespace, query, parse_printer(output), sort_by, not no_headers, show_labels
+        )
         if sort_by:
             sort_key(sort_by)
 
@@ -127,6 +138,18 @@ def get(  # noqa: PLR0913 - one parameter an option
 
     if not run_with_client(work, directory, nats_url, prefix):
         raise typer.Exit(Exit.FAILED)
+
+
+def named_in(manifests: Sequence[Document], namespace: str | None) -> list[ResourceArgs]:
+    """The objects that manifests name, by kind in their order. Pure."""
+    names: dict[str, list[str]] = {}
+    for document in manifests:
+        key = key_of(placed(document, namespace))
+        names.setdefault(key.kind, []).append(f"{key.namespace}/{key.name}" if key.namespace else key.name)
+    return [
+        ResourceArgs(kind, tuple(dict.fromkeys(each)), is_namespaced=any("/" in name for name in each))
+        for kind, each in names.items()
+    ]
 
 
 async def _fetch(api: ApiClient, request: GetRequest) -> tuple[ObjectsByKind, bool]:

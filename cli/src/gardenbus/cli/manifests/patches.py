@@ -5,11 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from gardenbus.cli.manifests.files import as_mapping
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import SEED_LABEL_PREFIX, STATUS_LABEL, Document
+from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS
 from gardenbus.common.errors import BadRequest
 
 _OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
 _ABSENT = object()
+_SYSTEM_PAIRS = frozenset(
+    {STATUS_LABEL, "gardener.cloud/created-by", "deletion.gardener.cloud/confirmed-by", UNCHECKED_TOLERATIONS}
+)
+"""Labels and annotations that only the apiserver writes."""
 
 
 class Pairs(NamedTuple):
@@ -61,6 +66,30 @@ def merge_patch_between(before: Any, after: Any) -> Document:
         elif value != old[key]:
             patch[key] = value
     return patch
+
+
+def replacing_patch(present: Document, given: Document) -> Document:
+    """The merge patch that makes `present` what a manifest says, but for what the system sets; {} when it is that.
+
+    Finalizers and owners, the system's labels and annotations and a placed shoot's seed stay unless the manifest has
+    them.
+    """
+    old, new = as_mapping(present.get("metadata")), as_mapping(given.get("metadata"))
+    kept = {name: old[name] for name in ("finalizers", "ownerReferences") if name in old and name not in new}
+    pairs = {
+        name: {**_system_pairs(as_mapping(old.get(name))), **as_mapping(new.get(name))}
+        for name in ("labels", "annotations")
+        if name in old or name in new
+    }
+    after = {**given, "metadata": {**new, **kept, **pairs}}
+    spec, seed = as_mapping(given.get("spec")), as_mapping(present.get("spec")).get("seedName")
+    if present.get("kind") == "Shoot" and seed and "seedName" not in spec:
+        after["spec"] = {**spec, "seedName": seed}
+    return merge_patch_between(present, after)
+
+
+def _system_pairs(pairs: Document) -> Document:
+    return {key: value for key, value in pairs.items() if key in _SYSTEM_PAIRS or key.startswith(SEED_LABEL_PREFIX)}
 
 
 def contested(base: Document, current: Document, patch: Document, path: str = "") -> Iterator[str]:

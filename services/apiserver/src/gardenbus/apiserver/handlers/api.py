@@ -4,7 +4,7 @@
 |---|---|---|
 | `apply` | manifests | the object; several: a list, ok only if all are |
 | `patch.<kind>.<ns>.<name>`, `patch` | a JSON merge patch; `{"kind", "namespace", "name", "patch"}` | the object |
-| `delete.<kind>.<ns>.<name>`, `delete` | nothing; manifests or `{"kind", "namespace", "name", "confirm"?}` | its remains |
+| `delete.<kind>.<ns>.<name>`, `delete` | nothing; manifests, or kind, namespace, name, confirm? | its remains |
 | `get.<kind>.<ns>.<name>` | | the object |
 | `list.<kind>[.<ns>]` | `{"limit", "continue", "labelSelector", "fieldSelector"}` | items and a continue token |
 | `bind` | `{"namespace", "name", "seed", "resourceVersion"?, "force"?}`; a placed shoot is moved | the shoot |
@@ -276,9 +276,7 @@ def _deletion_of(document: Document) -> tuple[ObjectKey, bool]:
     return reference_of(document), confirms
 
 
-async def _deleted(
-    session: WriteSession, key: ObjectKey, options: RequestOptions, *, confirms: bool
-) -> WriteResult:
+async def _deleted(session: WriteSession, key: ObjectKey, options: RequestOptions, *, confirms: bool) -> WriteResult:
     """Delete an object; with `confirms` after it was annotated so, which then is what the precondition is about."""
     condition = options.condition
     if confirms:

@@ -1,0 +1,170 @@
+"""`create`, `replace`: manifests as they stand, of objects that are not there yet, or that are there."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated
+
+import msgspec
+import typer
+
+from gardenbus.cli.client.api import ApiClient, ApiResponse
+from gardenbus.cli.commands.apply import FileNamespace, Recursive, manifests_of, placed, report, wait_for_conditions
+from gardenbus.cli.commands.modify import changed, editable
+from gardenbus.cli.commands.options import (
+    Directory,
+    DryRun,
+    Files,
+    NatsUrl,
+    Output,
+    Prefix,
+    Timeout,
+    is_dry_run,
+    run_with_client,
+    seconds_of,
+)
+from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.cli.manifests.patches import replacing_patch
+from gardenbus.cli.output.console import Exit, Format, exit_codes
+from gardenbus.cli.wait.conditions import parse_condition
+from gardenbus.cli.wait.waiter import key_of
+from gardenbus.common.api.document import Document, encode
+from gardenbus.common.errors import BadRequest, Conflict
+
+_CONFLICT = 409
+_NOT_FOUND = 404
+
+
+def create(  # noqa: PLR0913 - one parameter an option
+    *,
+    files: Files,
+    recursive: Recursive = False,
+    namespace: FileNamespace = None,
+    dry_run: DryRun = None,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Create what the manifests say, and nothing that is there already.
+
+    Exit code 1 when one of them is there, or is refused; the others are created.
+
+    Example: gardenbus create -f shoot.yaml
+    """
+    with exit_codes():
+        only_checks = is_dry_run(dry_run)
+        documents = [placed(each, namespace) for each in manifests_of(files, recursive=recursive)]
+
+    async def one(api: ApiClient, document: Document) -> ApiResponse:
+        return await created(api, document, is_dry_run=only_checks)
+
+    _each(documents, one, output, (directory, nats_url, prefix), verb="created", is_dry_run=only_checks)
+
+
+def replace(  # noqa: PLR0913 - one parameter an option
+    *,
+    files: Files,
+    recursive: Recursive = False,
+    namespace: FileNamespace = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Delete the object, wait until it is gone, create it.")
+    ] = False,
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="With --force: confirm the deletion (Shoots and Projects need it).")
+    ] = False,
+    timeout: Timeout = "5m",
+    dry_run: DryRun = None,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Make objects that are there what the manifests say: a field that is not in the manifest goes.
+
+    What the system sets stays: status, finalizers, the seed of a placed shoot, its own labels and annotations. A
+    manifest with a resourceVersion replaces that version only.
+
+    Examples:
+    gardenbus get shoot apollo -n garden-dev -o yaml > apollo.yaml; gardenbus replace -f apollo.yaml
+    gardenbus replace -f apollo.yaml --force --confirm
+    """
+    with exit_codes():
+        only_checks, timeout_seconds = is_dry_run(dry_run), seconds_of(timeout)
+        if confirm and not force:
+            raise BadRequest("--confirm goes with --force: nothing is deleted without it")
+        if force and only_checks:
+            raise BadRequest("--force has no dry run: what would be created depends on what is gone by then")
+        documents = [placed(each, namespace) for each in manifests_of(files, recursive=recursive)]
+
+    async def one(api: ApiClient, document: Document) -> ApiResponse:
+        if force:
+            return await _recreated(api, document, timeout_seconds, confirms=confirm)
+        return await replaced(api, document, is_dry_run=only_checks)
+
+    _each(documents, one, output, (directory, nats_url, prefix), verb="replaced", is_dry_run=only_checks)
+
+
+def _each(
+    documents: Sequence[Document],
+    send: Callable[[ApiClient, Document], Awaitable[ApiResponse]],
+    output: Format,
+    place: tuple[Directory, NatsUrl, Prefix],
+    *,
+    verb: str,
+    is_dry_run: bool,
+) -> None:
+    """Send each manifest by itself, and print what became of it."""
+
+    async def work(api: ApiClient) -> bool:
+        responses = [await send(api, document) for document in documents]
+        named = [msgspec.structs.replace(each, outcome=each.outcome and verb) for each in responses]
+        return report(documents, named, output, verb=verb, dry=is_dry_run)
+
+    if not run_with_client(work, *place):
+        raise typer.Exit(Exit.FAILED)
+
+
+async def created(api: ApiClient, document: Document, *, is_dry_run: bool = False) -> ApiResponse:
+    """Create an object unless it is there. Raises Unavailable."""
+    tail = key_of(document).tail
+    response = await api.request("apply", encode(document), is_dry_run=is_dry_run, condition=f"{tail}=0")
+    if response.error.get("code") == _CONFLICT and (await api.request(f"get.{tail}")).ok:
+        message = "it is there already: `gardenbus apply` changes it, `gardenbus replace` replaces it"
+        return ApiResponse(ok=False, error={"code": _CONFLICT, "reason": "AlreadyExists", "message": message})
+    return response
+
+
+async def replaced(api: ApiClient, document: Document, *, is_dry_run: bool = False) -> ApiResponse:
+    """Make an object that is there what a manifest says. Raises Unavailable."""
+    present = await api.request(f"get.{key_of(document).tail}")
+    if not present.ok:
+        return _missing(present)
+    version = as_mapping(document.get("metadata")).get("resourceVersion")
+
+    def make(current: Document) -> Document:
+        if version not in (None, "", as_mapping(current.get("metadata")).get("resourceVersion")):
+            raise Conflict(f"metadata.resourceVersion: it has another version by now than {version}; read it anew")
+        return replacing_patch(editable(current), editable(document))
+
+    return await changed(api, as_mapping(present.result), make, is_dry_run=is_dry_run, is_conditional=True)
+
+
+async def _recreated(api: ApiClient, document: Document, timeout_seconds: float, *, confirms: bool) -> ApiResponse:
+    key = key_of(document)
+    reference: Document = {"kind": key.kind, "name": key.name, **({"confirm": True} if confirms else {})}
+    if key.namespace:
+        reference["namespace"] = key.namespace
+    (deleted,) = await api.delete([reference])
+    if not deleted.ok:
+        return _missing(deleted)
+    if not await wait_for_conditions(api, {key: parse_condition("delete")}, timeout_seconds):
+        message = "it is not gone in time, so nothing was created: `gardenbus create -f` does it later"
+        return ApiResponse(ok=False, error={"code": _CONFLICT, "reason": "Conflict", "message": message})
+    return await created(api, editable(document))
+
+
+def _missing(response: ApiResponse) -> ApiResponse:
+    """The same response; of an object that is not there it says which command creates it."""
+    if response.error.get("code") != _NOT_FOUND:
+        return response
+    message = f"{response.error.get('message')}: `gardenbus create -f` creates it"
+    return ApiResponse(ok=False, error={**response.error, "message": message})

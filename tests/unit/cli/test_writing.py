@@ -1,0 +1,167 @@
+"""`create`, `replace`, `diff`, `delete`: what they send, what they say, how they end."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from gardenbus.cli.commands import options
+from gardenbus.cli.main import app
+from gardenbus.cli.manifests.differences import unified_diff
+from gardenbus.cli.manifests.patches import replacing_patch
+from gardenbus.common.api.document import Document
+from tests.support.builders import a_project, a_seed, a_shoot, merged
+from tests.support.fake_api import FakeApi
+
+
+@pytest.fixture
+def bus() -> FakeApi:
+    return FakeApi(a_project(), a_seed("aws"), a_shoot("apollo", spec={"seedName": "aws", "purpose": "testing"}))
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, bus: FakeApi) -> Any:
+    def call(*words: str) -> Result:
+        monkeypatch.setattr(options, "connected", bus.connected)
+        return CliRunner().invoke(app, [*words, "--nats-url", "nats://nowhere:1"])
+
+    return call
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Any:
+    def written(*documents: Document) -> str:
+        path = tmp_path / "manifests.yaml"
+        path.write_text(yaml.safe_dump_all(documents))
+        return str(path)
+
+    return written
+
+
+def test_what_is_there_is_not_created_and_the_others_are(run: Any, bus: FakeApi, file: Any):
+    result = run("create", "-f", file(a_shoot("apollo"), a_shoot("bolt")))
+
+    assert (result.exit_code, result.stdout) == (1, "Shoot garden-dev/bolt created\n")
+    assert "AlreadyExists" in result.stderr
+    assert bus.seed_of("apollo")[0] == "aws"
+
+
+def test_a_dry_run_creates_nothing(run: Any, bus: FakeApi, file: Any):
+    result = run("create", "-f", file(a_shoot("bolt")), "--dry-run=server")
+
+    assert (result.exit_code, result.stdout) == (0, "Shoot garden-dev/bolt created (server dry run)\n")
+    assert ("shoot", "garden-dev", "bolt") not in bus.objects
+
+
+def test_what_a_manifest_leaves_out_goes_with_a_replacement(run: Any, bus: FakeApi, file: Any):
+    given = a_shoot("apollo")
+    del given["spec"]["purpose"]
+
+    result = run("replace", "-f", file(given))
+
+    assert (result.exit_code, result.stdout) == (0, "Shoot garden-dev/apollo replaced\n")
+    spec = bus.objects["shoot", "garden-dev", "apollo"]["spec"]
+    assert "purpose" not in spec
+    assert spec["seedName"] == "aws"
+
+
+def test_only_what_is_there_is_replaced_and_only_in_the_version_that_was_read(run: Any, file: Any):
+    missing = run("replace", "-f", file(a_shoot("nobody")))
+    stale = run("replace", "-f", file(a_shoot("apollo", metadata={"resourceVersion": "77"})))
+
+    assert (missing.exit_code, stale.exit_code) == (1, 1)
+    assert "gardenbus create -f" in missing.stderr
+    assert "resourceVersion" in stale.stderr
+
+
+@pytest.mark.parametrize("words", [["--confirm"], ["--force", "--dry-run=server"]])
+def test_a_replacement_that_makes_no_sense_is_a_usage_error(run: Any, file: Any, words: list[str]):
+    assert run("replace", "-f", file(a_shoot("apollo")), *words).exit_code == 2
+
+
+def test_a_replacement_keeps_what_the_system_set():
+    present = a_shoot(
+        metadata={"finalizers": ["gardener"], "labels": {"shoot.gardener.cloud/status": "healthy", "old": "1"}}
+    )
+
+    patch = replacing_patch(present, a_shoot(metadata={"labels": {"new": "1"}}))
+
+    assert patch == {"metadata": {"labels": {"old": None, "new": "1"}}}
+
+
+def test_a_difference_is_shown_and_ends_with_1(run: Any, bus: FakeApi, file: Any):
+    changed = run("diff", "-f", file(a_shoot("apollo", spec={"purpose": "production"})))
+
+    assert changed.exit_code == 1
+    assert "-  purpose: testing\n+  purpose: production\n" in changed.stdout
+    assert bus.objects["shoot", "garden-dev", "apollo"]["spec"]["purpose"] == "testing"
+
+
+def test_no_difference_ends_with_0_and_what_cannot_be_told_with_2(run: Any, bus: FakeApi, file: Any):
+    same = run("diff", "-f", file(bus.objects["shoot", "garden-dev", "apollo"]))
+    refused = run("diff", "-f", file(a_shoot("a.b"), a_shoot("bolt")))
+
+    assert (same.exit_code, same.stdout) == (0, "")
+    assert refused.exit_code == 2
+    assert "Shoot garden-dev/a.b: Invalid" in refused.stderr
+    assert "+  name: bolt" in refused.stdout
+
+
+def test_a_difference_has_nothing_that_the_store_decides():
+    before = a_shoot(metadata={"resourceVersion": "1"})
+    after = merged(before, {"metadata": {"resourceVersion": "2", "uid": "x", "labels": {"a": "b"}}})
+
+    lines = unified_diff(before, after, "Shoot")
+
+    assert [line for line in lines if line[:1] == "+"] == ["+++ Shoot (applied)", "+  labels:", "+    a: b"]
+
+
+def test_a_deletion_is_confirmed_in_a_dry_run_too(run: Any, bus: FakeApi):
+    unconfirmed = run("delete", "shoot", "apollo", "-n", "garden-dev", "--dry-run=server")
+    confirmed = run("delete", "shoot", "apollo", "-n", "garden-dev", "--confirm", "--dry-run=server")
+
+    assert unconfirmed.exit_code == 1
+    assert (confirmed.exit_code, confirmed.stdout) == (0, "shoot garden-dev/apollo deleted (server dry run)\n")
+    assert bus.seed_of("apollo")[0] == "aws"
+
+
+def test_all_objects_of_a_kind_are_deleted_where_one_says(run: Any, bus: FakeApi):
+    bus.put(a_shoot("bolt"))
+    bus.put(a_shoot("core", metadata={"namespace": "garden-core"}))
+
+    inside = run("delete", "shoots", "--all", "-n", "garden-dev", "--confirm")
+    everywhere = run("delete", "shoots", "--all", "-A", "--confirm", "-o", "name")
+
+    assert inside.stdout == "Shoot garden-dev/apollo deleted\nShoot garden-dev/bolt deleted\n"
+    assert (everywhere.exit_code, everywhere.stdout) == (0, "shoot.core.gardener.cloud/core\n")
+    assert run("delete", "shoots", "--all", "-A").stderr == "no shoot found\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["shoots", "--all"],
+        ["shoots"],
+        ["shoots", "--all", "-l", "a=b"],
+        ["shoot", "apollo", "--all", "-A"],
+        ["shoots", "--all", "-A", "-n", "garden-dev"],
+        ["-f", "x.yaml", "--all"],
+    ],
+)
+def test_what_is_to_be_deleted_must_be_clear(run: Any, words: list[str]):
+    assert run("delete", *words).exit_code == 2
+
+
+def test_get_takes_the_objects_that_manifests_name(run: Any, file: Any):
+    path = file(a_shoot("apollo"), a_seed("aws"))
+
+    assert (
+        run("get", "-f", path, "-o", "name").stdout
+        == "seed.core.gardener.cloud/aws\nshoot.core.gardener.cloud/apollo\n"
+    )
+    assert json.loads(run("get", "-f", file(a_seed("aws")), "-o", "json").stdout)["kind"] == "Seed"
+    assert run("get", "-f", file(a_shoot("nobody"))).exit_code == 1
+    assert run("get").exit_code == run("get", "shoots", "-f", path).exit_code == 2
