@@ -16,6 +16,7 @@ from gardenbus.cli.contexts.selection import selected_context
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, directory_option
 from gardenbus.cli.manifests.files import as_list
 from gardenbus.cli.output.console import ApiError
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import Header, Subjects
 from gardenbus.common.errors import BadRequest, Unavailable
@@ -120,7 +121,7 @@ class ApiClient:
             self.subjects.api(tail), body, timeout_seconds=timeout_seconds, **({"headers": headers} if headers else {})
         )
         try:
-            return msgspec.json.decode(response, type=ApiResponse)
+            return decode_json(response, ApiResponse)
         except msgspec.MsgspecError as error:
             raise Unavailable(f"{tail}: the answer cannot be read: {error}") from error
 

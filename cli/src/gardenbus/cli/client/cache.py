@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from gardenbus.cli.output.summaries import SetSummary, ShootSummary, summarize_set, summarize_shoot
+from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import AutoscalerRow, SeedRow, autoscaler_row, seed_row
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
@@ -16,7 +17,7 @@ from gardenbus.common.ports.bus import Bus, FollowEvent, FollowRestarted, Replay
 
 RETRY_SECONDS = 0.5
 
-_decode = msgspec.json.Decoder(dict[str, object]).decode
+_decode = json_decoder(dict[str, object])
 
 
 class LandscapeCache:

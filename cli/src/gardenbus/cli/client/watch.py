@@ -3,14 +3,14 @@
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Literal, NamedTuple
 
-import msgspec
-
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.resource_args import ResourceArgs
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.console import errors
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import Header, ObjectKey
+from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.ports.bus import FollowRestarted, StreamMessage
 
 Predicate = Callable[[Document], bool]
@@ -62,8 +62,7 @@ class WatchCache:
 
 
 def _version(document: Document) -> int:
-    version = as_mapping(document.get("metadata")).get("resourceVersion")
-    return int(version) if isinstance(version, str) and version.isdecimal() else 0
+    return whole_number(as_mapping(document.get("metadata")).get("resourceVersion"))
 
 
 async def changes(
@@ -87,4 +86,4 @@ async def _state(api: ApiClient, key: ObjectKey, event: StreamMessage) -> Docume
     if Header.TOO_LARGE in event.headers:
         response = await api.request(f"get.{key.tail}")
         return response.result if response.ok else None
-    return msgspec.json.decode(event.body, type=dict[str, object])
+    return decode_json(event.body, dict[str, object])

@@ -17,6 +17,7 @@ from gardenbus.cli.output.console import Format, errors, exit_codes, show_docume
 from gardenbus.cli.output.printers import Printer, render_change, table_text
 from gardenbus.cli.output.summaries import summarize_shoot
 from gardenbus.cli.output.tables import objects_table, row_of, shown_columns
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import condition
 from gardenbus.common.api.keys import Header, ObjectKey
@@ -67,7 +68,7 @@ def events(  # noqa: PLR0913 - one parameter an option
         async with api.bus.follow(stream, filters, after_sequence=start) as follower:
             async for message in follower:
                 if isinstance(message, StreamMessage) and message.marker is None and message.body:
-                    event = msgspec.json.decode(message.body, type=dict[str, object])
+                    event = decode_json(message.body, dict[str, object])
                     _print_events([event] if chosen.matches(event) else [], output, is_first=False, is_followed=True)
 
     run_with_client(work, directory, nats_url, prefix)
@@ -190,7 +191,7 @@ def _summary(key: ObjectKey, body: bytes) -> str:
     if key.kind not in ("shoot", "seed"):
         return ""
     try:
-        document = msgspec.json.decode(body, type=dict[str, object])
+        document = decode_json(body, dict[str, object])
     except msgspec.MsgspecError:
         return ""
     if key.kind == "seed":

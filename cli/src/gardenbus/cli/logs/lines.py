@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.errors import BadRequest
 
 LEVELS: Mapping[str, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
@@ -17,7 +18,7 @@ LEVELS: Mapping[str, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40
 _SHOWN_SEPARATELY = ("timestamp", "level", "event", "service", "instance", "exception", "trace_id", "span_id")
 """Members with a place of their own in a line for people."""
 
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_decode = json_decoder(dict[str, Any])
 _PREFIX = re.compile(r"^\s*(?P<name>[\w.-]+?)(?:-\d+)?\s*\| (?P<rest>.*)$", re.DOTALL)
 _NATS = re.compile(r"^\[\d+\] (?P<at>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+) \[(?P<level>\w+)\] (?P<text>.*)$")
 _REDIS = re.compile(r"^\d+:\w (?P<at>\d{1,2} \w{3} \d{4} \d\d:\d\d:\d\d\.\d+) (?P<level>[.\-*#]) (?P<text>.*)$")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 import msgspec
 
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.errors import BadRequest
 
@@ -108,7 +109,7 @@ def parts_of(body: bytes, largest: int) -> Iterator[bytes]:
 
 def _entries(body: bytes) -> Iterator[bytes]:
     try:
-        opened = msgspec.json.decode(body, type=_RawList)
+        opened = decode_json(body, _RawList)
     except msgspec.MsgspecError as error:
         raise BadRequest(f"a file of {len(body)} bytes must be a List of manifests: {error}") from error
     yield from map(bytes, opened.items)

@@ -5,6 +5,7 @@ from typing import Protocol
 
 import structlog
 
+from gardenbus.common.controller.unreadable import skip_unreadable
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import Bus, ReplayDone, StreamMessage
 from gardenbus.common.ports.clock import Clock
@@ -40,7 +41,8 @@ async def follow_last(
             async with bus.follow(stream, subjects, last_per_subject=True) as follower:
                 async for event in follower:
                     if isinstance(event, StreamMessage):
-                        await consumer.deliver(event)
+                        with skip_unreadable(event, raised=GardenbusError):
+                            await consumer.deliver(event)
                     elif isinstance(event, ReplayDone):
                         await consumer.replay_ended()
                     else:

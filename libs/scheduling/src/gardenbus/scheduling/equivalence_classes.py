@@ -9,6 +9,7 @@ from hashlib import blake2b
 
 import msgspec
 
+from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import NO_SPEC, Document, StoredObject
 from gardenbus.common.api.garden.feasibility import Tolerations
 from gardenbus.common.api.garden.shoot_networks import Ranges, ranges_of
@@ -55,10 +56,10 @@ class SchedulingRequest(msgspec.Struct, frozen=True):
     ranges: Ranges
 
 
-_decode = msgspec.json.Decoder(SchedulingRequest).decode
-_decode_metadata = msgspec.json.Decoder(Metadata).decode
-_decode_spec = msgspec.json.Decoder(ShootSpec).decode
-_decode_status = msgspec.json.Decoder(ShootStatus).decode
+_decode = json_decoder(SchedulingRequest)
+_decode_metadata = json_decoder(Metadata)
+_decode_spec = json_decoder(ShootSpec)
+_decode_status = json_decoder(ShootStatus)
 _NOTE = UNCHECKED_TOLERATIONS.encode()
 
 

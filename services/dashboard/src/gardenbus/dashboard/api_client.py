@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.seed_management import CORDONED_BY, CORDONED_BY_OPERATOR
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey, Subjects
@@ -57,7 +58,7 @@ class GardenApiClient:
         body = b"" if value is None else msgspec.json.encode(value)
         reply = await self._bus.request(subject, body, timeout_seconds=REQUEST_TIMEOUT_SECONDS)
         try:
-            response = msgspec.json.decode(reply, type=_DashboardResponse)
+            response = decode_json(reply, _DashboardResponse)
         except msgspec.MsgspecError as error:
             raise Unavailable(f"{tail}: the answer cannot be read: {error}") from error
         if response.ok:
@@ -113,6 +114,6 @@ class GardenApiClient:
 
 def _event(body: bytes) -> Document:
     try:
-        return event_row(msgspec.json.decode(body, type=dict[str, Any]))
+        return event_row(decode_json(body, dict[str, Any]))
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return event_row({})

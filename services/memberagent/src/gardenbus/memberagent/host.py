@@ -19,6 +19,7 @@ from gardenbus.common.api.configuration.member_agent import (
     MemberAgentConfiguration,
     MemberBackendSettings,
 )
+from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX, namespace_of, reporter_of
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
@@ -34,7 +35,7 @@ from gardenbus.memberagent.metrics import REPORTS
 _log = structlog.stdlib.get_logger()
 
 OBJECTS = "OBJECTS"
-_decode = msgspec.json.Decoder(dict[str, object]).decode
+_decode = json_decoder(dict[str, object])
 
 
 class MemberAgentHost(AgentHost):

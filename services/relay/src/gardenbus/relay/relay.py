@@ -21,8 +21,10 @@ from datetime import timedelta
 import msgspec
 import structlog
 
+from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.controller.cancellation import is_cancelled
 from gardenbus.common.errors import BadRequest, Conflict, NotFound, Transient
 from gardenbus.common.ports.bus import Bus, Message, ReplayDone, StreamMessage, StreamPosition
@@ -32,7 +34,7 @@ from gardenbus.relay.ports.outbox import Outbox, OutboxEntry, OutboxPage, Restor
 from gardenbus.relay.tracing import log_announced, with_spans
 
 _log = structlog.stdlib.get_logger()
-_decode = msgspec.json.Decoder(Document).decode
+_decode = json_decoder(Document)
 
 OBJECTS, BINDINGS, QUEUES, REQUESTS = "OBJECTS", "BINDINGS", "QUEUES", "REQUESTS"
 TOMBSTONE_AGE = timedelta(hours=1)
@@ -248,8 +250,8 @@ class Relay:
                     if isinstance(event, ReplayDone):
                         break
                     if isinstance(event, StreamMessage):
-                        version = max(version, int(event.headers.get(Header.VERSION, "0")))
-                        unblock_index = max(unblock_index, int(event.headers.get(Header.UNBLOCK_INDEX, "0")))
+                        version = max(version, whole_number(event.headers.get(Header.VERSION)))
+                        unblock_index = max(unblock_index, whole_number(event.headers.get(Header.UNBLOCK_INDEX)))
                         if (restorable := self._restored(event)) is not None:
                             read.append(restorable)
                         if len(read) >= RESTORED_TOGETHER:
@@ -270,16 +272,19 @@ class Relay:
 
     def _restored(self, message: StreamMessage) -> Restored | None:
         """Decode an announcement; None when it cannot be restored from."""
-        if Header.TOO_LARGE in message.headers or Header.VERSION not in message.headers:
-            _log.error("document.unrestorable", subject=message.subject)
-            return None
         deleted = message.headers.get(Header.VERB) == "deleted"
-        return Restored(
-            key=ObjectKey.from_tail(message.subject.removeprefix(f"{self._subjects.prefix}.changed.")),
-            uid=message.headers[Header.UID],
-            version=int(message.headers[Header.VERSION]),
-            document=None if deleted else _decode(message.body),
-        )
+        try:
+            if Header.TOO_LARGE not in message.headers:
+                return Restored(
+                    key=ObjectKey.from_tail(message.subject.removeprefix(f"{self._subjects.prefix}.changed.")),
+                    uid=message.headers[Header.UID],
+                    version=int(message.headers[Header.VERSION]),
+                    document=None if deleted else _decode(message.body),
+                )
+        except (KeyError, ValueError, msgspec.DecodeError):
+            pass  # nothing that a relay has announced
+        _log.error("document.unrestorable", subject=message.subject)
+        return None
 
     async def _restore(self, read: Sequence[Restored]) -> list[int]:
         """Put back what the store has in a lower version; returns those versions."""
@@ -296,7 +301,7 @@ class Relay:
         ) as follower:
             async for event in follower:
                 if isinstance(event, StreamMessage):
-                    return int(event.headers.get(Header.VERSION, "0"))
+                    return whole_number(event.headers.get(Header.VERSION))
                 break
         return 0
 

@@ -2,14 +2,13 @@
 
 from typing import NamedTuple
 
-import msgspec
-
 from gardenbus.common.api.conditions import conditions_of, get_condition
+from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import NO_SPEC, Document, Parts, StoredObject, section, split
 from gardenbus.common.api.garden.migration_feasibility import READY_FOR_MIGRATION
 from gardenbus.common.api.index_keys import FINALIZER, ChangeEffects, IndexKeys, effects_of, index_keys_of
 
-_decode = msgspec.json.Decoder().decode
+_decode = json_decoder()
 
 
 class ObjectChange(NamedTuple):

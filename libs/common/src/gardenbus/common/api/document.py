@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.keys import ObjectKey
 
 Document = dict[str, Any]
@@ -35,10 +36,10 @@ _SYSTEM_METADATA = frozenset(
 _TOP_LEVEL = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 
 encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder().decode
-_decode_names = msgspec.json.Decoder(tuple[str, ...]).decode
-_decode_labels = msgspec.json.Decoder(dict[str, str]).decode
-_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode = json_decoder()
+_decode_names = json_decoder(tuple[str, ...])
+_decode_labels = json_decoder(dict[str, str])
+_members = json_decoder(dict[str, msgspec.Raw])
 
 
 class Parts(NamedTuple):
@@ -134,7 +135,7 @@ class _Annotated(msgspec.Struct):
     annotations: dict[str, str] | None = None
 
 
-_decode_annotated = msgspec.json.Decoder(_Annotated).decode
+_decode_annotated = json_decoder(_Annotated)
 
 
 class StoredObject(msgspec.Struct, frozen=True, kw_only=True):

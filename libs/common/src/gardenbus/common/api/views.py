@@ -5,6 +5,7 @@ from typing import Any, Self, TypeVar, cast
 
 import msgspec
 
+from gardenbus.common.api.decoding import decode_json, json_decoder
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import FieldProblem, InvalidResource
 
@@ -96,10 +97,10 @@ def read_view(document: Document | bytes, view: type[T]) -> T:
     """Read a view; raises InvalidResource with the path of the first field whose type is wrong."""
     try:
         if isinstance(document, bytes):
-            return msgspec.json.decode(document, type=view)
+            return decode_json(document, view)
         return msgspec.convert(document, view)
     except msgspec.ValidationError:
-        plain = msgspec.json.decode(document) if isinstance(document, bytes) else document
+        plain = json_decoder()(document) if isinstance(document, bytes) else document
     try:
         return msgspec.convert(_without_nulls(plain), view)
     except msgspec.ValidationError as error:

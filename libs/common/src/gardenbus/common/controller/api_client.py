@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.errors import (
     BadRequest,
@@ -43,7 +44,7 @@ class _ResponseBody(msgspec.Struct, frozen=True):
     error: dict[str, Any] = {}
 
 
-_decode = msgspec.json.Decoder(_ResponseBody).decode
+_decode = json_decoder(_ResponseBody)
 
 
 class ApiserverClient:

@@ -25,6 +25,7 @@ import msgspec
 import structlog
 
 from gardenbus.common.api.keys import CLUSTER_SCOPE, Header
+from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.controller import metrics
 from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.controller.timers import Timers
@@ -246,11 +247,10 @@ class Controller:
 
     def _request(self, queued: QueueMessage) -> ReconcileRequest:
         message = queued.message
-        attempt = message.headers.get(Header.ATTEMPT, "0")
         return ReconcileRequest(
             subject=message.subject,
             tail=message.subject.removeprefix(self._subject_prefix),
-            attempt=int(attempt) if attempt.isdecimal() else 0,
+            attempt=whole_number(message.headers.get(Header.ATTEMPT)),
             deliveries=queued.deliveries,
             reconcile_id=message.headers.get(Header.RECONCILE_ID) or secrets.token_hex(8),
             queued_ms=queued.queued_ms,

@@ -17,9 +17,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import msgspec
 import structlog
 
+from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import StoredObject, split_encoded
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.controller import informer_metrics as metrics
+from gardenbus.common.controller.unreadable import skip_unreadable
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.bus import TOMBSTONE_TTL, Bus, Follower, FollowRestarted, StreamMessage
 from gardenbus.common.ports.store import Store
@@ -43,7 +46,7 @@ class _Announced(msgspec.Struct):
     metadata: _Owned
 
 
-_decode_owned = msgspec.json.Decoder(_Announced).decode
+_decode_owned = json_decoder(_Announced)
 
 
 def stored_from(key: ObjectKey, body: bytes, headers: Mapping[str, str]) -> StoredObject:
@@ -57,7 +60,7 @@ def stored_from(key: ObjectKey, body: bytes, headers: Mapping[str, str]) -> Stor
         generation=owned.generation,
         created_at=owned.creation_timestamp,
         deleting_at=owned.deletion_timestamp,
-        scheduling_generation=int(headers.get(Header.SCHEDULING_GENERATION, "0")),
+        scheduling_generation=whole_number(headers.get(Header.SCHEDULING_GENERATION)),
     )
 
 
@@ -172,7 +175,8 @@ class Informer:
             if isinstance(event, FollowRestarted):
                 raise _RelistNeeded(event.reason)
             if isinstance(event, StreamMessage):
-                await self._handle(event)
+                with skip_unreadable(event):
+                    await self._handle(event)
                 self._lag.observe(max(0.0, time.time() - event.at.timestamp()))
 
     async def _list(self) -> None:
@@ -207,7 +211,7 @@ class Informer:
         if Header.VERSION in event.headers:
             key = ObjectKey.from_tail(event.subject.removeprefix(f"{self._subjects.prefix}.changed."))
             await self._apply(key, event, int(event.headers[Header.VERSION]))
-        await self._advance_unblock_index(int(event.headers.get(Header.UNBLOCK_INDEX, "0")))
+        await self._advance_unblock_index(whole_number(event.headers.get(Header.UNBLOCK_INDEX)))
 
     async def _apply(self, key: ObjectKey, event: StreamMessage, version: int) -> None:
         assumed = self._assumed.pop(key, None)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import section
 from gardenbus.common.diagnostics.bus_client import BusClient
 from gardenbus.common.errors import NotFound, Unavailable
@@ -18,7 +19,7 @@ WORK_STREAMS = ("REQUESTS", "REPORTS", "QUEUES")
 BEHIND_ALL = 1_000_000_000
 _NOT_FOUND = 404
 
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_decode = json_decoder(dict[str, Any])
 
 
 class StreamState(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import section
 from gardenbus.common.api.keys import PROBE_LEASE
 from gardenbus.common.diagnostics import jetstream
@@ -91,7 +92,7 @@ async def heartbeats(target: DiagnosticsTarget, now: datetime) -> dict[str, Seed
 
 def _heartbeat(seed: str, event: StreamMessage, now: datetime) -> SeedHeartbeat:
     try:
-        lease = msgspec.json.decode(event.body, type=dict[str, Any])
+        lease = decode_json(event.body, dict[str, Any])
     except msgspec.MsgspecError:
         lease = {}
     renewed = jetstream.parse_server_time(section(lease, "spec").get("renewTime")) or event.at

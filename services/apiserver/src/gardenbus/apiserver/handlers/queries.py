@@ -7,6 +7,7 @@ import msgspec
 
 from gardenbus.apiserver.domain.request_subjects import ListTarget, key_of_tail, list_target_of_tail
 from gardenbus.apiserver.handlers.query_bodies import read_query
+from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import section
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.keys import CLUSTER_SCOPE, LEASE_NAMESPACE, PROBE_LEASE, ObjectKey, Subjects
@@ -31,7 +32,7 @@ SCHEDULER_SECONDS = 3.0
 RANKED = 50
 """Seeds that an explanation ranks at the most; `considered` has them all."""
 
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_decode = json_decoder(dict[str, Any])
 
 
 class ListQuery(msgspec.Struct, frozen=True, rename="camel"):

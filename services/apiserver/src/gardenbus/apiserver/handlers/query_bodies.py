@@ -4,6 +4,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.errors import BadRequest
 
 
@@ -22,7 +23,7 @@ Body = TypeVar("Body", bound=Limited)
 def read_query(body: bytes, wanted: type[Body], described: str) -> Body:
     """Read the body of a query, which may be empty. Raises BadRequest, which begins as `described`."""
     try:
-        query = msgspec.json.decode(body if body.strip() else b"{}", type=wanted)
+        query = decode_json(body if body.strip() else b"{}", wanted)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadRequest(f"{described}: {error}") from error
     if query.limit < 1:

@@ -11,15 +11,17 @@ from typing import NoReturn
 import msgspec
 import structlog
 
+from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import PROBE_LEASE, Header, ObjectKey, Subjects
+from gardenbus.common.controller.unreadable import skip_unreadable
 from gardenbus.common.errors import GardenbusError, NotFound, Transient
 from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.landscape import MAX_EVENTS_KEPT, DashboardCache
 
 _log = structlog.stdlib.get_logger()
-_decode = msgspec.json.Decoder(dict[str, object]).decode
+_decode = json_decoder(dict[str, object])
 
 RETRY_SECONDS = 0.5
 AT_ONCE = 100
@@ -64,7 +66,8 @@ class CacheUpdater:
                     case FollowRestarted():
                         self._replayed = set()
                     case StreamMessage() if event.marker is None:
-                        await self._apply(event)
+                        with skip_unreadable(event):
+                            await self._apply(event)
                     case StreamMessage():
                         pass
                 number += 1
@@ -77,7 +80,8 @@ class CacheUpdater:
         async with self._bus.follow(stream, autoscalers, last_per_subject=True) as follower:
             async for event in follower:
                 if isinstance(event, StreamMessage) and event.marker is None:
-                    await self._apply(event)
+                    with skip_unreadable(event):
+                        await self._apply(event)
 
     async def _apply(self, delivered: StreamMessage) -> None:
         try:
@@ -129,7 +133,8 @@ class CacheUpdater:
                 if isinstance(event, StreamMessage) and event.marker is None:
                     document = _document(event.body)
                     if document is not None:
-                        self._cache.add_event(document)
+                        with skip_unreadable(event):
+                            self._cache.add_event(document)
 
 
 async def _keep_following(content: str, follow: Callable[[], Awaitable[None]]) -> NoReturn:

@@ -14,6 +14,7 @@ import msgspec
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import SeedRow, TableRow
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.dashboard.cache.landscape import DashboardCache, milliseconds
 from gardenbus.dashboard.cache.placements import ROW_OF as FLEET_ROW_OF
@@ -90,13 +91,14 @@ class ChangeFeed:
 
     def listen(self, last_event_id: str = "") -> FeedListener:
         """Add a listener, with the batches since the id that it names. Without `resumed` it has to reload."""
-        epoch, _, number = last_event_id.rpartition("-")
+        epoch, _, text = last_event_id.rpartition("-")
+        number = whole_number(text, -1)
         backlog: list[ChangeBatch] = []
         is_resumed = False
-        if epoch == self.epoch and number.isdecimal() and int(number) <= self.number:
+        if epoch == self.epoch and 0 <= number <= self.number:
             oldest = self._retained[0].number if self._retained else self.number + 1
-            is_resumed = int(number) >= oldest - 1
-            backlog = [batch for batch in self._retained if batch.number > int(number)] if is_resumed else []
+            is_resumed = number >= oldest - 1
+            backlog = [batch for batch in self._retained if batch.number > number] if is_resumed else []
         listener = FeedListener(backlog, resumed=is_resumed)
         self._listeners.add(listener)
         return listener

@@ -7,6 +7,7 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest, NotFound
 from gardenbus.dashboard.api_client import GardenApiClient
@@ -51,7 +52,7 @@ class WriteHandlers:
         """Delete an object whose name was typed. Raises BadRequest for another name."""
         key = key_in(request)
         try:
-            confirmation = msgspec.json.decode(await request.body(), type=Confirmation)
+            confirmation = decode_json(await request.body(), Confirmation)
         except msgspec.MsgspecError as error:
             raise BadRequest(f'send {{"confirm": "{key.name}"}}: {error}') from error
         if confirmation.confirm != key.name:

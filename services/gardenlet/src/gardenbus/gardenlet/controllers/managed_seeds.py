@@ -12,12 +12,13 @@
 import random
 from collections.abc import Callable
 from datetime import timedelta
-from typing import NamedTuple, Protocol, assert_never
+from typing import Any, NamedTuple, Protocol, assert_never
 
 import msgspec
 import structlog
 
 from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration
+from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, Header, ObjectKey, Subjects
 from gardenbus.common.controller.backoff import Backoff
@@ -61,7 +62,7 @@ REPEAT_SECONDS = 30.0
 INACTIVE_REQUEUE_SECONDS = 2.0
 _SYNC_JITTER = 0.05
 _BACKOFF = Backoff()
-_decode = msgspec.json.Decoder(dict).decode
+_decode = json_decoder(dict[str, Any])
 
 
 class GardenletDeployer(Protocol):

@@ -4,11 +4,12 @@ Absence proves nothing: an object is gone only after a tombstone, or when anothe
 """
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import structlog
 
+from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import LEFT, Header, ObjectKey, Subjects
 from gardenbus.common.ports import tracing
@@ -17,7 +18,7 @@ from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import ShootName
 
 _log = structlog.stdlib.get_logger()
-_decode = msgspec.json.Decoder(dict).decode
+_decode = json_decoder(dict[str, Any])
 
 BINDINGS = "BINDINGS"
 MANAGED_SEED = "managedseed"

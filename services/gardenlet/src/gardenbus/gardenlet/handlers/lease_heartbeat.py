@@ -13,6 +13,7 @@ import msgspec
 import structlog
 
 from gardenbus.common.api.configuration.gardenlet import LeaseSettings
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, encode, section
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import Conflict, GardenbusError
@@ -187,7 +188,7 @@ def observed_lease(last: StreamMessage | None) -> ObservedLease | None:
     if last.marker is not None:
         return ObservedLease(last.sequence, "", last.at)
     try:
-        manifest: Document = msgspec.json.decode(last.body, type=dict[str, Any])
+        manifest: Document = decode_json(last.body, dict[str, Any])
     except (msgspec.DecodeError, msgspec.ValidationError):
         return ObservedLease(last.sequence, _UNREADABLE_HOLDER, last.at)
     holder = section(manifest, "spec").get("holderIdentity")

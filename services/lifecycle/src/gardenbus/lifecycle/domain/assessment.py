@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import msgspec
-
 from gardenbus.common.api.conditions import UNKNOWN, conditions_of, get_condition
+from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.seeds import GARDENLET_READY
 from gardenbus.lifecycle.domain.conditions import STATUS_UNKNOWN
@@ -20,7 +19,7 @@ from gardenbus.lifecycle.domain.outage import (
     quiet_time,
 )
 
-_decode = msgspec.json.Decoder().decode
+_decode = json_decoder()
 
 
 class WatchedSeed(NamedTuple):

@@ -10,6 +10,8 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
+from gardenbus.common.api.decoding import json_decoder
+
 NEVER = float("-inf")
 
 _Instant = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -24,7 +26,7 @@ class _Lease(msgspec.Struct, frozen=True, gc=False):
     spec: _LeaseSpec
 
 
-_decode = msgspec.json.Decoder(_Lease).decode
+_decode = json_decoder(_Lease)
 
 
 class LeaseTimes(NamedTuple):

@@ -6,9 +6,9 @@ It may lag behind the store, so no write may rest on it alone.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-import msgspec
 import structlog
 
+from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.fleet.member_clusters import MemberCluster
 from gardenbus.common.api.fleet.placement_parts import PolicySnapshot, of, placement_key
@@ -120,7 +120,7 @@ class BindingHead(TypedView, frozen=True):
     """Its cluster."""
 
 
-_decode_head = msgspec.json.Decoder(BindingHead).decode
+_decode_head = json_decoder(BindingHead)
 
 
 def parent_of(key: ObjectKey, stored: StoredObject) -> ObjectKey:

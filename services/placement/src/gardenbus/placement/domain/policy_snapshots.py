@@ -19,6 +19,7 @@ from gardenbus.common.api.fleet.placement_parts import (
     of,
 )
 from gardenbus.common.api.fleet.placements import PICK_N, Placement
+from gardenbus.common.api.numbers import whole_number
 from gardenbus.placement.domain.bindings import part_of
 
 CYCLE = "placement.gardenbus.io/cycle"
@@ -61,8 +62,7 @@ def policy_hash(placement: Document) -> str:
 
 def index_of(stored: StoredObject, label: str = POLICY_INDEX_LABEL) -> int:
     """Return a snapshot's index; -1 when it has none."""
-    text = str(section(stored.document(), "metadata", "labels").get(label) or "")
-    return int(text) if text.isdecimal() else -1
+    return whole_number(section(stored.document(), "metadata", "labels").get(label), -1)
 
 
 def is_active(stored: StoredObject) -> bool:
@@ -111,8 +111,8 @@ def claimed(snapshot: Document) -> Document:
 
 def incremented(document: Document, counter: str) -> Document:
     """Return a document with a counter, one of its annotations, incremented."""
-    count = str(section(document, "metadata", "annotations").get(counter) or "")
-    return annotated(document, {counter: str(int(count) + 1 if count.isdecimal() else 1)})
+    count = whole_number(section(document, "metadata", "annotations").get(counter))
+    return annotated(document, {counter: str(count + 1)})
 
 
 def annotated(document: Document, annotations: dict[str, str]) -> Document:

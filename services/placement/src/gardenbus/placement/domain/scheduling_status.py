@@ -6,6 +6,7 @@ Source: KubeFleet's `pkg/scheduler/framework/framework.go`.
 from gardenbus.common.api.conditions import FALSE, TRUE, conditions_of, get_condition, observed_condition
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.placement_parts import PLACEMENT_GENERATION
+from gardenbus.common.api.numbers import whole_number
 from gardenbus.fleet.cycle_result import FAILED, CycleResult
 from gardenbus.placement.domain.bindings import decision_document
 
@@ -14,8 +15,7 @@ CONDITION = "Scheduled"
 
 def generation_of(snapshot: Document) -> int:
     """Return the placement's generation that a snapshot records."""
-    text = str(section(snapshot, "metadata", "annotations").get(PLACEMENT_GENERATION) or "")
-    return int(text) if text.isdecimal() else 0
+    return whole_number(section(snapshot, "metadata", "annotations").get(PLACEMENT_GENERATION))
 
 
 def with_outcome(snapshot: Document, cycle: CycleResult, now: str) -> Document:

@@ -12,6 +12,7 @@ import structlog
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.fleet.placements import KINDS, Placement
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey, Subjects
+from gardenbus.common.controller.unreadable import skip_unreadable
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.bus import Bus, FollowRestarted, StreamMessage
 from gardenbus.placement.domain.resource_selectors import ANY, WatchScope, scopes_around, watch_scopes
@@ -97,7 +98,8 @@ class ChangeDetector:
                         if isinstance(event, FollowRestarted):
                             self._enqueue_all(self._scopes)
                         elif isinstance(event, StreamMessage):
-                            self._enqueue_selecting(ObjectKey.from_tail(event.subject.removeprefix(prefix)))
+                            with skip_unreadable(event):
+                                self._enqueue_selecting(ObjectKey.from_tail(event.subject.removeprefix(prefix)))
             except Transient as error:
                 log.warning("change_detector.interrupted", reason=error.message)
                 await asyncio.sleep(RETRY_SECONDS)

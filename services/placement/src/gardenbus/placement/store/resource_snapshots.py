@@ -7,10 +7,14 @@ from typing import NamedTuple
 from gardenbus.common.api.document import StoredObject, section
 from gardenbus.common.api.fleet.placement_parts import NUMBER_OF_SNAPSHOTS, of
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.ports.store import Store
 from gardenbus.placement.domain.resource_snapshots import is_master
 
 _MASTER = re.compile(r"-([0-9]{1,18})-snapshot$")
+
+MOST_PARTS = 10_000
+"""Parts that a group may have; an annotation that states more is none of ours."""
 
 
 class RolloutObjects(NamedTuple):
@@ -42,9 +46,11 @@ async def group_of(store: Store, master: ObjectKey) -> Sequence[StoredObject] | 
     first = await store.get(master)
     if first is None or not is_master(first):
         return None
-    count = str(section(first.document(), "metadata", "annotations").get(NUMBER_OF_SNAPSHOTS) or "1")
+    count = whole_number(section(first.document(), "metadata", "annotations").get(NUMBER_OF_SNAPSHOTS), 1)
+    if count > MOST_PARTS:
+        return None
     stem = master.name.removesuffix("-snapshot")
-    names = [f"{stem}-{number}" for number in range(int(count) - 1)] if count.isdecimal() else []
+    names = [f"{stem}-{number}" for number in range(count - 1)]
     others = await read_all(store, [master._replace(name=name) for name in names])
     parts = [first, *(each for each in others if each is not None)]
     return parts if len(parts) == len(names) + 1 else None

@@ -7,6 +7,7 @@ from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.binding_defaults import needs_seed_defaults, with_seed_defaults
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import Header, ObjectKey
+from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import QueueMessage
 from gardenbus.common.ports.store import SeedBinding, UnblockIndexes, UnschedulableShoot
@@ -36,8 +37,7 @@ class PendingShoot:
     @property
     def failures(self) -> int:
         """Decisions on it that have ended in an exception."""
-        text = self.queued.message.headers.get(Header.ATTEMPT, "")
-        return int(text) if text.isdigit() else 0
+        return whole_number(self.queued.message.headers.get(Header.ATTEMPT))
 
 
 class AssignedShoot(NamedTuple):
@@ -62,9 +62,13 @@ def is_obsolete(stored: StoredObject | None) -> bool:
 
 
 def key_of(queued: QueueMessage) -> ObjectKey:
-    """The shoot of `<prefix>.queue.scheduling.<scheduler>.<ns>.<name>`; no part before the name holds a dot."""
+    """The shoot of `<prefix>.queue.scheduling.<scheduler>.<ns>.<name>`; no part before the name holds a dot.
+
+    Anybody may publish there: a subject that is too short names a shoot that does not exist.
+    """
     _before, _, tail = queued.message.subject.partition(".queue.scheduling.")
-    _scheduler, namespace, name = tail.split(".", 2)
+    _scheduler, _, shoot = tail.partition(".")
+    namespace, _, name = shoot.partition(".")
     return ObjectKey("shoot", namespace, name)
 
 

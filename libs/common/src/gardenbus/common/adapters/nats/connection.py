@@ -286,11 +286,17 @@ class Connection(Client):
             future.set_result(responses)
 
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:
+        """Hand a message on. Nothing in it may raise: an error here ends the connection, a redelivery the next."""
+        if not (subject.isascii() and reply.isascii()):
+            subject, reply = (text.decode(errors="replace").encode() for text in (subject, reply))
         sink = self._sinks.get(sid)
-        if sink is None:
-            await super()._process_msg(sid, subject, reply, data, headers)  # pyright: ignore[reportArgumentType]
-        else:
-            sink(RawMessage(subject.decode(), reply.decode(), data, headers or b""))
+        try:
+            if sink is None:
+                await super()._process_msg(sid, subject, reply, data, headers)  # pyright: ignore[reportArgumentType]
+            else:
+                sink(RawMessage(subject.decode(), reply.decode(), data, headers or b""))
+        except Exception:
+            log.exception("message.unreadable", server="nats", subject=subject.decode())
 
     async def _process_err(self, err_msg: str) -> None:
         """Reconnect on whatever the server complains about, but for a permission, which concerns one subject only."""

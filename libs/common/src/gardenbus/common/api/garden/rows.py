@@ -10,6 +10,7 @@ import msgspec
 
 from gardenbus.common.api.conditions import conditions_of, get_condition
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.api.quantities import parse_quantity
 from gardenbus.common.errors import GardenbusError
 
@@ -211,11 +212,10 @@ def autoscaler_row(document: Document) -> AutoscalerRow:
 def metadata_fields(document: Document) -> dict[str, Any]:
     """Return the fields that all rows have in common, as arguments."""
     metadata = section(document, "metadata")
-    version = text(metadata.get("resourceVersion"))
     return {
         "name": text(metadata.get("name")),
         "namespace": text(metadata.get("namespace")),
-        "version": int(version) if version.isdecimal() else 0,
+        "version": whole_number(metadata.get("resourceVersion")),
         "created": text(metadata.get("creationTimestamp")),
         "is_deleting": bool(metadata.get("deletionTimestamp")),
     }
