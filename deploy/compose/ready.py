@@ -9,7 +9,7 @@ import sys
 
 port = int(os.environ.get("GARDENBUS_HEALTH_PORT", "8080"))
 try:
-    with socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
         connection.sendall(b"GET /readyz HTTP/1.0\r\nHost: localhost\r\n\r\n")
         answer = b""
         while part := connection.recv(65536):

@@ -8,7 +8,7 @@ import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import nats
 import nats.errors
@@ -38,6 +38,8 @@ OWN_SERVICES = (
     "gardenlet-gcp",
     "memberagent",
 )
+AGENTS = ("gardenlet-earth", "memberagent")
+RETRIES = 3
 SEEDS = {"local": ("earth", "earth"), "aws": ("eu-west-1", "aws-eu1"), "gcp": ("europe-west1", "gcp-eu1")}
 
 LEAKED_ENDPOINT = "has active endpoints"
@@ -52,6 +54,14 @@ def _engine_with_compose() -> bool:
         if subprocess.run(command, capture_output=True, timeout=30, check=False).returncode:
             return False
     return True
+
+
+class HealthCheck(NamedTuple):
+    """What the engine knows of a container's health; `failures` among the last five checks, and what the last said."""
+
+    status: str
+    failures: int
+    output: str
 
 
 class Deployment:
@@ -85,9 +95,30 @@ class Deployment:
             found.setdefault(container["Service"], []).append(container["Health"])
         return found
 
+    def last_check(self, service: str) -> HealthCheck:
+        """The health of a service's only container."""
+        container = self.run("ps", "--all", "--quiet", service).strip()
+        health = json.loads(docker("inspect", "--format", "{{json .State.Health}}", container).stdout)
+        failed = [check["Output"] for check in health["Log"] or () if check["ExitCode"] != 0]
+        return HealthCheck(health["Status"], len(failed), failed[-1] if failed else "")
+
     def nats_url(self) -> str:
         """Where NATS is published."""
         return f"nats://{self.run('port', 'nats', '4222').strip()}"
+
+
+def await_streams(deployment: Deployment) -> None:
+    """Agents alone, before anybody has made the streams: they fail more checks than are allowed, and wait on."""
+    deadline = time.monotonic() + 120
+    while True:
+        checks = {service: deployment.last_check(service) for service in AGENTS}
+        assert {check.status for check in checks.values()} == {"starting"}, checks
+        if all(check.failures > RETRIES for check in checks.values()):
+            break
+        assert time.monotonic() < deadline, checks
+        time.sleep(0.5)
+    for check in checks.values():
+        assert "is not there yet" in check.output
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +131,8 @@ def deployment() -> Iterator[Deployment]:
         compose = DockerCompose(COMPOSE_DIRECTORY, "compose.yaml", build=True, wait=True)
         deployment = Deployment(compose)
         try:
+            deployment.run("up", "--build", "--detach", *AGENTS, within=600)
+            await_streams(deployment)
             compose.start()
             yield deployment
         finally:

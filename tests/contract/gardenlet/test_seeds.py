@@ -57,6 +57,20 @@ async def test_the_lease_names_its_holder_and_its_seed(garden: Garden) -> None:
     }
 
 
+async def test_a_gardenlet_has_begun_only_with_its_first_heartbeat(garden: Garden) -> None:
+    switch = garden.directory / "aws-eu1" / "healthz-fails"
+    switch.parent.mkdir(parents=True, exist_ok=True)
+    switch.touch()
+    host = await garden.start(a_configuration())
+    assert host.without_heartbeat() == ["aws-eu1"]
+    switch.unlink()
+
+    async def begun() -> None:
+        assert host.without_heartbeat() == []
+
+    await eventually(begun, within=10)
+
+
 async def test_a_failing_healthz_stops_the_renewals_until_it_is_well_again(garden: Garden) -> None:
     host = await garden.start(a_configuration())
     await garden.until_ready()

@@ -3,12 +3,15 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 import textwrap
 import time
 from asyncio.subprocess import Process
 from pathlib import Path
+
+import aiohttp
 
 PREAMBLE = """
 import asyncio
@@ -110,6 +113,30 @@ async def test_a_server_that_is_away_is_waited_for_and_the_log_says_so():
     await process.communicate()
 
     assert events == ["service.starting", "server.awaited", "server.reached", "service.started"]
+
+
+async def test_readyz_names_what_a_start_waits_for_and_livez_is_well():
+    process = await start("""
+        async def build(context):
+            async def connect():
+                raise Unavailable("connection refused")
+            await context.wait_for("redis", connect)
+        run(build)
+    """)
+    lines = await until(process, "server.awaited")
+    async with aiohttp.ClientSession() as session:
+
+        async def page(path: str) -> tuple[int, dict[str, str]]:
+            async with session.get(f"{lines[0]['health_url']}{path}") as response:
+                return response.status, (await response.json())["checks"]
+
+        assert await page("/livez") == (200, {})
+        status, checks = await page("/readyz")
+    process.terminate()
+    await process.communicate()
+
+    assert status == 503
+    assert re.fullmatch(r"starting: waits for redis since \d+ s \(connection refused\)", checks["process"])
 
 
 async def test_the_health_file_tells_pid_and_url(tmp_path: Path):

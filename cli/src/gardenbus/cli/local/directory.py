@@ -87,20 +87,14 @@ class LandscapeDirectory:
         self.members = self.path / "members"
         self.nats = self.path / "nats"
         self.redis = self.path / "redis"
+        self.folders = (self.logs, self.config, self.health, self.gardenlets, self.members, self.nats, self.redis)
+        """All folders of a landscape."""
 
     def prepare(self) -> None:
         """Create what is missing. Raises DirectoryUnwritable."""
         with writing(self.path):
-            for directory in (
-                self.logs,
-                self.config,
-                self.health,
-                self.gardenlets,
-                self.members,
-                self.nats,
-                self.redis,
-            ):
-                directory.mkdir(parents=True, exist_ok=True)
+            for folder in self.folders:
+                folder.mkdir(parents=True, exist_ok=True)
 
     def read(self) -> LandscapeFile | None:
         """Read landscape.json; None when there is none that can be read."""

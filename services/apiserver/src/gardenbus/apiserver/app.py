@@ -19,7 +19,7 @@ from gardenbus.common.controller.controller import Controller
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.informer import Informer
 from gardenbus.common.controller.timers import Timers
-from gardenbus.common.ports.bus import Bus
+from gardenbus.common.ports.bus import Bus, WorkQueue
 from gardenbus.common.ports.store import Store
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.service import ServiceContext
@@ -44,12 +44,16 @@ async def start_apiserver(
     """Start everything on the context's tasks; returns once requests are consumed."""
     manifests, writer = ManifestCache(store), Writer(store, context.clock)
     dead_letter = DeadLetter(bus, store, subjects, reporter=REPORTER, object_of=reported_object(subjects))
+
+    async def opened(stream: str, consumer: str, subject: str) -> WorkQueue:
+        return await context.wait_for("nats", lambda: bus.work_queue(subjects.stream(stream), consumer, subject))
+
     requests = DurableRequestHandler(
         bus=bus,
         clock=context.clock,
         store=store,
         subjects=subjects,
-        queue=await bus.work_queue(subjects.stream("REQUESTS"), CONSUMER, ">"),
+        queue=await opened("REQUESTS", CONSUMER, ">"),
         writer=writer,
         manifests=manifests,
         dead_letter=dead_letter,
@@ -60,7 +64,7 @@ async def start_apiserver(
         bus=bus,
         store=store,
         subjects=subjects,
-        queue=await bus.work_queue(subjects.stream("REPORTS"), CONSUMER, reports_filter(subjects)),
+        queue=await opened("REPORTS", CONSUMER, reports_filter(subjects)),
         writer=writer,
         manifests=manifests,
         dead_letter=dead_letter,
@@ -95,7 +99,8 @@ async def _serve_api(
         concurrency=context.settings.answer_concurrency,
     )
     about = {"takes": "JSON or YAML", "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}
-    await bus.serve("apiserver", VERSION, dict.fromkeys(api_filters(subjects), api.handle), metadata=about)
+    handlers = dict.fromkeys(api_filters(subjects), api.handle)
+    await context.wait_for("nats", lambda: bus.serve("apiserver", VERSION, handlers, metadata=about))
 
 
 async def _start_controllers(
@@ -118,9 +123,10 @@ async def _start_controllers(
         informer.subscribe(reconciler.on_change)
         context.stack.push_async_callback(informer.stop)
         context.spawn(name, reconciler.run(informer.start))
+    stream, subject = subjects.stream("QUEUES"), subjects.queue_of(CONTROLLER)
     controller = Controller(
         CONTROLLER,
-        await bus.work_queue(subjects.stream("QUEUES"), CONTROLLER, subjects.queue_of(CONTROLLER)),
+        await context.wait_for("nats", lambda: bus.work_queue(stream, CONTROLLER, subject)),
         GarbageCollector(store).reconcile,
         timers=Timers(bus, subjects),
         clock=context.clock,

@@ -13,10 +13,13 @@ from gardenbus.gardenlet import metrics
 from gardenbus.gardenlet.host import GardenletHost
 from gardenbus.gardenlet.settings import GardenletSettings
 
+STREAMS = ("BINDINGS", "LEASES", "REPORTS")
+"""Streams without which no gardenlet can work; apiserver, relay and others bring them about."""
+
 
 async def build(context: ServiceContext[GardenletSettings]) -> None:
     """Connect to the bus and start the gardenlets."""
-    bus, subjects = await connect_bus(context, manages_streams=False)
+    bus, subjects = await connect_bus(context, manages_streams=False, awaited_streams=STREAMS)
     await start_gardenlets(context, bus=bus, subjects=subjects)
 
 
@@ -39,9 +42,15 @@ async def start_gardenlets(
     metrics.IN_FLIGHT.set_function(lambda: sum(each.queue.in_flight for each in gardenlets))
     context.health.add_page("/healthz", lambda: _healthz(host))
     context.health.add_page("/seeds", lambda: (200, msgspec.json.encode(host.endpoints()).decode() + "\n"))
-    context.health.add_readiness("heartbeats", lambda: ", ".join(host.unhealthy()) or None)
+    context.health.add_readiness("heartbeats", lambda: _heartbeats_problem(host))
     spawn_host(context, "gardenlets", host)
     return host
+
+
+def _heartbeats_problem(host: GardenletHost) -> str | None:
+    if waiting := host.without_heartbeat():
+        return f"no heartbeat yet: {', '.join(waiting)}"
+    return ", ".join(host.unhealthy()) or None
 
 
 def _healthz(host: GardenletHost) -> tuple[int, str]:

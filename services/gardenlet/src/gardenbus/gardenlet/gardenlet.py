@@ -138,6 +138,11 @@ class Gardenlet:
         """True while heartbeat rounds succeed; also after the Seed was deleted, when there are none."""
         return self.cache.seed_is_gone or self.heartbeat.is_healthy
 
+    @property
+    def has_begun(self) -> bool:
+        """True once a heartbeat round succeeded; also after the Seed was deleted, when there are none."""
+        return self.cache.seed_is_gone or self.heartbeat.has_succeeded
+
     # ------------------------------------------------------------------------------------------ events
 
     def deliver(self, message: StreamMessage) -> None:

@@ -115,6 +115,14 @@ class GardenletHost(AgentHost):
         """Seeds whose gardenlet has missed too many heartbeats."""
         return [seed for seed, gardenlet in sorted(self.gardenlets.items()) if not gardenlet.is_healthy]
 
+    def without_heartbeat(self) -> list[str]:
+        """Configured seeds whose gardenlet has had no successful heartbeat round since the process started."""
+        return [
+            seed
+            for seed, gardenlet in sorted(self.gardenlets.items())
+            if seed in self._configured and not gardenlet.has_begun
+        ]
+
     def endpoints(self) -> Mapping[str, str]:
         """URL of each seed's `/healthz`."""
         return {seed: hosted.backend.health_url for seed, hosted in sorted(self._hosted.items())}

@@ -12,13 +12,16 @@ from gardenbus.memberagent.backend.open_files import allow_open_files
 from gardenbus.memberagent.host import MemberAgentHost
 from gardenbus.memberagent.settings import MemberAgentSettings
 
+STREAMS = ("OBJECTS", "REPORTS")
+"""Streams without which no member agent can work; apiserver, relay and others bring them about."""
+
 OTHER_FILES = 64
 """Sockets, libraries, and files being written."""
 
 
 async def build(context: ServiceContext[MemberAgentSettings]) -> None:
     """Connect to the bus and start the agents."""
-    bus, subjects = await connect_bus(context, manages_streams=False)
+    bus, subjects = await connect_bus(context, manages_streams=False, awaited_streams=STREAMS)
     start_agents(context, bus=bus, subjects=subjects)
 
 

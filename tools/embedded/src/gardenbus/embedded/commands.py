@@ -48,6 +48,7 @@ def up(  # noqa: PLR0913 - one parameter an option
     example: Annotated[list[Example] | None, typer.Option(help="Manifests of an example that is installed.")] = None,
     replicas: Annotated[list[str] | None, typer.Option(help="How many of a service, as scheduler=2.")] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Return when it is ready; stop it with `down`.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew: remove the state in --dir first.")] = False,
     exit_when_converged: Annotated[
         bool, typer.Option("--exit-when-settled", help="End with 0 when there is nothing left to do, 1 after 120 s.")
     ] = False,
@@ -66,9 +67,13 @@ def up(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Start a landscape: NATS, Redis and all services as child processes, state below --dir.
 
+    It goes on where it was; with --fresh nothing of before is left. A directory in which anything else lies, or whose
+    landscape runs, is not touched.
+
     Examples:
     gardenbus up --example landscape --detach
     gardenbus up --replicas scheduler=2 --durability power
+    gardenbus up --fresh -f my.yaml
     """
     from gardenbus.embedded.configurations import check_configurations  # noqa: PLC0415
     from gardenbus.embedded.landscape import UpOptions  # noqa: PLC0415
@@ -78,6 +83,9 @@ def up(  # noqa: PLR0913 - one parameter an option
         counts = parse_replicas(replicas or [])
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--replicas") from error
+    if fresh and (nats_url is not None or redis_url is not None):
+        message = "removes what is in the directory, not what other servers hold: without --nats-url and --redis-url"
+        raise typer.BadParameter(message, param_hint="--fresh")
     paths = [*(files or ()), *(each.folder for each in example or ())]
     with exit_codes():
         given = sort_manifests(read_files(paths))
@@ -99,10 +107,22 @@ def up(  # noqa: PLR0913 - one parameter an option
         durability=durability,
         log_level=log_level,
     )
+    if fresh:
+        _remove_state(LandscapeDirectory(options.directory))
     if detach:
         _detached(options, paths)
         return
     raise typer.Exit(run_up(options, exit_when_converged=exit_when_converged))
+
+
+def _remove_state(directory: LandscapeDirectory) -> bool:
+    from gardenbus.embedded.removal import NotALandscape, remove_state  # noqa: PLC0415
+
+    try:
+        return remove_state(directory)
+    except (NotALandscape, LandscapeInUse, DirectoryUnwritable) as error:
+        print_error(str(error))
+        raise typer.Exit(Exit.FAILED) from error
 
 
 def _detached(options: "UpOptions", files: list[Path]) -> None:
@@ -158,16 +178,28 @@ def up_arguments(options: "UpOptions", files: list[Path]) -> list[str]:
     ]
 
 
-def down(*, directory: Directory = None) -> None:
-    """Stop the landscape of a directory; its state stays.
+def down(
+    *,
+    directory: Directory = None,
+    purge: Annotated[bool, typer.Option("--purge", help="Remove the state too, for good.")] = False,
+) -> None:
+    """Stop the landscape of a directory; its state stays, unless --purge removes it.
 
-    Example: gardenbus down --dir .gardenbus
+    What NATS and Redis hold that were given by --nats-url and --redis-url stays in either case. A directory in which
+    anything else lies is not removed.
+
+    Examples:
+    gardenbus down --dir .gardenbus
+    gardenbus down --purge
     """
     from gardenbus.embedded.detached import stop_supervisor  # noqa: PLC0415
 
     place = LandscapeDirectory(directory or DEFAULT_DIRECTORY)
     was_running = stop_supervisor(place)
     show_lines([f"{place.path}: {'stopped' if was_running else 'nothing was running'}"])
+    if purge:
+        was_there = _remove_state(place)
+        show_lines([f"{place.path}: {'its state was removed' if was_there else 'there was no state'}"])
 
 
 def status(*, directory: Directory = None, output: Output = Format.TABLE) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from importlib import metadata
 from typing import TypeVar
 
@@ -9,6 +10,7 @@ from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
 from gardenbus.common.adapters.nats.streams import StreamSettings
 from gardenbus.common.api.keys import Subjects
+from gardenbus.common.errors import NotFound, Unavailable
 from gardenbus.common.ports.bus import ServiceIdentity
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.common.runtime.settings import CommonSettings
@@ -19,24 +21,43 @@ AnySettings = TypeVar("AnySettings", bound=CommonSettings)
 
 
 async def connect_bus(
-    context: ServiceContext[AnySettings], *, streams: StreamSettings | None = None, manages_streams: bool = True
+    context: ServiceContext[AnySettings],
+    *,
+    streams: StreamSettings | None = None,
+    manages_streams: bool = True,
+    awaited_streams: Sequence[str] = (),
 ) -> tuple[JetStreamBus, Subjects]:
-    """Connect to NATS (waiting for it), bring its streams about, and watch it in `/readyz`."""
+    """Connect to NATS (waiting for it), bring its streams about, and watch it in `/readyz`.
+
+    Without `manages_streams` others bring them about: those that are `awaited_streams` are waited for.
+    """
     settings = context.settings
     subjects = Subjects(settings.prefix)
-    bus = await context.stack.enter_async_context(
-        jetstream.connect(
-            settings.nats_url,
-            f"{context.name}-{context.instance}",
-            settings.prefix,
-            streams=streams,
-            manages_streams=manages_streams,
-            syncs_always=settings.nats_sync_always,
+    with context.awaiting("nats"):
+        bus = await context.stack.enter_async_context(
+            jetstream.connect(
+                settings.nats_url,
+                f"{context.name}-{context.instance}",
+                settings.prefix,
+                streams=streams,
+                manages_streams=manages_streams,
+                syncs_always=settings.nats_sync_always,
+            )
         )
-    )
     await context.wait_for("nats", lambda: bus.register(identity_of(context.name, context.instance, settings.prefix)))
     context.health.add_readiness("nats", lambda: None if bus.connected else "not connected")
+    if awaited_streams:
+        await context.wait_for("streams", lambda: _require_streams(bus, subjects, awaited_streams))
     return bus, subjects
+
+
+async def _require_streams(bus: JetStreamBus, subjects: Subjects, names: Sequence[str]) -> None:
+    """Raise Unavailable while one of the streams is missing."""
+    for name in names:
+        try:
+            await bus.position(subjects.stream(name))
+        except NotFound as error:
+            raise Unavailable(f"the stream {name} is not there yet") from error
 
 
 def identity_of(name: str, instance: str, prefix: str) -> ServiceIdentity:

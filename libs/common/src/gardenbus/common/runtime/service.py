@@ -16,7 +16,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -36,7 +36,8 @@ from gardenbus.common.runtime.tracing import configure_tracing
 HEALTH_FILE_VARIABLE = "GARDENBUS_HEALTH_FILE"
 UNWIND_SECONDS = 1.0
 AWAIT_REPEAT_SECONDS = 0.25
-AWAIT_LOG_SECONDS = 5.0
+AWAIT_LOG_SECONDS = 60.0
+"""Interval at which a wait that goes on is logged again."""
 
 YOUNG_OBJECTS = 100_000
 """Objects made and not yet gone at which garbage is collected: more than a batch of decoded manifests, which go by
@@ -65,6 +66,7 @@ class ServiceContext(Generic[SettingsT]):
         self._drains: list[tuple[str, Drain]] = []
         self._tasks: set[asyncio.Task[object]] = set()
         self._crash: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._awaited: tuple[str, str, float] | None = None
 
     @property
     def instance(self) -> str:
@@ -83,21 +85,41 @@ class ServiceContext(Generic[SettingsT]):
         self._drains.append((name, drain))
 
     async def wait_for(self, server: str, connect: Callable[[], Awaitable[Reached]]) -> Reached:
-        """Call `connect` until it raises no Transient error any more; the wait is logged."""
+        """Call `connect` until it raises no Transient error any more; the wait is logged, and shown by `/readyz`."""
         began = last_logged_at = self.clock.monotonic()
         waited = False
-        while True:
-            try:
-                reached = await connect()
-            except Transient as error:
-                now = self.clock.monotonic()
-                if not waited or now - last_logged_at >= AWAIT_LOG_SECONDS:
-                    log.warning("server.awaited", server=server, reason=error.message, waited_s=round(now - began, 1))
-                    waited, last_logged_at = True, now
-                await self.clock.sleep(AWAIT_REPEAT_SECONDS)
-            else:
-                log.info("server.reached", server=server, waited_s=round(self.clock.monotonic() - began, 2))
-                return reached
+        with self.awaiting(server):
+            while True:
+                try:
+                    reached = await connect()
+                except Transient as error:
+                    now = self.clock.monotonic()
+                    self._awaited = (server, error.message, began)
+                    if not waited or now - last_logged_at >= AWAIT_LOG_SECONDS:
+                        waited_s = round(now - began, 1)
+                        log.warning("server.awaited", server=server, reason=error.message, waited_s=waited_s)
+                        waited, last_logged_at = True, now
+                    await self.clock.sleep(AWAIT_REPEAT_SECONDS)
+                else:
+                    log.info("server.reached", server=server, waited_s=round(self.clock.monotonic() - began, 2))
+                    return reached
+
+    @contextlib.contextmanager
+    def awaiting(self, server: str) -> Generator[None]:
+        """Have `/readyz` name what the start waits for inside."""
+        before, self._awaited = self._awaited, (server, "", self.clock.monotonic())
+        try:
+            yield
+        finally:
+            self._awaited = before
+
+    def start_problem(self) -> str:
+        """The reason why a process that starts is not ready yet."""
+        if self._awaited is None:
+            return "starting"
+        server, reason, began = self._awaited
+        seconds = self.clock.monotonic() - began
+        return f"starting: waits for {server} since {seconds:.0f} s{f' ({reason})' if reason else ''}"
 
     async def crashed(self) -> str:
         """Wait until a background task has crashed; returns its name."""
@@ -165,7 +187,7 @@ async def serve(name: str, settings: SettingsT, build: "Build[SettingsT]") -> in
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop_requested.set)
-    health.add_readiness("process", lambda: "starting")
+    health.add_readiness("process", context.start_problem)
     try:
         url = await health.start(settings.health_host, settings.health_port)
     except OSError as error:

@@ -63,6 +63,8 @@ class LeaseHeartbeat:
         self._renewed_at = clock.monotonic()
         self._well_at = clock.monotonic()
         self._trouble: str | None = None
+        self.has_succeeded = False
+        """True once a round succeeded, active or standby."""
 
     @property
     def is_active(self) -> bool:
@@ -82,6 +84,7 @@ class LeaseHeartbeat:
                 if problem is None:
                     await self._renew_or_acquire()
                     self._well_at = self._clock.monotonic()
+                    self.has_succeeded = True
         except TimeoutError:
             problem = "no answer in time"
         except GardenbusError as error:

@@ -36,8 +36,8 @@ MAX_BUFFERED_BYTES = 4 * 1024 * 1024
 NOBODY = 503
 """Status of the server for a subject without subscribers (no responders)."""
 
-AWAIT_LOG_SECONDS = 3.0
-"""Interval at which a wait for the server is logged."""
+AWAIT_LOG_SECONDS = 60.0
+"""Interval at which a wait for the server that goes on is logged again."""
 
 _ILLEGAL = re.compile(r"[\x00-\x20\x7f]|^\.|\.\.|\.$|^$")
 _LINE_BREAKS = str.maketrans({"\r": " ", "\n": " ", "\0": " "})
@@ -147,7 +147,7 @@ class Connection(Client):
         self._on_lost: list[LostCallback] = []
         self._awaited: dict[str, tuple[int, list[RawMessage], asyncio.Future[list[RawMessage]]]] = {}
         self._reply_prefix = ""
-        self._last_logged = 0.0
+        self._last_logged = -AWAIT_LOG_SECONDS
         self._where = ""
         self.losses = 0
         """Times that the connection was lost."""
@@ -158,6 +158,7 @@ class Connection(Client):
 
         async def reconnected() -> None:
             log.info("server.reached", server="nats", url=self._where)
+            self._last_logged = -AWAIT_LOG_SECONDS
             on_reconnect()
 
         await self.connect(

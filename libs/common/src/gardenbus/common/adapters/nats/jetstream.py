@@ -24,7 +24,7 @@ from gardenbus.common.adapters.nats.api import (
     instant,
     nanoseconds,
 )
-from gardenbus.common.adapters.nats.connection import Connection, decode_headers, encode_headers
+from gardenbus.common.adapters.nats.connection import AWAIT_LOG_SECONDS, Connection, decode_headers, encode_headers
 from gardenbus.common.adapters.nats.follower import JetStreamFollower
 from gardenbus.common.adapters.nats.micro_service import MicroService
 from gardenbus.common.adapters.nats.publisher import Publisher
@@ -328,11 +328,14 @@ class JetStreamBus:
     async def _ensure_until_done(self) -> None:
         if not self._manages_streams:
             return
+        logged_at = -AWAIT_LOG_SECONDS
         while True:
             try:
                 await self.ensure_streams()
             except Unavailable as error:
-                log.warning("server.awaited", server="jetstream", error=error.message)
+                if time.monotonic() - logged_at >= AWAIT_LOG_SECONDS:
+                    log.warning("server.awaited", server="jetstream", error=error.message)
+                    logged_at = time.monotonic()
                 await asyncio.sleep(ENSURE_RETRY_SECONDS)
             else:
                 return
