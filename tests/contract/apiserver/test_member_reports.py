@@ -41,6 +41,13 @@ async def registered(apiserver: Apiserver) -> None:
     await apiserver.until_handled()
 
 
+async def test_a_fence_in_an_agents_name_shuts_it_out_of_nothing(apiserver: Apiserver) -> None:
+    await apiserver.report(AGENT, EAST, a_cluster(), verb="apply", fence="9.9")
+    await said(apiserver, EAST, {"properties": {}})
+
+    assert await apiserver.rejected() == []
+
+
 async def test_an_agent_registers_its_cluster_reports_and_leaves(apiserver: Apiserver) -> None:
     await registered(apiserver)
     await said(apiserver, EAST, {"properties": {"nodes": {"value": "4"}}, "conditions": []})

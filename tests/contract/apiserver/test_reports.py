@@ -6,7 +6,7 @@ import pytest
 
 from gardenbus.common.api.keys import ObjectKey
 from tests.contract.apiserver.conftest import Apiserver
-from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot
+from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, a_shoot_state
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 SEED = ObjectKey("seed", "", "aws-eu1")
@@ -116,6 +116,49 @@ async def test_a_replaced_gardenlet_is_not_heard_any_more(placed: Apiserver) -> 
 
     assert (await status_of(placed))["technicalID"] == "new"
     assert "100.6" in await placed.reason()
+
+
+FENCELESS_REPORTS = [
+    (APOLLO, {"status": {"technicalID": "forged"}}, {}),
+    (SEED, {"status": {"allocatable": {"shoots": 9999}}}, {}),
+    (SEED, a_seed(ready=False, metadata={"labels": {"forged": "1"}}), {"verb": "apply"}),
+    (SEED, b"", {"verb": "delete"}),
+    (SEED, {"type": "Normal", "reason": "Forged"}, {"verb": "event"}),
+    (ObjectKey("shootstate", "garden-dev", "apollo"), a_shoot_state(), {"verb": "apply"}),
+    (APOLLO, b"", {"question": "exists"}),
+    (APOLLO, b"", {"question": "gone", "sequence": "1"}),
+]
+
+
+async def test_once_a_seed_is_fenced_no_report_without_a_fence_counts(placed: Apiserver) -> None:
+    await reported(placed, {"technicalID": "own"}, fence="100.7")
+    before = {key: (await placed.now(key)).version for key in (APOLLO, SEED)}
+    for key, body, headers in FENCELESS_REPORTS:
+        await placed.report("aws-eu1", key, body, **headers)
+    await placed.until_handled()
+
+    rejected = await placed.rejected()
+    assert [message.headers["Gardenbus-Reason"] for message in rejected] == [
+        "Forbidden: Gardenbus-Fence: is needed, for the gardenlet of seed aws-eu1 has sent one before"
+    ] * len(FENCELESS_REPORTS)
+    assert {key: (await placed.now(key)).version for key in before} == before
+    assert await placed.kit.store.get(ObjectKey("shootstate", "garden-dev", "apollo")) is None
+
+
+async def test_a_fence_of_one_seed_asks_none_of_another(placed: Apiserver) -> None:
+    await placed.report("other", ObjectKey("seed", "", "other"), {"status": {}}, fence="100.7")
+    await reported(placed, {"technicalID": "foreign"})
+
+    assert (await status_of(placed))["technicalID"] == "foreign"
+    assert await placed.rejected() == []
+
+
+async def test_more_allocatable_than_capacity_is_refused(placed: Apiserver) -> None:
+    await placed.report("aws-eu1", SEED, {"status": {"capacity": {"shoots": 20, "cpu": "8"}}})
+    await placed.report("aws-eu1", SEED, {"status": {"allocatable": {"shoots": 20, "cpu": "8001m", "disks": 5}}})
+
+    assert "status.allocatable.cpu: 8001m is more than the capacity of 8" in await placed.reason()
+    assert (await status_of(placed, SEED)).get("allocatable", {}).get("cpu") is None
 
 
 async def test_a_report_on_an_object_that_was_created_anew_is_refused(placed: Apiserver) -> None:

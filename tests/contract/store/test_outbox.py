@@ -185,6 +185,13 @@ async def test_a_gardenlets_fencing_number_never_goes_back(kit: StoreUnderTest) 
     assert not await accept("one", 5, 10**12)
 
 
+async def test_a_seed_is_fenced_from_its_first_fencing_number_on(kit: StoreUnderTest) -> None:
+    assert not await kit.store.is_fenced("one")
+    await kit.store.accept_fencing_token("one", 5, 10)
+    assert await kit.store.is_fenced("one")
+    assert not await kit.store.is_fenced("two")
+
+
 async def test_an_object_is_announced_again_with_who_must_forget_it(kit: StoreUnderTest) -> None:
     shoot = await kit.created(a_shoot())
     gone = await kit.created(a_project())

@@ -416,7 +416,8 @@ class StoreMachine(RuleBasedStateMachine):
                 case "event":
                     await store.record_event(EventRecord(key, "uid", "Normal", "Tested", str(number), "tester"))
                 case "fence":
-                    return await store.accept_fencing_token(seed.name, number % 2, number)
+                    fenced = [await store.is_fenced(name) for name in (seed.name, "nowhere")]
+                    return fenced, await store.accept_fencing_token(seed.name, number % 2, number)
                 case "again":
                     await store.reannounce_object(key, seed.name)
                 case "repeat":

@@ -561,6 +561,11 @@ class MemoryStore:
         self.state.fencing_tokens[seed] = (created, number)
         return True
 
+    async def is_fenced(self, seed: str) -> bool:
+        """Look for a fencing number of a seed."""
+        self.state.check_open(with_outbox=False)
+        return seed in self.state.fencing_tokens
+
     async def reannounce_object(self, key: ObjectKey, seed: str) -> None:
         """Announce an object again, and to `seed` that it is not (or no longer) its own if so."""
         state = self.state

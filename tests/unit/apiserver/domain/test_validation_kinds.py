@@ -143,6 +143,7 @@ def test_a_good_manifest_passes_and_stays_good(document: Document) -> None:
         ({"status": {"allocatable": {"shoots": "many"}}}, "status.allocatable.shoots"),
         ({"status": {"allocatable": {"shoots": -1}}}, "status.allocatable.shoots"),
         ({"status": {"capacity": {"shoots": True}}}, "status.capacity.shoots"),
+        ({"status": {"capacity": {"shoots": 20}, "allocatable": {"shoots": "21"}}}, "status.allocatable.shoots"),
         ({"status": {"capacity": ["shoots"]}}, "status.capacity"),
         ({"status": {"clientCertificateExpirationTimestamp": "soon"}}, "status.clientCertificateExpirationTimestamp"),
     ],

@@ -343,6 +343,10 @@ class Store(Objects, Protocol):
         """Accept a gardenlet's fencing token unless a higher one was accepted for its seed."""
         ...
 
+    async def is_fenced(self, seed: str) -> bool:
+        """True when a fencing token was accepted for a seed: what comes without one is not of its gardenlet."""
+        ...
+
     async def reannounce_object(self, key: ObjectKey, seed: str) -> None:
         """Announce an object (or its absence) again; `seed` gets a tombstone if the object is not its own."""
         ...

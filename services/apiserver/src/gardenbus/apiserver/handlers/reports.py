@@ -108,16 +108,23 @@ class ReportHandler:
                 if sender not in is_current:
                     is_current[sender] = await self._is_current(*sender)
                 if not is_current[sender]:
-                    raise Forbidden(f"another gardenlet of seed {seed} is active by now: fence {token} is too old")
+                    raise Forbidden(_not_current(seed, token))
+                if token:
+                    is_current[seed, ""] = False
                 reports.append(read_report(queued, seed, key))
             except Terminal as error:
                 rejected.append(RejectedReport(queued, error))
         return reports, rejected
 
     async def _is_current(self, seed: str, fencing_token: str) -> bool:
-        """True unless the gardenlet that sent this fencing token has been replaced, also without a token."""
-        if not fencing_token:
+        """True unless the gardenlet that sent this fencing token has been replaced.
+
+        Without a token: while no gardenlet of the seed has ever sent one. Agents of member clusters have none.
+        """
+        if cluster_of(seed):
             return True
+        if not fencing_token:
+            return not await self.store.is_fenced(seed)
         created, _, number = fencing_token.partition(".")
         if not (created.isdecimal() and number.isdecimal() and len(fencing_token) <= 40):  # noqa: PLR2004 - two 64-bit numbers
             raise BadRequest(f"{Header.FENCING_TOKEN}: must be <created>.<sequence> of the Lease")
@@ -351,3 +358,9 @@ class ReportHandler:
     async def _reject(self, rejection: RejectedReport, reads: ReadCache) -> None:
         about = await reads.get(rejection.about) if rejection.about is not None else None
         await self.dead_letter.reject(rejection.queued.message, rejection.error, about=about, action="Report")
+
+
+def _not_current(seed: str, fencing_token: str) -> str:
+    if fencing_token:
+        return f"another gardenlet of seed {seed} is active by now: fence {fencing_token} is too old"
+    return f"{Header.FENCING_TOKEN}: is needed, for the gardenlet of seed {seed} has sent one before"

@@ -420,6 +420,11 @@ class RedisStore:
         reply = await self._connection.call("accept_fence", {"seed": seed, "number": f"{created:020d}.{number:020d}"})
         return bool(reply[1])
 
+    async def is_fenced(self, seed: str) -> bool:
+        """Look for a fencing number of a seed."""
+        reply = await self._connection.call("is_fenced", {"seed": seed}, read_only=True)
+        return bool(reply[1])
+
     async def reannounce_object(self, key: ObjectKey, seed: str) -> None:
         """Announce an object again, and to `seed` that it is not (or no longer) its own if so."""
         await self._connection.call("announce_again", {"key": key.stored, "left": seed})

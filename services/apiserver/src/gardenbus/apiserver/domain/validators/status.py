@@ -21,8 +21,11 @@ def check_status(manifest: FieldCursor) -> FieldCursor:
 def check_seed_status(manifest: FieldCursor) -> None:
     """Note also wrong quantities and the certificate's end."""
     status = check_status(manifest)
-    check_quantities(status, "capacity")
-    check_quantities(status, "allocatable")
+    capacity = check_quantities(status, "capacity")
+    for resource, amount in check_quantities(status, "allocatable").items():
+        if amount > capacity.get(resource, amount):
+            given = status.section("allocatable").content[resource], status.section("capacity").content[resource]
+            status.section("allocatable").add_error(resource, "{} is more than the capacity of {}".format(*given))
     check_instant(status, "clientCertificateExpirationTimestamp")
 
 

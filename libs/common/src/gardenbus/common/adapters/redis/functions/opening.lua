@@ -107,9 +107,17 @@ local function accept_fence(keys, args)
   return {'ok', 1}
 end
 
+local function is_fenced(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P)
+  if closed then return closed end
+  return {'ok', redis.call('HEXISTS', P .. ':fences', op.seed)}
+end
+
 register('join', join, 'allow-oom')
 register('lead', lead, 'allow-oom')
 register('resign', resign, 'allow-oom')
 register('open', open_fence, 'allow-oom')
 register('accept_fence', accept_fence)
+register('is_fenced', is_fenced, 'no-writes')
 register_unnoticed('vouch', vouch, 'allow-oom')
