@@ -168,6 +168,7 @@ def shoots(draw: st.DrawFn, number: int) -> Document:
             "region": draw(st.sampled_from(REGIONS)),
             "provider": {"type": draw(st.sampled_from(PROVIDERS)), "workers": workers},
         },
+        **draw(few({"status": st.sampled_from([{"seedName": seed} for seed in NAMES])})),
     }
 
 

@@ -1,5 +1,6 @@
 """Simulated scheduling of a whole landscape of manifests: the same decisions as the live service makes."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
@@ -48,8 +49,8 @@ def simulate(
     opened = list(opened_lists(documents))
     snapshot = snapshot_of(opened, strategy, filters)
     placements: list[SimulatedAssignment] = []
-    for document in opened:
-        if document.get("kind") != "Shoot" or section(document, "spec").get("seedName"):
+    for document in of_kind(opened, "Shoot"):
+        if section(document, "spec").get("seedName"):
             continue
         seed, message = _placed(document, snapshot, scheduler_name)
         placements.append(SimulatedAssignment(qualified_name(document), seed, message))
@@ -60,10 +61,6 @@ def snapshot_of(
     documents: Sequence[Document], strategy: str = SAME_REGION, filters: Sequence[SeedFilter] = ()
 ) -> Snapshot:
     """The landscape of some manifests, with the usage that their shoots make; later ones replace earlier ones."""
-    usage: dict[str, int] = {}
-    for shoot in of_kind(documents, "Shoot"):
-        for seed in seeds_of(shoot):
-            usage[seed] = usage.get(seed, 0) + 1
     landscape = Landscape(
         seeds=[SeedCandidate.of(document) for document in of_kind(documents, "Seed")],
         cloudprofiles=_views(documents, "CloudProfile", CloudProfile),
@@ -73,7 +70,16 @@ def snapshot_of(
         strategy=strategy,
         filters=filters,
     )
-    return Snapshot(landscape, UsageIndex(usage))
+    return Snapshot(landscape, UsageIndex(usage_after(documents)))
+
+
+def usage_after(documents: Iterable[Document], placements: Iterable[SimulatedAssignment] = ()) -> Counter[str]:
+    """Shoots per seed once some have been placed; a shoot counts once on each seed that its spec or status names."""
+    chosen = {placement.shoot: placement.seed for placement in placements if placement.seed is not None}
+    usage: Counter[str] = Counter()
+    for shoot in of_kind(documents, "Shoot"):
+        usage.update(seeds_of(shoot) | {seed for seed in [chosen.get(qualified_name(shoot))] if seed})
+    return usage
 
 
 def _placed(document: Document, snapshot: Snapshot, scheduler_name: str) -> tuple[str | None, str | None]:
@@ -85,7 +91,8 @@ def _placed(document: Document, snapshot: Snapshot, scheduler_name: str) -> tupl
         return None, f"not placed: {reason}"
     result = decide(request_of(shoot, document, snapshot.landscape.filters), snapshot)
     if isinstance(result, Assignment):
-        snapshot.assume(result.seed)
+        if result.seed not in seeds_of(document):
+            snapshot.assume(result.seed)
         return result.seed, None
     return None, result.message
 

@@ -5,9 +5,7 @@ need another one. Pending shoots are placed in the order given, those of a remov
 added ones last.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -16,10 +14,13 @@ from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.garden.strategies import SAME_REGION
 from gardenbus.common.errors import BadRequest
 from gardenbus.scheduling.seed_candidates import SeedCandidate
-from gardenbus.scheduling.simulate import of_kind, qualified_name, seeds_of, simulate
+from gardenbus.scheduling.simulate import SimulatedAssignment, of_kind, qualified_name, simulate, usage_after
 from gardenbus.scheduling.user_filters import SeedFilter
 
 _PARTS = ("spec", "status")
+
+_Simulated = tuple[Sequence[Document], Iterable[SimulatedAssignment]]
+"""A landscape, and where its pending shoots are placed."""
 
 
 class WhatIfChanges(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +94,7 @@ def compare_schedules(
         sum(each.seed is None for each in before.values()),
         sum(each.seed is None for each in after.values()),
         tuple(changes),
-        tuple(_seeds(present, supposed, _placed(before.values()), _placed(after.values()), supposition)),
+        tuple(_seeds((present, before.values()), (supposed, after.values()), supposition)),
     )
 
 
@@ -170,24 +171,14 @@ def _with_own_domain(spec: Document, old: str, new: str) -> Document:
     return {**spec, "dns": {**section(spec, "dns"), "domain": new + domain.removeprefix(old)}}
 
 
-def _placed(placements: Iterable[Any]) -> Counter[str]:
-    return Counter(each.seed for each in placements if each.seed is not None)
-
-
-def _seeds(
-    present: Sequence[Document],
-    supposed: Sequence[Document],
-    before: Mapping[str, int],
-    after: Mapping[str, int],
-    supposition: WhatIfChanges,
-) -> list[SeedChange]:
+def _seeds(before: _Simulated, after: _Simulated, supposition: WhatIfChanges) -> list[SeedChange]:
     uses: dict[str, list[int | None]] = {}
     capacities: dict[str, int | None] = {}
-    for side, (documents, placed) in enumerate(((present, before), (supposed, after))):
-        usage = Counter(seed for shoot in of_kind(documents, "Shoot") for seed in seeds_of(shoot))
+    for side, (documents, placements) in enumerate((before, after)):
+        usage = usage_after(documents, placements)
         for document in of_kind(documents, "Seed"):
             candidate = SeedCandidate.of(document)
-            uses.setdefault(candidate.name, [None, None])[side] = usage[candidate.name] + placed.get(candidate.name, 0)
+            uses.setdefault(candidate.name, [None, None])[side] = usage[candidate.name]
             capacities[candidate.name] = candidate.capacity
     return [
         SeedChange(name, was, will, capacities[name], _change(name, was, will, supposition))

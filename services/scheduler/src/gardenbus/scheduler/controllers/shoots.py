@@ -226,7 +226,8 @@ class ShootSchedulingReconciler:
             return UnassignedShoot(pending, outcome, len(snapshot.landscape.seeds))
         pending.binding = begin_bind(pending.span, outcome.seed)
         binding = binding_of(pending, outcome, snapshot.landscape)
-        snapshot.assume(outcome.seed)
+        if outcome.seed != pending.stored.parts.status_seed_name:  # else it counts there already
+            snapshot.assume(outcome.seed)
         return AssignedShoot(pending, outcome, binding)
 
     async def _bind(self, assigned: Sequence[AssignedShoot]) -> tuple[bool, list[PendingShoot]]:
