@@ -42,7 +42,9 @@ async def test_several_yaml_documents_are_applied_and_each_is_answered(apiserver
 
 async def test_a_list_is_in_order_and_goes_on_where_it_ended(apiserver: Apiserver) -> None:
     await apiserver.request("apply", yaml.safe_dump_all([a_shoot(name) for name in ("c", "a", "b")]).encode())
-    first = await apiserver.request("list.shoots", {"limit": 2})
+    response = await apiserver.response("list.shoots", {"limit": 2})
+    first = response["result"]
+    assert response["warnings"] == [], "whoever asks for two knows that there may be more"
     second = await apiserver.request("list.shoot.garden-dev", {"limit": 2, "continue": first["continue"]})
 
     assert [shoot["metadata"]["name"] for shoot in first["items"] + second["items"]] == ["a", "b", "c"]
@@ -68,7 +70,12 @@ async def test_a_list_that_is_too_large_for_a_message_comes_in_parts(apiserver: 
     names: list[str] = []
     token: str | None = None
     for _ in range(9):
-        page = await apiserver.request("list.configmap", {"continue": token} if token else {})
+        response = await apiserver.response("list.configmap", {"continue": token} if token else b"")
+        page = response["result"]
+        cut = (
+            f"the list is cut after {len(page['items'])} objects: ask for the rest with the `continue` of this response"
+        )
+        assert response["warnings"] == ([] if token else [cut])
         names += [configmap["metadata"]["name"] for configmap in page["items"]]
         token = page.get("continue")
         if token is None:
@@ -218,6 +225,43 @@ async def test_events_are_listed_with_their_newest_count(apiserver: Apiserver) -
     events = (await apiserver.request("list.event.garden-dev"))["items"]
     assert [(event["metadata"]["name"], event["count"]) for event in events] == [("apollo.2", 1), ("apollo.1", 2)]
     assert len((await apiserver.request("list.events"))["items"]) == 3
+
+
+async def test_leases_of_all_namespaces_are_those_on_the_bus_and_those_in_the_store(apiserver: Apiserver) -> None:
+    own = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "own", "namespace": "garden-dev"},
+    }
+    await apiserver.request("apply", own)
+    for seed in ("seed-c", "seed-a", "seed-b"):
+        await apiserver.publish(f"lease.{seed}", {"kind": "Lease", "metadata": {"name": seed}})
+    await apiserver.publish("lease._canary", {"kind": "Lease", "metadata": {"name": "_canary"}})
+
+    everything = (await apiserver.request("list.leases"))["items"]
+    assert [lease["metadata"]["name"] for lease in everything] == ["own", "seed-a", "seed-b", "seed-c"]
+    assert len((await apiserver.request("list.lease.garden-dev"))["items"]) == 1
+
+    pages: list[list[str]] = []
+    token: str | None = None
+    while token is not None or not pages:
+        page = await apiserver.request("list.lease", {"limit": 1, "continue": token})
+        pages.append([lease["metadata"]["name"] for lease in page["items"]])
+        token = page.get("continue")
+    assert pages == [["own"], ["seed-a"], ["seed-b"], ["seed-c"]]
+    selected = {"fieldSelector": "metadata.name=seed-b", "limit": 1}
+    assert len((await apiserver.request("list.lease", selected))["items"]) == 1
+
+
+async def test_events_that_a_list_leaves_out_are_counted_in_a_warning(apiserver: Apiserver) -> None:
+    for number in range(3):
+        event = {"kind": "Event", "metadata": {"name": f"apollo.{number}", "namespace": "garden-dev"}}
+        await apiserver.publish("event.shoot.garden-dev.apollo", event)
+
+    cut = await apiserver.response("list.event", {"limit": 2})
+    assert [event["metadata"]["name"] for event in cut["result"]["items"]] == ["apollo.1", "apollo.2"]
+    assert cut["warnings"] == ["these are the newest 2 of 3 Events: a higher limit gives more"]
+    assert (await apiserver.rejection("list.event", {"continue": "x"}))["message"].startswith("continue: ")
 
 
 async def test_heartbeats_are_read_from_the_bus(apiserver: Apiserver) -> None:

@@ -118,7 +118,7 @@ async def test_a_replaced_gardenlet_is_not_heard_any_more(placed: Apiserver) -> 
     assert "100.6" in await placed.reason()
 
 
-FENCELESS_REPORTS = [
+FENCELESS_REPORTS: list[tuple[ObjectKey, Any, dict[str, str]]] = [
     (APOLLO, {"status": {"technicalID": "forged"}}, {}),
     (SEED, {"status": {"allocatable": {"shoots": 9999}}}, {}),
     (SEED, a_seed(ready=False, metadata={"labels": {"forged": "1"}}), {"verb": "apply"}),

@@ -62,11 +62,11 @@ async def test_a_gardenlet_has_begun_only_with_its_first_heartbeat(garden: Garde
     switch.parent.mkdir(parents=True, exist_ok=True)
     switch.touch()
     host = await garden.start(a_configuration())
-    assert host.without_heartbeat() == ["aws-eu1"]
+    assert (host.health(), host.readiness()) == ({"aws-eu1": None}, {"aws-eu1": "no heartbeat yet"})
     switch.unlink()
 
     async def begun() -> None:
-        assert host.without_heartbeat() == []
+        assert host.readiness() == {"aws-eu1": None}
 
     await eventually(begun, within=10)
 
@@ -79,7 +79,7 @@ async def test_a_failing_healthz_stops_the_renewals_until_it_is_well_again(garde
     switch.touch()
 
     async def unhealthy() -> None:
-        assert host.unhealthy() == ["aws-eu1"]
+        assert host.health() == {"aws-eu1": "its Lease was not renewed for too long"}
         assert not gardenlet.is_active
 
     await eventually(unhealthy, within=10)

@@ -135,6 +135,13 @@ def test_heartbeats_are_late_after_half_their_life() -> None:
     assert states(assess_heartbeats(PATIENT, [], {}, 40)) == {"heartbeats": "ok"}
 
 
+def test_the_last_heartbeats_of_a_seed_that_was_removed_are_no_finding() -> None:
+    beats = {"a": SeedHeartbeat("a", 1.0, 0.0), "removed": SeedHeartbeat("removed", 39.0, 60.0)}
+    findings = assess_heartbeats(PATIENT, ["a"], beats, 40)
+    assert states(findings) == {"heartbeats": "ok", "clocks of gardenlets": "ok"}
+    assert findings[0].found == "1 seeds, the oldest 1 s ago"
+
+
 def test_processes_that_are_down_or_died_are_found() -> None:
     rows = [
         ServiceStatus("relay", "down", None),

@@ -75,7 +75,62 @@ async def test_metrics_shows_the_registry(health: Health):
 
 async def test_a_service_serves_a_page_of_its_own(health: Health):
     url = await health.start()
-    health.add_page("/healthz", lambda: (500, "lease not renewed"))
+    health.add_page("/seeds", lambda: (500, "lease not renewed"))
 
-    assert await fetch(url + "/healthz") == (500, "lease not renewed")
+    assert await fetch(url + "/seeds") == (500, "lease not renewed")
     assert (await fetch(url + "/nothing"))[0] == 404
+
+
+async def test_each_agent_of_a_process_has_its_own_health(health: Health):
+    agents: dict[str, str | None] = {"one": None, "two": "no renewal for 40 s"}
+    health.add_readiness("nats", lambda: None)
+    health.add_agents("heartbeats", healthy=lambda: agents, ready=lambda: agents)
+    url = await health.start()
+
+    assert await fetch(url + "/healthz/one") == (200, "ok\n")
+    assert await fetch(url + "/healthz/two") == (500, "no renewal for 40 s\n")
+    assert await fetch(url + "/readyz/one") == (200, '{"ok":true,"checks":{"nats":"ok","heartbeats":"ok"}}')
+    assert await fetch(url + "/readyz/two") == (
+        503,
+        '{"ok":false,"checks":{"nats":"ok","heartbeats":"no renewal for 40 s"}}',
+    )
+    for path in ("/healthz/three", "/readyz/three", "/healthz/one/more", "/healthz/"):
+        assert (await fetch(url + path))[0] == 404, path
+
+
+async def test_one_agent_that_is_not_well_leaves_the_process_healthy(health: Health):
+    agents: dict[str, str | None] = {"one": None, "two": "no renewal for 40 s"}
+    health.add_agents("heartbeats", healthy=lambda: agents, ready=lambda: agents)
+    url = await health.start()
+
+    assert await fetch(url + "/healthz") == (200, "ok, except two: no renewal for 40 s\n")
+    assert (await fetch(url + "/readyz"))[0] == 200
+    agents["one"] = "no renewal for 41 s"
+    assert await fetch(url + "/healthz") == (500, "one: no renewal for 41 s, two: no renewal for 40 s\n")
+    assert (await fetch(url + "/readyz"))[0] == 503
+    agents.clear()
+    assert await fetch(url + "/healthz") == (200, "ok\n")
+
+
+async def test_an_agent_is_not_ready_while_its_process_is_not(health: Health):
+    health.add_readiness("nats", lambda: "not connected")
+    health.add_agents("heartbeats", healthy=lambda: {"one": None}, ready=lambda: {"one": None})
+    url = await health.start()
+
+    assert (await fetch(url + "/readyz/one"))[0] == 503
+    assert (await fetch(url + "/healthz/one"))[0] == 200
+
+
+async def test_an_agent_that_has_not_begun_is_healthy_and_not_ready(health: Health):
+    health.add_agents("heartbeats", healthy=lambda: {"one": None}, ready=lambda: {"one": "no heartbeat yet"})
+    url = await health.start()
+
+    assert [(await fetch(url + path))[0] for path in ("/healthz", "/healthz/one")] == [200, 200]
+    assert [(await fetch(url + path))[0] for path in ("/readyz", "/readyz/one")] == [503, 503]
+
+
+async def test_a_process_without_agents_has_no_pages_of_them(health: Health):
+    url = await health.start()
+
+    for path in ("/healthz", "/healthz/one", "/readyz/one"):
+        assert (await fetch(url + path))[0] == 404, path

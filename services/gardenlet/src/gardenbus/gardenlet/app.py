@@ -40,20 +40,7 @@ async def start_gardenlets(
     gardenlets = host.gardenlets.values()  # a live view: gardenlets come and go
     metrics.ACTIVE.set_function(lambda: sum(each.is_active for each in gardenlets))
     metrics.IN_FLIGHT.set_function(lambda: sum(each.queue.in_flight for each in gardenlets))
-    context.health.add_page("/healthz", lambda: _healthz(host))
     context.health.add_page("/seeds", lambda: (200, msgspec.json.encode(host.endpoints()).decode() + "\n"))
-    context.health.add_readiness("heartbeats", lambda: _heartbeats_problem(host))
+    context.health.add_agents("heartbeats", healthy=host.health, ready=host.readiness)
     spawn_host(context, "gardenlets", host)
     return host
-
-
-def _heartbeats_problem(host: GardenletHost) -> str | None:
-    if waiting := host.without_heartbeat():
-        return f"no heartbeat yet: {', '.join(waiting)}"
-    return ", ".join(host.unhealthy()) or None
-
-
-def _healthz(host: GardenletHost) -> tuple[int, str]:
-    """200 while every gardenlet is healthy, else 500 with the names of those that are not."""
-    unhealthy = host.unhealthy()
-    return (500, f"no renewal for too long: {', '.join(unhealthy)}\n") if unhealthy else (200, "ok\n")

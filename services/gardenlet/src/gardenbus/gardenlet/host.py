@@ -123,6 +123,16 @@ class GardenletHost(AgentHost):
             if seed in self._configured and not gardenlet.has_begun
         ]
 
+    def health(self) -> Mapping[str, str | None]:
+        """Health of every seed's gardenlet: None, or its problem."""
+        late = set(self.unhealthy())
+        return {seed: "its Lease was not renewed for too long" if seed in late else None for seed in self.gardenlets}
+
+    def readiness(self) -> Mapping[str, str | None]:
+        """Readiness of every seed's gardenlet: its health, once it has begun."""
+        waiting = set(self.without_heartbeat())
+        return {seed: "no heartbeat yet" if seed in waiting else problem for seed, problem in self.health().items()}
+
     def endpoints(self) -> Mapping[str, str]:
         """URL of each seed's `/healthz`."""
         return {seed: hosted.backend.health_url for seed, hosted in sorted(self._hosted.items())}

@@ -218,7 +218,7 @@ class Reference(TypedView, frozen=True):
 
 
 class ListRequest(TypedView, frozen=True):
-    """Options of a list; an empty body lists everything."""
+    """Options of a list; an empty body lists the first 500 objects. `continue` is that of the response before."""
 
     limit: int = 500
     continue_token: str | None = msgspec.field(default=None, name="continue")

@@ -3,6 +3,10 @@
 A service registers named checks. A check returns None when all is well, else why not in a few words. `/livez` responds
 200 as long as the process responds at all, `/readyz` states whether it can do its work now, with 200 or 503; both with
 `{"ok": …, "checks": {"<name>": "ok" | "<why not>"}}`.
+
+A process of several agents (a gardenlet's seeds) also serves `/healthz`, `/healthz/<agent>` and `/readyz/<agent>`. The
+bare paths fail when all agents do, because only what they share (the process, its connections) fails them all;
+restarting it for one agent would interrupt the others.
 """
 
 import asyncio
@@ -21,7 +25,11 @@ Check = Callable[[], "str | Awaitable[str | None] | None"]
 Page = Callable[[], "tuple[int, str] | Awaitable[tuple[int, str]]"]
 """HTTP status and text of one more page."""
 
+Agents = Callable[[], "Mapping[str, str | None]"]
+"""Every agent of the process by name: None when all is well with it, else why not."""
+
 CHECK_TIMEOUT_SECONDS = 2.0
+_UNHEALTHY = 500
 
 
 class HealthReport(NamedTuple):
@@ -31,6 +39,14 @@ class HealthReport(NamedTuple):
     checks: Mapping[str, str]
 
 
+class _AgentChecks(NamedTuple):
+    """Checks of a process's agents."""
+
+    name: str
+    healthy: Agents
+    ready: Agents
+
+
 class Health:
     """The health server of one process."""
 
@@ -38,6 +54,7 @@ class Health:
         self._registry = registry
         self._readiness: dict[str, Check] = {}
         self._pages: dict[str, Page] = {}
+        self._agents: _AgentChecks | None = None
         self._runner: web.AppRunner | None = None
 
     def add_readiness(self, name: str, check: Check) -> None:
@@ -49,8 +66,13 @@ class Health:
         self._readiness.pop(name, None)
 
     def add_page(self, path: str, page: Page) -> None:
-        """Serve one more path, before or after the start (the gardenlet's `/healthz`)."""
+        """Serve one more path, before or after the start (the gardenlet's `/seeds`)."""
         self._pages[path] = page
+
+    def add_agents(self, name: str, *, healthy: Agents, ready: Agents) -> None:
+        """Serve the health and readiness of the process's agents, and register the check `name` of `/readyz`."""
+        self._agents = _AgentChecks(name, healthy, ready)
+        self.add_readiness(name, lambda: _problem_of_all(ready()) or None)
 
     async def readyz(self) -> HealthReport:
         """Run all readiness checks."""
@@ -61,6 +83,9 @@ class Health:
         application = web.Application()
         application.router.add_get("/livez", self._serve_livez)
         application.router.add_get("/readyz", self._serve_readyz)
+        application.router.add_get("/readyz/{agent}", self._serve_agent_readyz)
+        application.router.add_get("/healthz", self._serve_healthz)
+        application.router.add_get("/healthz/{agent}", self._serve_agent_healthz)
         application.router.add_get("/", self._serve_readyz)
         application.router.add_get("/metrics", self._serve_metrics)
         application.router.add_get("/{path:.*}", self._serve_page)
@@ -83,6 +108,32 @@ class Health:
     async def _serve_readyz(self, _request: web.Request) -> web.Response:
         return _response(await self.readyz())
 
+    async def _serve_agent_readyz(self, request: web.Request) -> web.Response:
+        if self._agents is None:
+            return _not_found()
+        agent, statuses = request.match_info["agent"], self._agents.ready()
+        if agent not in statuses:
+            return _not_found()
+        return _response(await _run_checks({**self._readiness, self._agents.name: lambda: statuses[agent]}))
+
+    async def _serve_healthz(self, _request: web.Request) -> web.Response:
+        if self._agents is None:
+            return _not_found()
+        statuses = self._agents.healthy()
+        if problem := _problem_of_all(statuses):
+            return web.Response(status=_UNHEALTHY, text=f"{problem}\n")
+        problems = _problems(statuses)
+        return web.Response(text=f"ok, except {problems}\n" if problems else "ok\n")
+
+    async def _serve_agent_healthz(self, request: web.Request) -> web.Response:
+        if self._agents is None:
+            return _not_found()
+        agent, statuses = request.match_info["agent"], self._agents.healthy()
+        if agent not in statuses:
+            return _not_found()
+        problem = statuses[agent]
+        return web.Response(status=_UNHEALTHY, text=f"{problem}\n") if problem else web.Response(text="ok\n")
+
     async def _serve_metrics(self, _request: web.Request) -> web.Response:
         body = prometheus_client.generate_latest(self._registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
@@ -90,7 +141,7 @@ class Health:
     async def _serve_page(self, request: web.Request) -> web.Response:
         page = self._pages.get(request.path)
         if page is None:
-            return web.Response(status=404, text="not found\n")
+            return _not_found()
         response = page()
         status, text = await response if inspect.isawaitable(response) else response
         return web.Response(status=status, text=text)
@@ -114,6 +165,19 @@ async def _run_check(check: Check) -> str | None:
         return f"no answer within {CHECK_TIMEOUT_SECONDS:g} s"
     except Exception as error:  # noqa: BLE001 - a check that fails is a result, not a crash
         return f"{type(error).__name__}: {error}"
+
+
+def _problems(statuses: Mapping[str, str | None]) -> str:
+    return ", ".join(f"{agent}: {problem}" for agent, problem in sorted(statuses.items()) if problem)
+
+
+def _problem_of_all(statuses: Mapping[str, str | None]) -> str:
+    """Problems of the agents when none of them is well; "" otherwise, and when there are no agents."""
+    return _problems(statuses) if all(statuses.values()) else ""
+
+
+def _not_found() -> web.Response:
+    return web.Response(status=404, text="not found\n")
 
 
 def _response(report: HealthReport) -> web.Response:

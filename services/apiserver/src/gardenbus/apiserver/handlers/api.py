@@ -6,7 +6,7 @@
 | `patch.<kind>.<ns>.<name>`, `patch` | a JSON merge patch; `{"kind", "namespace", "name", "patch"}` | the object |
 | `delete.<kind>.<ns>.<name>`, `delete` | nothing; manifests, or kind, namespace, name, confirm? | its remains |
 | `get.<kind>.<ns>.<name>` | | the object |
-| `list.<kind>[.<ns>]` | `{"limit", "continue", "labelSelector", "fieldSelector"}` | items and a continue token |
+| `list.<kind>[.<ns>]` | `{"limit", "continue", "labelSelector", "fieldSelector"}` | items and `continue` |
 | `bind` | `{"namespace", "name", "seed", "resourceVersion"?, "force"?}`; a placed shoot is moved | the shoot |
 | `scale` | `{"namespace"?, "name", "replicas"?, "resourceVersion"?}` of a ManagedSeedSet | its scale |
 | `explain[.shoot].<ns>.<name>` | | its assignment, or why it is unschedulable |
@@ -174,6 +174,9 @@ class ApiHandler:
                 return await self._bind(body, options)
             case "scale":
                 return await self._scale(body, options)
+            case "list":
+                listed = await self._reader.list_objects(rest, body)
+                return success_response(listed.result, listed.warnings)
             case _:
                 return success_response(await self._read(verb, rest, body))
 
@@ -181,8 +184,6 @@ class ApiHandler:
         match verb:
             case "get":
                 return await self._reader.get(rest)
-            case "list":
-                return await self._reader.list_objects(rest, body)
             case "explain":
                 return await self._reader.explain(rest)
             case "explain-seed":

@@ -1,20 +1,21 @@
 """Queries: one object, lists, Events and Leases (which live on the bus), and explanations."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from gardenbus.apiserver.domain.request_subjects import ListTarget, key_of_tail, list_target_of_tail
+from gardenbus.apiserver.handlers.bus_lists import BusLists, as_object
 from gardenbus.apiserver.handlers.query_bodies import read_query
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import section
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
-from gardenbus.common.api.keys import CLUSTER_SCOPE, LEASE_NAMESPACE, PROBE_LEASE, ObjectKey, Subjects
+from gardenbus.common.api.keys import LEASE_NAMESPACE, ObjectKey, Subjects
 from gardenbus.common.api.kinds import KINDS, understood_kinds
 from gardenbus.common.api.list_selectors import ObjectPredicate, list_predicate
 from gardenbus.common.errors import BadRequest, GardenbusError, NotFound, Unavailable, Unsupported
-from gardenbus.common.ports.bus import Bus, ReplayDone, StreamMessage
+from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.store import Page, Store
 
 DEFAULT_LIMIT = 500
@@ -31,6 +32,9 @@ SCHEDULER_SECONDS = 3.0
 
 RANKED = 50
 """Seeds that an explanation ranks at the most; `considered` has them all."""
+
+_BUS_TOKEN: Final = "bus:"  # noqa: S105 - where a list goes on
+"""Beginning of a continue token within the Leases of the bus; the store's tokens are Base64."""
 
 _decode = json_decoder(dict[str, Any])
 
@@ -54,6 +58,13 @@ class ListQuery(msgspec.Struct, frozen=True, rename="camel"):
         return list_predicate({"labelSelector": self.label_selector, "fieldSelector": self.field_selector})
 
 
+class ListResponse(NamedTuple):
+    """A list, `{"items", "resourceVersion", "continue"?}`, and what is to be said of it."""
+
+    result: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()
+
+
 class ObjectReader:
     """Handles queries. Manifests are passed on as they are stored, unparsed, unless a selector must read them."""
 
@@ -61,6 +72,7 @@ class ObjectReader:
         self._store = store
         self._bus = bus
         self._subjects = subjects
+        self._on_bus = BusLists(bus, subjects, most_bytes=RESPONSE_LIMIT)
 
     async def get(self, tail: str) -> Any:
         """The manifest of `<kind>.<namespace>.<name>`. Raises NotFound, BadRequest, Unsupported."""
@@ -71,7 +83,7 @@ class ObjectReader:
             found = await self._bus.last(self._subjects.stream("LEASES"), self._subjects.lease(key.name))
             if found is None or found.marker is not None:
                 raise NotFound(f"{key} is not there: no heartbeat has arrived lately")
-            return _raw(found.body)
+            return as_object(found.body)
         stored = await self._store.get(key)
         if stored is None:
             raise NotFound(f"{key} is not there")
@@ -84,11 +96,11 @@ class ObjectReader:
         except Unsupported:
             return key_of_tail(tail, await self._stored_kinds())
 
-    async def list_objects(self, tail: str, body: bytes) -> Any:
+    async def list_objects(self, tail: str, body: bytes) -> ListResponse:
         """The list of `<kind>[.<namespace>]`: `{"items", "resourceVersion", "continue"?}`.
 
         A list may come in parts (with `continue`) before its limit: where the response would be too large for the bus,
-        or where a selector has filtered SCAN_LIMIT objects.
+        or where a selector has filtered SCAN_LIMIT objects. A first part shorter than the limit asked for warns.
         """
         query = ListQuery.read(body)
         try:
@@ -97,9 +109,9 @@ class ObjectReader:
             target = list_target_of_tail(tail, await self._stored_kinds())
         if target.kind == "event":
             return await self._events(target.namespace, query)
-        if target.kind == "lease" and target.namespace == LEASE_NAMESPACE:
-            return await self._from_bus("LEASES", self._subjects.lease(">"), query, all_of_subject=False)
-        return await self._stored(target, query)
+        is_on_bus = target.kind == "lease" and target.namespace in (None, LEASE_NAMESPACE)
+        found = await (self._leases(target, query) if is_on_bus else self._stored(target, query))
+        return ListResponse(found, _warnings(query, len(found["items"]), is_cut="continue" in found))
 
     def kinds(self) -> Any:
         """The kinds that are served, and which of them are understood."""
@@ -187,7 +199,7 @@ class ObjectReader:
 
     # ------------------------------------------------------------------------------------------ lists
 
-    async def _stored(self, target: ListTarget, query: ListQuery) -> Any:
+    async def _stored(self, target: ListTarget, query: ListQuery) -> dict[str, Any]:
         matches = query.matches
         selected: list[msgspec.Raw] = []
         token, size, seen = query.continue_token, 0, 0
@@ -220,62 +232,42 @@ class ObjectReader:
                 return page
             limit = max(1, min(limit, len(page.objects)) // 2)
 
-    async def _events(self, namespace: str | None, query: ListQuery) -> Any:
+    async def _events(self, namespace: str | None, query: ListQuery) -> ListResponse:
         """Events, the newest count of each, in the order of their last occurrence."""
-        scope = "*" if namespace is None else namespace or CLUSTER_SCOPE
-        return await self._from_bus("EVENTS", f"{self._subjects.prefix}.event.*.{scope}.>", query, all_of_subject=True)
+        if query.continue_token:
+            raise BadRequest("continue: a list of Events goes on nowhere: ask with a higher limit")
+        page = await self._on_bus.events(namespace, query.matches, query.limit)
+        warning = f"these are the newest {len(page.items)} of {page.total} Events: a higher limit gives more"
+        return ListResponse(_list(page.items, "", None), (warning,) if len(page.items) < page.total else ())
 
-    async def _from_bus(self, stream: str, subject_filter: str, query: ListQuery, *, all_of_subject: bool) -> Any:
-        matches = query.matches
-        newest: dict[str, bytes] = {}
-        probe_lease = self._subjects.lease(PROBE_LEASE)  # the heartbeat of no gardenlet
-        async with self._bus.follow(
-            self._subjects.stream(stream), [subject_filter], last_per_subject=not all_of_subject
-        ) as follower:
-            async for event in follower:
-                if isinstance(event, ReplayDone):
-                    break
-                if isinstance(event, StreamMessage) and event.marker is None and event.subject != probe_lease:
-                    identity = f"{event.subject} {_event_name(event.body)}" if all_of_subject else event.subject
-                    newest.pop(identity, None)
-                    newest[identity] = event.body
-        selected: list[msgspec.Raw] = []
-        size = 0
-        for body in reversed(newest.values()):
-            document = _raw(body)
-            if not isinstance(document, msgspec.Raw) or (matches is not None and not matches(_decode(body))):
-                continue
-            size += len(body)
-            if len(selected) >= query.limit or size > RESPONSE_LIMIT:
-                break
-            selected.append(document)
-        return _list(selected[::-1], "", None)
+    async def _leases(self, target: ListTarget, query: ListQuery) -> dict[str, Any]:
+        """Leases of the store and then those of gardenlets, which are on the bus; in one namespace only the latter."""
+        token = query.continue_token or ""
+        found = _list([], "", None)
+        if target.namespace is None and not token.startswith(_BUS_TOKEN):
+            found = await self._stored(target, query)
+            if "continue" in found:
+                return found
+        room = query.limit - len(found["items"])
+        page = await self._on_bus.leases(token.removeprefix(_BUS_TOKEN), query.matches, room)
+        next_token = None if page.last is None else f"{_BUS_TOKEN}{page.last}"
+        return _list([*found["items"], *page.items], found["resourceVersion"], next_token)
 
     async def _stored_kinds(self) -> tuple[str, ...]:
         counts = await self._store.census()
         return tuple(name.removeprefix("objects.") for name in counts if name.startswith("objects."))
 
 
-def _list(items: list[msgspec.Raw], version: str, token: str | None) -> Mapping[str, Any]:
+def _warnings(query: ListQuery, listed: int, *, is_cut: bool) -> tuple[str, ...]:
+    """A warning for whoever takes the first part of a list for the whole; none for whoever pages through it."""
+    is_wanted = query.limit != DEFAULT_LIMIT and listed == query.limit
+    if not is_cut or is_wanted or query.continue_token:
+        return ()
+    return (f"the list is cut after {listed} objects: ask for the rest with the `continue` of this response",)
+
+
+def _list(items: list[msgspec.Raw], version: str, token: str | None) -> dict[str, Any]:
     result: dict[str, Any] = {"items": items, "resourceVersion": version}
     if token is not None:
         result["continue"] = token
     return result
-
-
-def _event_name(body: bytes) -> str:
-    """The name of an Event, which identifies it while its count grows."""
-    try:
-        document = _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return ""
-    return str(section(document, "metadata").get("name") or "")
-
-
-def _raw(body: bytes) -> Any:
-    """JSON to be passed on as it is; null for anything but a JSON object (any client may publish)."""
-    try:
-        _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    return msgspec.Raw(body)

@@ -1,0 +1,109 @@
+"""Lists of what is only on the bus: Events, and the Leases that gardenlets renew."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.document import section
+from gardenbus.common.api.keys import CLUSTER_SCOPE, PROBE_LEASE, Subjects
+from gardenbus.common.api.list_selectors import ObjectPredicate
+from gardenbus.common.ports.bus import Bus, ReplayDone, StreamMessage
+
+_decode = json_decoder(dict[str, Any])
+
+
+class EventPage(NamedTuple):
+    """The newest Events, in the order of their last occurrence, and how many there are."""
+
+    items: list[msgspec.Raw]
+    total: int
+
+
+class LeasePage(NamedTuple):
+    """Leases in the order of their names; `last` is the name to go on after, None at the end of the list."""
+
+    items: list[msgspec.Raw]
+    last: str | None
+
+
+class BusLists:
+    """Reads lists from the streams EVENTS and LEASES."""
+
+    def __init__(self, bus: Bus, subjects: Subjects, *, most_bytes: int) -> None:
+        self._bus = bus
+        self._subjects = subjects
+        self._most_bytes = most_bytes
+
+    async def events(self, namespace: str | None, matches: ObjectPredicate | None, limit: int) -> EventPage:
+        """The newest Events with the newest count of each; `namespace` None means all, "" none."""
+        scope = "*" if namespace is None else namespace or CLUSTER_SCOPE
+        subject_filter = f"{self._subjects.prefix}.event.*.{scope}.>"
+        newest: dict[str, bytes] = {}
+        for message in await self._messages("EVENTS", subject_filter, last_per_subject=False):
+            identity = f"{message.subject} {_event_name(message.body)}"
+            newest.pop(identity, None)
+            newest[identity] = message.body
+        bodies = [body for body in newest.values() if _is_selected(body, matches)]
+        kept = self._within(bodies[::-1], limit)
+        return EventPage(kept[::-1], len(bodies))
+
+    async def leases(self, after: str, matches: ObjectPredicate | None, limit: int) -> LeasePage:
+        """Leases whose seeds come after this name, without the heartbeat probe, which is of no gardenlet."""
+        start = self._subjects.lease("")
+        found: Mapping[str, bytes] = {
+            message.subject.removeprefix(start): message.body
+            for message in await self._messages("LEASES", self._subjects.lease(">"), last_per_subject=True)
+        }
+        names = sorted(
+            name for name, body in found.items() if name > after and name != PROBE_LEASE and _is_selected(body, matches)
+        )
+        items = self._within([found[name] for name in names], limit)
+        is_cut = len(items) < len(names)
+        return LeasePage(items, (names[len(items) - 1] if items else after) if is_cut else None)
+
+    async def _messages(self, stream: str, subject_filter: str, *, last_per_subject: bool) -> list[StreamMessage]:
+        messages: list[StreamMessage] = []
+        async with self._bus.follow(
+            self._subjects.stream(stream), [subject_filter], last_per_subject=last_per_subject
+        ) as follower:
+            async for event in follower:
+                if isinstance(event, ReplayDone):
+                    break
+                if isinstance(event, StreamMessage) and event.marker is None:
+                    messages.append(event)
+        return messages
+
+    def _within(self, bodies: list[bytes], limit: int) -> list[msgspec.Raw]:
+        """The first of them, as many as the limit and a response allow."""
+        items: list[msgspec.Raw] = []
+        size = 0
+        for body in bodies[:limit]:
+            size += len(body)
+            if items and size > self._most_bytes:
+                break
+            items.append(msgspec.Raw(body))
+        return items
+
+
+def as_object(body: bytes) -> msgspec.Raw | None:
+    """JSON to be passed on as it is; None for anything but a JSON object (any client may publish)."""
+    try:
+        _decode(body)
+    except msgspec.DecodeError:
+        return None
+    return msgspec.Raw(body)
+
+
+def _is_selected(body: bytes, matches: ObjectPredicate | None) -> bool:
+    return as_object(body) is not None and (matches is None or matches(_decode(body)))
+
+
+def _event_name(body: bytes) -> str:
+    """The name of an Event, which identifies it while its count grows."""
+    try:
+        document = _decode(body)
+    except msgspec.DecodeError:
+        return ""
+    return str(section(document, "metadata").get("name") or "")
