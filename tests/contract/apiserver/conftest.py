@@ -57,12 +57,12 @@ class Apiserver:
         await self.stack.aclose()
 
     async def response(
-        self, tail: str, body: object = b"", user: str = "", condition: str = "", dry_run: str = ""
+        self, tail: str, body: object = b"", user: str = "", condition: str = "", dry_run: str = "", validate: str = ""
     ) -> Document:
         """Ask, and give the whole answer."""
         payload = body if isinstance(body, bytes) else json.dumps(body).encode()
         subject = self.subjects.as_user(user, f"api.{tail}") if user else self.subjects.api(tail)
-        given = {"Gardenbus-Condition": condition, "Gardenbus-Dry-Run": dry_run}
+        given = {"Gardenbus-Condition": condition, "Gardenbus-Dry-Run": dry_run, "Gardenbus-Validate": validate}
         headers = {name: value for name, value in given.items() if value} or None
         return json.loads((await self.client.request(subject, payload, timeout=10, headers=headers)).data)
 

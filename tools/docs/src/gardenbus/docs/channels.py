@@ -51,6 +51,11 @@ HEADERS: Mapping[str, HeaderSpec] = {
         "write only while `<kind>.<namespace>.<name>=<resourceVersion>` holds", r"^[^=]+=[0-9]+$"
     ),
     Header.DRY_RUN: HeaderSpec("`true`: respond without writing anything", r"^(true|false)$"),
+    Header.VALIDATE: HeaderSpec(
+        "fields that the kind does not have: `strict` refuses them (what `garden.api.*` does by itself), `warn` takes "
+        "them with a warning (what `garden.apply` does: an Event and a line in the log), `ignore` takes them",
+        r"^(strict|warn|ignore|true|false)$",
+    ),
     Header.REASON: HeaderSpec("reason of the rejection"),
     Header.SUBJECT: HeaderSpec("subject of the rejected message"),
     Header.SHA256: HeaderSpec("of the whole message, of which the body is the beginning", r"^[0-9a-f]{64}$"),
@@ -121,7 +126,7 @@ PARAMETERS: Mapping[str, str] = {
 }
 """Parameters in subjects."""
 
-WRITING = (Header.CONDITION, Header.DRY_RUN, TRACEPARENT)
+WRITING = (Header.CONDITION, Header.DRY_RUN, Header.VALIDATE, TRACEPARENT)
 
 
 def channels(prefix: str = "garden") -> Sequence[Channel]:

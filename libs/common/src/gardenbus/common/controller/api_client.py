@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.errors import (
     BadRequest,
@@ -44,6 +45,9 @@ class _ResponseBody(msgspec.Struct, frozen=True):
     error: dict[str, Any] = {}
 
 
+_FROM_SERVICE = {Header.VALIDATE: FieldValidation.IGNORE.value}
+"""A service passes on what is stored, also templates of an earlier time: their fields were reviewed when sent."""
+
 _decode = json_decoder(_ResponseBody)
 
 
@@ -77,7 +81,7 @@ class ApiserverClient:
         payload = await self._bus.request(
             subject,
             b"" if body is None else msgspec.json.encode(body),
-            headers={} if precondition is None else precondition.headers,
+            headers=_FROM_SERVICE if precondition is None else _FROM_SERVICE | precondition.headers,
             timeout_seconds=self._timeout_seconds,
         )
         try:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.shown_values import shown
 from gardenbus.common.errors import FieldProblem, InvalidResource
 
 Rule = Callable[[str], str]
@@ -235,23 +236,6 @@ def unique(places: Sequence[FieldCursor], field: str) -> None:
     named = [(place.at(field), value) for place in places if isinstance(value := place.content.get(field), str)]
     for path, value in _repetitions(named):
         places[0].errors.add_error(path, f"{shown(value)} is in the list already: name it once")
-
-
-def shown(value: Any) -> str:
-    """A value as an error message shows it: short, and what it is where it is long."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case dict():
-            return "a mapping"
-        case list():
-            return "a list"
-        case str():
-            return repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…")
-        case _:
-            return str(value)[:_SHOWN]
 
 
 def _hint(value: Any, expected: type | tuple[type, ...]) -> str:

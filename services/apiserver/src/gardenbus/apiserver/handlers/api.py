@@ -17,7 +17,8 @@
 
 A request that writes comes, in the order of the bus, after all durable requests that were stored before it. With the
 header `Gardenbus-Condition: <kind>.<ns>.<name>=<resourceVersion>` it writes only while that object has that version;
-with `Gardenbus-Dry-Run: true` it writes nothing, and responds with what it would have written.
+with `Gardenbus-Dry-Run: true` it writes nothing, and responds with what it would have written. `Gardenbus-Validate`
+says what becomes of fields that the kind does not have: `strict` (the default) refuses them, `warn`, or `ignore`.
 """
 
 import asyncio
@@ -30,6 +31,7 @@ import structlog
 from prometheus_client import Histogram
 
 from gardenbus.apiserver.domain.annotations import CONFIRMING_PATCH
+from gardenbus.apiserver.domain.field_validation import validation_of
 from gardenbus.apiserver.domain.metadata import reference_of
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject, unknown_verb
 from gardenbus.apiserver.domain.responses import RequestResponse, combined_response, error_response, success_response
@@ -44,11 +46,12 @@ from gardenbus.apiserver.registry.scale import ScaleBody, read_scale, scale_of, 
 from gardenbus.apiserver.registry.seed_binder import BindBody, SeedBinder
 from gardenbus.apiserver.registry.writer import REQUEST_REPLY, Writer
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse, read_values
 from gardenbus.common.errors import BadRequest, GardenbusError, Unavailable
 from gardenbus.common.ports import tracing
-from gardenbus.common.ports.bus import Bus, Request, StreamPosition
+from gardenbus.common.ports.bus import Bus, Headers, Request, StreamPosition
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import RequestOrigin, Store
 
@@ -79,6 +82,7 @@ class RequestOptions(NamedTuple):
     user: str
     condition: Precondition | None
     is_dry_run: bool = False
+    validation: FieldValidation = FieldValidation.STRICT
 
 
 class WriteSession(NamedTuple):
@@ -138,7 +142,7 @@ class ApiHandler:
         span = spans.api_request(verb, request.headers)
         try:
             async with self._slots:
-                options = RequestOptions(user, precondition_of(request.headers), is_dry_run(request.headers))
+                options = _options_of(user, request.headers)
                 if span is tracing.NOT_TRACED:
                     response = await self._respond(verb, rest, request.body, options)
                 else:
@@ -204,7 +208,12 @@ class ApiHandler:
         session = await self._write_session(options)
         return await _written_together(
             session.writer.apply(
-                document, session.reads, user=options.user, origin=session.origin, condition=options.condition
+                document,
+                session.reads,
+                user=options.user,
+                origin=session.origin,
+                condition=options.condition,
+                validation=options.validation,
             )
             for document in documents
         )
@@ -219,7 +228,13 @@ class ApiHandler:
         session = await self._write_session(options)
         return _write_response(
             await session.writer.patch(
-                key, patch, session.reads, user=options.user, origin=session.origin, condition=options.condition
+                key,
+                patch,
+                session.reads,
+                user=options.user,
+                origin=session.origin,
+                condition=options.condition,
+                validation=options.validation,
             )
         )
 
@@ -288,6 +303,11 @@ async def _deleted(session: WriteSession, key: ObjectKey, options: RequestOption
     return await session.writer.delete(key, session.reads, origin=session.origin, condition=condition)
 
 
+def _options_of(user: str, headers: Headers) -> RequestOptions:
+    validation = validation_of(headers, FieldValidation.STRICT)
+    return RequestOptions(user, precondition_of(headers), is_dry_run(headers), validation)
+
+
 async def _written_together(writes: Iterable[Awaitable[WriteResult]]) -> RequestResponse:
     """Carries writes out, one after another; one that is rejected keeps none of the others from it."""
     responses: list[RequestResponse] = []
@@ -300,11 +320,13 @@ async def _written_together(writes: Iterable[Awaitable[WriteResult]]) -> Request
 
 
 def _write_response(written: WriteResult) -> RequestResponse:
-    if written.stored is not None:
-        return success_response(msgspec.Raw(written.stored.encoded()), written.warnings, outcome=written.outcome)
+    """The response to a write; each warning names its object."""
     key = written.key
+    warnings = [f"{key}: {warning}" for warning in written.warnings]
+    if written.stored is not None:
+        return success_response(msgspec.Raw(written.stored.encoded()), warnings, outcome=written.outcome)
     left: dict[str, Any] = {"kind": key.kind, "namespace": key.namespace, "name": key.name, "deleted": True}
-    return success_response(left, written.warnings, outcome=written.outcome)
+    return success_response(left, warnings, outcome=written.outcome)
 
 
 def _mapping(body: bytes, what: str) -> Document:

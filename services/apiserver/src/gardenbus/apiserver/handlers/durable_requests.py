@@ -16,6 +16,7 @@ import msgspec
 import structlog
 
 from gardenbus.apiserver.domain import admission
+from gardenbus.apiserver.domain.field_validation import validation_of
 from gardenbus.apiserver.domain.metadata import key_of, reference_of
 from gardenbus.apiserver.domain.related_objects import RelatedQuery
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject
@@ -23,12 +24,14 @@ from gardenbus.apiserver.handlers import spans
 from gardenbus.apiserver.registry.batch_creator import BatchCreator, NewObject
 from gardenbus.apiserver.registry.dry_run import reject_durable_dry_run
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
-from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion, UnmetDependency
+from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion, UnmetDependency, WriteResult
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse
-from gardenbus.common.controller.dead_letter import DeadLetter
+from gardenbus.common.controller.dead_letter import EVENT_TEXT_LIMIT, DeadLetter
+from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.errors import Conflict, GardenbusError, NotFound, Terminal, Transient, Unavailable
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, QueueMessage, StreamMessage, WorkQueue
@@ -47,6 +50,9 @@ STARTED_TOGETHER = 50
 """Objects admitted before the store is called: its limit for one call. It works on these while the next are admitted.
 """
 
+MANIFEST_WARNING = "ManifestWarning"
+"""Reason of the Event about a manifest that was taken though something in it is unknown, or nothing acts on it."""
+
 READ_TOGETHER = 10
 """Messages read before other tasks run: most of the next batch's while the store works on the present one."""
 
@@ -60,6 +66,7 @@ class DocumentRequest(msgspec.Struct, frozen=True):
     key: ObjectKey
     document: Document
     origin: RequestOrigin
+    validation: FieldValidation
     span: tracing.Span = tracing.NOT_TRACED
 
 
@@ -96,9 +103,11 @@ class DurableRequestHandler:
     dead_letter: DeadLetter
     consumer: str
     concurrency: int
+    reporter: str = "apiserver"
 
     def __post_init__(self) -> None:
         self._creator = BatchCreator(self.store, self.writer)
+        self._recorder = EventRecorder(self.store, self.reporter)
         self._slots = asyncio.Semaphore(self.concurrency)
         self._created = 0
         self._prepared: _PreparedBatch | None = None
@@ -160,6 +169,7 @@ class DurableRequestHandler:
             user, verb = parse_request_subject(message.subject, self.subjects)
             try:
                 reject_durable_dry_run(message.headers)
+                validation = validation_of(message.headers, FieldValidation.WARN)
                 documents = parse(message.body)
             except Terminal as error:
                 rejected.append(RejectedDocument(queued, error))
@@ -174,7 +184,7 @@ class DurableRequestHandler:
                     rejected.append(RejectedDocument(queued, error, document=document))
                 else:
                     span = spans.durable_request(message, verb, key, parent) if is_traced else tracing.NOT_TRACED
-                    requests.append(DocumentRequest(queued, verb, user, key, document, origin, span))
+                    requests.append(DocumentRequest(queued, verb, user, key, document, origin, validation, span))
         return requests, rejected
 
     # ------------------------------------------------------------------------------------------ writing
@@ -189,13 +199,13 @@ class DurableRequestHandler:
         for request in requests:
             by_key.setdefault(request.key, []).append(request)
         new = [
-            NewObject(key, request.document, request.user, request.origin, request.span.traceparent)
+            NewObject(key, request.document, request.user, request.origin, request.validation, request.span.traceparent)
             for key, (request, *others) in by_key.items()
             if request.verb == "apply" and not others and reads.is_absent(key)
         ]
-        for key in await self._creator.create(new, reads):
+        for key, written in (await self._creator.create(new, reads)).items():
             (request,) = by_key.pop(key)
-            _log_accepted(request, "created")
+            await self._accepted(request, written)
         tasks: list[asyncio.Task[list[RejectedDocument] | Transient]] = []
         async with asyncio.TaskGroup() as group:
             for number, of_one in enumerate(by_key.values(), 1):
@@ -235,7 +245,12 @@ class DurableRequestHandler:
         try:
             if request.verb == "apply":
                 written = await self.writer.apply(
-                    request.document, reads, user=request.user, origin=request.origin, key=request.key
+                    request.document,
+                    reads,
+                    user=request.user,
+                    origin=request.origin,
+                    key=request.key,
+                    validation=request.validation,
                 )
             else:
                 written = await self.writer.delete(request.key, reads, origin=request.origin)
@@ -249,8 +264,19 @@ class DurableRequestHandler:
             return await self._rejected(request, error, reads)
         except Conflict as error:
             raise Unavailable(error.message) from error
-        _log_accepted(request, written.outcome)
+        await self._accepted(request, written)
         return None
+
+    async def _accepted(self, request: DocumentRequest, written: WriteResult) -> None:
+        """Log a request that was carried out, and warn about its manifest: its sender gets no response."""
+        _log_accepted(request, written.outcome)
+        if not written.notices or written.stored is None:
+            return
+        message = "; ".join(written.notices)[:EVENT_TEXT_LIMIT]
+        _log.warning("manifest.questioned", object=str(request.key), warnings=written.notices)
+        await self._recorder.record(
+            request.key, written.stored.uid, reason=MANIFEST_WARNING, message=message, action="Apply"
+        )
 
     async def _rejected(
         self, request: DocumentRequest, error: GardenbusError, reads: ReadCache, *, has_unmet_dependency: bool = False

@@ -6,7 +6,7 @@ reports it.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -15,6 +15,7 @@ from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency, WriteResult
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict, Terminal
 from gardenbus.common.ports import tracing
@@ -32,7 +33,16 @@ class NewObject(NamedTuple):
     document: Document
     user: str
     origin: RequestOrigin
+    validation: FieldValidation
     trace: str = ""
+
+
+class _AdmittedCreation(NamedTuple):
+    """A new object with what is to be stored, and `WriteResult.notices` of its manifest."""
+
+    new: NewObject
+    creation: Creation
+    notices: tuple[str, ...]
 
 
 class BatchCreator:
@@ -42,9 +52,9 @@ class BatchCreator:
         self._store = store
         self._writer = writer
 
-    async def create(self, new_objects: Sequence[NewObject], reads: ReadCache) -> set[ObjectKey]:
-        """Store what can be stored at once; returns the objects that are done. Raises Unavailable."""
-        storing: list[asyncio.Task[set[ObjectKey]]] = []
+    async def create(self, new_objects: Sequence[NewObject], reads: ReadCache) -> Mapping[ObjectKey, WriteResult]:
+        """Store what can be stored at once; returns the results of the objects that are done. Raises Unavailable."""
+        storing: list[asyncio.Task[dict[ObjectKey, WriteResult]]] = []
         try:
             for start in range(0, len(new_objects), OBJECTS_PER_CALL):
                 ready = await self._admitted(new_objects[start : start + OBJECTS_PER_CALL], reads)
@@ -53,32 +63,36 @@ class BatchCreator:
                     await asyncio.sleep(0)
         finally:
             ended = await asyncio.gather(*storing, return_exceptions=True)
-        done: set[ObjectKey] = set()
+        done: dict[ObjectKey, WriteResult] = {}
         for result in ended:
             if isinstance(result, BaseException):
                 raise result
             done |= result
         return done
 
-    async def _admitted(self, new_objects: Sequence[NewObject], reads: ReadCache) -> list[tuple[NewObject, Creation]]:
-        ready: list[tuple[NewObject, Creation]] = []
+    async def _admitted(self, new_objects: Sequence[NewObject], reads: ReadCache) -> list[_AdmittedCreation]:
+        ready: list[_AdmittedCreation] = []
         for one in new_objects:
             try:
-                creation = await self._writer.new_object(one.document, reads, key=one.key, user=one.user)
+                admitted = await self._writer.new_object(
+                    one.document, reads, key=one.key, user=one.user, validation=one.validation
+                )
             except (UnmetDependency, Terminal, Conflict):
                 continue
-            if creation is not None:
-                ready.append((one, msgspec.structs.replace(creation, origin=one.origin, trace=one.trace)))
+            if admitted is not None:
+                creation = msgspec.structs.replace(admitted.creation, origin=one.origin, trace=one.trace)
+                ready.append(_AdmittedCreation(one, creation, admitted.notices))
         return ready
 
-    async def _store_all(self, ready: Sequence[tuple[NewObject, Creation]], reads: ReadCache) -> set[ObjectKey]:
+    async def _store_all(self, ready: Sequence[_AdmittedCreation], reads: ReadCache) -> dict[ObjectKey, WriteResult]:
         """Store them and do what each brings with it."""
-        done: set[ObjectKey] = set()
-        created = await self._store.create_many([creation for _, creation in ready])
-        for (one, _), result in zip(ready, created, strict=True):
+        done: dict[ObjectKey, WriteResult] = {}
+        created = await self._store.create_many([admitted.creation for admitted in ready])
+        for (one, _, notices), result in zip(ready, created, strict=True):
+            written = WriteResult(one.key, "superseded", None)
             if isinstance(result, StoredObject):
                 reads.record(one.key, result)
-                written = WriteResult(one.key, "created", result)
+                written = WriteResult(one.key, "created", result, notices, notices)
                 if not one.trace:
                     await self._writer.follow_up(written, reads, one.user)
                 else:
@@ -86,5 +100,5 @@ class BatchCreator:
                         await self._writer.follow_up(written, reads, one.user)
             elif not isinstance(result, Superseded):
                 continue
-            done.add(one.key)
+            done[one.key] = written
         return done

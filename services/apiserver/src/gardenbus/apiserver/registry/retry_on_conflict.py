@@ -19,12 +19,16 @@ WriteOutcome = Literal["created", "configured", "unchanged", "deleted", "deletin
 
 
 class WriteResult(NamedTuple):
-    """Result of a write; `stored` is the object afterwards (None when it is gone)."""
+    """Result of a write; `stored` is the object afterwards (None when it is gone).
+
+    `notices` are those of the warnings that are about the manifest itself: unknown fields, and what nothing acts on.
+    """
 
     key: ObjectKey
     outcome: WriteOutcome
     stored: StoredObject | None
     warnings: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
 
 
 class UnmetDependency(Exception):

@@ -12,6 +12,7 @@ import msgspec
 from gardenbus.apiserver.domain import admission, merging, migration
 from gardenbus.apiserver.domain.controller_owned_kinds import reject_controller_owned
 from gardenbus.apiserver.domain.document_parts import without
+from gardenbus.apiserver.domain.field_validation import Review, manifest_review, patch_review, status_review
 from gardenbus.apiserver.domain.metadata import key_of
 from gardenbus.apiserver.domain.operations import accept_operation
 from gardenbus.apiserver.domain.validation import validate
@@ -36,6 +37,7 @@ from gardenbus.apiserver.registry.retry_on_conflict import (
 )
 from gardenbus.apiserver.registry.seed_removal import annotate_seed_removal, revert_seed_removal
 from gardenbus.common.api.document import Document, StoredObject, encode, section
+from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict, Forbidden, NotFound
@@ -49,8 +51,6 @@ SUPERSEDED = "a newer request on this object was taken meanwhile; this one chang
 
 REQUEST_REPLY = 2**31
 """`RequestOrigin.document` of an answered request: after every durable one that was stored before it."""
-
-STATUS_IGNORED = "status is ignored: gardenlets and controllers report it"
 
 Merge = Callable[[StoredObject | None, Document | None], Document]
 
@@ -86,16 +86,24 @@ class _WriteIntent(NamedTuple):
     user: str
     order: "_RequestOrder"
     last_applied: bytes | None
-    warnings: tuple[str, ...]
+    review: Review
     condition: Precondition | None = None
 
 
 class _Admitted(NamedTuple):
-    """A document to be stored, warnings for its sender, and conditions on other objects."""
+    """A document to be stored, warnings for its sender, conditions on other objects, and `WriteResult.notices`."""
 
     document: Document
     warnings: tuple[str, ...]
     preconditions: Sequence[WritePrecondition]
+    notices: tuple[str, ...] = ()
+
+
+class NewCreation(NamedTuple):
+    """A new object that is admitted, and `WriteResult.notices` of its manifest."""
+
+    creation: Creation
+    notices: tuple[str, ...]
 
 
 FollowUp = Callable[[WriteResult, ReadCache, str], Awaitable[Sequence[str]]]
@@ -124,16 +132,17 @@ class Writer:
         key: ObjectKey | None = None,
         condition: Precondition | None = None,
         post_merge: PostMerge = _unchanged,
+        validation: FieldValidation | None = None,
     ) -> WriteResult:
         """Create or update by a manifest (three-way merge). Raises Terminal, StaleVersion, UnmetDependency.
 
         `key` is that of the manifest where its metadata is checked already. `post_merge` changes the merged document.
+        Without `validation` the manifest comes from a service, and its fields are not reviewed.
         """
         key = key or key_of(given)
         reject_controller_owned(key)
         wanted = version_in(given)
-        warnings = (STATUS_IGNORED,) if given.get("status") else ()
-
+        review = status_review(given) if validation is None else manifest_review(given, key, validation)
         sent = merging.without_system_fields(given)
         last_applied = encode(sent)
 
@@ -146,28 +155,31 @@ class Writer:
             return post_merge(current, merging.apply_three_way(current, last, sent))
 
         return await self._write(
-            _WriteIntent(key, merge, user, _RequestOrder(origin), last_applied, warnings, condition), reads
+            _WriteIntent(key, merge, user, _RequestOrder(origin), last_applied, review, condition), reads
         )
 
-    async def new_object(self, given: Document, reads: ReadCache, *, key: ObjectKey, user: str) -> Creation | None:
+    async def new_object(
+        self, given: Document, reads: ReadCache, *, key: ObjectKey, user: str, validation: FieldValidation
+    ) -> NewCreation | None:
         """The object that `apply` would create; None when the write depends on more than the object itself.
 
         Raises what `apply` raises.
         """
         reject_controller_owned(key)
         check_version(key, None, version_in(given))
+        notices = manifest_review(given, key, validation)(None)
         sent = merging.without_system_fields(given)
         last_applied = encode(sent)
         admitted = await self._admitted(merging.new_object(sent, last_applied), None, reads, user)
         if admitted.preconditions or section(admitted.document, "spec").get("seedName"):
             return None
-        return Creation(admitted.document, last_applied=last_applied)
+        return NewCreation(Creation(admitted.document, last_applied=last_applied), notices)
 
     async def follow_up(self, written: WriteResult, reads: ReadCache, user: str) -> Sequence[str]:
         """Do what belongs to a write; returns warnings."""
         return [warning for follow_up in self._follow_ups for warning in await follow_up(written, reads, user)]
 
-    async def patch(
+    async def patch(  # noqa: PLR0913
         self,
         key: ObjectKey,
         patch: Document,
@@ -176,11 +188,12 @@ class Writer:
         user: str,
         origin: RequestOrigin | None = None,
         condition: Precondition | None = None,
+        validation: FieldValidation | None = None,
     ) -> WriteResult:
         """Change an object by a JSON merge patch. Raises NotFound and what `apply` raises."""
         reject_controller_owned(key)
         wanted = version_in(patch)
-        warnings = (STATUS_IGNORED,) if patch.get("status") else ()
+        review = status_review(patch) if validation is None else patch_review(patch, key, validation)
         accepted = without(patch, "status")
 
         def merge(base: StoredObject | None, current: Document | None) -> Document:
@@ -192,9 +205,7 @@ class Writer:
             check_identity(current, patched)
             return patched
 
-        return await self._write(
-            _WriteIntent(key, merge, user, _RequestOrder(origin), None, warnings, condition), reads
-        )
+        return await self._write(_WriteIntent(key, merge, user, _RequestOrder(origin), None, review, condition), reads)
 
     async def delete(
         self,
@@ -256,7 +267,10 @@ class Writer:
             await check_precondition(intent.condition, reads)
             base = await reads.get(intent.key)
             current = base.document() if base is not None else None
-            admitted = await self._admitted(intent.merge(base, current), current, reads, intent.user)
+            merged = intent.merge(base, current)
+            notices = intent.review(current)
+            admitted = await self._admitted(merged, current, reads, intent.user)
+            admitted = admitted._replace(warnings=(*notices, *admitted.warnings), notices=notices)
             depends_on.extend(ObjectKey.from_stored(guard.name) for guard in admitted.preconditions)
             if base is None:
                 return await self._create(intent, admitted, reads)
@@ -294,12 +308,12 @@ class Writer:
             if seed is not None and await self._is_stale(seed, reads):
                 raise Conflict(f"{seed.key} changed meanwhile") from error
             raise UnmetDependency(error) from error
-        warnings = (*intent.warnings, *admitted.warnings)
+        warnings, notices = admitted.warnings, admitted.notices
         if isinstance(stored, Superseded):
             intent.order.check(stored)
             return WriteResult(intent.key, "superseded", None, (*warnings, SUPERSEDED))
         reads.record(intent.key, stored)
-        return WriteResult(intent.key, "created", stored, warnings)
+        return WriteResult(intent.key, "created", stored, warnings, notices)
 
     async def _update(
         self, intent: _WriteIntent, base: StoredObject, current: Document | None, admitted: _Admitted, reads: ReadCache
@@ -315,7 +329,7 @@ class Writer:
                 bump_generation=bumps,
                 preconditions=(*guards_of(intent.condition), *admitted.preconditions),
             )
-        warnings = (*intent.warnings, *admitted.warnings)
+        warnings, notices = admitted.warnings, admitted.notices
         if isinstance(stored, Superseded):
             reads.invalidate(intent.key)
             intent.order.check(stored)
@@ -325,7 +339,7 @@ class Writer:
             return WriteResult(intent.key, "deleted", None, warnings)
         reads.record(intent.key, stored)
         changed = (stored.version, stored.generation) != (base.version, base.generation) or stored.parts != base.parts
-        return WriteResult(intent.key, "configured" if changed else "unchanged", stored, warnings)
+        return WriteResult(intent.key, "configured" if changed else "unchanged", stored, warnings, notices)
 
     async def _guarded_delete(
         self, base: StoredObject, origin: RequestOrigin | None, condition: Precondition | None

@@ -1,0 +1,71 @@
+"""Fields of the kinds that are not Gardener's, in the notation of `shapes`: KubeFleet's, Kubernetes' and our own.
+
+Sources: KubeFleet's `apis/placement/v1beta1` and `apis/cluster/v1beta1`; Kubernetes' core, coordination and
+autoscaling/v2. Of the kinds that only controllers write there are none: nobody sends those.
+"""
+
+OWN = """
+OwnerReference: apiVersion blockOwnerDeletion=boolean controller=boolean kind name uid
+Metadata: annotations={string} creationTimestamp=time deletionGracePeriodSeconds=integer deletionTimestamp=time
+  finalizers=[string] generateName generation=integer labels={string} managedFields=[open] name namespace
+  ownerReferences=[OwnerReference] resourceVersion selfLink uid
+ScaleIn: drain=boolean
+v1/Namespace: apiVersion kind metadata=Metadata spec=NamespaceSpec status=open
+NamespaceSpec: finalizers=[string]
+v1/ConfigMap: apiVersion kind metadata=Metadata data={string} binaryData={bytes} immutable=boolean
+v1/Secret: apiVersion kind metadata=Metadata data={bytes} stringData={string} type immutable=boolean
+coordination.k8s.io/v1/Lease: apiVersion kind metadata=Metadata spec=LeaseSpec
+LeaseSpec: acquireTime=time holderIdentity leaseDurationSeconds=integer leaseTransitions=integer preferredHolder
+  renewTime=time strategy
+LabelSelector: matchLabels={string} matchExpressions=[LabelRequirement]
+LabelRequirement: key operator values=[string]
+seedmanagement.gardener.cloud/v1alpha1/SeedAutoscaler: apiVersion kind metadata=Metadata spec=AutoscalerSpec status=open
+AutoscalerSpec: scaleTargetRef=ScaleTarget minReplicas=integer maxReplicas=integer metrics=[Metric] behavior=Behavior
+ScaleTarget: apiVersion kind name
+Metric: type resource=ResourceMetric
+ResourceMetric: name target=MetricTarget
+MetricTarget: type averageUtilization=integer averageValue=quantity
+Behavior: scaleUp=ScalingRules scaleDown=ScalingRules
+ScalingRules: stabilizationWindowSeconds=integer selectPolicy policies=[ScalingPolicy] tolerance=quantity
+ScalingPolicy: type value=integer periodSeconds=integer
+cluster.kubernetes-fleet.io/v1beta1/MemberCluster: apiVersion kind metadata=Metadata spec=MemberSpec status=open
+MemberSpec: identity=Identity heartbeatPeriodSeconds=integer taints=[Taint] deleteOptions=DeleteOptions
+Identity: apiGroup kind name namespace
+Taint: key value effect
+DeleteOptions: validationMode
+placement.kubernetes-fleet.io/v1beta1/ClusterResourcePlacement: apiVersion kind metadata=Metadata spec=PlacementSpec
+  status=open
+placement.kubernetes-fleet.io/v1beta1/ResourcePlacement: apiVersion kind metadata=Metadata spec=PlacementSpec
+  status=open
+PlacementSpec: resourceSelectors=[ResourceSelector] policy=Policy strategy=Strategy revisionHistoryLimit=integer
+  statusReportingScope
+ResourceSelector: group version kind name labelSelector=LabelSelector selectionScope
+Policy: placementType clusterNames=[string] numberOfClusters=integer affinity=Affinity
+  topologySpreadConstraints=[SpreadConstraint] tolerations=[Toleration]
+Affinity: clusterAffinity=ClusterAffinity
+ClusterAffinity: requiredDuringSchedulingIgnoredDuringExecution=RequiredTerms
+  requiredDuringSchedulingRequiredDuringExecution=RequiredTerms
+  preferredDuringSchedulingIgnoredDuringExecution=[PreferredTerm]
+RequiredTerms: clusterSelectorTerms=[SelectorTerm]
+SelectorTerm: labelSelector=LabelSelector propertySelector=PropertySelector propertySorter=PropertySorter
+PropertySelector: matchExpressions=[PropertyRequirement]
+PropertyRequirement: name operator values=[string]
+PropertySorter: name sortOrder
+PreferredTerm: weight=integer preference=SelectorTerm
+SpreadConstraint: topologyKey maxSkew=integer whenUnsatisfiable
+Toleration: key operator value effect
+Strategy: type rollingUpdate=RollingUpdate applyStrategy=ApplyStrategy deleteStrategy=DeleteStrategy
+  reportBackStrategy=ReportBackStrategy
+RollingUpdate: maxUnavailable=int-or-string maxSurge=int-or-string unavailablePeriodSeconds=integer
+ApplyStrategy: comparisonOption whenToApply whenToTakeOver type allowCoOwnership=boolean
+  serverSideApplyConfig=ServerSideApply
+ServerSideApply: force=boolean
+DeleteStrategy: propagationPolicy
+ReportBackStrategy: type destination
+placement.kubernetes-fleet.io/v1beta1/ClusterResourcePlacementEviction: apiVersion kind metadata=Metadata
+  spec=EvictionSpec status=open
+EvictionSpec: placementName clusterName
+placement.kubernetes-fleet.io/v1beta1/ClusterResourcePlacementDisruptionBudget: apiVersion kind metadata=Metadata
+  spec=BudgetSpec
+BudgetSpec: maxUnavailable=int-or-string minAvailable=int-or-string
+"""

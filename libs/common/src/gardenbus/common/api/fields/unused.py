@@ -1,0 +1,96 @@
+"""Fields of understood kinds that nothing acts on, and fields that others have replaced: both are taken with a warning.
+
+A line goes when something acts on its field. What belongs to the cluster itself (`spec.kubernetes`, `spec.addons`,
+`spec.extensions` and the like) is not here: the gardenlet gives it to its backend.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
+
+from gardenbus.common.api.document import Document
+
+
+class FieldNote(NamedTuple):
+    """A field that is taken with a warning: `why` nothing acts on it, or what replaces it."""
+
+    kind: str
+    path: str
+    why: str
+
+
+_NO_COMPONENT = "no such component runs on the seeds here"
+
+UNUSED: Sequence[FieldNote] = (
+    FieldNote("Shoot", "spec.hibernation", "no cluster is put to sleep, neither at once nor by a schedule"),
+    FieldNote("Shoot", "spec.maintenance", "there are no time windows, automatic updates or rotations of credentials"),
+    FieldNote("Shoot", "spec.monitoring", "nobody is alerted"),
+    FieldNote(
+        "Shoot",
+        "spec.seedSelector.providerTypes",
+        "as in Gardener, its scheduler goes by spec.seedSelector.providerTypes of the CloudProfile; only a bind "
+        "by hand checks the shoot's own",
+    ),
+    FieldNote("Seed", "spec.settings.dependencyWatchdog", _NO_COMPONENT),
+    FieldNote("Seed", "spec.settings.excessCapacityReservation", _NO_COMPONENT),
+    FieldNote("Seed", "spec.settings.loadBalancerServices", _NO_COMPONENT),
+    FieldNote("Seed", "spec.settings.persistentVolumeClaimAutoscaler", _NO_COMPONENT),
+    FieldNote("Seed", "spec.settings.topologyAwareRouting", _NO_COMPONENT),
+    FieldNote("Seed", "spec.settings.verticalPodAutoscaler", _NO_COMPONENT),
+    FieldNote("CloudProfile", "spec.bastion", "there are no bastions"),
+    FieldNote("CloudProfile", "spec.limits", "the nodes of a shoot are not counted"),
+    FieldNote("NamespacedCloudProfile", "spec.limits", "the nodes of a shoot are not counted"),
+    FieldNote("Project", "spec.dualApprovalForDeletion", "one confirmation is enough"),
+    FieldNote("Project", "spec.members", "who may do what is up to the accounts of the bus"),
+    FieldNote(
+        "ManagedSeed", "spec.gardenlet.deployment", "a gardenlet is no Deployment here: its host's process runs it"
+    ),
+    FieldNote("MemberCluster", "spec.identity", "who may report for a cluster is up to the accounts of the bus"),
+)
+"""Fields that nothing acts on, and why."""
+
+DEPRECATED: Sequence[FieldNote] = (
+    FieldNote("Shoot", "spec.cloudProfileName", "write spec.cloudProfile: {kind: CloudProfile, name: …}"),
+    FieldNote("Shoot", "spec.secretBindingName", "write spec.credentialsBindingName"),
+    FieldNote("Seed", "spec.backup.secretRef", "write spec.backup.credentialsRef"),
+    FieldNote("Seed", "spec.dns.provider.secretRef", "write spec.dns.provider.credentialsRef"),
+)
+"""Fields that others have replaced, and which."""
+
+_TEMPLATES: Mapping[str, Sequence[tuple[str, str]]] = {
+    "ManagedSeedSet": (("Shoot", "spec.shootTemplate."), ("ManagedSeed", "spec.template."))
+}
+"""Kinds whose manifests hold others, and where."""
+
+
+class FoundField(NamedTuple):
+    """A field of a manifest that is taken with a warning, and its value."""
+
+    path: str
+    value: Any
+    warning: str
+
+
+def found_fields(document: Document) -> Iterator[FoundField]:
+    """The fields of a manifest, and of the templates in it, that are taken with a warning."""
+    for path, steps, warning in _notes_of(str(document.get("kind"))):
+        here: Any = document
+        for step in steps:
+            if not isinstance(here, dict):
+                here = None
+                break
+            here = cast("Document", here).get(step)
+        if here is not None:
+            yield FoundField(path, here, warning)
+
+
+@lru_cache(maxsize=128)
+def _notes_of(kind: str) -> Sequence[tuple[str, tuple[str, ...], str]]:
+    notes: list[tuple[str, tuple[str, ...], str]] = []
+    for of_kind, prefix in ((kind, ""), *_TEMPLATES.get(kind, ())):
+        for all_notes, sentence in ((UNUSED, "nothing acts on it: {}"), (DEPRECATED, "is deprecated: {}")):
+            for note in all_notes:
+                if note.kind == of_kind:
+                    path = prefix + note.path
+                    notes.append((path, tuple(path.split(".")), f"{path}: {sentence.format(note.why)}"))
+    return notes

@@ -1,0 +1,49 @@
+"""The services that act on the objects of each kind; none does on the kinds that are not here."""
+
+from collections.abc import Mapping
+
+from gardenbus.common.api.kinds import CARRIED_GROUPS, KindSpec
+
+_SCHEDULING_DATA = "apiserver, scheduler"
+_PLACEMENT = "placement"
+
+ACTORS: Mapping[str, str] = {
+    "Shoot": "scheduler, gardenlet, lifecycle",
+    "Seed": "scheduler, gardenlet, lifecycle",
+    "CloudProfile": _SCHEDULING_DATA,
+    "NamespacedCloudProfile": _SCHEDULING_DATA,
+    "Project": _SCHEDULING_DATA,
+    "ExposureClass": _SCHEDULING_DATA,
+    "ShootState": "lifecycle, gardenlet",
+    "ManagedSeed": "gardenlet",
+    "ManagedSeedSet": "managedseedset",
+    "SeedAutoscaler": "autoscaler",
+    "MemberCluster": "placement, memberagent",
+    "ClusterResourcePlacement": _PLACEMENT,
+    "ResourcePlacement": _PLACEMENT,
+    "ClusterSchedulingPolicySnapshot": _PLACEMENT,
+    "SchedulingPolicySnapshot": _PLACEMENT,
+    "ClusterResourceSnapshot": _PLACEMENT,
+    "ResourceSnapshot": _PLACEMENT,
+    "ClusterResourceBinding": _PLACEMENT,
+    "ResourceBinding": _PLACEMENT,
+    "ClusterResourcePlacementEviction": _PLACEMENT,
+    "ClusterResourcePlacementDisruptionBudget": _PLACEMENT,
+    "Work": "placement, memberagent",
+    "Namespace": "apiserver, placement",
+    "ConfigMap": "scheduler (region distances), placement",
+    "Secret": _PLACEMENT,
+    "Event": "the services record them",
+    "Lease": "lifecycle",
+    "ControllerRevision": "managedseedset",
+}
+"""By kind: the services that act on it."""
+
+_CARRIED = frozenset((*CARRIED_GROUPS, ""))
+
+
+def actors_of(kind: KindSpec) -> str:
+    """The services that act on a kind; "" when none does. Kubernetes' own kinds are carried to member clusters."""
+    if kind.namespaced is None:
+        return ""
+    return ACTORS.get(kind.kind) or (_PLACEMENT if kind.group in _CARRIED else "")

@@ -1,0 +1,195 @@
+"""The fields that are known: all of Gardener's, all that is read here, and all that the examples use."""
+
+import json
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Union, cast, get_args, get_origin, get_type_hints
+
+import msgspec
+import pytest
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.fields import gardener
+from gardenbus.common.api.fields.check import field_faults
+from gardenbus.common.api.fields.known import kinds_with_shape, sent_shape
+from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
+from gardenbus.common.api.fields.unused import DEPRECATED, UNUSED, found_fields
+from gardenbus.common.api.kinds import KINDS, understood_kinds
+from gardenbus.common.api.manifests.parser import parse
+from gardenbus.docs.gardener_fields import module_text
+from gardenbus.docs.json_schemas import KIND_VIEWS
+from tests.support.builders import a_seed, a_shoot
+from tests.support.shared_files import required_shared
+
+ROOT = Path(__file__).resolve().parents[3]
+ONLY_CONTROLLERS_WRITE = frozenset(
+    {
+        "ClusterResourceBinding",
+        "ClusterResourceSnapshot",
+        "ClusterSchedulingPolicySnapshot",
+        "Event",
+        "ResourceBinding",
+        "ResourceSnapshot",
+        "SchedulingPolicySnapshot",
+        "Work",
+    }
+)
+
+
+def faults(document: Document) -> list[str]:
+    shape = sent_shape(str(document["apiVersion"]), str(document["kind"]))
+    found = () if shape is None else field_faults(document, shape, kind=str(document["kind"]))
+    return [f"{fault.problem.field}: {fault.problem.message}" for fault in found]
+
+
+def shape_of(kind: str) -> Shape | None:
+    return sent_shape(KINDS[kind.lower()].api_version, kind)
+
+
+def test_the_module_has_exactly_the_fields_of_gardener() -> None:
+    fields = json.loads(required_shared("spec/fields.json").read_text())
+    assert Path(gardener.__file__).read_text() == module_text(fields)
+
+
+def test_every_kind_that_people_write_has_its_fields() -> None:
+    without = {kind.kind for kind in understood_kinds() if shape_of(kind.kind) is None}
+    assert without == ONLY_CONTROLLERS_WRITE
+
+
+def inside(hint: Any) -> Any:
+    if get_origin(hint) in (Union, types.UnionType):
+        return inside(next(each for each in get_args(hint) if each is not type(None)))
+    return inside(get_args(hint)[0]) if get_origin(hint) in (tuple, list) else hint
+
+
+def inner(kind: FieldType) -> FieldType:
+    while isinstance(kind, ListOf | MapOf):
+        kind = kind[0]
+    return kind
+
+
+def read_paths(view: type[msgspec.Struct]) -> Iterator[str]:
+    hints = get_type_hints(view)
+    for field in msgspec.structs.fields(view):
+        yield field.encode_name
+        below = inside(hints[field.name])
+        if isinstance(below, type) and issubclass(below, msgspec.Struct):
+            yield from (f"{field.encode_name}.{path}" for path in read_paths(below))
+
+
+@pytest.mark.parametrize("kind", sorted(set(KIND_VIEWS) - ONLY_CONTROLLERS_WRITE))
+def test_everything_that_is_read_is_known(kind: str) -> None:
+    for path in read_paths(KIND_VIEWS[kind]):
+        if path.startswith(("status", "metadata")):
+            continue
+        here: FieldType = cast("Shape", shape_of(kind))
+        for step in path.split("."):
+            if not isinstance(here, Shape):
+                break  # an open part, of which a view reads a corner
+            assert step in here.fields, path
+            here = inner(here.fields[step])
+
+
+def manifests_below(folder: Path) -> Iterator[tuple[Path, Document]]:
+    for path in sorted((*folder.rglob("*.yaml"), *folder.glob("landscape-*.json"))):
+        yield from ((path, document) for document in parse(path.read_bytes()))
+
+
+@pytest.mark.parametrize("folder", ["examples", "golden"])
+def test_manifests_of_gardener_pass(folder: str) -> None:
+    found = [(path.name, faults(each)) for path, each in manifests_below(required_shared(folder))]
+    assert len(found) > 20
+    assert [one for one in found if one[1]] == []
+
+
+def test_our_examples_pass_and_nothing_in_them_is_without_effect() -> None:
+    found = list(manifests_below(ROOT / "examples"))
+    assert len(found) > 50
+    assert [(path, faults(each)) for path, each in found if faults(each)] == []
+    assert [(path, each.warning) for path, document in found for each in found_fields(document)] == []
+
+
+@pytest.mark.parametrize("note", [*UNUSED, *DEPRECATED], ids=str)
+def test_each_field_that_is_warned_of_exists(note: Any) -> None:
+    here: FieldType = cast("Shape", shape_of(note.kind))
+    for step in note.path.split("."):
+        assert isinstance(here, Shape)
+        here = here.fields[step]
+
+
+ONE_VIEW_FOR_ALL_SELECTORS = ("Shoot", "spec.seedSelector.providerTypes")
+
+
+@pytest.mark.parametrize("note", UNUSED, ids=str)
+def test_no_field_that_is_called_unused_is_read(note: Any) -> None:
+    if note.kind in KIND_VIEWS and (note.kind, note.path) != ONE_VIEW_FOR_ALL_SELECTORS:
+        assert note.path not in set(read_paths(KIND_VIEWS[note.kind]))
+
+
+def test_templates_are_warned_of_like_what_they_become() -> None:
+    template = {"spec": {"hibernation": {"enabled": True}, "cloudProfileName": "aws"}}
+    warned = {one.path for one in found_fields({"kind": "ManagedSeedSet", "spec": {"shootTemplate": template}})}
+    assert warned == {"spec.shootTemplate.spec.hibernation", "spec.shootTemplate.spec.cloudProfileName"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"purpos": "testing"}, "spec.purpos: is no field of a Shoot; did you mean `purpose`?"),
+        ({"hibernaton": {"enabled": True}}, "did you mean `hibernation`?"),
+        ({"workers": []}, "spec.workers: is no field of a Shoot here; did you mean `spec.provider.workers`?"),
+        (
+            {"provider": {"workers": [{"nam": "a"}]}},
+            "spec.provider.workers[0].nam: is no field of a Shoot; did you mean",
+        ),
+        (
+            {"provider": {"workers": [{"minimum": "1"}]}},
+            "spec.provider.workers[0].minimum: must be a whole number, not '1'",
+        ),
+        ({"region": 5}, "spec.region: must be a string, not 5: put it in quotes"),
+        ({"hibernation": {"enabled": "yes"}}, "spec.hibernation.enabled: must be true or false, not 'yes'"),
+        ({"networking": []}, "spec.networking: must be a mapping, not a list"),
+        ({"tolerations": {}}, "spec.tolerations: must be a list, not a mapping"),
+        (
+            {"seedSelector": {"matchLabels": {"a.b/c": 1}}},
+            "spec.seedSelector.matchLabels[a.b/c]: must be a string, not 1",
+        ),
+    ],
+)
+def test_a_fault_names_its_path_and_what_was_meant(changes: Document, said: str) -> None:
+    (fault,) = faults(a_shoot(spec=changes))
+    assert said in fault
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"metadata": {"annotations": {"anything/at-all": "x"}, "labels": {"any": "label"}}},
+        {"spec": {"provider": {"infrastructureConfig": {"apiVersion": "aws/v1", "networks": [{"purpos": 1}]}}}},
+        {"spec": {"networking": {"providerConfig": {"no": {"such": "field"}}}}},
+        {"spec": {"purpose": None, "hibernation": {"schedules": None}}},
+        {"status": {"nobody": "looks at it"}},
+        {"spec": {"kubernetes": {"kubeAPIServer": {"runtimeConfig": {"a/b": True}}}}},
+    ],
+)
+def test_open_parts_stay_open(changes: Document) -> None:
+    assert faults(a_shoot(**changes)) == []
+
+
+def test_a_whole_number_may_be_written_as_a_float() -> None:
+    worker = {"name": "a", "minimum": 1.0}
+    assert faults(a_shoot(spec={"provider": {"workers": [worker]}})) == []
+    assert faults(a_shoot(spec={"provider": {"workers": [{**worker, "minimum": 1.5}]}})) != []
+
+
+def test_null_is_no_field() -> None:
+    assert faults(a_seed(spec={"provider": {"zones": None}})) == []
+    (fault,) = faults({**a_seed(), "specs": None})
+    assert "did you mean `spec`?" in fault
+
+
+def test_a_shape_is_there_for_each_of_gardener_s_kinds() -> None:
+    assert ("core.gardener.cloud/v1beta1", "Shoot") in kinds_with_shape()
+    assert sent_shape("core.gardener.cloud/v1beta1", "Nothing") is None
+    assert sent_shape("v1", "Shoot") is None

@@ -1,0 +1,116 @@
+"""What is said about a manifest, in each of the three validations, and given what is stored."""
+
+from typing import Any
+
+import pytest
+
+from gardenbus.apiserver.domain.field_validation import (
+    STATUS_IGNORED,
+    Review,
+    manifest_review,
+    patch_review,
+    validation_of,
+)
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.fields.validation import FieldValidation, parse_field_validation
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import BadRequest, InvalidResource
+from tests.support.builders import a_shoot
+
+APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
+STRICT, WARN, IGNORE = FieldValidation.STRICT, FieldValidation.WARN, FieldValidation.IGNORE
+MISSPELT = {"purpos": "testing"}
+
+
+def reviewed(given: Document, validation: FieldValidation = STRICT) -> Review:
+    return manifest_review(given, APOLLO, validation)
+
+
+def test_an_unknown_field_is_refused_warned_of_or_ignored() -> None:
+    given = a_shoot(spec=MISSPELT)
+    with pytest.raises(InvalidResource) as rejected:
+        reviewed(given)(None)
+    assert [problem.field for problem in rejected.value.problems] == ["spec.purpos"]
+    assert rejected.value.message.startswith("shoot garden-dev/apollo is invalid: spec.purpos: ")
+    assert reviewed(given, WARN)(None) == ("spec.purpos: is no field of a Shoot; did you mean `purpose`?",)
+    assert reviewed(given, IGNORE)(None) == ()
+
+
+def test_what_is_stored_already_is_no_reason_to_refuse_a_change() -> None:
+    stored = a_shoot(spec=MISSPELT)
+    (warning,) = reviewed(a_shoot(spec={**MISSPELT, "purpose": "testing"}))(stored)
+    assert "spec.purpos" in warning
+    with pytest.raises(InvalidResource):
+        reviewed(a_shoot(spec={"purpos": "another"}))(stored)
+
+
+def test_a_patch_is_reviewed_as_a_manifest_and_takes_away_what_is_unknown() -> None:
+    stored = a_shoot(spec=MISSPELT)
+    assert patch_review({"spec": {"purpos": None}}, APOLLO, STRICT)(stored) == ()
+    assert patch_review({"metadata": {"finalizers": []}}, APOLLO, STRICT)(stored) == ()
+    with pytest.raises(InvalidResource):
+        patch_review({"spec": {"purpoze": "testing"}}, APOLLO, STRICT)(stored)
+    (warning,) = patch_review({"spec": {"hibernation": {"enabled": True}}}, APOLLO, STRICT)(stored)
+    assert warning.startswith("spec.hibernation: nothing acts on it")
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"hibernation": {"enabled": True}}, "spec.hibernation: nothing acts on it"),
+        ({"maintenance": {"timeWindow": {"begin": "220000+0100"}}}, "spec.maintenance: nothing acts on it"),
+        ({"seedSelector": {"providerTypes": ["aws"]}}, "spec.seedSelector.providerTypes: nothing acts on it"),
+        ({"cloudProfile": None, "cloudProfileName": "aws"}, "spec.cloudProfileName: is deprecated"),
+        ({"secretBindingName": "aws"}, "spec.secretBindingName: is deprecated"),
+    ],
+)
+@pytest.mark.parametrize("validation", list(FieldValidation))
+def test_what_has_no_effect_is_taken_with_a_warning(
+    spec: dict[str, Any], said: str, validation: FieldValidation
+) -> None:
+    (warning,) = reviewed(a_shoot(spec=spec), validation)(None)
+    assert warning.startswith(said)
+
+
+def test_a_round_trip_is_silent_and_applying_a_file_again_is_not() -> None:
+    stored = a_shoot(
+        metadata={"resourceVersion": "5", "uid": "u"}, spec={"hibernation": {"enabled": True}}, status={"seedName": "a"}
+    )
+    assert reviewed(stored)(stored) == ()
+    without_version = a_shoot(spec={"hibernation": {"enabled": True}})
+    assert len(reviewed(without_version)(stored)) == 1
+    assert reviewed({**stored, "status": {"seedName": "b"}})(stored) == (STATUS_IGNORED,)
+    assert reviewed(a_shoot(status={"seedName": "a"}))(None) == (STATUS_IGNORED,)
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"),
+    [
+        ("core.gardener.cloud/v1beta1", "Quota"),
+        ("settings.gardener.cloud/v1alpha1", "OpenIDConnectPreset"),
+        ("resources.gardener.cloud/v1alpha1", "ManagedResource"),
+        ("operations.gardener.cloud/v1alpha1", "Bastion"),
+        ("core.gardener.cloud/v1beta1", "Plant"),
+        ("placement.kubernetes-fleet.io/v1beta1", "ClusterResourceOverride"),
+        ("placement.kubernetes-fleet.io/v1beta1", "ClusterStagedUpdateRun"),
+        ("v1", "Foo"),
+    ],
+)
+def test_a_kind_that_nothing_acts_on_says_so(api_version: str, kind: str) -> None:
+    given = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x", "namespace": "garden-dev"}}
+    assert reviewed(given)(None) == (f"kind {kind} is stored; nothing acts on it",)
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ControllerRevision"])
+def test_a_kind_that_is_carried_to_clusters_says_nothing(kind: str) -> None:
+    given = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "x", "namespace": "shop"}, "spec": {"any": 1}}
+    assert reviewed(given)(None) == ()
+
+
+def test_a_request_says_in_a_header_how_strictly_it_is_validated() -> None:
+    assert validation_of({}, STRICT) is STRICT
+    assert validation_of({"Gardenbus-Validate": "warn"}, STRICT) is WARN
+    assert validation_of({"Gardenbus-Validate": "false"}, STRICT) is IGNORE
+    with pytest.raises(BadRequest, match="Gardenbus-Validate: must be strict, warn or ignore, not 'loose'"):
+        validation_of({"Gardenbus-Validate": "loose"}, STRICT)
+    assert parse_field_validation("true", name="--validate") is STRICT
