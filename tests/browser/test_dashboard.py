@@ -1,8 +1,12 @@
 """The dashboard of the example landscape, as somebody sees it in a browser."""
 
 import json
+import os
 import re
+import signal
 import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -41,6 +45,8 @@ PAGES = {
     "waiting": "[data-shoot='garden-dev/tantalus']",
     "growth": "svg.chart",
     "events": ".event",
+    "operations": "[data-check=streams]",
+    "there/is/none": "main .ways",
     "object/shoot/garden-dev/ixion": ".funnel [data-rule]",
     "object/seed/_/aws-dublin": ".seed-shoots .grid-row",
 }
@@ -87,6 +93,11 @@ def writable(directory: Path) -> Iterator[str]:
         yield url
 
 
+def pid_of_dashboard(directory: Path) -> int:
+    services = json.loads((directory / "landscape.json").read_text())["services"]
+    return next(service["pid"] for service in services if service["name"] == "dashboard")
+
+
 def name_of(path: str) -> str:
     """For a picture's file: the page, or the kind of the object."""
     return path.removeprefix("object/").partition("/")[0] or "landscape"
@@ -96,6 +107,18 @@ def order(directory: Path, name: str, environment: str) -> None:
     manifest = directory.parent / f"{name}.yaml"
     manifest.write_text(SHOOT.replace("NAME", name).replace("ENVIRONMENT", environment))
     gardenbus("apply", "-f", str(manifest), "--dir", str(directory))
+
+
+def reject(directory: Path, name: str) -> None:
+    """Send a manifest that cannot be taken, and wait until it is kept."""
+    nats_url = json.loads((directory / "landscape.json").read_text())["nats_url"]
+    manifest = {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "spec": {}}
+    body = json.dumps({**manifest, "metadata": {"name": name, "namespace": "garden-dev"}})
+    nats = [sys.executable, str(ROOT / "tests/support/nats_cli.py"), "-s", nats_url]
+    subprocess.run([*nats, "pub", "garden.apply", body], check=True, capture_output=True, timeout=60)
+    deadline = time.monotonic() + 60
+    while name not in gardenbus("rejected", "--dir", str(directory)):
+        assert time.monotonic() < deadline
 
 
 def test_the_map_shows_the_landscape(url: str, open_page: Open, keep: Keep):
@@ -136,20 +159,87 @@ def test_the_funnel_of_a_shoot_that_fits_nowhere_names_the_rule(url: str, open_p
     expect(page.locator(".yaml")).to_contain_text("kind: Shoot")
 
 
-def test_who_waits_is_listed_with_the_reason(url: str, open_page: Open, keep: Keep):
+def test_who_waits_is_grouped_by_cause_in_short_words(url: str, open_page: Open, keep: Keep):
     page = open_page(f"{url}/#/waiting")
+    full = page.locator("[data-cause=full]")
+    expect(full.locator("[data-shoot]")).to_have_count(2)
+    expect(full.locator("[data-shoot='garden-orbit/giotto']")).to_contain_text("0/1 seeds: 1 full")
     waits = page.locator("[data-shoot='garden-dev/tantalus']")
-    expect(waits).to_contain_text("taints")
     expect(waits).to_contain_text(re.compile(r"again|when something|looked at"))
     keep(page, "waiting-light")
+    page.get_by_label("Filter shoots that wait").fill("tantalus")
+    expect(page.locator("[data-cause]")).to_have_count(1)
+    expect(page.locator("[data-cause='with taints that it does not tolerate']")).to_contain_text("tantalus")
+    assert "search=tantalus" in page.url
 
 
-def test_growth_is_a_chart(url: str, open_page: Open, keep: Keep):
+def test_growth_is_a_chart_with_the_reason(url: str, open_page: Open, keep: Keep):
     page = open_page(f"{url}/#/growth")
     expect(page.get_by_role("link", name="grove", exact=True).first).to_be_visible()
     expect(page.locator("svg.chart path.desired")).to_have_count(1)
     expect(page.locator("svg.chart")).to_have_attribute("aria-label", re.compile("between 1 and 3"))
+    expect(page.locator(".facts")).to_contain_text(re.compile(r"utilization of shoots \d+ %, \w+ the target of 80 %"))
     keep(page, "growth-light")
+
+
+def test_a_seed_shows_its_state_its_shoots_and_its_fill_on_the_first_screen(url: str, open_page: Open, keep: Keep):
+    page = open_page(f"{url}/#/object/seed/_/aws-dublin")
+    expect(page.locator(".titled .chip")).to_have_text("ready")
+    expect(page.locator(".seed-shoots .grid-row:visible").first).to_be_in_viewport()
+    expect(page.locator("svg.chart.fill")).to_be_in_viewport()
+    expect(page.locator("svg.chart.fill")).to_have_attribute("aria-label", re.compile(r"\d+ now, of 20 places"))
+    keep(page, "seed-light")
+
+
+def test_a_shoot_that_was_moved_shows_the_move(url: str, directory: Path, open_page: Open, keep: Keep):
+    page = open_page(f"{url}/#/object/shoot/garden-dev/hestia")
+    expect(page.get_by_role("heading", name="hestia")).to_be_visible()
+    expect(page.get_by_role("heading", name="Moved")).to_have_count(0)
+    before = page.locator(".facts a").first.inner_text()
+    to = "aws-cork" if before != "aws-cork" else "aws-dublin"
+    gardenbus("bind", "garden-dev/hestia", to, "--dir", str(directory))
+    expect(page.locator(".moves li")).to_contain_text(f"{before} → {to}")
+    expect(page.locator(".moves .chip")).to_have_text("done")
+    expect(page.locator(".facts a").first).to_have_text(to)
+    keep(page, "moved-light")
+
+
+def test_an_unknown_address_says_so_and_leads_on(url: str, open_page: Open, keep: Keep):
+    page = open_page(f"{url}/#/landscapes/one")
+    expect(page.get_by_text("There is no page at this address")).to_be_visible()
+    keep(page, "unknown-light")
+    page.locator(".ways").get_by_role("link", name="Growth").click()
+    expect(page.get_by_role("heading", name="Growth")).to_be_visible()
+    page.goto(f"{url}/landscapes")
+    page.get_by_role("link", name="To the landscape").click()
+    expect(page.get_by_role("heading", name="Landscape")).to_be_visible()
+
+
+def test_operations_shows_checks_queues_and_services(url: str, open_page: Open, keep: Keep):
+    page = open_page(f"{url}/#/operations")
+    expect(page.locator("[data-check=streams]")).to_contain_text("all 8 are there")
+    expect(page.locator("[data-check=redis]")).to_contain_text("skipped")
+    expect(page.locator("[data-queue=scheduling-default-scheduler]")).to_contain_text(re.compile(r"\d\.\d"))
+    expect(page.locator("[data-service=scheduler] td").nth(2)).to_have_text("1")
+    expect(page.locator("[data-service=apiserver] td").nth(1)).to_have_text(re.compile(r"\d+\.\d+\.\d+"))
+    keep(page, "operations-light")
+
+
+def test_a_rejected_message_is_replayed_where_changes_are_allowed(
+    writable: str, url: str, directory: Path, open_page: Open, keep: Keep
+):
+    reject(directory, "late-comer")
+    looking = open_page(f"{url}/#/operations")
+    expect(looking.locator("[data-rejected]")).to_contain_text("spec.region")
+    expect(looking.get_by_role("button", name="Replay")).to_have_count(0)
+    page = open_page(f"{writable}/#/operations")
+    page.get_by_role("button", name="Show message 1").click()
+    expect(page.locator("[data-rejected] pre")).to_contain_text("late-comer")
+    keep(page, "rejected-light")
+    page.get_by_role("button", name="Replay message 1").click()
+    expect(page.locator(".toast")).to_contain_text("was rejected again, as 2")
+    page.get_by_role("button", name="Show message 1").click()
+    expect(page.locator("[data-rejected='2']")).to_contain_text("late-comer")
 
 
 def test_filters_narrow_the_table_down_and_stay_in_the_address(url: str, open_page: Open):
@@ -251,12 +341,28 @@ def test_a_seed_is_cordoned_where_changes_are_allowed(writable: str, url: str, o
     expect(looking.locator("[data-seed=gcp-iowa]")).to_contain_text("ready")
 
 
+def test_a_frozen_stream_is_noticed_in_five_seconds(url: str, directory: Path, open_page: Open, keep: Keep):
+    page = open_page(url)
+    expect(page.locator("#link-state")).to_contain_text("live")
+    pid = pid_of_dashboard(directory)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        frozen_at = time.monotonic()
+        page.evaluate(UNTIL_LOST)
+        assert time.monotonic() - frozen_at < 5.5
+        expect(page.locator(".lost")).to_contain_text("What you see is old")
+        expect(page.locator("#link-state")).to_contain_text("old")
+        keep(page, "frozen")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    expect(page.locator("#link-state")).to_contain_text("live")
+    expect(page.locator(".lost")).to_be_hidden()
+
+
 def test_a_lost_connection_is_said_and_mends_itself(url: str, directory: Path, open_page: Open, keep: Keep):
     page = open_page(url)
     expect(page.locator("#link-state")).to_contain_text("live")
-    services = json.loads((directory / "landscape.json").read_text())["services"]
-    pid = next(service["pid"] for service in services if service["name"] == "dashboard")
-    subprocess.run(["kill", "-9", str(pid)], check=True)
+    os.kill(pid_of_dashboard(directory), signal.SIGKILL)
     page.evaluate(UNTIL_LOST)
     keep(page, "connection-lost")
     expect(page.locator("#link-state")).to_contain_text("live")

@@ -152,10 +152,27 @@ def test_a_placement_is_followed_from_the_list_to_its_clusters(fleet: tuple[str,
     expect(page.get_by_text("ClusterResourcePlacement nobody is not there")).to_be_visible()
 
 
+def test_a_landscape_of_clusters_alone_has_a_home_page_and_navigation_of_its_own(
+    fleet: tuple[str, Fleet], open_page: Open, keep: Keep
+):
+    page = open_page(fleet[0])
+    expect(page.get_by_role("heading", name="Fleet", exact=True)).to_be_visible()
+    tiles = page.locator(".tile")
+    expect(tiles.filter(has_text="Clusters well").locator(".value")).to_have_text("2 of 3")
+    expect(tiles.filter(has_text="Placements fulfilled").locator(".value")).to_have_text("1 of 2")
+    expect(page.get_by_role("main").get_by_role("link", name="west")).to_be_visible()
+    keep(page, "fleet-home")
+    pages = page.get_by_role("navigation", name="Pages")
+    expect(pages.get_by_role("link")).to_have_text(["Fleet", "Placements", "Clusters", "Events", "Operations"])
+    pages.get_by_role("link", name="Clusters").click()
+    expect(page.get_by_role("heading", name="Member clusters")).to_be_visible()
+    expect(pages.get_by_role("link", name="Clusters")).to_have_attribute("aria-current", "page")
+
+
 def test_member_clusters_show_how_they_are(fleet: tuple[str, Fleet], open_page: Open, keep: Keep):
     url, landscape = fleet
     page = open_page(f"{url}/#/placements")
-    page.get_by_role("link", name="Member clusters").click()
+    page.get_by_role("link", name="Clusters").click()
     expect(page.locator("[data-cluster=east]")).to_contain_text("well")
     expect(page.locator("[data-cluster=east] td").last).to_have_text("2")
     expect(page.locator("[data-cluster=north]")).to_contain_text("maintenance=x")
@@ -171,6 +188,7 @@ def test_member_clusters_show_how_they_are(fleet: tuple[str, Fleet], open_page: 
 @pytest.mark.parametrize(
     ("path", "sign"),
     [
+        ("", ".fleet-home"),
         ("placements", "[data-placement=web]"),
         ("clusters", "[data-cluster=east]"),
         ("placement/clusterresourceplacement/_/web", "[data-decision=west]"),
@@ -184,4 +202,4 @@ def test_a_phone_is_wide_enough_and_everything_has_a_name(
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate(NAMELESS) == []
     assert page.locator("main h1").count() == 1
-    keep(page, f"phone-{path.partition('/')[0]}")
+    keep(page, f"phone-{path.partition('/')[0] or 'fleet'}")

@@ -13,6 +13,7 @@ from gardenbus.common.ports.bus import Message as BusMessage
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.landscape import DashboardCache
+from gardenbus.dashboard.cache.operations import AdminConnection, OperationsApi, OperationsCache
 from gardenbus.dashboard.cache.updater import CacheUpdater
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.application import application
@@ -42,11 +43,13 @@ class Dashboard:
         self.api = GardenApiClient(self.bus, self.subjects)
         self.changes = ChangeFeed(self.cache, self.clock, "epoch")
         self.updater = CacheUpdater(self.bus, self.subjects, self.cache, self.api)
+        self.admin = AdminConnection()
         self.app = application(
             settings or DashboardSettings(),
             cache=self.cache,
             api=self.api,
             changes=self.changes,
+            operations=OperationsCache(OperationsApi(self.api, self.cache), self.admin, self.clock),
             clock=self.clock,
             token=TOKEN,
         )

@@ -50,13 +50,12 @@ async def test_an_object_comes_with_what_is_around_it_and_without_secrets():
     assert (await dashboard.get("/api/object/shoot/garden-dev/nobody")).status == 404
 
 
-async def test_who_waits_is_told_without_the_api_too():
-    dashboard = Dashboard()
-    operation = {"type": "Create", "state": "Pending", "description": "nothing fits"}
-    dashboard.put(a_shoot("nowhere", status={"lastOperation": operation}), a_shoot("apollo"))
-    response = (await dashboard.get("/api/waiting")).json()
-    assert response["total"] == 1
-    assert response["items"][0]["message"] == "nothing fits"
+async def test_an_address_at_which_there_is_nothing_says_so_and_leads_back():
+    page = await Dashboard().get("/landscapes/one")
+    assert page.status == 404
+    assert b'<a href="/">' in page.body
+    response = await Dashboard().get("/api/colours")
+    assert (response.status, response.json()["error"]["code"]) == (404, 404)
 
 
 async def test_every_answer_carries_the_policy_and_allows_no_script_but_ours():

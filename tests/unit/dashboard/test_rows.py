@@ -11,7 +11,7 @@ from gardenbus.dashboard.domain.redaction import HIDDEN, LAST_APPLIED, redacted
 from gardenbus.dashboard.domain.related_objects import related_to
 from gardenbus.dashboard.domain.scaling_history import Sample, rescaled, with_event, with_row
 from gardenbus.dashboard.domain.shoot_query import ShootQuery, page_of, query_from, select_rows
-from tests.support.builders import a_seed, a_shoot
+from tests.support.builders import a_seed, a_shoot, merged
 
 
 def a_row(name: str = "apollo", **changes: Any) -> ShootRow:
@@ -113,3 +113,26 @@ def test_the_history_begins_with_events_and_goes_on_with_what_is_seen():
     assert [each.desired for each in samples] == [2, 3]
     assert with_row(samples, row, "2026-01-01T00:02:00Z") == samples
     assert with_event(samples, sent) == samples
+
+
+AUTOSCALER: Document = {
+    "metadata": {"name": "grove", "namespace": "garden"},
+    "spec": {"metrics": [{"type": "Resource", "resource": {"name": "shoots", "target": {"averageUtilization": 80}}}]},
+    "status": {
+        "currentMetrics": [
+            {"type": "Resource", "resource": {"name": "shoots", "current": {"averageUtilization": 50, "value": "4"}}}
+        ],
+        "conditions": [{"type": "ScalingActive", "status": "True", "message": "all metrics can be told"}],
+    },
+}
+
+
+def test_an_autoscaler_is_shown_with_its_metric_beside_the_target():
+    assert autoscaler_row(AUTOSCALER).reason == "utilization of shoots 50 %, below the target of 80 %"
+    limited = {"type": "ScalingLimited", "status": "True", "message": "more are desired than maxReplicas (3)"}
+    busy = merged(AUTOSCALER, {"status": {"pendingShoots": 2, "conditions": [limited]}})
+    assert autoscaler_row(busy).reason.endswith(
+        "; 2 of its shoots wait for a seed; more are desired than maxReplicas (3)"
+    )
+    blind = merged(AUTOSCALER, {"status": {"currentMetrics": []}})
+    assert autoscaler_row(blind).reason == "all metrics can be told"

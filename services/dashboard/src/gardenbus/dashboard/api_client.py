@@ -49,14 +49,21 @@ class GardenApiClient:
     """API of one landscape. All methods raise the error of the response, or Unavailable without one."""
 
     def __init__(self, bus: Bus, subjects: Subjects) -> None:
-        self._bus = bus
-        self._subjects = subjects
+        self.bus = bus
+        self.subjects = subjects
 
-    async def request(self, tail: str, value: object = None, *, writes: bool = False) -> Any:
+    async def request(
+        self,
+        tail: str,
+        value: object = None,
+        *,
+        writes: bool = False,
+        timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
+    ) -> Any:
         """Send a request and return the result."""
-        subject = self._subjects.as_user(USER, f"api.{tail}") if writes else self._subjects.api(tail)
+        subject = self.subjects.as_user(USER, f"api.{tail}") if writes else self.subjects.api(tail)
         body = b"" if value is None else msgspec.json.encode(value)
-        reply = await self._bus.request(subject, body, timeout_seconds=REQUEST_TIMEOUT_SECONDS)
+        reply = await self.bus.request(subject, body, timeout_seconds=timeout_seconds)
         try:
             response = decode_json(reply, _DashboardResponse)
         except msgspec.MsgspecError as error:
@@ -66,6 +73,10 @@ class GardenApiClient:
         message = str(response.error.get("message") or "refused without a reason")
         raise _ERRORS.get(int(response.error.get("code") or 0), Terminal)(message)
 
+    async def census(self, *, timeout_seconds: float = REQUEST_TIMEOUT_SECONDS) -> dict[str, int]:
+        """Counts of everything."""
+        return await self.request("census", timeout_seconds=timeout_seconds)
+
     async def get(self, key: ObjectKey) -> Document:
         """One manifest. Raises NotFound."""
         return await self.request(f"get.{key.tail}")
@@ -73,9 +84,9 @@ class GardenApiClient:
     async def events_of(self, key: ObjectKey) -> list[Document]:
         """Return the Events about one object of the last day, the newest first; those read within 3 s."""
         found: dict[str, Document] = {}
-        stream, subject = self._subjects.stream("EVENTS"), self._subjects.event(key)
+        stream, subject = self.subjects.stream("EVENTS"), self.subjects.event(key)
         try:
-            async with asyncio.timeout(EVENTS_TIMEOUT_SECONDS), self._bus.follow(stream, [subject]) as follower:
+            async with asyncio.timeout(EVENTS_TIMEOUT_SECONDS), self.bus.follow(stream, [subject]) as follower:
                 async for event in follower:
                     if isinstance(event, ReplayDone):
                         break

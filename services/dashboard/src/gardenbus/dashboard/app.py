@@ -17,7 +17,7 @@ from gardenbus.common.runtime.bus_connection import connect_bus
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.landscape import DashboardCache
-from gardenbus.dashboard.cache.updater import CacheUpdater
+from gardenbus.dashboard.cache.updater import CacheUpdater, record_fills
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.address import Address, first_visit, listen_on
 from gardenbus.dashboard.web.change_feed import ChangeFeed
@@ -72,12 +72,22 @@ async def _serve(
         ("events", updater.run_events()),
         ("changes", changes.run()),
         ("beats", changes.run_heartbeats()),
+        ("fills", record_fills(cache, context.clock)),
     ):
         context.spawn(name, work)
+    from gardenbus.dashboard.cache.operations import (  # noqa: PLC0415 - as below
+        AdminConnection,
+        OperationsApi,
+        OperationsCache,
+    )
     from gardenbus.dashboard.web.application import application  # noqa: PLC0415 - loaded when it is wanted
     from gardenbus.dashboard.web.server import HttpServer  # noqa: PLC0415 - as above
 
-    app = partial(application, context.settings, cache=cache, api=api, changes=changes, clock=context.clock)
+    admin = AdminConnection()
+    context.spawn("admin", admin.run(context.settings.nats_url))
+    operations = OperationsCache(OperationsApi(api, cache), admin, context.clock)
+    parts = partial(application, context.settings, cache=cache, api=api, changes=changes, clock=context.clock)
+    app = partial(parts, operations=operations)
     server = HttpServer(app(token=secrets.token_urlsafe(24)), address.socket)
 
     async def stop() -> None:

@@ -9,6 +9,7 @@ Neither may carry `Nats-Msg-Id`: the server remembers ids per stream, not per su
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 import msgspec
 
@@ -26,6 +27,13 @@ class Timer(msgspec.Struct, frozen=True):
     after_seconds: float
     attempt: int = 0
     headers: Headers = {}
+
+
+class NextAttempt(NamedTuple):
+    """Next attempt of queued work: when its timer is due (RFC 3339, None without one), or that it is queued already."""
+
+    due_at: str | None
+    is_queued: bool
 
 
 def timer_message(subjects: Subjects, timer: Timer, now: datetime) -> Message:
@@ -65,3 +73,15 @@ class Timers:
         """Message that enqueues an object now and removes its timer."""
         purge = {"Nats-Scheduler": self.subjects.later(work_subject), "Nats-Schedule-Next": "purge"}
         return Message(work_subject, headers={**headers, **(purge if purge_timer else {})})
+
+    async def due(self, work_subject: str) -> str | None:
+        """Time at which the timer of a queue subject is due (RFC 3339), or None. Raises Unavailable."""
+        timer = await self._bus.last(self.subjects.stream("QUEUES"), self.subjects.later(work_subject))
+        at, _, due = (timer.headers.get("Nats-Schedule", "") if timer else "").partition(" ")
+        return due if at == "@at" else None
+
+    async def next_attempt(self, work_subject: str) -> NextAttempt:
+        """Next attempt of the work on a queue subject. Raises Unavailable."""
+        due_at = await self.due(work_subject)
+        stream = self.subjects.stream("QUEUES")
+        return NextAttempt(due_at, due_at is None and await self._bus.last(stream, work_subject) is not None)

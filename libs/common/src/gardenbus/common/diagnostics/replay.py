@@ -25,12 +25,14 @@ class ReplayOutcome(NamedTuple):
     repeated: int = 0
 
 
-async def rejected_after(api: BusClient, sequence: int) -> list[RejectedMessage]:
-    """All that was rejected after a place in the stream. Raises Unavailable."""
+async def rejected_after(api: BusClient, sequence: int, *, upto_sequence: int | None = None) -> list[RejectedMessage]:
+    """All that was rejected after a place in the stream, and up to another. Raises Unavailable."""
     found: list[RejectedMessage] = []
     stream = api.subjects.stream("REJECTED")
     async with api.bus.follow(stream, [api.subjects.rejected], after_sequence=sequence) as follower:
         async for event in follower:
+            if isinstance(event, StreamMessage) and upto_sequence is not None and event.sequence > upto_sequence:
+                break
             if isinstance(event, StreamMessage):
                 found.append(read_rejected_message(event.sequence, event.at, event.headers, event.body))
             elif isinstance(event, ReplayDone):

@@ -85,15 +85,14 @@ class UnschedulableShoots:
             raise Forbidden(f"{key} has a seed, {stored.parts.seed_name}: there is nothing to schedule")
         scheduler_name = str(section(stored.document(), "spec").get("schedulerName") or DEFAULT_SCHEDULER)
         subject = self._subjects.scheduling(scheduler_name, key)
-        before = await self._next_attempt(subject)
+        before = await self._timers.due(subject)
         await self._bus.publish(self._timers.enqueue_message(subject))
         return {"shoot": f"{namespace}/{name}", "schedulerName": scheduler_name, "nextAttemptWas": before}
 
     async def _described(self, shoot: UnschedulableStatus, slots: asyncio.Semaphore) -> dict[str, Any]:
         subject = self._subjects.scheduling(shoot.scheduler_name, shoot.key)
         async with slots:
-            next_attempt = await self._next_attempt(subject)
-            queued = next_attempt is None and await self._bus.last(self._subjects.stream("QUEUES"), subject) is not None
+            next_attempt = await self._timers.next_attempt(subject)
         return {
             "namespace": shoot.key.namespace,
             "name": shoot.key.name,
@@ -101,15 +100,9 @@ class UnschedulableShoots:
             "message": shoot.message,
             "since": shoot.since,
             "attempts": shoot.attempts,
-            "nextAttempt": next_attempt,
-            "queued": queued,
+            "nextAttempt": next_attempt.due_at,
+            "queued": next_attempt.is_queued,
         }
-
-    async def _next_attempt(self, subject: str) -> str | None:
-        """Due time of the timer of a queue message (RFC 3339)."""
-        timer = await self._bus.last(self._subjects.stream("QUEUES"), self._subjects.later(subject))
-        at, _, due = (timer.headers.get("Nats-Schedule", "") if timer else "").partition(" ")
-        return due if at == "@at" else None
 
     async def _counts(self, scheduler_name: str, listed: int) -> dict[str, int]:
         if scheduler_name:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.fleet.placements import KINDS
 from gardenbus.common.api.garden.rows import (
     AutoscalerRow,
     SeedRow,
@@ -24,8 +25,10 @@ from gardenbus.common.api.garden.rows import (
 )
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.clock import timestamp
+from gardenbus.dashboard.cache.placements import CLUSTER, FleetCache
 from gardenbus.dashboard.cache.placements import ROW_OF as FLEET_ROW_OF
-from gardenbus.dashboard.cache.placements import FleetCache
+from gardenbus.dashboard.cache.waiting import WaitingCache
+from gardenbus.dashboard.domain.fill_history import FillHistory
 from gardenbus.dashboard.domain.rows import OtherRow, event_row, other_row, shortened
 from gardenbus.dashboard.domain.scaling_history import Sample, rescaled, with_event, with_row
 
@@ -52,6 +55,9 @@ class DashboardCache:
         self.sets: dict[ObjectKey, SetRow] = {}
         self.autoscalers: dict[ObjectKey, AutoscalerRow] = {}
         self.fleet = FleetCache()
+        self.waiting = WaitingCache()
+        self.fills: dict[str, FillHistory] = {}
+        """Histories of the seeds' numbers of shoots, by name."""
         self.others: dict[ObjectKey, OtherRow] = {}
         self.heartbeats: dict[str, datetime] = {}
         self.events: OrderedDict[str, Document] = OrderedDict()
@@ -111,13 +117,18 @@ class DashboardCache:
             "used": sum(self.used(row.name) for row in self.seeds.values()),
             "sets": len(self.sets),
             "autoscalers": len(self.autoscalers),
+            "clusters": len(self.fleet.tables[CLUSTER]),
+            "placements": sum(len(self.fleet.tables[kind]) for kind in KINDS),
             "synced": self.synced,
         }
 
     def put(self, key: ObjectKey, document: Document, at: datetime) -> None:
         """Store an object."""
         row_of = _ROW_OF.get(key.kind)
-        row = shortened(row_of(document)) if row_of else other_row(key, document)
+        whole = row_of(document) if row_of else other_row(key, document)
+        if isinstance(whole, ShootRow):
+            self.waiting.changed(key, whole)
+        row = shortened(whole)
         table = self._table(key.kind)
         old = table.get(key)
         if old == row:
@@ -136,10 +147,18 @@ class DashboardCache:
         if old is None:
             return
         if isinstance(old, ShootRow):
+            self.waiting.changed(key, None)
             self._count(key, old, None)
+        if key.kind == "seed":
+            self.fills.pop(key.name, None)
         self.fleet.changed(key, old, None)
         self.histories.pop(key, None)
         self._notify(key)
+
+    def record_fills(self, at: datetime) -> None:
+        """Record the present number of shoots on each seed, as a history's beginning."""
+        for row in self.seeds.values():
+            self.fills.setdefault(row.name, FillHistory()).record(milliseconds(at), self.used(row.name))
 
     def record_heartbeat(self, seed: str, at: datetime) -> None:
         """Record a heartbeat."""

@@ -17,6 +17,7 @@ from gardenbus.common.api.keys import PROBE_LEASE, Header, ObjectKey, Subjects
 from gardenbus.common.controller.unreadable import skip_unreadable
 from gardenbus.common.errors import GardenbusError, NotFound, Transient
 from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage
+from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.landscape import MAX_EVENTS_KEPT, DashboardCache
 
@@ -24,6 +25,9 @@ _log = structlog.stdlib.get_logger()
 _decode = json_decoder(dict[str, object])
 
 RETRY_SECONDS = 0.5
+FILL_SECONDS = 5.0
+"""Interval between two samples of how full seeds are."""
+
 AT_ONCE = 100
 """Messages between two pauses for browsers."""
 
@@ -135,6 +139,14 @@ class CacheUpdater:
                     if document is not None:
                         with skip_unreadable(event):
                             self._cache.add_event(document)
+
+
+async def record_fills(cache: DashboardCache, clock: Clock) -> NoReturn:
+    """Sample how full seeds are, for ever, from the moment at which the whole landscape is cached."""
+    while True:
+        if cache.synced:
+            cache.record_fills(clock.now())
+        await clock.sleep(FILL_SECONDS if cache.synced else RETRY_SECONDS)
 
 
 async def _keep_following(content: str, follow: Callable[[], Awaitable[None]]) -> NoReturn:

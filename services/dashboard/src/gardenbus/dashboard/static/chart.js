@@ -1,4 +1,4 @@
-// Steps over time: how many seeds were wanted and how many there were.
+// Steps over time: how many seeds were wanted and how many there were; how many shoots a seed had.
 
 import { h, s } from "./dom.js";
 
@@ -39,4 +39,21 @@ export function historyChart(samples, { least, most, end }) {
     s("path", { class: "current", d: steps("current") }), s("path", { class: "desired", d: desired }),
     changes.map((each) => s("circle", { class: "mark", cx: x(each.at), cy: y(each.desired), r: 4 }, s("title", null, `${new Date(each.at).toLocaleTimeString()}: ${each.desired}${each.reason ? `, ${each.reason}` : ""}`))),
     time(start, "start"), time(end, "end"));
+}
+
+const FILL = { width: 360, height: 110, left: 30, right: 4, top: 8, bottom: 20 };
+
+export function fillChart({ samples, capacity, now: end }) {
+  if (!samples.length) return h("p", { class: "sub" }, "Its history begins now.");
+  const start = Math.min(samples[0].at, end - 60000);
+  const most = Math.max(1, ...samples.map((each) => each.used), capacity !== null && capacity < 3 * Math.max(...samples.map((each) => each.used), 1) ? capacity : 0);
+  const x = (at) => FILL.left + ((at - start) / (end - start)) * (FILL.width - FILL.left - FILL.right);
+  const y = (value) => FILL.height - FILL.bottom - (value / most) * (FILL.height - FILL.top - FILL.bottom);
+  const path = samples.map((each, index) => (index ? `H${x(each.at)}V${y(each.used)}` : `M${x(each.at)} ${y(each.used)}`)).join("") + `H${x(end)}`;
+  const text = (words, at, row, anchor) => s("text", { x: at, y: row, "text-anchor": anchor }, words);
+  const time = (at) => new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const line = (value, kind) => s("line", { class: kind, x1: FILL.left, x2: FILL.width - FILL.right, y1: y(value), y2: y(value) });
+  return s("svg", { class: "chart fill", viewBox: `0 0 ${FILL.width} ${FILL.height}`, role: "img", "aria-label": `Shoots over time: ${samples[0].used} at ${time(samples[0].at)}, ${samples.at(-1).used} now${capacity === null ? "" : `, of ${capacity} places`}` },
+    line(0, "rule"), line(most, most === capacity ? "bound" : "rule"), text("0", FILL.left - 6, y(0) + 4, "end"), text(String(most), FILL.left - 6, y(most) + 4, "end"),
+    s("path", { class: "area", d: `${path}V${y(0)}H${x(samples[0].at)}Z` }), s("path", { class: "desired", d: path }), text(time(start), FILL.left, FILL.height - 4, "start"), text("now", FILL.width - FILL.right, FILL.height - 4, "end"));
 }

@@ -63,7 +63,7 @@ function ranked(ranking, chosen) {
     const used = each.usage ?? each.used ?? 0;
     const share = capacity ? used / capacity : 0;
     return h("tr", null, h("td", { class: "num" }, each.place ?? each.rank), h("td", null, h("a", { class: "link", href: pathOf("seed", "", each.seed) }, each.seed), each.seed === chosen && h("span", { class: "chip good" }, "here")),
-      h("td", { class: "num" }, each.distance ?? "–"), h("td", null, capacity == null ? count(used) : [`${count(used)}/${count(capacity)}`, meter(share, share >= 1 ? "bad" : share >= 0.8 ? "warn" : "accent")]));
+      h("td", { class: "num" }, each.distance ?? "–"), h("td", null, capacity == null ? count(used) : [`${count(used)}/${count(capacity)}`, meter(share, "taken")]));
   });
   const more = ranking.length - MOST_RANKED;
   return h("div", null, h("table", { class: "plain-table" }, h("thead", null, h("tr", null, h("th", { class: "num" }, "#"), h("th", null, "Seed"), h("th", { class: "num" }, "Distance"), h("th", null, "Taken"))), h("tbody", null, rows)),

@@ -31,7 +31,7 @@ export const clock = (instant) => new Date(instant).toLocaleTimeString([], { hou
 export const count = (number) => Number(number ?? 0).toLocaleString("en");
 export const many = (number, one, more = `${one}s`) => `${count(number)} ${number === 1 ? one : more}`;
 
-export const TONES = { succeeded: "good", processing: "busy", pending: "warn", error: "bad", failed: "bad", deleting: "idle", new: "hollow" };
+export const TONES = { succeeded: "good", processing: "busy", pending: "wait", error: "bad", failed: "bad", deleting: "idle", new: "hollow" };
 export const KINDS = {
   shoot: "Shoot", seed: "Seed", managedseedset: "ManagedSeedSet", seedautoscaler: "SeedAutoscaler", managedseed: "ManagedSeed",
   cloudprofile: "CloudProfile", namespacedcloudprofile: "NamespacedCloudProfile", project: "Project", configmap: "ConfigMap",
@@ -55,8 +55,16 @@ export function health(seed) {
   return ["bad", seed.ready === "Unknown" ? "gardenlet is silent" : "not ready"];
 }
 
+// How full a seed is: one colour for all; what is full says so in words.
 export function fill(seed) {
-  if (seed.capacity === null) return { share: 0, words: `${count(seed.used)}`, tone: "good" };
+  if (seed.capacity === null) return { share: 0, words: `${count(seed.used)}` };
   const share = seed.capacity > 0 ? seed.used / seed.capacity : 1;
-  return { share, words: `${count(seed.used)}/${count(seed.capacity)}`, tone: share > 1 ? "bad" : share === 1 ? "warn" : "accent" };
+  return { share, words: `${count(seed.used)}/${count(seed.capacity)}${share > 1 ? " over" : share === 1 ? " full" : ""}` };
+}
+
+// The same of a manifest, for a page that has no row yet.
+export function healthOf({ metadata = {}, spec = {}, status = {} }) {
+  const ready = (status.conditions ?? []).find((each) => each.type === "GardenletReady")?.status ?? "";
+  const cordoned = Object.keys(metadata.annotations ?? {}).some((name) => name.endsWith("/cordoned-by"));
+  return health({ deleting: Boolean(metadata.deletionTimestamp), ready, visible: spec.settings?.scheduling?.visible !== false, cordoned });
 }

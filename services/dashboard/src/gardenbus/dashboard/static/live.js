@@ -4,7 +4,8 @@
 import { get } from "./api.js";
 import { heard } from "./format.js";
 
-const SILENT_MS = 15000;
+const SILENT_MS = 4500; // a beat comes every 2 s
+const OPENING_MS = 15000; // a server that reads a large landscape may take its time
 const AGAIN_MS = [500, 1000, 2000, 4000, 8000];
 const MOST_EVENTS = 500;
 
@@ -12,6 +13,7 @@ const keyOf = (row) => `${row.namespace ?? ""}/${row.name}`;
 
 class Live extends EventTarget {
   state = "connecting"; // connecting, live, lost
+  heardAt = Date.now();
   summary = null;
   seeds = new Map();
   sets = new Map();
@@ -34,6 +36,7 @@ class Live extends EventTarget {
     const on = (name, take) => source.addEventListener(name, (event) => {
       if (source !== this.#source) return;
       if (event.lastEventId) this.#last = event.lastEventId;
+      this.heardAt = Date.now();
       this.#alive();
       take(JSON.parse(event.data));
     });
@@ -43,12 +46,12 @@ class Live extends EventTarget {
     source.onerror = () => {
       if (source === this.#source) this.#again(AGAIN_MS[Math.min(this.#failures++, AGAIN_MS.length - 1)]);
     };
-    this.#alive();
+    this.#alive(OPENING_MS);
   }
 
-  #alive() {
+  #alive(within = SILENT_MS) {
     clearTimeout(this.#watch);
-    this.#watch = setTimeout(() => this.#again(0), SILENT_MS);
+    this.#watch = setTimeout(() => this.#again(0), within);
   }
 
   #again(delay) {

@@ -2,43 +2,54 @@
 
 import { begin, session } from "./api.js";
 import { as, h, icon, setText } from "./dom.js";
-import { count, many } from "./format.js";
+import { clock, count, many } from "./format.js";
 import { live } from "./live.js";
 import { openKeys, openSearch } from "./overlays.js";
 import { installKeys } from "./keys.js";
 import { switchTheme, themeButton } from "./theme.js";
 import { eventsPage } from "./views/events.js";
 import { clustersPage, placementsPage } from "./views/fleet.js";
+import { fleetHome } from "./views/fleethome.js";
 import { growthPage } from "./views/growth.js";
 import { landscapePage } from "./views/landscape.js";
 import { objectPage } from "./views/object.js";
+import { operationsPage } from "./views/operations.js";
 import { placementPage } from "./views/placement.js";
 import { shootsPage } from "./views/shoots.js";
+import { unknownPage } from "./views/unknown.js";
 import { waitingPage } from "./views/waiting.js";
 
+// `of` names what a page is about: seeds and shoots, or a fleet of member clusters. One that a landscape has not is not offered.
 const PAGES = [
-  { path: "", name: "Landscape", icon: "map", page: landscapePage, key: "l" },
-  { path: "shoots", name: "Shoots", icon: "shoots", page: shootsPage, key: "s" },
-  { path: "waiting", name: "Waiting", icon: "waiting", page: waitingPage, key: "w" },
-  { path: "growth", name: "Growth", icon: "growth", page: growthPage, key: "g" },
-  { path: "placements", name: "Placements", icon: "fleet", page: placementsPage, key: "p" },
+  { path: "", name: "Landscape", icon: "map", page: homePage, key: "l" },
+  { path: "shoots", name: "Shoots", icon: "shoots", page: shootsPage, key: "s", of: "seeds" },
+  { path: "waiting", name: "Waiting", icon: "waiting", page: waitingPage, key: "w", of: "seeds" },
+  { path: "growth", name: "Growth", icon: "growth", page: growthPage, key: "g", of: "seeds" },
+  { path: "placements", name: "Placements", icon: "fleet", page: placementsPage, key: "p", of: "fleet" },
+  { path: "clusters", name: "Clusters", icon: "clusters", page: clustersPage, key: "c", of: "fleet" },
   { path: "events", name: "Events", icon: "events", page: eventsPage, key: "e" },
+  { path: "operations", name: "Operations", icon: "operations", page: operationsPage, key: "o" },
 ];
 
 // Pages that are reached from others, each with where it belongs.
-const INNER = {
-  object: { page: objectPage },
-  placement: { page: placementPage, within: "placements" },
-  clusters: { name: "Member clusters", page: clustersPage, within: "placements" },
-};
-const HOMES = { shoot: "shoots", seed: "", managedseedset: "growth", seedautoscaler: "growth", membercluster: "placements", clusterresourceplacement: "placements", resourceplacement: "placements", clusterresourcebinding: "placements", resourcebinding: "placements" };
+const INNER = { object: { page: objectPage, parts: 3 }, placement: { page: placementPage, parts: 3, within: "placements" } };
+const HOMES = { shoot: "shoots", seed: "", managedseedset: "growth", seedautoscaler: "growth", membercluster: "clusters", clusterresourceplacement: "placements", resourceplacement: "placements", clusterresourcebinding: "placements", resourcebinding: "placements" };
+const UNKNOWN = { name: "Not found", page: unknownPage(PAGES) };
+
+const hasFleet = () => (live.summary?.clusters ?? 0) + (live.summary?.placements ?? 0) > 0;
+const hasSeeds = () => !hasFleet() || live.summary.seeds + live.summary.shoots > 0;
+
+function homePage(parent, at) {
+  return (hasSeeds() ? landscapePage : fleetHome)(parent, at);
+}
 
 const main = document.getElementById("main");
 const status = document.getElementById("status");
 const waitingCount = h("span", { class: "count" });
 const stateDot = h("span", { class: "dot hollow" });
 const stateWords = h("span", { class: "words" }, "connecting");
-const lost = h("div", { class: "lost", role: "status", hidden: true }, icon("waiting"), "Connection lost, retrying. What you see is how it was.");
+const lostWords = h("span");
+const lost = h("div", { class: "lost", role: "status", hidden: true }, icon("waiting"), lostWords);
 let shown = null;
 
 document.getElementById("bar").append(
@@ -55,17 +66,39 @@ document.getElementById("rail").append(...links, foot);
 
 function show() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  const [first, ...rest] = path.split("/").map(decodeURIComponent);
-  const inner = INNER[first];
-  const chosen = inner ? { name: rest.at(-1), ...inner } : PAGES.find((each) => each.path === first) ?? PAGES[0];
+  const [first, ...rest] = path.split("/").map(decoded);
+  const inner = INNER[first]?.parts <= rest.length ? INNER[first] : null;
+  const chosen = inner ? { name: rest.at(-1), ...inner } : (rest.length ? null : PAGES.find((each) => each.path === first)) ?? UNKNOWN;
   shown?.end?.();
   main.replaceChildren(lost);
-  shown = chosen.page(main, { path: rest, query: new URLSearchParams(query) }) ?? {};
+  shown = chosen.page(main, { path: rest, query: new URLSearchParams(query), address: path }) ?? {};
   document.title = `${chosen.name} · Gardenbus`;
-  const current = inner ? inner.within ?? HOMES[rest[0]] : first;
+  offer();
+  const current = chosen === UNKNOWN ? null : inner ? inner.within ?? HOMES[rest[0]] : first;
   links.forEach((link, index) => (PAGES[index].path === current ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current")));
   scrollTo(0, 0);
   setText(status, `${chosen.name} page`);
+}
+
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // somebody typed a per cent sign
+  }
+}
+
+// Links to the pages of what the landscape has; the home page turns when the first seed or the first cluster comes.
+let home = "";
+function offer() {
+  const has = { seeds: hasSeeds(), fleet: hasFleet() };
+  links.forEach((link, index) => (link.hidden = !(has[PAGES[index].of] ?? true)));
+  const name = has.seeds ? "Landscape" : "Fleet";
+  if (home === name) return;
+  home = name;
+  PAGES[0].name = name;
+  setText(links[0].querySelector("span"), name);
+  if (shown && !location.hash.replace(/^#\/?/, "")) show();
 }
 
 let pending = [];
@@ -76,6 +109,7 @@ live.addEventListener("changes", ({ detail }) => {
   later(() => {
     const batches = pending;
     pending = [];
+    offer();
     setText(waitingCount, live.summary.waiting ? count(live.summary.waiting) : "");
     waitingCount.title = many(live.summary.waiting, "shoot waits", "shoots wait");
     shown?.update?.(batches);
@@ -83,9 +117,10 @@ live.addEventListener("changes", ({ detail }) => {
 });
 live.addEventListener("state", () => {
   lost.hidden = live.state !== "lost";
-  as(stateDot, `dot ${{ live: "good", lost: "warn" }[live.state] ?? "hollow"}`);
-  setText(stateWords, { live: "live", lost: "retrying", connecting: "connecting" }[live.state]);
-  setText(status, { live: "Connected", lost: "Connection lost, retrying" }[live.state] ?? "");
+  if (live.state === "lost") setText(lostWords, `No news for ${Math.max(1, Math.round((Date.now() - live.heardAt) / 1000))} s, connecting again. What you see is old: it is how things were at ${clock(live.heardAt)}.`);
+  as(stateDot, `dot ${{ live: "good", lost: "bad" }[live.state] ?? "hollow"}`);
+  setText(stateWords, { live: "live", lost: "old", connecting: "connecting" }[live.state]);
+  setText(status, { live: "Connected", lost: "No news any more; what you see is old" }[live.state] ?? "");
 });
 setInterval(() => shown?.tick?.(), 1000);
 

@@ -194,7 +194,7 @@ export class ShootTable {
     cells.shown = mark;
     root.id = `row-${index}`;
     root.setAttribute("aria-rowindex", index + 1);
-    const tone = row.refused ? "warn" : TONES[row.state];
+    const tone = row.refused ? "wait" : TONES[row.state];
     as(cells.dot, `dot ${tone}`);
     cells.dot.title = row.refused ? "waiting" : row.state;
     setText(cells.name, row.name);

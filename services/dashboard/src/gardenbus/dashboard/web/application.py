@@ -9,23 +9,27 @@ from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.landscape import DashboardCache
+from gardenbus.dashboard.cache.operations import OperationsCache
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.change_feed import ChangeFeed
 from gardenbus.dashboard.web.files import StaticFiles
+from gardenbus.dashboard.web.operations_handlers import OperationsHandlers
 from gardenbus.dashboard.web.placement_handlers import PlacementHandlers
 from gardenbus.dashboard.web.read_handlers import ReadHandlers
-from gardenbus.dashboard.web.responses import error_response
+from gardenbus.dashboard.web.responses import error_response, unknown_address
 from gardenbus.dashboard.web.security import SecurityMiddleware
 from gardenbus.dashboard.web.streaming import ChangeStream
+from gardenbus.dashboard.web.waiting_handlers import WaitingHandlers
 from gardenbus.dashboard.web.write_handlers import WriteHandlers
 
 
-def application(
+def application(  # noqa: PLR0913 - the parts of a dashboard
     settings: DashboardSettings,
     *,
     cache: DashboardCache,
     api: GardenApiClient,
     changes: ChangeFeed,
+    operations: OperationsCache,
     clock: Clock,
     token: str,
 ) -> Starlette:
@@ -33,10 +37,18 @@ def application(
     allowed_token = token if settings.dashboard_allow_writes else None
     reading = ReadHandlers(cache=cache, api=api, clock=clock, prefix=settings.prefix, token=allowed_token)
     fleet = PlacementHandlers(cache=cache, api=api, clock=clock)
-    routes = [*_reading_routes(reading), *_fleet_routes(fleet)]
+    waiting = WaitingHandlers(cache=cache, api=api)
+    operating = OperationsHandlers(operations=operations, api=api)
+    routes = [
+        *_reading_routes(reading),
+        *_waiting_routes(waiting),
+        *_fleet_routes(fleet),
+        *_operations_routes(operating),
+    ]
     routes += [Route("/api/changes", ChangeStream(changes), methods=["GET"])]
     if settings.dashboard_allow_writes:
         routes += _writing_routes(WriteHandlers(cache=cache, api=api))
+        routes += [Route("/api/rejected/{id:int}/replay", operating.replay, methods=["POST"])]
     files = StaticFiles()
     routes += [Route("/", files.__call__), Route("/static/{path:path}", files.__call__)]
     return Starlette(
@@ -45,7 +57,7 @@ def application(
             Middleware(SecurityMiddleware, allowed_hosts=settings.allowed_hosts, token=allowed_token),
             Middleware(GZipMiddleware, minimum_size=2048, compresslevel=3),
         ],
-        exception_handlers={GardenbusError: error_response},
+        exception_handlers={GardenbusError: error_response, 404: unknown_address},
     )
 
 
@@ -58,17 +70,35 @@ def _reading_routes(reading: ReadHandlers) -> list[Route]:
         Route("/api/shoots", reading.shoots),
         Route("/api/growth", reading.growth),
         Route("/api/autoscalers/{namespace}/{name}/history", reading.history),
-        Route("/api/waiting", reading.waiting),
         Route("/api/events", reading.events),
         Route("/api/search", reading.search),
         Route("/api/object/{kind}/{namespace}/{name:path}", reading.get_object),
         Route("/api/explain/{namespace}/{name}", reading.explain),
         Route("/api/explain-seed/{name}", reading.explain_seed),
+        Route("/api/seeds/{name}/fill", reading.fill),
+    ]
+
+
+def _waiting_routes(waiting: WaitingHandlers) -> list[Route]:
+    return [
+        Route("/api/waiting", waiting.groups),
+        Route("/api/waiting/shoots", waiting.shoots),
+    ]
+
+
+def _operations_routes(operating: OperationsHandlers) -> list[Route]:
+    return [
+        Route("/api/checks", operating.checks),
+        Route("/api/queues", operating.queues),
+        Route("/api/services", operating.services),
+        Route("/api/rejected", operating.rejected),
+        Route("/api/rejected/{id:int}", operating.rejected_body),
     ]
 
 
 def _fleet_routes(fleet: PlacementHandlers) -> list[Route]:
     return [
+        Route("/api/fleet", fleet.summary),
         Route("/api/placements", fleet.placements),
         Route("/api/clusters", fleet.clusters),
         Route("/api/placement/{kind}/{namespace}/{name:path}", fleet.placement),

@@ -22,8 +22,8 @@ from gardenbus.dashboard.cache.placements import ROW_OF as FLEET_ROW_OF
 BATCH_SECONDS = 0.25
 """Interval between batches, as fast as people can read."""
 
-BEAT_SECONDS = 5.0
-"""Interval of the keep-alive messages, which carry the heartbeats of seeds."""
+BEAT_SECONDS = 2.0
+"""Interval of the keep-alive messages, which carry the heartbeats of seeds; a page without any for 5 s says so."""
 
 KEPT_BATCHES = 240
 """Retained batches: enough for an interruption of a minute at the highest rate."""

@@ -22,6 +22,9 @@ MOST_SHOWN = 300
 
 MOST_BINDINGS = 2_000
 
+MOST_NAMED = 20
+"""Names on the home page of a fleet; the lists have all."""
+
 
 class PlacementHandlers:
     """Read-only handlers."""
@@ -30,6 +33,23 @@ class PlacementHandlers:
         self._cache = cache
         self._api = api
         self._clock = clock
+
+    async def summary(self, _: Request) -> Response:
+        """Respond with the fleet in numbers: clusters that are healthy, placements that are fulfilled, and the rest."""
+        clusters = self._cache.fleet.clusters(self._clock.now())
+        placements = self._cache.fleet.placements()
+        return json_response(
+            {
+                "clusters": len(clusters),
+                "clustersWell": sum(each["well"] for each in clusters),
+                "placements": len(placements),
+                "fulfilled": sum(each["fulfilled"] == "True" for each in placements),
+                "selected": sum(each["selected"] for each in placements),
+                "available": sum(each["available"] for each in placements),
+                "unwell": [each["name"] for each in clusters if not each["well"]][:MOST_NAMED],
+                "unfulfilled": [_identity(each) for each in placements if each["fulfilled"] != "True"][:MOST_NAMED],
+            }
+        )
 
     async def placements(self, request: Request) -> Response:
         """Respond with placements by words of `search`; `state=unfulfilled`: those that lack clusters."""
@@ -91,3 +111,7 @@ def _named(rows: list[Document], words: list[str]) -> list[Document]:
     if not words:
         return rows
     return [row for row in rows if all(word in f"{row['namespace']}/{row['name']}".lower() for word in words)]
+
+
+def _identity(row: Document) -> Document:
+    return {name: row[name] for name in ("kind", "namespace", "name", "reason")}

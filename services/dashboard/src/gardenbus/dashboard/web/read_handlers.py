@@ -10,10 +10,11 @@ from starlette.responses import Response
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.rows import ShootRow
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.errors import BadRequest, GardenbusError, NotFound
+from gardenbus.common.errors import BadRequest, NotFound
 from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.landscape import DashboardCache, milliseconds
+from gardenbus.dashboard.domain.moves import moves_of
 from gardenbus.dashboard.domain.redaction import redacted
 from gardenbus.dashboard.domain.related_objects import Related, related_to
 from gardenbus.dashboard.domain.shoot_query import ShootQuery, page_of, query_from, select_rows
@@ -22,7 +23,6 @@ from gardenbus.dashboard.web.responses import json_response
 
 MOST_EVENTS = 500
 MOST_FOUND = 40
-MOST_WAITING = 1_000
 MOST_RELATED = 200
 
 
@@ -90,18 +90,6 @@ class ReadHandlers:
             raise NotFound(f"{key} is not there")
         return json_response({"autoscaler": row, "samples": self._cache.histories.get(key, []), "now": self._now()})
 
-    async def waiting(self, _: Request) -> Response:
-        """Respond with the unschedulable shoots, the longest waiting first."""
-        try:
-            result = await self._api.request("waiting")
-        except GardenbusError:
-            result = None
-        if isinstance(result, dict) and isinstance(result.get("items"), list):  # pyright: ignore[reportUnknownMemberType]
-            return json_response(result)
-        rows = sorted((row for row in self._cache.shoots.values() if row.is_unschedulable), key=lambda row: row.created)
-        items = [_waiting_shoot(row) for row in rows[:MOST_WAITING]]
-        return json_response({"items": items, "total": len(rows)})
-
     async def events(self, request: Request) -> Response:
         """Respond with the newest Events, of a kind, namespace, name or type."""
         wanted = {name: value for name, value in request.query_params.items() if value}
@@ -140,8 +128,19 @@ class ReadHandlers:
                     :MOST_RELATED
                 ],
                 "events": events,
+                "moves": moves_of(events) if key.kind == "shoot" else [],
             }
         )
+
+    async def fill(self, request: Request) -> Response:
+        """Respond with the history of a seed's number of shoots. Raises NotFound."""
+        name = request.path_params["name"]
+        row = self._cache.seeds.get(ObjectKey("seed", "", name))
+        if row is None:
+            raise NotFound(f"seed {name} is not there")
+        history = self._cache.fills.get(name)
+        samples = [] if history is None else [each._asdict() for each in history.samples]
+        return json_response({"samples": samples, "capacity": row.capacity, "now": self._now()})
 
     async def explain(self, request: Request) -> Response:
         """Respond with the decision on a shoot: the funnel, the ranking, and the reasons against seeds."""
@@ -195,17 +194,6 @@ def _rank(key: ObjectKey, word: str) -> int:
 
 def _found(key: ObjectKey) -> Document:
     return {"kind": key.kind, "namespace": key.namespace, "name": key.name}
-
-
-def _waiting_shoot(row: ShootRow) -> Document:
-    return {
-        "namespace": row.namespace,
-        "name": row.name,
-        "schedulerName": row.scheduler,
-        "message": row.description,
-        "since": row.created,
-        "nextAttempt": None,
-    }
 
 
 def _yaml(document: Document) -> str:

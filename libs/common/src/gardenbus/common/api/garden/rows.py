@@ -10,6 +10,7 @@ import msgspec
 
 from gardenbus.common.api.conditions import conditions_of, get_condition
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.seed_autoscalers import DEFAULT_UTILIZATION
 from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.api.quantities import parse_quantity
 from gardenbus.common.errors import GardenbusError
@@ -116,7 +117,7 @@ class AutoscalerRow(TableRow, frozen=True):
     pending_shoots: int | None
     last_scale: str
     reason: str
-    """Message of its condition ScalingActive or ScalingLimited."""
+    """Why so many are desired: its metrics beside their targets, and what limits it."""
 
 
 def shoot_row(document: Document) -> ShootRow:
@@ -194,8 +195,6 @@ def set_fields(document: Document) -> dict[str, Any]:
 def autoscaler_row(document: Document) -> AutoscalerRow:
     """Return the row of a SeedAutoscaler."""
     spec, status = section(document, "spec"), section(document, "status")
-    limited = condition(document, "ScalingLimited")
-    shown = limited if limited.get("status") == "True" else condition(document, "ScalingActive")
     return AutoscalerRow(
         **metadata_fields(document),
         target=text(section(spec, "scaleTargetRef").get("name")),
@@ -205,8 +204,38 @@ def autoscaler_row(document: Document) -> AutoscalerRow:
         current=_number_or_none(status.get("currentReplicas")),
         pending_shoots=_number_or_none(status.get("pendingShoots")),
         last_scale=text(status.get("lastScaleTime")),
-        reason=text(shown.get("message")),
+        reason=scaling_reason(document),
     )
+
+
+def scaling_reason(document: Document) -> str:
+    """`utilization of shoots 50 %, below the target of 80 %`, and what keeps an autoscaler from more or fewer."""
+    spec, status = section(document, "spec"), section(document, "status")
+    resources = [section(each, "resource") for each in mappings(spec.get("metrics"))]
+    targets = {text(each.get("name")): section(each, "target") for each in resources}
+    current = [section(each, "resource") for each in mappings(status.get("currentMetrics"))]
+    parts = [_metric_words(each, targets.get(text(each.get("name")), {})) for each in current]
+    if waiting := number(status.get("pendingShoots")):
+        parts.append(f"{waiting} of its shoots wait for a seed")
+    limited, active = condition(document, "ScalingLimited"), condition(document, "ScalingActive")
+    if limited.get("status") == "True":
+        parts.append(text(limited.get("message")))
+    if active.get("status") == "False" or not any(parts):
+        parts.append(text(active.get("message")))
+    return "; ".join(filter(None, parts))
+
+
+def _metric_words(resource: Document, target: Document) -> str:
+    """A metric beside its target: by its share of what the seeds have, or by its amount on each seed."""
+    name, current = text(resource.get("name")), section(resource, "current")
+    utilization, average = current.get("averageUtilization"), current.get("averageValue")
+    if target.get("type") == "AverageValue" and average is not None:
+        return f"{average} {name} on each seed, of a target of {text(target.get('averageValue'))}"
+    if not isinstance(utilization, int | float):
+        return ""
+    wanted = number(target.get("averageUtilization")) or DEFAULT_UTILIZATION
+    relation = "at" if utilization == wanted else "below" if utilization < wanted else "above"
+    return f"utilization of {name} {utilization} %, {relation} the target of {wanted} %"
 
 
 def metadata_fields(document: Document) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The essence of a scheduler's refusal, for lists; the whole of it is with `explain` and `describe`. Pure."""
+"""Short words for a shoot that no seed takes, for lists; the whole of it is with `explain` and `describe`. Pure."""
 
 import re
 from collections import Counter
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 _PREFIX = "Failed to schedule Shoot: "
 _LISTED = re.compile(r"0/(?P<seeds>\d+) seeds are eligible: \{(?P<reasons>.*)\}", re.DOTALL)
 _NAMED = re.compile(r"(?:^|, )(?:(?P<count>\d+) seeds \([^()]*, …\)|[a-z0-9][a-z0-9.-]*) => ")
+_NONE_LEFT = re.compile(r"^(?:none of the \d+ seeds|not even the one seed)(?: left)?\b")
 _MORE = re.compile(r", \d+ more reasons$")
 _BRIEF: Mapping[str, str] = {
     "invalid networks": "with overlapping networks",
@@ -28,16 +29,30 @@ def brief_reason(message: str) -> str:
     """
     text, _, hosted = full_reason(message).partition("; left out: {")
     left_out = f"; left out: {hosted.count(' => ')} that it hosts" if hosted else ""
-    found = _LISTED.fullmatch(text)
-    if found is None:
+    counts = _counted(text)
+    if not counts:
         return f"{text}{left_out}"
+    listed = ", ".join(f"{seeds} {reason}" for reason, seeds in counts.most_common())
+    return f"0/{counts.total()} seeds: {listed}{left_out}"
+
+
+def cause_of(message: str) -> str:
+    """`full, with overlapping networks`: the brief reason without numbers, the same while seeds come and go."""
+    text = full_reason(message).partition("; left out: {")[0]
+    return ", ".join(sorted(_counted(text))) or _NONE_LEFT.sub("no seed", text)
+
+
+def _counted(text: str) -> Counter[str]:
+    """Seeds by their brief reason; none of a text that lists no seeds."""
+    found = _LISTED.fullmatch(text)
     counts: Counter[str] = Counter()
+    if found is None:
+        return counts
     for seeds, reason in _reasons(found["reasons"]):
         counts[_brief(reason)] += seeds
     if other := int(found["seeds"]) - counts.total():
         counts["for other reasons"] = other
-    listed = ", ".join(f"{seeds} {reason}" for reason, seeds in counts.most_common())
-    return f"0/{found['seeds']} seeds: {listed}{left_out}"
+    return counts
 
 
 def _reasons(text: str) -> Iterator[tuple[int, str]]:

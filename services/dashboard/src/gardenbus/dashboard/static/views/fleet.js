@@ -8,9 +8,6 @@ import { live } from "../live.js";
 const REFRESH_MS = 1200;
 const LATE_MS = 300000; // from then on a cluster takes nothing new
 
-const TABS = [["placements", "Placements"], ["clusters", "Member clusters"]];
-export const tabs = (current) => h("nav", { class: "tabs", "aria-label": "Fleet" }, TABS.map(([path, words]) => h("a", { href: `#/${path}`, "aria-current": path === current ? "page" : null }, words)));
-
 // A list that the server filters: a search, a choice, a table; read again when something of a fleet has changed.
 function listPage(main, { query }, { path, title, sub, states, columns, line, nothing, label }) {
   const wanted = { search: query.get("search") ?? "", state: query.get("state") ?? "" };
@@ -48,7 +45,7 @@ function listPage(main, { query }, { path, title, sub, states, columns, line, no
   }
   const search = h("input", { class: "field grow", type: "search", placeholder: "Filter by name…  (f)", "aria-label": `Filter: ${title}`, value: wanted.search, oninput: (event) => changed("search", event.target.value) });
   const choice = h("select", { class: "field", "aria-label": "State", onchange: (event) => changed("state", event.target.value) }, states.map(([value, words]) => h("option", { value, selected: value === wanted.state }, words)));
-  main.append(h("div", { class: "head" }, h("div", null, h("h1", null, title), h("p", { class: "sub" }, sub)), h("div", { class: "actions" }, tabs(path))), h("div", { class: "filters", role: "search" }, search, h("div", { class: "choices" }, choice), tally), place);
+  main.append(h("div", { class: "head" }, h("div", null, h("h1", null, title), h("p", { class: "sub" }, sub))), h("div", { class: "filters", role: "search" }, search, h("div", { class: "choices" }, choice), tally), place);
   read();
   return {
     update(batches) {

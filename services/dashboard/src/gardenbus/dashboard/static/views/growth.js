@@ -42,7 +42,7 @@ export function growthPage(main) {
       scaler && h("a", { class: "hint link", href: pathOf("seedautoscaler", scaler.namespace, scaler.name), "data-walk": true }, `scaled by ${scaler.name}, ${scaler.least} to ${scaler.most}`)),
     h("div", { class: "set-body" }, h("div", null, set && pips(set), h("dl", { class: "facts" },
       set && fact("Seeds", `${set.ready} ready of ${set.wanted} wanted`), set?.pending && fact("In the making", h("a", { class: "link", href: pathOf("shoot", set.namespace, set.pending) }, set.pending)), set?.pending && fact("Waits for", set.reason + (set.since ? `, ${ago(set.since)}` : "")),
-      scaler && fact("Wanted", scaler.desired ?? "not decided yet"), scaler && fact("Pending shoots", scaler.pendingShoots ?? "–"), scaler?.lastScale && fact("Last change", `${ago(scaler.lastScale)} ago`), scaler?.reason && fact("Because", scaler.reason))),
+      scaler && fact("Wanted", scaler.desired ?? "not decided yet"), scaler && fact("Pending shoots", scaler.pendingShoots ?? "–"), scaler?.reason && fact("Because", scaler.reason), scaler?.lastScale && fact("Last change", [`${ago(scaler.lastScale)} ago`, lastReason(samples) && h("div", { class: "when" }, lastReason(samples))]))),
     scaler && h("figure", null, historyChart(samples, { least: scaler.least, most: scaler.most, end: now() }),
       h("figcaption", { class: "legend" }, h("span", null, h("i", { class: "swatch" }), "wanted"), h("span", null, h("i", { class: "swatch current" }), "there"), h("span", null, "dotted: least and most")))));
   }
@@ -59,6 +59,9 @@ export function growthPage(main) {
     },
   };
 }
+
+// Why the number was changed the last time, from its Event.
+const lastReason = (samples) => samples?.findLast((each) => each.reason && each.current === null)?.reason;
 
 const fact = (name, value) => [h("dt", null, name), h("dd", null, value)];
 

@@ -11,7 +11,7 @@ const STATES = ["succeeded", "processing", "new", "pending", "error", "failed", 
 export function landscapePage(main) {
   const tiles = h("section", { class: "tiles", "aria-label": "In numbers" });
   const map = h("section", { "aria-label": "Seeds by provider and region" }, loading());
-  const legend = h("div", { class: "legend" }, [["good", "ready"], ["warn", "closed"], ["bad", "silent or broken"], ["hollow", "not reported"]].map(([tone, words]) => h("span", null, h("span", { class: `dot ${tone}` }), words)));
+  const legend = h("div", { class: "legend" }, [["good", "ready"], ["warn", "closed"], ["bad", "silent or broken"], ["hollow", "not reported"]].map(([tone, words]) => h("span", null, h("span", { class: `dot ${tone}` }), words)), h("span", null, h("span", { class: "meter taken sample" }, h("i")), "places taken"));
   main.append(h("div", { class: "head" }, h("div", null, h("h1", null, "Landscape"), h("p", { class: "sub" }, "Every seed, where it stands and how full it is")), h("div", { class: "actions" }, legend)), tiles, map);
   const numbers = numberTiles(tiles);
   const cells = new Map();
@@ -44,7 +44,7 @@ function numberTiles(section) {
   const note = () => h("div", { class: "note" });
   const stack = h("div", { class: "stack", role: "img" }, STATES.map((state) => h("i", { class: state })));
   const full = h("i");
-  const gauge = h("span", { class: "meter accent" }, full);
+  const gauge = h("span", { class: "meter taken" }, full);
   const parts = [["Shoots", "#/shoots", stack], ["Seeds ready", "#/", null], ["Places taken", "#/", gauge], ["Waiting for a seed", "#/waiting", null]].map(([label, href, more]) => {
     const tile = { value: value(), note: note() };
     section.append(h("a", { class: "tile card", href }, h("span", { class: "label" }, label), tile.value, more, tile.note));
@@ -67,7 +67,6 @@ function numberTiles(section) {
     places.value.replaceChildren(count(sum.used), h("small", null, sum.places === null ? " without a limit" : ` of ${count(sum.places)}`));
     const share = sum.places ? sum.used / sum.places : 0;
     full.style.width = `${Math.min(100, share * 100)}%`;
-    as(gauge, `meter ${share >= 0.95 ? "bad" : share >= 0.8 ? "warn" : "accent"}`);
     setText(places.note, sum.places ? `${Math.round(share * 100)} % full` : "");
     setText(waiting.value, count(sum.waiting));
     setText(waiting.note, sum.waiting ? "see why, and since when" : "everybody has a seed");
@@ -103,7 +102,7 @@ function cell(seed, cells) {
     const full = fill(row);
     as(root, `seed ${tone}`);
     as(dot, `dot ${tone}`);
-    as(gauge, `meter ${tone === "good" ? full.tone : "idle"}`);
+    as(gauge, `meter ${tone === "good" ? "taken" : "idle"}`);
     const width = `${Math.min(100, full.share * 100)}%`;
     if (bar.style.width !== width) bar.style.width = width;
     setText(filled, full.words);

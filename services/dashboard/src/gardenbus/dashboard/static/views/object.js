@@ -1,10 +1,11 @@
 // The page of one object: how it stands, why, what is around it, what happened to it, and its manifest.
 
 import { get, objectPath, send, session } from "../api.js";
+import { fillChart } from "../chart.js";
 import { decision, seedDecision } from "../decision.js";
 import { empty, h, icon, loading, meter } from "../dom.js";
 import { eventLine } from "../eventlist.js";
-import { TONES, ago, clock, count, fill, health, kindName, pathOf } from "../format.js";
+import { TONES, ago, clock, count, fill, health, healthOf, kindName, pathOf } from "../format.js";
 import { live } from "../live.js";
 import { confirmDeletion, toast } from "../overlays.js";
 import { ShootTable, tally } from "../table.js";
@@ -25,7 +26,7 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
   let table = null;
   let isOpen = false;
 
-  const list = kind === "seed" ? h("section", { class: "card seed-shoots wide" }) : null;
+  const list = kind === "seed" ? h("section", { class: "card seed-shoots" }) : null;
   if (list) {
     const hint = h("span", { class: "hint" });
     table = new ShootTable({ seed: name }, { counted: (total) => { hint.textContent = tally(total); list.hidden = total === 0; } });
@@ -36,8 +37,8 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
   async function read() {
     timer = 0;
     try {
-      const [found, why] = await Promise.all([get(objectPath(kind, namespace, name)), explained()]);
-      if (!isOver) draw(found, why);
+      const [found, why, filled] = await Promise.all([get(objectPath(kind, namespace, name)), explained(), fillHistory()]);
+      if (!isOver) draw(found, why, filled);
     } catch (error) {
       if (isOver || live.state === "lost") return;
       place.replaceChildren(h("div", { class: "card" }, empty("search", `${kindName(kind)} ${name} is not there`, h("p", null, error.message), h("a", { class: "button", href: "#/" }, "To the landscape"))));
@@ -48,7 +49,11 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
     return kind === "seed" ? get(`explain-seed/${encodeURIComponent(name)}`).catch(() => null) : null;
   }
 
-  function draw({ object, yaml, related, events }, why) {
+  async function fillHistory() {
+    return kind === "seed" ? get(`seeds/${encodeURIComponent(name)}/fill`).catch(() => null) : null;
+  }
+
+  function draw({ object, yaml, related, events, moves }, why, filled) {
     const { metadata = {}, spec = {}, status = {} } = object;
     const opened = new Set([...place.querySelectorAll("details[open] > summary b")].map((each) => each.textContent));
     const isManifestOpen = isOpen;
@@ -57,15 +62,18 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
     manifest.addEventListener("toggle", () => manifest.open && !manifest.querySelector("pre") && manifest.append(yamlView(yaml)));
     if (isManifestOpen) manifest.append(yamlView(yaml));
     const last = status.lastOperation && kind !== "seed" && operation(status.lastOperation, status.lastErrors);
+    if (moves?.some((move) => !move.isTakenBack && Date.parse(move.at) > Date.parse(why?.recorded?.at))) why = { ...why, recorded: null }; // of a seed that it left since
     const decided = kind === "shoot" && why && card("Decision", why.considered?.strategy && `strategy ${why.considered.strategy}`, h("div", { class: "body" }, decision(why)));
     const left = h("div", { class: "column" },
+      moves?.length > 0 && moved(moves, status),
+      list,
       spec.seedName ? [last, decided] : [decided, last], // of one that waits, why is what is asked first
       kind === "seed" && why && card("Would it take a shoot?", null, h("div", { class: "body" }, seedDecision(why))),
       conditions([...(status.conditions ?? []), ...(status.constraints ?? [])]),
       card("Events", events.length ? `${count(events.length)} in 24 hours` : "", events.length ? h("ul", { class: "lines" }, events.slice(0, 60).map((event) => eventLine(event, { about: false }))) : h("div", { class: "body sub" }, "None in the last 24 hours.")));
-    const right = h("div", { class: "column" }, card("Facts", null, h("div", { class: "body" }, h("dl", { class: "facts" }, facts(kind, metadata, spec, status)))),
+    const right = h("div", { class: "column" }, filled && card("Shoots over time", "since the dashboard's first visitor", h("div", { class: "body" }, fillChart(filled))), card("Facts", null, h("div", { class: "body" }, h("dl", { class: "facts" }, facts(kind, metadata, spec, status)))),
       related.length > 0 && card("Around it", null, h("ul", { class: "lines" }, related.map((each) => h("li", null, h("span", { class: "when" }, `${each.role} `), h("a", { class: "link", href: pathOf(each.kind, each.namespace, each.name), "data-walk": true }, `${kindName(each.kind)} ${each.name}`))))));
-    place.replaceChildren(head(kind, namespace, name, object), h("div", { class: "object" }, left, right, list, manifest));
+    place.replaceChildren(head(kind, namespace, name, object), h("div", { class: "object" }, left, right, manifest));
     for (const summary of place.querySelectorAll("details > summary b")) {
       if (opened.has(summary.textContent)) summary.closest("details").open = true;
     }
@@ -92,10 +100,10 @@ function head(kind, namespace, name, object) {
   const seed = kind === "seed" ? live.seeds.get(name) : null;
   const chips = [];
   if (metadata.deletionTimestamp) chips.push(["idle", "being deleted"]);
-  if (seed) chips.push(health(seed));
+  if (kind === "seed" && !metadata.deletionTimestamp) chips.push(seed ? health(seed) : healthOf(object));
   if (kind === "shoot") {
     const state = (status.lastOperation?.state ?? "new").toLowerCase();
-    chips.push(spec.seedName ? [TONES[state] ?? "", state] : state === "pending" ? ["warn", "waits for a seed"] : ["", "new"]);
+    chips.push(spec.seedName ? [TONES[state] ?? "", state] : state === "pending" ? ["wait", "waits for a seed"] : ["", "new"]);
     if (status.seedName && spec.seedName && status.seedName !== spec.seedName) chips.push(["busy", `moving to ${spec.seedName}`]);
   }
   return h("div", { class: "head" }, h("div", null, h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: kind === "shoot" ? "#/shoots" : "#/" }, kindName(kind)), namespace && ["/", h("a", { href: `#/shoots?namespace=${encodeURIComponent(namespace)}` }, namespace)]),
@@ -121,6 +129,16 @@ function actions(kind, namespace, name, spec) {
     button("Delete…", async () => (await confirmDeletion(kind, name)) && (await send("DELETE", objectPath(kind, namespace, name), { confirm: name }), `${name} is being deleted`), true));
 }
 
+// The way of a shoot that was moved between seeds, the latest move first.
+function moved(moves, status) {
+  const seed = (name) => h("a", { class: "link", href: pathOf("seed", "", name) }, name);
+  const state = (move, index) => (move.isTakenBack ? ["", "taken back"] : index === 0 && status.seedName !== move.to ? ["busy", "under way"] : ["good", "done"]);
+  return card("Moved", moves.length > 1 ? `${count(moves.length)} times in 24 hours` : "", h("ul", { class: "lines moves" }, moves.map((move, index) => {
+    const [tone, words] = state(move, index);
+    return h("li", null, h("span", null, seed(move.before), " → ", seed(move.to)), " ", h("span", { class: `chip ${tone}` }, words), h("span", { class: "when", title: move.at }, ` ${ago(move.at)} ago, by ${move.user}`));
+  })));
+}
+
 function operation(last, errors = []) {
   const tone = TONES[(last.state ?? "").toLowerCase()] ?? "busy";
   return card("Last operation", last.lastUpdateTime && `${ago(last.lastUpdateTime)} ago`, h("div", { class: "body operation" }, h("div", { class: "words" }, h("b", null, `${last.type} ${last.state}`), h("span", null, `${last.progress ?? 0} %`)), meter((last.progress ?? 0) / 100, tone, "Progress"),
@@ -141,7 +159,7 @@ function facts(kind, metadata, spec, status) {
   const own = {
     shoot: () => [fact("Seed", link("seed", spec.seedName) ?? "none"), spec.seedName !== status.seedName && fact("Still on", link("seed", status.seedName)), fact("Provider", spec.provider?.type), fact("Region", spec.region), fact("Purpose", spec.purpose), fact("Kubernetes", spec.kubernetes?.version), fact("Profile", spec.cloudProfile?.name ?? spec.cloudProfileName),
       fact("Scheduler", spec.schedulerName), fact("Workers", (spec.provider?.workers ?? []).map((each) => `${each.name} ${each.minimum}–${each.maximum}`).join(", ")), fact("High availability", spec.controlPlane?.highAvailability?.failureTolerance?.type)],
-    seed: () => [fact("Provider", spec.provider?.type), fact("Region", spec.provider?.region), fact("Zones", (spec.provider?.zones ?? []).join(", ")), full && fact("Taken", [full.words, meter(full.share, full.tone)]), row?.heartbeat && fact("Last heartbeat", `${ago(row.heartbeat)} ago`),
+    seed: () => [fact("Provider", spec.provider?.type), fact("Region", spec.provider?.region), fact("Zones", (spec.provider?.zones ?? []).join(", ")), full && fact("Taken", [full.words, meter(full.share, "taken")]), row?.heartbeat && fact("Last heartbeat", `${ago(row.heartbeat)} ago`),
       fact("Taints", (spec.taints ?? []).map((each) => each.key).join(", ")), fact("Restrictions", (spec.accessRestrictions ?? []).map((each) => each.name).join(", ")), fact("Open", spec.settings?.scheduling?.visible === false ? "no: cordoned or hidden" : "yes"), fact("Gardenlet", status.gardener?.version ?? status.gardener?.name)],
   }[kind];
   const labels = Object.entries(metadata.labels ?? {}).filter(([key]) => !key.startsWith("name.seed.gardener.cloud/"));

@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { empty, h, loading } from "../dom.js";
 import { ago, count, kindName, many, objectPathOf, pathOf } from "../format.js";
-import { chip, isLive, tabs, statusOf, wantedWords } from "./fleet.js";
+import { chip, isLive, statusOf, wantedWords } from "./fleet.js";
 
 const REFRESH_MS = 1200;
 const SHOWN = 300;
@@ -48,7 +48,7 @@ export function placementPage(main, { path: [kind, space, ...rest] }) {
 
 function head(kind, namespace, name, { placement }) {
   return h("div", { class: "head" }, h("div", null, h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: "#/placements" }, kindName(kind)), namespace && ["/", namespace]),
-    h("div", { class: "titled" }, h("h1", null, name), placement && chip(statusOf(placement), placement.reason))), h("div", { class: "actions" }, h("a", { class: "button", href: objectPathOf(kind, namespace, name) }, "Manifest and events"), tabs("")));
+    h("div", { class: "titled" }, h("h1", null, name), placement && chip(statusOf(placement), placement.reason))), h("div", { class: "actions" }, h("a", { class: "button", href: objectPathOf(kind, namespace, name) }, "Manifest and events")));
 }
 
 function body({ placement, policy, strategy, selectors, conditions, snapshot, decisions, steps, bindings }) {

@@ -1,65 +1,122 @@
-// Who waits for a seed: why, since when, and when it is tried again.
+// Who waits for a seed, by cause: how many, since when, and when each is tried again. A group shows a page at a time.
 
 import { get, send, session } from "../api.js";
 import { empty, h, loading, setText } from "../dom.js";
 import { ago, count, many, pathOf, until } from "../format.js";
 import { toast } from "../overlays.js";
+import { pager } from "../pager.js";
 
-const SHOWN = 200;
+const PAGE = 25;
+const GROUPS = 25;
+const OPEN_AT_FIRST = 200; // groups are open at first while so many shoots wait altogether
 const REFRESH_MS = 2000;
 
-export function waitingPage(main) {
-  const tally = h("p", { class: "sub", role: "status" });
-  const place = h("div", null, loading());
-  main.append(h("div", { class: "head" }, h("div", null, h("h1", null, "Waiting for a seed"), tally)), place);
+export function waitingPage(main, { query }) {
+  const wanted = { search: query.get("search") ?? "" };
+  const tally = h("span", { class: "tally", role: "status" });
+  const place = h("div", { class: "causes" }, loading());
+  const search = h("input", { class: "field grow", type: "search", placeholder: "Filter by name, namespace, scheduler or cause…  (f)", "aria-label": "Filter shoots that wait", value: wanted.search, oninput: (event) => changed(event.target.value) });
+  const turn = pager(GROUPS, "causes", (offset) => { first = offset; read(); });
+  main.append(h("div", { class: "head" }, h("div", null, h("h1", null, "Waiting for a seed"), h("p", { class: "sub" }, "By what stands in the way, the longest waiting first"))), h("div", { class: "filters", role: "search" }, search, tally), place, turn.element);
+  const groups = new Map(); // cause → its part of the page
+  let first = 0;
   let timer = 0;
+  let generation = 0;
   let isOver = false;
-  let items = [];
-  let ticks = [];
 
+  function changed(words) {
+    wanted.search = words;
+    first = 0;
+    history.replaceState(null, "", `#/waiting${words ? `?${new URLSearchParams(wanted)}` : ""}`);
+    clearTimeout(timer);
+    timer = setTimeout(read, 150);
+  }
   async function read() {
     timer = 0;
-    const response = await get("waiting").catch(() => null);
-    if (isOver || !response) return;
-    items = response.items;
-    const total = response.total ?? items.length;
-    setText(tally, total ? `${many(total, "shoot")}, the longest waiting first${total > Math.min(items.length, SHOWN) ? ` (${count(Math.min(items.length, SHOWN))} shown)` : ""}` : "");
-    draw();
-  }
-  function draw() {
-    if (!items.length) {
-      place.replaceChildren(h("div", { class: "card" }, empty("yes", "Nobody waits", h("p", null, "Every shoot that was ordered has a seed. One that fits nowhere would stand here, with the rule that turned the seeds away."))));
+    const mine = ++generation;
+    const response = await get(`waiting?${new URLSearchParams({ ...wanted, offset: first, limit: GROUPS })}`).catch(() => null);
+    if (isOver || mine !== generation || !response) return;
+    setText(tally, response.total ? `${many(response.total, "shoot")}, ${many(response.groups, "cause")}` : "");
+    turn.show(first, response.items.length, response.groups);
+    if (!response.items.length) {
+      groups.clear();
+      place.replaceChildren(h("div", { class: "card" }, wanted.search ? empty("search", "Nobody who waits is like that", h("p", null, "Take a word away to see more.")) : empty("yes", "Nobody waits", h("p", null, "Every shoot that was ordered has a seed. One that fits nowhere would stand here, with the rule that turned the seeds away."))));
       return;
     }
-    ticks = [];
-    place.replaceChildren(h("ul", { class: "lines waiting card" }, items.slice(0, SHOWN).map(line)));
-  }
-  function line(item) {
-    const since = h("span");
-    const next = h("span");
-    const tick = () => {
-      setText(since, `for ${ago(item.since)}${item.attempts ? ` · ${many(item.attempts, "attempt")}` : ""}`);
-      setText(next, item.queued ? "is being looked at" : item.nextAttempt ? `again ${until(item.nextAttempt)}` : "when something changes");
-    };
-    tick();
-    ticks.push(tick);
-    const retry = session.allowWrites && h("button", { class: "button small", type: "button", onclick: async (event) => {
-      event.target.disabled = true;
-      await send("POST", `shoots/${encodeURIComponent(item.namespace)}/${encodeURIComponent(item.name)}/retry`).then(() => toast(`${item.name} is tried again`), (error) => toast(error.message, "bad"));
-      event.target.disabled = false;
-    } }, "Retry now");
-    return h("li", { data: { shoot: `${item.namespace}/${item.name}` } }, h("a", { class: "name link", href: pathOf("shoot", item.namespace, item.name), "data-walk": true }, item.name, " ", h("small", null, item.namespace)),
-      h("p", { class: "why" }, item.message.replace(/^Failed to schedule Shoot: /, "")), h("div", { class: "times" }, h("b", null, since), next, retry));
+    const here = new Set(response.items.map((each) => each.cause));
+    for (const cause of groups.keys()) here.has(cause) || groups.delete(cause);
+    for (const each of response.items) groups.has(each.cause) || groups.set(each.cause, group(each.cause, wanted, response.total <= OPEN_AT_FIRST));
+    const parts = response.items.map((each) => groups.get(each.cause));
+    parts.forEach((part, index) => part.show(response.items[index]));
+    if (parts.some((part, index) => part.element !== place.children[index]) || place.children.length !== parts.length) place.replaceChildren(...parts.map((part) => part.element));
   }
   read();
   return {
     update() {
       if (!timer) timer = setTimeout(read, REFRESH_MS);
     },
-    tick: () => ticks.forEach((tick) => tick()),
+    tick: () => groups.forEach((part) => part.tick()),
     end() {
       isOver = true;
       clearTimeout(timer);
     },
   };
+}
+
+// One cause: its number of shoots, and, when it is open, a page of them.
+function group(cause, wanted, isOpen) {
+  const number = h("span", { class: "chip wait" });
+  const oldest = h("span", { class: "hint" });
+  const list = h("ul", { class: "lines waiting" });
+  const turn = pager(PAGE, "shoots", (offset) => { first = offset; read(); });
+  const element = h("details", { class: "card cause", open: isOpen, data: { cause }, ontoggle: () => element.open && read() }, h("summary", null, h("b", null, cause), number, oldest), list, turn.element);
+  let first = 0;
+  let generation = 0;
+  let ticks = [];
+  let since = "";
+
+  async function read() {
+    const mine = ++generation;
+    const response = await get(`waiting/shoots?${new URLSearchParams({ ...wanted, cause, offset: first, limit: PAGE })}`).catch(() => null);
+    if (mine !== generation || !response) return;
+    if (!response.items.length && first) {
+      first = Math.max(0, Math.ceil(response.total / PAGE) - 1) * PAGE;
+      return response.total ? read() : undefined;
+    }
+    ticks = [];
+    list.replaceChildren(...response.items.map((item) => line(item, ticks)));
+    turn.show(first, response.items.length, response.total);
+  }
+  return {
+    element,
+    show(found) {
+      setText(number, count(found.shoots));
+      number.setAttribute("aria-label", many(found.shoots, "shoot"));
+      since = found.oldest;
+      this.tick();
+      if (element.open) read();
+    },
+    tick() {
+      setText(oldest, `the first for ${ago(since)}`);
+      ticks.forEach((tick) => tick());
+    },
+  };
+}
+
+function line(item, ticks) {
+  const since = h("span");
+  const next = h("span");
+  const tick = () => {
+    setText(since, `for ${ago(item.created)}`);
+    setText(next, item.queued ? "is being looked at" : item.nextAttempt ? `again ${until(item.nextAttempt)}` : "when something changes");
+  };
+  tick();
+  ticks.push(tick);
+  const retry = session.allowWrites && h("button", { class: "button small", type: "button", "aria-label": `Retry ${item.name} now`, onclick: async (event) => {
+    event.target.disabled = true;
+    await send("POST", `shoots/${encodeURIComponent(item.namespace)}/${encodeURIComponent(item.name)}/retry`).then(() => toast(`${item.name} is tried again`), (error) => toast(error.message, "bad"));
+    event.target.disabled = false;
+  } }, "Retry now");
+  return h("li", { data: { shoot: `${item.namespace}/${item.name}` } }, h("a", { class: "name link", href: pathOf("shoot", item.namespace, item.name), "data-walk": true }, item.name, " ", h("small", null, item.namespace)),
+    h("span", { class: "why" }, item.brief.startsWith("0/") ? item.brief : ""), h("div", { class: "times" }, h("b", null, since), next, retry));
 }
