@@ -108,8 +108,8 @@ class OperationsCache:
         now = self._clock.monotonic()
         for row in await work_rows(self._api):
             at, delivered = self._delivered.get(row.queue, (now, row.delivered))
-            is_known = now > at and row.delivered >= delivered
-            rate = (row.delivered - delivered) / (now - at) if is_known else None
+            is_comparable = now > at and row.delivered >= delivered
+            rate = (row.delivered - delivered) / (now - at) if is_comparable else None
             self._delivered[row.queue] = (now, row.delivered)
             rows.append(row._asdict() | {"perSecond": rate})
         return {"items": rows}

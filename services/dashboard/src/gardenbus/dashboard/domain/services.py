@@ -8,7 +8,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.rows import mappings, number, text
 
 
-class Replica(msgspec.Struct, frozen=True, rename="camel"):
+class ServiceReplica(msgspec.Struct, frozen=True, rename="camel"):
     """One process of a service, since its start: requests that it responded to, and how many of them were errors."""
 
     instance: str
@@ -23,18 +23,18 @@ class Service(msgspec.Struct, frozen=True):
 
     name: str
     versions: list[str]
-    replicas: list[Replica]
+    replicas: list[ServiceReplica]
 
 
 def services_of(responses: Iterable[Document], prefix: str) -> list[Service]:
     """Return the services of one landscape by name; those of other landscapes on the same server are left out."""
-    found: dict[str, list[Replica]] = {}
+    found: dict[str, list[ServiceReplica]] = {}
     for response in responses:
         metadata = section(response, "metadata")
         if text(metadata.get("prefix")) not in ("", prefix):
             continue
         endpoints = mappings(response.get("endpoints"))
-        replica = Replica(
+        replica = ServiceReplica(
             instance=text(metadata.get("instance")) or text(response.get("id")),
             version=text(response.get("version")),
             started=text(response.get("started")),

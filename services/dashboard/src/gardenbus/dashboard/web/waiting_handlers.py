@@ -56,9 +56,9 @@ class WaitingHandlers:
 
 def _page_query(request: Request, names: Sequence[str]) -> tuple[list[str], int, int]:
     """Return search words, offset and limit. Raises BadRequest."""
-    known = (*names, "search", "offset", "limit")
-    if unknown := sorted(set(request.query_params) - set(known)):
-        raise BadRequest(f"{unknown[0]}: no such parameter; there are {', '.join(known)}")
+    parameters = (*names, "search", "offset", "limit")
+    if unknown := sorted(set(request.query_params) - set(parameters)):
+        raise BadRequest(f"{unknown[0]}: no such parameter; there are {', '.join(parameters)}")
     offset, limit = request.query_params.get("offset", "0"), request.query_params.get("limit", str(DEFAULT_PAGE))
     if not offset.isdecimal() or not limit.isdecimal() or not 1 <= int(limit) <= LARGEST_PAGE:
         raise BadRequest(f"offset must not be negative, limit between 1 and {LARGEST_PAGE}")
