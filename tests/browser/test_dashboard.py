@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from gardenbus.common.api.document import Document
 from tests.support.dashboard_process import running_dashboard
 from tests.support.landscape import GARDENBUS
 
@@ -112,7 +113,7 @@ def order(directory: Path, name: str, environment: str) -> None:
 def reject(directory: Path, name: str) -> None:
     """Send a manifest that cannot be taken, and wait until it is kept."""
     nats_url = json.loads((directory / "landscape.json").read_text())["nats_url"]
-    manifest = {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "spec": {}}
+    manifest: Document = {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "spec": {}}
     body = json.dumps({**manifest, "metadata": {"name": name, "namespace": "garden-dev"}})
     nats = [sys.executable, str(ROOT / "tests/support/nats_cli.py"), "-s", nats_url]
     subprocess.run([*nats, "pub", "garden.apply", body], check=True, capture_output=True, timeout=60)
