@@ -4,13 +4,14 @@ A block of commands, fenced as `console` or `sh`, has a comment in front of it t
 
 | comment                   | by whom                                                                          |
 |---------------------------|----------------------------------------------------------------------------------|
-| `<!-- session: FILES -->` | a test, in order, on a landscape of its own that was started with these files    |
-| `<!-- session -->`        | the same, on the landscape of the page's last session                            |
+| `<!-- session -->`        | a test, one session after the other, in one directory that is like a checkout    |
 | `<!-- needs: docker -->`  | the tests of the containers                                                      |
 | `<!-- run by: FILE -->`   | that script or test, which holds the block's commands in its own way             |
 
 In a session, lines after a command that starts with `$ ` are fragments that its output must show. A command that does
-not show them, or ends with an error, is given again until it does: sessions must bear that.
+not show them, or ends with an error, is given again until it does: sessions must bear that. `gardenbus up` and
+`gardenbus down`, with which sessions begin and end their landscapes, are given once, and with a free port instead of
+4222, where somebody else's NATS may run.
 """
 
 import asyncio
@@ -19,14 +20,14 @@ import re
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
-import pytest
+import yaml
 
 from tests.support.eventually import eventually
-from tests.support.landscape import Landscape
+from tests.support.servers import free_port
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -46,6 +47,11 @@ class Step(NamedTuple):
 
     command: str
     shows: Sequence[str]
+
+    @property
+    def needs_nats(self) -> bool:
+        """True for a command that calls `nats`."""
+        return re.search(r"(^|\| )nats ", self.command) is not None
 
 
 class Block(NamedTuple):
@@ -81,55 +87,66 @@ def blocks(page: Path) -> list[Block]:
     return [Block(found["how"] or "", found["text"]) for found in _BLOCK.finditer(page.read_text())]
 
 
-def sessions(page: Path) -> list[tuple[Sequence[str], list[Step]]]:
-    """The landscapes that a page needs (the files they are started with), and the commands on each."""
-    found: list[tuple[Sequence[str], list[Step]]] = []
-    for block in blocks(page):
-        if block.verb == "session" and block.argument:
-            found.append((block.argument.split(), list(block.steps)))
-        elif block.verb == "session":
-            found[-1][1].extend(block.steps)
-    return found
+def reading_order() -> list[Path]:
+    """README, then the pages of the site in the order of its navigation."""
+    site: dict[str, Any] = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
+    return [ROOT / "README.md", *(ROOT / "docs" / name for name in _pages_in(site["nav"]))]
 
 
-async def play(steps: Sequence[Step], landscape: Landscape, directory: Path) -> None:
-    """Run commands as a user would in the checkout, with the landscape in `.gardenbus`."""
-    home = directory / "home"
-    home.mkdir()
-    for name in ("examples", "deploy"):
-        (home / name).symlink_to(ROOT / name)
-    (home / ".gardenbus").symlink_to(landscape.directory)
-    path = _path()
-    for command, fragments in steps:
+def _pages_in(navigation: object) -> Iterator[str]:
+    if isinstance(navigation, str):
+        yield navigation
+    elif isinstance(navigation, dict):
+        yield from _pages_in(list(cast("dict[str, object]", navigation).values()))
+    elif isinstance(navigation, list):
+        for entry in cast("list[object]", navigation):
+            yield from _pages_in(entry)
 
-        async def shown(command: str = command, fragments: Sequence[str] = fragments) -> None:
-            output = await _run(command, landscape, home, path)
-            for fragment in fragments:
+
+def steps_of(page: Path) -> list[Step]:
+    """The commands of all sessions of a page."""
+    return [step for block in blocks(page) if block.verb == "session" for step in block.steps]
+
+
+class Reader:
+    """Somebody who types what the pages show, in a directory like a checkout."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        for name in ("examples", "deploy"):
+            (directory / name).symlink_to(ROOT / name)
+        self._path = f"{Path(sys.executable).parent}:{os.environ['PATH']}:{ROOT / '.tools/bin'}"
+        self._port = free_port()
+        self.lacks_nats = shutil.which("nats", path=self._path) is None
+
+    async def type(self, step: Step) -> None:
+        """Give one command until it shows what it shall."""
+        command = step.command.replace("--nats-port 4222", f"--nats-port {self._port}")
+
+        async def shown() -> None:
+            output = await _run(command, self._directory, self._environment())
+            for fragment in step.shows:
                 assert fragment in output, f"$ {command}\n{output}"
 
-        await eventually(shown, within=SHOWN_WITHIN_SECONDS, every=0.5)
+        if command.startswith(("gardenbus up", "gardenbus down")):
+            await shown()
+        else:
+            await eventually(shown, within=SHOWN_WITHIN_SECONDS, every=0.5)
+
+    async def leave(self) -> None:
+        """Stop what still runs, and remove its state."""
+        await _run("gardenbus down --purge", self._directory, self._environment())
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "PATH": self._path, "NATS_URL": f"nats://127.0.0.1:{self._port}", "COLUMNS": "200"}
 
 
-NATS_MISSING = "no nats command is on PATH nor in .tools/bin: .ci/nats brings one"
-
-
-def _path() -> str:
-    """A PATH with our command, and the `nats` that .ci/nats built."""
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}:{ROOT / '.tools/bin'}"
-    if shutil.which("nats", path=path) is None:
-        if os.environ.get("CI"):
-            pytest.fail(NATS_MISSING)
-        pytest.skip(NATS_MISSING)
-    return path
-
-
-async def _run(command: str, landscape: Landscape, home: Path, path: str) -> str:
-    environment = {**os.environ, "PATH": path, "NATS_URL": landscape.describe()["nats_url"], "COLUMNS": "200"}
+async def _run(command: str, directory: Path, environment: Mapping[str, str]) -> str:
     process = await asyncio.create_subprocess_exec(
         "bash",
         "-c",
         command,
-        cwd=home,
+        cwd=directory,
         env=environment,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,

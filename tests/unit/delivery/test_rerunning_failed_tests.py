@@ -84,6 +84,15 @@ def test_nothing_is_named_when_all_passes(tmp_path: Path):
     assert (code, flaky) == (0, [])
 
 
+def test_a_run_that_broke_off_fails(tmp_path: Path):
+    ends = "import pytest\n\ndef test_ends():\n    pytest.exit('enough')\n"
+
+    code, flaky, _ = run(tmp_path / "tests", test_1=LATE, test_2=ends)
+
+    assert code != 0
+    assert flaky == []
+
+
 def test_what_cannot_be_collected_fails_the_run(tmp_path: Path):
     code, flaky, _ = run(tmp_path / "tests", test_some="import nothing_of_that_name\n")
 
