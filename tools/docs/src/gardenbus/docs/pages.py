@@ -1,5 +1,7 @@
 """The generated pages of the reference."""
 
+from collections.abc import Callable, Mapping
+
 from gardenbus.docs.commands import commands_page
 from gardenbus.docs.kinds import kinds_page
 from gardenbus.docs.metrics import metrics_page
@@ -7,12 +9,16 @@ from gardenbus.docs.settings import settings_page
 from gardenbus.docs.subjects import subjects_page
 
 
+WRITERS: Mapping[str, Callable[[], str]] = {
+    "commands.md": commands_page,
+    "kinds.md": kinds_page,
+    "metrics.md": metrics_page,
+    "settings.md": settings_page,
+    "subjects.md": subjects_page,
+}
+"""What writes each page, by the name of its file."""
+
+
 def pages() -> dict[str, str]:
     """The Markdown of each page by the name of its file."""
-    return {
-        "commands.md": commands_page(),
-        "kinds.md": kinds_page(),
-        "metrics.md": metrics_page(),
-        "settings.md": settings_page(),
-        "subjects.md": subjects_page(),
-    }
+    return {name: write() for name, write in WRITERS.items()}
