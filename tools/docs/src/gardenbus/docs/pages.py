@@ -8,7 +8,6 @@ from gardenbus.docs.metrics import metrics_page
 from gardenbus.docs.settings import settings_page
 from gardenbus.docs.subjects import subjects_page
 
-
 WRITERS: Mapping[str, Callable[[], str]] = {
     "commands.md": commands_page,
     "kinds.md": kinds_page,
