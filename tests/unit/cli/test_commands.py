@@ -24,7 +24,7 @@ def a_landscape(directory: Path, *shoots: str) -> Path:
     return file
 
 
-def test_simulate_prints_one_line_a_landscape(tmp_path: Path):
+def test_simulate_prints_one_document_a_landscape(tmp_path: Path):
     first = a_landscape(tmp_path, "a", "b")
     (tmp_path / "other").mkdir()
     second = a_landscape(tmp_path / "other")
@@ -32,7 +32,7 @@ def test_simulate_prints_one_line_a_landscape(tmp_path: Path):
     result = runner.invoke(app, ["simulate", "-o", "json", str(first), str(second)])
 
     assert result.exit_code == 0, result.output
-    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    lines = [json.loads(part) for part in result.stdout.replace("\n}\n{", "\n}\0{").split("\0")]
     assert [line["landscape"] for line in lines] == [str(first), str(second)]
     placed, refused = lines[0]["placements"]
     assert placed == {"shoot": "garden-dev/a", "seed": "aws-eu1", "message": None}

@@ -202,7 +202,39 @@ def test_a_watch_is_about_the_names_and_the_namespace_that_were_asked_for():
 
 
 def test_documents_that_come_one_after_the_other_can_be_told_apart():
-    assert render_change(parse_printer("json"), {"a": 1}) == '{"a":1}\n'
+    assert render_change(parse_printer("json"), {"a": 1}) == '{\n  "a": 1\n}\n'
     assert render_change(parse_printer("yaml"), {"a": 1}) == "---\na: 1\n"
     assert render_change(parse_printer("jsonpath={.a}"), {"a": 1}) == "1\n"
     assert render_change(parse_printer("custom-columns=A:.a"), {"a": 1}) == "1\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "warning"),
+    [
+        (
+            ["--field-selector", "spec.seedname=aws"],
+            "the field spec.seedname; did you mean spec.seedName?",
+        ),
+        (["--field-selector", "spec.nowhere!=x"], "--field-selector: no shoot has the field spec.nowhere"),
+        (["--sort-by", ".metadata.generatoin"], "did you mean metadata.generation?"),
+        (["--sort-by", "{.spec.nowhere.deep}"], "--sort-by: no shoot has the field spec.nowhere.deep"),
+    ],
+)
+def test_a_path_that_no_object_has_is_warned_of(run: Any, words: list[str], warning: str):
+    result = run("shoots", *words, "-o", "name")
+
+    assert result.exit_code == 0
+    assert warning in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--field-selector", "spec.seedName=gcp"],
+        ["--field-selector", "spec.seedName!=aws"],
+        ["--sort-by", "{.metadata.labels.tier}"],
+        ["--sort-by", "{.status.conditions[0].type}"],
+    ],
+)
+def test_a_path_that_some_object_has_is_not(run: Any, words: list[str]):
+    assert "warning" not in run("shoots", *words).stderr

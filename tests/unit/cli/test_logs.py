@@ -172,3 +172,30 @@ def test_what_is_appended_is_followed_through_a_rotation(landscape: Path) -> Non
     file.write_text(written("after", seconds=7) + "\n")
     assert [line.event for line in next(batches)] == ["after"]
     assert [line.event for line in merged_lines(sources)][-1] == "after"
+
+
+COMPOSE_2_26 = (
+    '\x1b[2Kscheduler-1  | {"event": "shoot.scheduled", "level": "info", "timestamp": "2026-01-01T00:00:00Z"}\n'
+    '\x1b[2K\x1b[36mapiserver-2  |\x1b[0m {"event": "server.awaited", "level": "warn", "timestamp": "2026-01-01"}\n'
+    "\x1b[2Knats-1  | what is this\n"
+)
+
+
+def test_escapes_in_front_of_piped_lines_are_stripped():
+    shown = CliRunner().invoke(app, ["logs", "-"], input=COMPOSE_2_26)
+
+    assert [line.split()[1:4] for line in shown.stdout.splitlines()[:2]] == [
+        ["scheduler", "info", "shoot.scheduled"],
+        ["apiserver", "warning", "server.awaited"],
+    ]
+    assert "\x1b" not in shown.stdout
+    assert shown.exit_code == 0
+
+
+def test_lines_that_cannot_be_read_are_counted_and_said():
+    shown = CliRunner().invoke(app, ["logs", "-", "--level", "warn"], input=COMPOSE_2_26)
+
+    assert "server.awaited" in shown.stdout
+    assert "shoot.scheduled" not in shown.stdout
+    assert "1 line could not be read" in shown.stderr
+    assert "no line fits" in CliRunner().invoke(app, ["logs", "-", "--level", "error"], input=COMPOSE_2_26).stderr

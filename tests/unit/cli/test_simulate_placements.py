@@ -93,7 +93,7 @@ def test_files_with_shoots_and_placements_are_answered_with_both(simulated: Simu
 
     response = simulated(*landscape, *fleet(), a_placement_document(), output="json")
 
-    shoots, placements = map(json.loads, response.stdout.splitlines())
+    shoots, placements = map(json.loads, response.stdout.replace("\n}\n[", "\n}\0[").split("\0"))
     assert [each["shoot"] for each in shoots["placements"]] == ["garden-dev/apollo"]
     assert [each["placement"] for each in placements] == ["web"]
     tables = simulated(*landscape, *fleet(), a_placement_document()).stdout

@@ -3,9 +3,10 @@
 import os
 import sys
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import typer
+from typer._click.exceptions import ClickException, NoArgsIsHelpError
 
 from gardenbus.cli.contexts.selection import RootContext
 from gardenbus.cli.lazy import HELP_OPTIONS, Entry, LazyGroup
@@ -71,6 +72,39 @@ class Commands(LazyGroup):
     entries: ClassVar[Mapping[str, Entry]] = COMMANDS
     has_plugins: ClassVar[bool] = True
 
+    def main(self, *arguments: Any, standalone_mode: bool = True, **options: Any) -> Any:
+        """Run a command; a usage error is one line where no person reads it at a terminal."""
+        if not standalone_mode or sys.stderr.isatty():
+            return super().main(*arguments, standalone_mode=standalone_mode, **options)
+        try:
+            code = super().main(*arguments, standalone_mode=False, **options)
+        except typer.Abort:
+            sys.exit(1)
+        except ClickException as error:
+            if text := usage_error(error):
+                typer.echo(text, err=True)
+            sys.exit(error.exit_code)
+        sys.exit(code if isinstance(code, int) else 0)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Call the command; it is done, without a word, when nobody reads any more what it prints (`| head`)."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest, at the end of the process
+            raise typer.Exit from None
+        return result
+
+
+def usage_error(error: ClickException) -> str:
+    """The usage error of a call in one line; "" where its help was printed instead."""
+    if isinstance(error, NoArgsIsHelpError):
+        return ""
+    context = getattr(error, "ctx", None)
+    hint = f" (see: {context.command_path} --help)" if context is not None else ""
+    return f"gardenbus: {' '.join(error.format_message().split())}{hint}"
+
 
 app = typer.Typer(
     name="gardenbus",
@@ -109,6 +143,10 @@ def main() -> None:
         from typer._completion_classes import completion_init  # noqa: PLC0415  typer knows no shell before this
 
         completion_init()
+    if os.environ.get("NO_COLOR"):
+        from typer import rich_utils  # noqa: PLC0415  slow to import
+
+        rich_utils.COLOR_SYSTEM = None
     try:
         app()
     except KeyboardInterrupt:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from gardenbus.cli.client.reachability import check_reachable
 from gardenbus.cli.contexts.addresses import check_nats_url, without_user
 from gardenbus.cli.contexts.config import ContextsConfig, config_file, read_config, url_of
 from gardenbus.cli.contexts.selection import selected_context
@@ -193,8 +194,13 @@ def split_response(response: ApiResponse, count: int) -> list[ApiResponse]:
 
 
 @contextlib.asynccontextmanager
-async def connected(where: LandscapeTarget, *, timeout_seconds: float = CONNECT_SECONDS) -> AsyncGenerator[ApiClient]:
-    """A connection. Raises Unavailable when the bus is not reached in time."""
+async def connected(
+    where: LandscapeTarget, *, timeout_seconds: float = CONNECT_SECONDS, waits: bool = False
+) -> AsyncGenerator[ApiClient]:
+    """A connection. Raises Unavailable when the bus is not reached in time.
+
+    Where nothing can be reached it raises at once, unless it `waits` for a server to come up.
+    """
     with _without_web_sockets(where.nats_url):
         from gardenbus.common.adapters.nats import jetstream  # noqa: PLC0415  what works offline need not pay for it
 
@@ -203,10 +209,13 @@ async def connected(where: LandscapeTarget, *, timeout_seconds: float = CONNECT_
         opening = jetstream.connect(where.nats_url, "gardenbus-cli", where.prefix, manages_streams=False)
         try:
             async with asyncio.timeout(timeout_seconds):
+                if not waits:
+                    await check_reachable(where.nats_url)
                 bus = await stack.enter_async_context(opening)
         except TimeoutError as error:
             raise Unavailable(
-                f"no NATS at {without_user(where.nats_url)} within {timeout_seconds:g} s: is it up?"
+                f"no NATS at {without_user(where.nats_url)} within {timeout_seconds:g} s: it does not answer, or does "
+                "not let this user in"
             ) from error
         yield ApiClient(bus, Subjects(where.prefix))
 

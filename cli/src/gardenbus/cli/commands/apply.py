@@ -32,6 +32,7 @@ from gardenbus.cli.output.console import (
     Format,
     errors,
     exit_codes,
+    is_animated,
     print_api_error,
     print_error,
     show_document,
@@ -147,7 +148,7 @@ async def wait_for_conditions(api: ApiClient, awaited: dict[ObjectKey, WaitCondi
 @contextlib.contextmanager
 def _progress(total: int) -> Generator[Callable[[int], None] | None]:
     """A bar on a terminal where there is much to do; what it yields is told how much is done."""
-    if total <= STEP or not errors.is_terminal:
+    if total <= STEP or not is_animated(errors):
         yield None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415

@@ -9,7 +9,7 @@ from gardenbus.cli.commands.apply import FileNamespace, Recursive, manifests_of,
 from gardenbus.cli.commands.options import Directory, Files, NatsUrl, Prefix, run_with_client
 from gardenbus.cli.manifests.differences import unified_diff
 from gardenbus.cli.manifests.files import as_mapping, chunks, title
-from gardenbus.cli.output.console import Exit, console, exit_codes, print_api_error, show_lines
+from gardenbus.cli.output.console import Exit, console, exit_codes, is_animated, print_api_error, show_lines
 from gardenbus.cli.wait.waiter import key_of
 
 _NOT_FOUND = 404
@@ -61,7 +61,7 @@ def diff(
 
 
 def _show(lines: Sequence[str]) -> None:
-    if not console.is_terminal:
+    if not is_animated(console):
         show_lines(lines)
         return
     for line in lines:

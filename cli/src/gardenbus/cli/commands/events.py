@@ -13,7 +13,7 @@ from gardenbus.cli.client.resource_args import ResourceArgs, parse_resource
 from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, run_with_client
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.columns import TableContext
-from gardenbus.cli.output.console import Format, errors, exit_codes, show_document, show_lines, show_rows
+from gardenbus.cli.output.console import Format, errors, exit_codes, json_text, show_document, show_lines, show_rows
 from gardenbus.cli.output.printers import Printer, render_change, table_text
 from gardenbus.cli.output.summaries import summarize_shoot
 from gardenbus.cli.output.tables import objects_table, row_of, shown_columns
@@ -173,12 +173,12 @@ def _show_change(
 
 
 def change_line(key: ObjectKey, event: StreamMessage, output: Format) -> str:
-    """One change in one line: time, verb, object, version, and where it stands."""
+    """One change in one line (JSON: in several): time, verb, object, version, and where it stands."""
     verb = event.headers.get(Header.VERB, "modified")
     if output in (Format.JSON, Format.YAML):
         body = msgspec.Raw(event.body) if event.body else None
         change = {"verb": verb, "kind": key.kind, "namespace": key.namespace, "name": key.name, "object": body}
-        return msgspec.json.encode(change).decode()
+        return json_text(change).rstrip("\n")
     if output is Format.NAME:
         spec = KINDS.get(key.kind)
         return f"{spec.qualified_singular if spec is not None else key.kind}/{key.name}"

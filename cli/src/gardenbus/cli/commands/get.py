@@ -11,6 +11,7 @@ import typer
 
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.field_warnings import SORT, path_warnings, selector_warnings
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, parse_resources
 from gardenbus.cli.client.watch import WatchCache, WatchEvent, changes
 from gardenbus.cli.commands.apply import Recursive, manifests_of, placed
@@ -30,6 +31,7 @@ from gardenbus.cli.output.printers import (
     Printer,
     column_widths,
     parse_printer,
+    plain_path,
     render_change,
     render_documents,
     sort_key,
@@ -129,6 +131,7 @@ def get(  # noqa: PLR0913 - one parameter an option
     async def work(api: ApiClient) -> bool:
         start = await api.bus.position(api.subjects.stream("OBJECTS")) if watch else None
         objects, is_complete = await _fetch(api, request)
+        await _warn(api, request, objects)
         usage = await _usage(api, request)
         if start is None:
             _show(request, objects, usage)
@@ -158,8 +161,7 @@ async def _fetch(api: ApiClient, request: GetRequest) -> tuple[ObjectsByKind, bo
     is_complete = True
     for wanted in request.wanted:
         if not wanted.names:
-            scope = f".{request.namespace}" if request.namespace and wanted.is_namespaced else ""
-            objects[wanted.kind] = await api.items(f"{wanted.kind}{scope}", request.query)
+            objects[wanted.kind] = await api.items(_list_tail(request, wanted), request.query)
             continue
         objects[wanted.kind] = []
         for name in wanted.names:
@@ -175,6 +177,23 @@ async def _fetch(api: ApiClient, request: GetRequest) -> tuple[ObjectsByKind, bo
         for documents in objects.values():
             documents.sort(key=sort_key(request.sort_by))
     return objects, is_complete
+
+
+async def _warn(api: ApiClient, request: GetRequest, objects: ObjectsByKind) -> None:
+    """Say which paths no object has."""
+    warnings: list[str] = []
+    for wanted in request.wanted:
+        found = objects[wanted.kind]
+        if selector := request.query["fieldSelector"]:
+            warnings += await selector_warnings(api, _list_tail(request, wanted), wanted.kind, selector, found)
+        if path := plain_path(request.sort_by):
+            warnings += path_warnings(SORT, wanted.kind, [path], found)
+    for warning in warnings:
+        errors.print(f"warning: {warning}", style="yellow", markup=False)
+
+
+def _list_tail(request: GetRequest, wanted: ResourceArgs) -> str:
+    return f"{wanted.kind}.{request.namespace}" if request.namespace and wanted.is_namespaced else wanted.kind
 
 
 async def _usage(api: ApiClient, request: GetRequest) -> dict[str, int]:

@@ -1,6 +1,5 @@
 """`logs`: what the services say, in the order of time."""
 
-import contextlib
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -14,7 +13,7 @@ from gardenbus.cli.commands.options import Directory
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory
 from gardenbus.cli.logs.files import LogTail, log_sources, merged_lines
 from gardenbus.cli.logs.lines import LineFilter, LogLine, parse_duration, pretty, raw_json, read_line
-from gardenbus.cli.output.console import console, errors, exit_codes
+from gardenbus.cli.output.console import console, counted, errors, exit_codes, is_animated, print_error
 from gardenbus.common.errors import BadRequest, Unavailable
 
 STANDARD_INPUT = "-"
@@ -40,7 +39,9 @@ def logs(  # noqa: PLR0913 - one parameter an option
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")] = False,
     since: Annotated[str, typer.Option("--since", help="Only what is younger: 90s, 5m, 2h, 1d.")] = "",
     tail: Annotated[int | None, typer.Option("--tail", min=0, help="Only the last so many lines.")] = None,
-    level: Annotated[str, typer.Option("--level", help="debug, info, warning or error, and what is worse.")] = "debug",
+    level: Annotated[
+        str, typer.Option("--level", help="debug, info, warning (warn) or error, and what is worse.")
+    ] = "debug",
     trace: Annotated[str, typer.Option("--trace", help="Only this trace (its id, or how it begins).")] = "",
     shoot: Annotated[str, typer.Option("--shoot", help="Only about NAMESPACE/NAME, with its traces.")] = "",
     grep: Annotated[str, typer.Option("--grep", help="Only lines that match; a regular expression.")] = "",
@@ -55,12 +56,11 @@ def logs(  # noqa: PLR0913 - one parameter an option
     Example: gardenbus logs scheduler gardenlet --shoot garden-dev/apollo --since 5m -f
     """
     wanted = services or []
-    with exit_codes(), contextlib.suppress(KeyboardInterrupt):
+    with exit_codes():
         youngest = datetime.now(UTC) - parse_duration(since) if since else None
         line_filter = LineFilter(level=level.lower(), since=youngest, trace=trace, grep=grep, shoot=shoot)
         if STANDARD_INPUT in wanted:
-            lines = (read_line(raw, "") for raw in sys.stdin if raw.strip())
-            _show(_last(filter(line_filter.matches, lines), tail), output)
+            _show_piped(line_filter, tail, output)
             return
         chosen = directory or DEFAULT_DIRECTORY
         files = LandscapeDirectory(chosen).logs
@@ -81,6 +81,25 @@ def logs(  # noqa: PLR0913 - one parameter an option
                 _show(filter(line_filter.matches, batch), output, width)
 
 
+def _show_piped(line_filter: LineFilter, tail: int | None, output: LogOutput) -> None:
+    """Show the lines of stdin; at the end, how many of them are no lines of a log."""
+    unreadable = 0
+
+    def lines() -> Iterator[LogLine]:
+        nonlocal unreadable
+        for raw in sys.stdin:
+            if raw.strip():
+                line = read_line(raw, "")
+                unreadable += not line.is_readable
+                yield line
+
+    shown = _show(_last(filter(line_filter.matches, lines()), tail), output)
+    if unreadable:
+        print_error(f"{counted(unreadable, 'line')} could not be read (taken for level info, of no known time)")
+    if not shown:
+        errors.print("no line fits", markup=False)
+
+
 def _last(lines: Iterator[LogLine], count: int | None) -> Iterable[LogLine]:
     return lines if count is None else deque(lines, maxlen=count)
 
@@ -88,7 +107,7 @@ def _last(lines: Iterator[LogLine], count: int | None) -> Iterable[LogLine]:
 def _show(lines: Iterable[LogLine], output: LogOutput, width: int = LEAST_WIDTH) -> int:
     """Print lines; returns their number."""
     count = 0
-    is_coloured = console.is_terminal and not console.no_color
+    is_coloured = is_animated(console)
     zone = datetime.now().astimezone().tzinfo
     for line in lines:
         if output is LogOutput.JSON:

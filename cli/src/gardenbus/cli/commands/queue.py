@@ -1,7 +1,6 @@
 """`queue`, `retry`: what waits, what is being worked on, and trying now."""
 
 import asyncio
-import contextlib
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -73,8 +72,7 @@ def queue(  # noqa: PLR0913 - one parameter an option
         await keep_showing(picture, every_seconds=REFRESH_SECONDS)
 
     if follow:
-        with contextlib.suppress(KeyboardInterrupt):
-            run_with_client(keep, directory, nats_url, prefix)
+        run_with_client(keep, directory, nats_url, prefix)
         return
     unschedulable, rows = run_with_client(query_queue, directory, nats_url, prefix)
     _print(unschedulable, rows, output, with_work=work)
@@ -82,7 +80,7 @@ def queue(  # noqa: PLR0913 - one parameter an option
 
 def _print(unschedulable: Document, rows: list[WorkRow], output: Format, *, with_work: bool) -> None:
     if output in (Format.JSON, Format.YAML):
-        show_document({**unschedulable, **({"work": [row._asdict() for row in rows]} if with_work else {})}, output)
+        show_document({**unschedulable, **({"work": [row.document for row in rows]} if with_work else {})}, output)
         return
     if output is Format.NAME:
         show_lines([f"{each['namespace']}/{each['name']}" for each in unschedulable["items"]])

@@ -92,7 +92,7 @@ def _simulate_placements(file: Path, documents: Sequence[Document], output: Form
         show_lines(["---"])
         show_document(entries, output)
     elif output is Format.JSON:
-        show_lines([msgspec.json.encode(entries).decode()])
+        show_document(entries, Format.JSON)
     elif output is Format.NAME:
         show_lines(
             [f"{entry['placement']} {cluster}" for entry in entries for cluster in _selected_clusters(entry) or ["-"]]
@@ -126,7 +126,7 @@ def _print_placements(file: Path, placements: "list[SimulatedAssignment]", outpu
             show_lines(["---"])
             show_document(landscape, output)
         else:
-            show_lines([msgspec.json.encode(landscape).decode()])
+            show_document(landscape, Format.JSON)
         return
     if output is Format.NAME:
         show_lines([f"{placement.shoot} {placement.seed or '-'}" for placement in placements])

@@ -99,12 +99,11 @@ def top(  # noqa: PLR0913 - one parameter an option
                 await asyncio.sleep(SAMPLE_SECONDS)
             _print(await sample(), output)
 
-    with contextlib.suppress(KeyboardInterrupt):
-        try:
-            run_with_client(work, directory, nats_url, prefix)
-        except TimeoutError as error:
-            print_error("the news of the landscape could not be read")
-            raise typer.Exit(Exit.OUT_OF_REACH) from error
+    try:
+        run_with_client(work, directory, nats_url, prefix)
+    except TimeoutError as error:
+        print_error("the news of the landscape could not be read")
+        raise typer.Exit(Exit.OUT_OF_REACH) from error
 
 
 async def _picture(sample: Sampler) -> RenderableType:
@@ -291,7 +290,7 @@ class QueueSampler:
             oldest = age_of(row.oldest, now) if row.oldest else ""
             depth = (str(row.pending), str(row.in_flight), f"{rate:.1f}")
             table.add_row(row.queue, *depth, *counts, oldest, style=style)
-            rows.append({**row._asdict(), "perSecond": rate})
+            rows.append({**row.document, "perSecond": rate})
         return TopView(table, rows)
 
 

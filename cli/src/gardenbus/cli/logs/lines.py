@@ -14,6 +14,7 @@ from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.errors import BadRequest
 
 LEVELS: Mapping[str, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
+LEVEL_ALIASES: Mapping[str, str] = {"warn": "warning"}
 
 _SHOWN_SEPARATELY = ("timestamp", "level", "event", "service", "instance", "exception", "trace_id", "span_id")
 """Members with a place of their own in a line for people."""
@@ -26,6 +27,9 @@ _NATS_LEVELS = {"WRN": "warning", "ERR": "error", "FTL": "critical", "DBG": "deb
 _REDIS_LEVELS = {"#": "warning", ".": "debug", "-": "debug"}
 _DURATION = re.compile(r"^(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h|d)$")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+"""Control sequences of terminals: `docker compose logs` erases the line before it writes one."""
+
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 _RESET, _DIM, _BOLD = "\x1b[0m", "\x1b[2m", "\x1b[1m"
@@ -42,6 +46,8 @@ class LogLine(NamedTuple):
     event: str
     members: Mapping[str, Any]
     raw: str
+    is_readable: bool = True
+    """False where the line has none of the forms that services, NATS and Redis write."""
 
     @property
     def trace(self) -> str:
@@ -61,6 +67,7 @@ class LineFilter:
         grep: str = "",
         shoot: str = "",
     ) -> None:
+        level = LEVEL_ALIASES.get(level, level)
         if level not in LEVELS:
             raise BadRequest(f"there is no level {level!r}: {', '.join(LEVELS)}")
         try:
@@ -107,7 +114,7 @@ def read_line(raw: str, source: str, *, local_offset: timedelta = timedelta(0)) 
 
     What `docker compose logs` puts in front of a line names its source.
     """
-    text = raw.rstrip("\r\n")
+    text = _ESCAPES.sub("", raw.rstrip("\r\n")).lstrip("\r")
     if not text.startswith("{") and (prefixed := _PREFIX.match(text)):
         source, text = prefixed["name"], prefixed["rest"]
     if text.startswith("{"):
@@ -119,7 +126,7 @@ def read_line(raw: str, source: str, *, local_offset: timedelta = timedelta(0)) 
             return LogLine(
                 at=_instant(members.get("timestamp")),
                 source=source or str(members.get("service") or ""),
-                level=str(members.get("level") or "info"),
+                level=_level_of(members),
                 event=str(members.get("event") or ""),
                 members=members,
                 raw=text,
@@ -129,7 +136,12 @@ def read_line(raw: str, source: str, *, local_offset: timedelta = timedelta(0)) 
         if found := pattern.match(text):
             at = datetime.strptime(found["at"], form).replace(tzinfo=UTC) - local_offset
             return LogLine(at, source, levels.get(found["level"], "info"), found["text"], {}, text)
-    return LogLine(None, source, "info", text, {}, text)
+    return LogLine(None, source, "info", text, {}, text, is_readable=False)
+
+
+def _level_of(members: Mapping[str, Any]) -> str:
+    level = str(members.get("level") or "info").lower()
+    return LEVEL_ALIASES.get(level, level)
 
 
 def raw_json(line: LogLine) -> str:

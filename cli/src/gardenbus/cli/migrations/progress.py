@@ -8,6 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Column
 
 from gardenbus.cli.migrations.runner import MigrationEvent
+from gardenbus.cli.output.console import is_animated
 from gardenbus.scheduling.descheduling.relocation import Move
 
 
@@ -48,7 +49,7 @@ class MigrationProgress:
                 self._print(f"{name} {end}")
 
     def _print(self, text: str) -> None:
-        if self._console.is_terminal:
+        if is_animated(self._console):
             self._progress.console.print(text, markup=False)
         else:
             self._console.print(text, markup=False, soft_wrap=True)
@@ -68,7 +69,7 @@ def shown_progress(console: Console, title: str) -> Generator[MigrationProgress]
         ),
         console=console,
         expand=True,
-        disable=not console.is_terminal,
+        disable=not is_animated(console),
         transient=True,
     )
     with progress:

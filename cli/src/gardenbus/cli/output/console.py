@@ -5,10 +5,11 @@ How they end stands in `Exit`, and in the last lines of `gardenbus --help`.
 
 import contextlib
 import io
+import os
 import sys
 from collections.abc import Generator, Sequence
 from enum import IntEnum, StrEnum
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import typer
@@ -27,8 +28,13 @@ LEAST_LAST_WIDTH = 20
 
 _BOUNDLESS = 1_000_000
 
-console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
+NO_COLOR = bool(os.environ.get("NO_COLOR"))
+"""Asked for: no escapes at all, neither colours nor bold nor movements of the cursor (no-color.org)."""
+
+_COLOURS: Literal["auto"] | None = None if NO_COLOR else "auto"
+
+console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH, color_system=_COLOURS)
+errors = Console(stderr=True, highlight=False, soft_wrap=True, color_system=_COLOURS)
 
 
 class Exit(IntEnum):
@@ -61,6 +67,11 @@ class ApiError(GardenbusError):
     def __init__(self, error: dict[str, Any]) -> None:
         super().__init__(str(error.get("message") or error))
         self.error = error
+
+
+def is_animated(on: Console) -> bool:
+    """True where pictures may be drawn over: on a terminal that takes escapes."""
+    return on.is_terminal and on.color_system is not None
 
 
 def show(renderable: RenderableType) -> None:
@@ -127,7 +138,12 @@ def show_document(document: Any, chosen: Format) -> None:
     if chosen is Format.YAML:
         sys.stdout.write(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
     else:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
+        sys.stdout.write(json_text(document))
+
+
+def json_text(document: Any) -> str:
+    """A value as JSON, indented; several below each other are what jq and kubectl print and read."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 
 def show_lines(lines: Sequence[str]) -> None:
@@ -181,6 +197,3 @@ def exit_codes() -> Generator[None]:
     except GardenbusError as error:
         print_error(error.message)
         raise typer.Exit(Exit.FAILED) from error
-    except BrokenPipeError as error:
-        sys.stderr.close()
-        raise typer.Exit(Exit.DONE) from error

@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable
 from rich.console import RenderableType
 from rich.live import Live
 
-from gardenbus.cli.output.console import console, show
+from gardenbus.cli.output.console import console, is_animated, show
 
 Picture = Callable[[], Awaitable[RenderableType]]
 
 
 async def keep_showing(picture: Picture, *, every_seconds: float) -> None:
     """Draw a picture again and again, until cancelled."""
-    if not console.is_terminal:
+    if not is_animated(console):
         while True:
             show(await picture())
             await asyncio.sleep(every_seconds)

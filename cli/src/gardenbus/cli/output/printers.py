@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
 import yaml
 
 from gardenbus.cli.client.resource_args import qualified_name
-from gardenbus.cli.output.jsonpath import Node, Path, parse_path, parse_template, rendered, text_of, values_at
+from gardenbus.cli.output.console import json_text
+from gardenbus.cli.output.jsonpath import Key, Node, Path, parse_path, parse_template, rendered, text_of, values_at
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import BadRequest
 
@@ -89,7 +89,7 @@ def render_documents(printer: Printer, documents: Sequence[Document], *, is_one:
         return rendered(printer.template, whole)
     if printer.way == "yaml":
         return yaml.safe_dump(whole, sort_keys=False, allow_unicode=True)
-    return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode() + "\n"
+    return json_text(whole)
 
 
 def render_change(printer: Printer, document: Document) -> str:
@@ -97,7 +97,7 @@ def render_change(printer: Printer, document: Document) -> str:
     if printer.way == "yaml":
         return "---\n" + yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
     if printer.way == "json":
-        return msgspec.json.encode(document).decode() + "\n"
+        return json_text(document)
     text = render_documents(printer, [document], is_one=True, headers=False)
     return text if text.endswith("\n") else text + "\n"
 
@@ -140,6 +140,15 @@ def sort_key(expression: str) -> Callable[[Document], tuple[int, Any]]:
         return 2, text_of(found[0])
 
     return key
+
+
+def plain_path(expression: str) -> tuple[str, ...]:
+    """The names in an expression that only goes from field to field; () for any other."""
+    if not expression:
+        return ()
+    path = parse_path(expression)
+    names = [step.names[0] for step in path if isinstance(step, Key) and len(step.names) == 1]
+    return tuple(names) if len(names) == len(path) else ()
 
 
 def field_text(document: Mapping[str, Any], path: Path) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.live import Live
 from rich.text import Text
 
-from gardenbus.cli.output.console import console, show, show_lines
+from gardenbus.cli.output.console import console, is_animated, show, show_lines
 from gardenbus.cli.output.summaries import ShootSummary
 from gardenbus.embedded.picture import Scene, TerminalSize, picture, status_line, unplaced_lines, unplaced_table
 
@@ -25,7 +25,7 @@ class Screen:
         self._live: Live | None = None
         self._last_line = ""
         self._drawn_at = 0.0
-        if console.is_terminal:
+        if is_animated(console):
             self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
             self._live.start()
 

@@ -91,7 +91,8 @@ class Up:
         nats, redis = without_user(addresses.nats_url), without_password(addresses.redis_url)
         self._screen.notify(f"ready: NATS {nats}, Redis {redis}")
         self._screen.notify(f"dashboard: {self._landscape.dashboard_url}")
-        async with connected(LandscapeTarget(addresses.nats_url, addresses.prefix), timeout_seconds=API_SECONDS) as api:
+        where = LandscapeTarget(addresses.nats_url, addresses.prefix)
+        async with connected(where, timeout_seconds=API_SECONDS, waits=True) as api:
             cache = self._cache = LandscapeCache(api.bus, api.subjects)
             following = asyncio.create_task(cache.run(), name="mirror")
             try:

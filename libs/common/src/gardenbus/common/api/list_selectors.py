@@ -8,6 +8,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.selectors import LabelSelector, LabelSelectorRequirement
 from gardenbus.common.errors import BadRequest
 
+FieldPath = tuple[str, ...]
 ObjectPredicate = Callable[[Document], bool]
 
 _SET_BASED = re.compile(r"\s*(?P<key>[^\s,!=()]+)\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)\s*(?:,|$)")
@@ -41,13 +42,23 @@ def parse_label_selector(text: str) -> LabelSelector:
 
 def parse_field_selector(text: str) -> ObjectPredicate:
     """Parse a field selector over any scalar field by its path; a missing field is "". Raises BadRequest."""
-    wanted: list[tuple[tuple[str, ...], bool, str]] = []
+    wanted = _field_requirements(text)
+    return lambda document: all((_field(document, path) == value) is equal for path, equal, value in wanted)
+
+
+def field_paths(text: str) -> list[FieldPath]:
+    """The paths that a field selector names. Raises BadRequest."""
+    return [path for path, _, _ in _field_requirements(text)]
+
+
+def _field_requirements(text: str) -> list[tuple[FieldPath, bool, str]]:
+    wanted: list[tuple[FieldPath, bool, str]] = []
     for part in filter(None, (part.strip() for part in text.split(","))):
         found = re.fullmatch(r"([^=!\s]+)\s*(==|=|!=)\s*(.*)", part)
         if not found:
             raise BadRequest(f"fieldSelector: {part[:80]!r} cannot be read; write metadata.name=a,spec.seedName!=b")
         wanted.append((tuple(found[1].split(".")), found[2] != "!=", found[3]))
-    return lambda document: all((_field(document, path) == value) is equal for path, equal, value in wanted)
+    return wanted
 
 
 def list_predicate(query: Mapping[str, Any]) -> ObjectPredicate | None:

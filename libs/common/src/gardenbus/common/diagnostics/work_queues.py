@@ -1,6 +1,6 @@
 """The work queues of a landscape: what waits in each, what is in flight, who listens."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gardenbus.common.diagnostics import jetstream
 from gardenbus.common.diagnostics.bus_client import BusClient
@@ -18,6 +18,11 @@ class WorkRow(NamedTuple):
     listening: int
     delivered: int
     oldest: str | None
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The row for programs."""
+        return {("inFlight" if name == "in_flight" else name): value for name, value in self._asdict().items()}
 
 
 async def work_rows(api: BusClient) -> list[WorkRow]:

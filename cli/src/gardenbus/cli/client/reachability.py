@@ -1,0 +1,37 @@
+"""Reachability of NATS at its addresses: checked at once, and said in the words for what is wrong."""
+
+import asyncio
+import socket
+from urllib.parse import urlsplit
+
+from gardenbus.cli.contexts.addresses import without_user
+from gardenbus.common.errors import Unavailable
+
+_PORTS = {"ws": 80, "wss": 443}
+_NATS_PORT = 4222
+
+
+async def check_reachable(urls: str) -> None:
+    """Return when a server takes a connection at one of the addresses (commas between). Raises Unavailable."""
+    problems: list[str] = []
+    for address in urls.split(","):
+        if not (problem := await _problem_of(address)):
+            return
+        problems.append(problem)
+    raise Unavailable(f"no NATS at {without_user(urls)}: {'; '.join(problems)}")
+
+
+async def _problem_of(address: str) -> str:
+    """The reason why there is no connection to an address; "" when there is one."""
+    parts = urlsplit(address if "://" in address else f"nats://{address}")
+    host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme, _NATS_PORT)
+    try:
+        _, writer = await asyncio.open_connection(host, port)
+    except (socket.gaierror, UnicodeError):
+        return f"the host {host} is not found (is its name right?)"
+    except ConnectionRefusedError:
+        return f"port {port} refuses connections: nothing listens there (is the landscape up?)"
+    except OSError as error:
+        return "no connection" if error.errno is None and not error.strerror else f"{error.strerror or error}".lower()
+    writer.close()
+    return ""

@@ -1,0 +1,113 @@
+"""How the command ends and what it says then, as a process: usage errors, servers out of reach, pipes, colours."""
+
+import os
+import pty
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = (sys.executable, "-m", "gardenbus.cli.main")
+
+
+def gardenbus(*words: str, environ: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*COMMAND, *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, **(environ or {})},
+    )
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return listening.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["get", "seeds", "--nope"], "No such option: --nope"),
+        (["scale", "mss/x", "--replicas", "many"], "Invalid value for '--replicas'"),
+        (["apply"], "Missing option"),
+        (["gte"], "No such command 'gte'"),
+    ],
+)
+def test_a_usage_error_is_one_line_off_a_terminal(words: list[str], told: str):
+    ended = gardenbus(*words)
+
+    (line,) = ended.stderr.splitlines()
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert line.startswith("gardenbus: ")
+    assert told in line
+    assert "--help)" in line
+
+
+def test_each_way_of_being_out_of_reach_has_its_sentence(closed_port: int):
+    started = [
+        gardenbus("get", "seeds", "--nats-url", url)
+        for url in ("nats://no-such-host.invalid:4222", f"nats://127.0.0.1:{closed_port}", "http://127.0.0.1:1")
+    ]
+
+    assert [ended.returncode for ended in started] == [3, 3, 2]
+    assert "the host no-such-host.invalid is not found" in started[0].stderr
+    assert f"port {closed_port} refuses connections" in started[1].stderr
+    assert "is no NATS address" in started[2].stderr
+    assert all(len(ended.stderr.splitlines()) == 1 for ended in started)
+
+
+def test_who_reads_no_further_ends_a_command_without_a_word(tmp_path: Path):
+    lines = tmp_path / "lines"
+    lines.write_text("what is this\n" * 100_000)
+
+    ended = subprocess.run(
+        [
+            "bash",
+            "-c",
+            '"$@" < ' + str(lines) + ' | head -n 1 >/dev/null; echo "${PIPESTATUS[0]}"',
+            "-",
+            *COMMAND,
+            "logs",
+            "-",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert (ended.stdout, ended.stderr) == ("0\n", "")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["get", "--help"], ["get", "seeds", "--nope"], ["top", "sideways"]])
+def test_no_color_means_no_escapes_at_all_on_a_terminal(words: list[str]):
+    assert b"\x1b" not in on_a_terminal(words, {"NO_COLOR": "1"})
+    assert b"\x1b" in on_a_terminal(words, {})
+
+
+def on_a_terminal(words: list[str], environ: dict[str, str]) -> bytes:
+    """What a command writes to a terminal."""
+    kept = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    outside, inside = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, *words], stdin=inside, stdout=inside, stderr=inside, env={**kept, "TERM": "xterm", **environ}
+    ) as process:
+        os.close(inside)
+        written = b""
+        while True:
+            try:
+                part = os.read(outside, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            written += part
+        process.wait(30)
+    os.close(outside)
+    return written
