@@ -18,6 +18,7 @@ from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration,
 from gardenbus.common.api.document import Document, StoredObject, encode, section
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.ports.bus import Message, StreamMessage
+from gardenbus.common.ports.connections import Connections
 from gardenbus.common.ports.store import SeedBinding
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
@@ -229,7 +230,7 @@ async def a_garden(nats_url: str, prefix: str, directory: Path) -> AsyncGenerato
             health=Health(prometheus_client.CollectorRegistry()),
             clock=clock,
         )
-        await start_apiserver(context, store=store, bus=bus, subjects=subjects)
+        await start_apiserver(context, Connections(store, bus, subjects))
         garden = Garden(nats_url, subjects, store, bus, directory)
         try:
             await store.create(a_project())

@@ -22,6 +22,7 @@ from gardenbus.common.controller.controller import ReconcileRequest
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.errors import Conflict, Forbidden, GardenbusError
 from gardenbus.common.ports.bus import QueueMessage, StreamMessage, WorkQueue
+from gardenbus.common.ports.connections import Connections
 from gardenbus.gardenlet.backend.local import LocalSeedBackend
 from gardenbus.gardenlet.backend.port import FencingToken
 from gardenbus.gardenlet.controllers.shoot import ShootReconciler
@@ -162,9 +163,7 @@ class MigrationSimulation:
             writer=Writer(self.store, self.clock),
             manifests=ManifestCache(self.store),
             dead_letter=DeadLetter(
-                self.bus,
-                self.store,
-                self.subjects,
+                Connections(self.store, self.bus, self.subjects),
                 reporter="apiserver",
                 object_of=reported_object(self.subjects),
             ),

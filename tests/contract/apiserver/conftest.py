@@ -19,6 +19,7 @@ from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.ports.bus import ReplayDone, StreamMessage
+from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
@@ -48,7 +49,7 @@ class Apiserver:
         context = ServiceContext("apiserver", configured, health=health, clock=SystemClock())
         bus = await self.stack.enter_async_context(connect(self.nats_url, "apiserver", self.subjects.prefix))
         self.contexts.append(context)
-        await start_apiserver(context, store=self.kit.store, bus=bus, subjects=self.subjects)
+        await start_apiserver(context, Connections(self.kit.store, bus, self.subjects))
         return bus
 
     async def stop(self) -> None:

@@ -27,6 +27,7 @@ from gardenbus.common.api.garden.managed_seed_sets import replica_managed_seed, 
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.common.ports.bus import Bus, ReplayDone, StreamMessage
+from gardenbus.common.ports.connections import Connections
 from gardenbus.common.ports.store import Store
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
@@ -196,7 +197,7 @@ class Scene:
         async with jetstream.connect(self.nats.url, "autoscaler", self.prefix) as bus:
             try:
                 store = RedisStore(redis, SystemClock(), reporter="seed-autoscaler")
-                await start_autoscaler(context, store=store, bus=bus, subjects=self.subjects)
+                await start_autoscaler(context, Connections(store, bus, self.subjects))
                 yield
             finally:
                 await context.close()
@@ -230,12 +231,10 @@ async def scene(shared_nats_server: Server, shared_redis_server: Server) -> Asyn
         await store.create(a_project("garden", "garden"))
         apiserver = a_context("apiserver", ApiserverSettings(prefix=prefix, fetch_wait_seconds=0.2))
         scheduler = a_context("scheduler", SchedulerSettings(prefix=prefix))
-        await start_apiserver(apiserver, store=store, bus=bus, subjects=subjects)
+        await start_apiserver(apiserver, Connections(store, bus, subjects))
         await start_scheduler(
             scheduler,
-            store=store,
-            bus=bus,
-            subjects=subjects,
+            Connections(store, bus, subjects),
             backoff=lambda _failures: 60.0,
             metrics=SchedulerMetrics(CollectorRegistry()),
         )

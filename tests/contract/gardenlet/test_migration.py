@@ -13,6 +13,7 @@ from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.ports.bus import StreamMessage
+from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
@@ -46,7 +47,7 @@ async def lifecycle(garden: Garden) -> AsyncGenerator[None]:
             health=Health(prometheus_client.CollectorRegistry()),
             clock=SystemClock(),
         )
-        await start_lifecycle(context, store=garden.store, bus=bus, subjects=garden.subjects)
+        await start_lifecycle(context, Connections(garden.store, bus, garden.subjects))
         yield
         await context.close()
 

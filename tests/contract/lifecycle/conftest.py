@@ -21,6 +21,7 @@ from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.errors import Conflict, Transient
 from gardenbus.common.ports.bus import Bus, Message, StreamMessage
+from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
@@ -72,7 +73,7 @@ class Scene:
             )
         )
         self.lifecycles.append((context, stack))
-        await start_lifecycle(context, store=self.store, bus=bus, subjects=self.subjects)
+        await start_lifecycle(context, Connections(self.store, bus, self.subjects))
 
         async def ready() -> None:
             assert (await context.health.readyz()).ok

@@ -21,6 +21,7 @@ from gardenbus.common.api.garden.managed_seeds import seed_of
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Bus, Message
+from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
@@ -190,7 +191,7 @@ class Landscape:
         context = ServiceContext("managedseedset", configured, health=health, clock=_CLOCK)
         async with _connected(self.nats, self.redis, self.prefix) as (store, bus):
             try:
-                await start_managedseedset(context, store=store, bus=bus, subjects=self.subjects)
+                await start_managedseedset(context, Connections(store, bus, self.subjects))
                 yield context
             finally:
                 await context.close()
@@ -231,7 +232,7 @@ async def a_landscape(nats: Server, redis: Server) -> AsyncGenerator[Landscape]:
                 raise AssertionError from error
 
         await eventually(is_open, within=10, every=0.02)
-        await start_apiserver(apiserver, store=store, bus=bus, subjects=subjects)
+        await start_apiserver(apiserver, Connections(store, bus, subjects))
         scheduler = ServiceContext(
             "scheduler",
             SchedulerSettings(prefix=prefix),
@@ -240,9 +241,7 @@ async def a_landscape(nats: Server, redis: Server) -> AsyncGenerator[Landscape]:
         )
         await start_scheduler(
             scheduler,
-            store=store,
-            bus=bus,
-            subjects=subjects,
+            Connections(store, bus, subjects),
             backoff=lambda _: 1.0,
             metrics=SchedulerMetrics(prometheus_client.CollectorRegistry()),
         )

@@ -23,6 +23,7 @@ from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.errors import Conflict, NotFound, Unavailable
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.clock import timestamp
+from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
@@ -153,7 +154,7 @@ class Landscape:
         context = ServiceContext("placement", configured, health=health, clock=CLOCK)
         async with connected(self.nats, self.redis, self.prefix) as (store, bus):
             try:
-                await start_placement(context, store=store, bus=bus, subjects=self.subjects)
+                await start_placement(context, Connections(store, bus, self.subjects))
                 yield context
             finally:
                 await context.close()

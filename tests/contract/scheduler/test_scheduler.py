@@ -22,6 +22,7 @@ from gardenbus.common.api.garden.seed_management import REMOVAL_ANNOTATION
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Bus
+from gardenbus.common.ports.connections import Connections
 from gardenbus.common.ports.store import Store
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
@@ -104,9 +105,7 @@ class Garden:
             try:
                 await start_scheduler(
                     context,
-                    store=RedisStore(redis, SystemClock(), reporter="shoot-scheduler"),
-                    bus=bus,
-                    subjects=self.subjects,
+                    Connections(RedisStore(redis, SystemClock(), reporter="shoot-scheduler"), bus, self.subjects),
                     backoff=lambda failures: 60.0,
                     metrics=SchedulerMetrics(CollectorRegistry()),
                 )

@@ -19,6 +19,7 @@ from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import Message
+from gardenbus.common.ports.connections import Connections
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.clocks import FakeClock
 from tests.support.memory.bus import MemoryBus
@@ -95,9 +96,7 @@ class World:
             writer=self.writer,
             manifests=self.manifests,
             dead_letter=DeadLetter(
-                self.bus,
-                self.store,
-                self.subjects,
+                Connections(self.store, self.bus, self.subjects),
                 reporter="apiserver",
                 object_of=reported_object(self.subjects),
             ),

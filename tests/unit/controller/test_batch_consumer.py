@@ -13,6 +13,7 @@ from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSetti
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Message, QueueMessage, StreamMessage
+from gardenbus.common.ports.connections import Connections
 from tests.support.clocks import FakeClock
 from tests.support.memory.store import MemoryStore
 from tests.support.scheduling import FetchedWork
@@ -58,7 +59,7 @@ class Consuming:
         self.batches: list[list[int]] = []
         self.kept = Kept()
         clock = FakeClock()
-        dead_letter = DeadLetter(self.kept, MemoryStore(clock), Subjects(), reporter="apiserver")  # pyright: ignore[reportArgumentType]
+        dead_letter = DeadLetter(Connections(MemoryStore(clock), self.kept, Subjects()), reporter="apiserver")  # pyright: ignore[reportArgumentType]
         self.consumer = BatchConsumer(
             "test",
             self,  # pyright: ignore[reportArgumentType]
@@ -152,7 +153,7 @@ class Preparing:
         self.handled: list[list[int]] = []
         self.prepared: list[tuple[int, list[int]]] = []
         self.is_empty = asyncio.Event()
-        dead_letter = DeadLetter(Kept(), MemoryStore(FakeClock()), Subjects(), reporter="apiserver")  # pyright: ignore[reportArgumentType]
+        dead_letter = DeadLetter(Connections(MemoryStore(FakeClock()), Kept(), Subjects()), reporter="apiserver")  # pyright: ignore[reportArgumentType]
         self.consumer = BatchConsumer(
             "test",
             self,  # pyright: ignore[reportArgumentType]

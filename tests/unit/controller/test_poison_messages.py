@@ -14,9 +14,9 @@ from gardenbus.autoscaler.app import start_autoscaler
 from gardenbus.autoscaler.settings import AutoscalerSettings
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
-from gardenbus.common.ports.bus import Bus, Message
+from gardenbus.common.ports.bus import Message
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.ports.store import Store
+from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
@@ -49,9 +49,9 @@ class Service(NamedTuple):
     start: Callable[..., Awaitable[Any]]
 
 
-async def start_default_scheduler(context: Any, *, store: Store, bus: Bus, subjects: Subjects) -> None:
+async def start_default_scheduler(context: Any, connections: Connections) -> None:
     metrics = SchedulerMetrics(CollectorRegistry())
-    await start_scheduler(context, store=store, bus=bus, subjects=subjects, backoff=lambda _: 60.0, metrics=metrics)
+    await start_scheduler(context, connections, backoff=lambda _: 60.0, metrics=metrics)
 
 
 APISERVER = Service("apiserver", ApiserverSettings(fetch_wait_seconds=0.1), start_apiserver)
@@ -153,7 +153,7 @@ class Landscape:
             service.name, service.settings, health=Health(CollectorRegistry()), clock=self.clock
         )
         self.contexts.append(context)
-        await service.start(context, store=self.store, bus=self.bus, subjects=SUBJECTS)
+        await service.start(context, Connections(self.store, self.bus, SUBJECTS))
 
     async def poison(self, consumer: Consumer) -> None:
         """Publish a message and have it delivered as often as is allowed, each time without an end."""

@@ -13,6 +13,7 @@ from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.ports.bus import Message
+from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.clock import SystemClock
 from tests.support.memory.bus import MemoryBus
 from tests.support.memory.store import MemoryStore
@@ -38,7 +39,7 @@ class Consuming:
             subject = SUBJECTS.delete if data is None else SUBJECTS.apply
             await self.bus.publish(Message(subject, encode(a_configmap(name, data))))
         queue = await self.bus.work_queue("REQUESTS", "apiserver", ">")
-        dead_letter = DeadLetter(self.bus, self.store, SUBJECTS, reporter="apiserver")
+        dead_letter = DeadLetter(Connections(self.store, self.bus, SUBJECTS), reporter="apiserver")
         handler = DurableRequestHandler(
             bus=self.bus,
             store=self.store,

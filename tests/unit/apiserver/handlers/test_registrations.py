@@ -13,6 +13,7 @@ from gardenbus.common.api.document import Document, StoredObject, encode
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.ports.bus import Message, WorkQueue
+from gardenbus.common.ports.connections import Connections
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.clocks import FakeClock
 from tests.support.memory.bus import MemoryBus
@@ -61,9 +62,7 @@ class Registry:
             writer=Writer(self.store, FakeClock()),
             manifests=ManifestCache(self.store),
             dead_letter=DeadLetter(
-                self.bus,
-                self.store,
-                self.subjects,
+                Connections(self.store, self.bus, self.subjects),
                 reporter="apiserver",
                 object_of=reported_object(self.subjects),
             ),

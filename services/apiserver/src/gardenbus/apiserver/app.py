@@ -13,15 +13,13 @@ from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.apiserver.settings import ApiserverSettings
-from gardenbus.common.api.keys import Subjects
 from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
-from gardenbus.common.controller.controller import Controller
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.informer import Informer
-from gardenbus.common.controller.timers import Timers
-from gardenbus.common.ports.bus import Bus, WorkQueue
-from gardenbus.common.ports.store import Store
+from gardenbus.common.ports.bus import WorkQueue
+from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
+from gardenbus.common.runtime.controllers import start_controller
 from gardenbus.common.runtime.service import ServiceContext
 
 CONSUMER = "apiserver"
@@ -34,16 +32,14 @@ REPORTER = "apiserver"
 
 async def build(context: ServiceContext[ApiserverSettings]) -> None:
     """Connect to the servers, as soon as they are there, and start."""
-    connections = await connect_all(context, reporter=REPORTER)
-    await start_apiserver(context, store=connections.store, bus=connections.bus, subjects=connections.subjects)
+    await start_apiserver(context, await connect_all(context, reporter=REPORTER))
 
 
-async def start_apiserver(
-    context: ServiceContext[ApiserverSettings], *, store: Store, bus: Bus, subjects: Subjects
-) -> None:
+async def start_apiserver(context: ServiceContext[ApiserverSettings], connections: Connections) -> None:
     """Start everything on the context's tasks; returns once requests are consumed."""
+    store, bus, subjects = connections.store, connections.bus, connections.subjects
     manifests, writer = ManifestCache(store), Writer(store, context.clock)
-    dead_letter = DeadLetter(bus, store, subjects, reporter=REPORTER, object_of=reported_object(subjects))
+    dead_letter = DeadLetter(connections, reporter=REPORTER, object_of=reported_object(subjects))
 
     async def opened(stream: str, consumer: str, subject: str) -> WorkQueue:
         return await context.wait_for("nats", lambda: bus.work_queue(subjects.stream(stream), consumer, subject))
@@ -73,21 +69,16 @@ async def start_apiserver(
     for refresh in (requests.refresh, reports.refresh):
         await context.wait_for("nats", refresh)
         bus.on_reconnect(refresh)
-    await _start_controllers(context, store=store, bus=bus, subjects=subjects, writer=writer, manifests=manifests)
+    await _start_controllers(context, connections, writer, manifests)
     _start_consumer(context, "requests", requests, context.settings.request_batch)
     _start_consumer(context, "reports", reports, context.settings.report_batch)
-    await _serve_api(context, store=store, bus=bus, subjects=subjects, writer=writer, manifests=manifests)
+    await _serve_api(context, connections, writer, manifests)
 
 
 async def _serve_api(
-    context: ServiceContext[ApiserverSettings],
-    *,
-    store: Store,
-    bus: Bus,
-    subjects: Subjects,
-    writer: Writer,
-    manifests: ManifestCache,
+    context: ServiceContext[ApiserverSettings], connections: Connections, writer: Writer, manifests: ManifestCache
 ) -> None:
+    store, bus, subjects = connections.store, connections.bus, connections.subjects
     api = ApiHandler(
         bus=bus,
         store=store,
@@ -104,14 +95,9 @@ async def _serve_api(
 
 
 async def _start_controllers(
-    context: ServiceContext[ApiserverSettings],
-    *,
-    store: Store,
-    bus: Bus,
-    subjects: Subjects,
-    writer: Writer,
-    manifests: ManifestCache,
+    context: ServiceContext[ApiserverSettings], connections: Connections, writer: Writer, manifests: ManifestCache
 ) -> None:
+    store, bus, subjects = connections.store, connections.bus, connections.subjects
     use_as_seed = UseAsSeed(store, context.clock, writer, manifests)
     writer.add_follow_up(use_as_seed.follow_up)
     informed: dict[str, InformedReconciler] = {
@@ -123,17 +109,14 @@ async def _start_controllers(
         informer.subscribe(reconciler.on_change)
         context.stack.push_async_callback(informer.stop)
         context.spawn(name, reconciler.run(informer.start))
-    stream, subject = subjects.stream("QUEUES"), subjects.queue_of(CONTROLLER)
-    controller = Controller(
+    await start_controller(
+        context,
         CONTROLLER,
-        await context.wait_for("nats", lambda: bus.work_queue(stream, CONTROLLER, subject)),
         GarbageCollector(store).reconcile,
-        timers=Timers(bus, subjects),
-        clock=context.clock,
-        reject=DeadLetter(bus, store, subjects, reporter=REPORTER).reject_poison,
+        connections,
+        reporter=REPORTER,
+        event_reason="",
     )
-    context.spawn(CONTROLLER, controller.run())
-    context.on_stop(CONTROLLER, controller.stop)
 
 
 def _start_consumer(

@@ -6,12 +6,10 @@ from gardenbus.autoscaler.handlers.enqueuer import seed_autoscaler_enqueuer
 from gardenbus.autoscaler.handlers.pending_shoots import PendingShootCounter
 from gardenbus.autoscaler.handlers.scale_client import ScaleClient
 from gardenbus.autoscaler.settings import AutoscalerSettings
-from gardenbus.common.api.keys import Subjects
 from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer, log_unreadable
-from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.ports.store import Store
+from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_controller
 from gardenbus.common.runtime.service import ServiceContext
@@ -28,17 +26,15 @@ RESYNC_PERIODS = 4
 
 async def build(context: ServiceContext[AutoscalerSettings]) -> None:
     """Connect to the servers, as soon as they are reachable, and start."""
-    connections = await connect_all(context, reporter=REPORTER)
-    await start_autoscaler(context, store=connections.store, bus=connections.bus, subjects=connections.subjects)
+    await start_autoscaler(context, await connect_all(context, reporter=REPORTER))
 
 
-async def start_autoscaler(
-    context: ServiceContext[AutoscalerSettings], *, store: Store, bus: Bus, subjects: Subjects
-) -> None:
+async def start_autoscaler(context: ServiceContext[AutoscalerSettings], connections: Connections) -> None:
     """Start all loops on the context's tasks; returns once the landscape is cached and work is consumed.
 
     Raises SettingsInvalid when a user's filter cannot be loaded.
     """
+    store, bus, subjects = connections.store, connections.bus, connections.subjects
     configuration, clock = context.settings.configuration, context.clock
     informer = Informer(store, bus, subjects, tuple(dict.fromkeys((*WATCHED_KINDS, *LANDSCAPE_KINDS))))
     filters = load_filters()
@@ -64,9 +60,7 @@ async def start_autoscaler(
         context,
         CONTROLLER,
         reconciler.reconcile,
-        store=store,
-        bus=bus,
-        subjects=subjects,
+        connections,
         workers=configuration.concurrent_syncs,
         reporter=REPORTER,
         kind=KIND,

@@ -3,13 +3,11 @@
 import structlog
 
 from gardenbus.common.adapters.nats.streams import StreamSettings
-from gardenbus.common.api.keys import Subjects
 from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer
 from gardenbus.common.errors import Transient
-from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.ports.store import Store
+from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_controller
 from gardenbus.common.runtime.service import ServiceContext
@@ -29,14 +27,14 @@ KINDS = ("seed",)
 async def build(context: ServiceContext[LifecycleSettings]) -> None:
     """Connect and start watching. The server ends a Lease after the monitor period, which lifecycle alone sets."""
     streams = StreamSettings(lease_seconds=context.settings.configuration.monitor_period.total_seconds())
-    connections = await connect_all(context, reporter=REPORTER, streams=streams)
-    await start_lifecycle(context, store=connections.store, bus=connections.bus, subjects=connections.subjects)
+    await start_lifecycle(context, await connect_all(context, reporter=REPORTER, streams=streams))
 
 
 async def start_lifecycle(
-    context: ServiceContext[LifecycleSettings], *, store: Store, bus: Bus, subjects: Subjects
+    context: ServiceContext[LifecycleSettings], connections: Connections
 ) -> GardenletLifecycleReconciler:
     """Start all loops on the context's tasks; returns once the Seeds are cached."""
+    store, bus, subjects = connections.store, connections.bus, connections.subjects
     configuration, clock = context.settings.configuration, context.clock
     if configuration.ignored:
         log.info("configuration.ignored", fields=configuration.ignored)
@@ -54,7 +52,7 @@ async def start_lifecycle(
         is_per_seed=context.settings.per_seed_metrics,
     )
     informer.subscribe(gauges.watch)
-    await _start_migrations(context, informer, store=store, bus=bus, subjects=subjects)
+    await _start_migrations(context, informer, connections)
     await informer.start()
     context.stack.push_async_callback(informer.stop)
 
@@ -79,19 +77,17 @@ async def start_lifecycle(
 
 
 async def _start_migrations(
-    context: ServiceContext[LifecycleSettings], informer: Informer, *, store: Store, bus: Bus, subjects: Subjects
+    context: ServiceContext[LifecycleSettings], informer: Informer, connections: Connections
 ) -> None:
-    enqueuer = Enqueuer(bus, subjects, CONTROLLER)
-    migrations = MigrationReconciler(store, context.clock, enqueuer.enqueue)
+    enqueuer = Enqueuer(connections.bus, connections.subjects, CONTROLLER)
+    migrations = MigrationReconciler(connections.store, context.clock, enqueuer.enqueue)
     informer.subscribe(migrations.watch)
 
     await start_controller(
         context,
         CONTROLLER,
         migrations.reconcile,
-        store=store,
-        bus=bus,
-        subjects=subjects,
+        connections,
         workers=context.settings.configuration.concurrent_migrations,
         reporter=REPORTER,
         kind="shoot",

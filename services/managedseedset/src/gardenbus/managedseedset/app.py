@@ -2,11 +2,9 @@
 
 import structlog
 
-from gardenbus.common.api.keys import Subjects
 from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer, log_unreadable
-from gardenbus.common.ports.bus import Bus
-from gardenbus.common.ports.store import Store
+from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_controller
 from gardenbus.common.runtime.service import ServiceContext
@@ -27,17 +25,15 @@ CONTROLLER = "managedseedset"
 
 async def build(context: ServiceContext[ManagedSeedSetSettings]) -> None:
     """Connect to the servers, as soon as they are reachable, and start."""
-    connections = await connect_all(context, reporter=REPORTER)
-    await start_managedseedset(context, store=connections.store, bus=connections.bus, subjects=connections.subjects)
+    await start_managedseedset(context, await connect_all(context, reporter=REPORTER))
 
 
-async def start_managedseedset(
-    context: ServiceContext[ManagedSeedSetSettings], *, store: Store, bus: Bus, subjects: Subjects
-) -> None:
+async def start_managedseedset(context: ServiceContext[ManagedSeedSetSettings], connections: Connections) -> None:
     """Start all loops on the context's tasks; returns once sets are reconciled.
 
     Raises SettingsInvalid when a user's filter cannot be loaded.
     """
+    store, bus, subjects = connections.store, connections.bus, connections.subjects
     settings, clock = context.settings, context.clock
     if settings.configuration.ignored:
         log.info("configuration.ignored", fields=settings.configuration.ignored)
@@ -56,9 +52,7 @@ async def start_managedseedset(
         context,
         CONTROLLER,
         reconciler.reconcile,
-        store=store,
-        bus=bus,
-        subjects=subjects,
+        connections,
         workers=settings.configuration.concurrent_syncs,
         reporter=REPORTER,
         kind=KIND,

@@ -6,12 +6,10 @@ from datetime import timedelta
 
 from gardenbus.common.api.fleet.placement_parts import binding_kind
 from gardenbus.common.api.fleet.placements import placement_kind
-from gardenbus.common.api.keys import Subjects
 from gardenbus.common.controller.controller import Reconcile
 from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer
-from gardenbus.common.ports.bus import Bus
-from gardenbus.common.ports.store import Store
+from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_controller
 from gardenbus.common.runtime.service import ServiceContext
@@ -46,14 +44,12 @@ DEBOUNCE_SECONDS = {STATUS: 0.2, ROLLOUT: 0.1}
 
 async def build(context: ServiceContext[PlacementSettings]) -> None:
     """Connect to the servers, as soon as they are there, and start."""
-    connections = await connect_all(context, reporter=REPORTER)
-    await start_placement(context, store=connections.store, bus=connections.bus, subjects=connections.subjects)
+    await start_placement(context, await connect_all(context, reporter=REPORTER))
 
 
-async def start_placement(
-    context: ServiceContext[PlacementSettings], *, store: Store, bus: Bus, subjects: Subjects
-) -> None:
+async def start_placement(context: ServiceContext[PlacementSettings], connections: Connections) -> None:
     """Start everything on the context's tasks; returns once the cache has synced and the controllers run."""
+    store, bus, subjects = connections.store, connections.bus, connections.subjects
     settings, clock = context.settings, context.clock
     informer = Informer(store, bus, subjects, (*WATCHED, WORK, EVICTION))
     cache = PlacementCache(clock)
@@ -88,9 +84,7 @@ async def start_placement(
             context,
             name,
             reconcile,
-            store=store,
-            bus=bus,
-            subjects=subjects,
+            connections,
             workers=settings.scheduling_workers if name == SCHEDULING else settings.workers,
             reporter=REPORTER,
             kind=KIND_OF.get(name, placement_kind),

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple, TypedDict
 
 import structlog
 
-from gardenbus.common.api.keys import Subjects
 from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
 from gardenbus.common.controller.dead_letter import DeadLetter, queue_object
 from gardenbus.common.controller.informer import Informer, log_unreadable
 from gardenbus.common.controller.timers import Timers
-from gardenbus.common.ports.bus import Bus, WorkQueue
+from gardenbus.common.ports.bus import WorkQueue
 from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.connections import Connections
 from gardenbus.common.ports.store import Store
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.service import ServiceContext
@@ -37,14 +37,6 @@ ISOLATE_FROM = 4
 """Delivery from which on a message is handled alone: a replica that is killed now and then must not slow down all."""
 
 
-class _Ports(NamedTuple):
-    """The ports of a scheduler."""
-
-    store: Store
-    bus: Bus
-    subjects: Subjects
-
-
 class _Shared(TypedDict):
     """The arguments that both reconcilers share."""
 
@@ -63,68 +55,68 @@ class _Queues(NamedTuple):
     unblocking: WorkQueue
 
 
-async def start_scheduler(  # noqa: PLR0913  the ports that a scheduler runs on
+async def start_scheduler(
     context: ServiceContext[SchedulerSettings],
+    connections: Connections,
     *,
-    store: Store,
-    bus: Bus,
-    subjects: Subjects,
     backoff: BackoffSeconds,
     filters: Sequence[SeedFilter] = (),
     metrics: SchedulerMetrics | None = None,
 ) -> SchedulingCache:
     """Start all loops on the context's tasks; returns once the cache is filled and queues are consumed."""
-    ports = _Ports(store, bus, subjects)
+    store, subjects = connections.store, connections.subjects
     configuration = context.settings.configuration
     if configuration.ignored:
         _log.info("configuration.ignored", fields=configuration.ignored)
     metrics = metrics or SchedulerMetrics()
-    informer = Informer(store, bus, subjects, KINDS)
+    informer = Informer(store, connections.bus, subjects, KINDS)
     cache = SchedulingCache(informer, configuration.strategy, filters, log_unreadable)
     informer.subscribe(cache.changed)
     await informer.start()
     context.stack.push_async_callback(informer.stop)
     housekeeping = Housekeeping(store=store, cache=cache, clock=context.clock, stopping=context.stopping)
     await context.wait_for("store", housekeeping.refresh_usage)
-    queues = await _opened(context, ports)
+    queues = await _opened(context, connections)
     metrics.depth.labels("shoots").set_function(lambda: queues.shoots.depth)
     metrics.depth.labels("waking").set_function(lambda: queues.unblocking.depth)
-    for name, consumer in _batch_consumers(context, ports, queues, cache, backoff, metrics).items():
+    for name, consumer in _batch_consumers(context, connections, queues, cache, backoff, metrics).items():
         task = context.spawn(name, consumer.run())
         context.on_stop(name, lambda task=task: _ended(task))
     context.spawn("upkeep", housekeeping.run(context.settings.usage_poll_seconds))
-    await _serve(context, ports, cache)
+    await _serve(context, connections, cache)
     context.health.add_readiness("informer", lambda: None if informer.synced else "the landscape is not known yet")
     return cache
 
 
-async def _opened(context: ServiceContext[SchedulerSettings], ports: _Ports) -> _Queues:
+async def _opened(context: ServiceContext[SchedulerSettings], connections: Connections) -> _Queues:
     scheduler_name = context.settings.configuration.scheduler_name
-    stream = ports.subjects.stream("QUEUES")
+    stream = connections.subjects.stream("QUEUES")
 
     async def opened(name: str, subject: str) -> WorkQueue:
-        return await context.wait_for("nats", lambda: ports.bus.work_queue(stream, f"{name}-{scheduler_name}", subject))
+        return await context.wait_for(
+            "nats", lambda: connections.bus.work_queue(stream, f"{name}-{scheduler_name}", subject)
+        )
 
     return _Queues(
-        shoots=await opened("scheduling", ports.subjects.queue_of(f"scheduling.{scheduler_name}")),
-        unblocking=await opened("waking", ports.subjects.queue("waking", "", scheduler_name)),
+        shoots=await opened("scheduling", connections.subjects.queue_of(f"scheduling.{scheduler_name}")),
+        unblocking=await opened("waking", connections.subjects.queue("waking", "", scheduler_name)),
     )
 
 
 def _batch_consumers(
     context: ServiceContext[SchedulerSettings],
-    ports: _Ports,
+    connections: Connections,
     queues: _Queues,
     cache: SchedulingCache,
     backoff: BackoffSeconds,
     metrics: SchedulerMetrics,
 ) -> Mapping[str, BatchConsumer]:
     """The consumers of both queues, by name."""
-    settings, store = context.settings, ports.store
+    settings, store = context.settings, connections.store
     parts = _Shared(
         store=store,
         cache=cache,
-        timers=Timers(ports.bus, ports.subjects),
+        timers=Timers(connections.bus, connections.subjects),
         clock=context.clock,
         metrics=metrics,
         scheduler_name=settings.configuration.scheduler_name,
@@ -137,9 +129,9 @@ def _batch_consumers(
             queues.shoots,
             shoots.handle_batch,
             reject=DeadLetter(
-                *(ports.bus, store, ports.subjects),
+                connections,
                 reporter=REPORTER,
-                object_of=queue_object(ports.subjects, f"scheduling.{parts['scheduler_name']}", "shoot"),
+                object_of=queue_object(connections.subjects, f"scheduling.{parts['scheduler_name']}", "shoot"),
                 event_reason="SchedulingRejected",
                 consequence="The shoot is not scheduled until it changes",
             ).reject_poison,
@@ -151,7 +143,7 @@ def _batch_consumers(
             "waking",
             queues.unblocking,
             unblocking.handle_batch,
-            reject=DeadLetter(ports.bus, store, ports.subjects, reporter=REPORTER).reject_poison,
+            reject=DeadLetter(connections, reporter=REPORTER).reject_poison,
             clock=context.clock,
             settings=BatchSettings(batch=UNBLOCKING_BATCH, isolate_from=ISOLATE_FROM),
             stopping=context.stopping,
@@ -159,32 +151,29 @@ def _batch_consumers(
     }
 
 
-async def _serve(context: ServiceContext[SchedulerSettings], ports: _Ports, cache: SchedulingCache) -> None:
+async def _serve(context: ServiceContext[SchedulerSettings], connections: Connections, cache: SchedulingCache) -> None:
     """Serve the requests to explain shoots and seeds of this scheduler name."""
-    scheduler_name, subjects = context.settings.configuration.scheduler_name, ports.subjects
+    scheduler_name, subjects = context.settings.configuration.scheduler_name, connections.subjects
     handlers = {
         subjects.explain_of(scheduler_name): ShootExplainHandler(
-            store=ports.store, bus=ports.bus, subjects=subjects, cache=cache, scheduler_name=scheduler_name
+            store=connections.store, bus=connections.bus, subjects=subjects, cache=cache, scheduler_name=scheduler_name
         ),
         subjects.explain_seed(scheduler_name, "*"): SeedExplainHandler(
-            store=ports.store, cache=cache, scheduler_name=scheduler_name
+            store=connections.store, cache=cache, scheduler_name=scheduler_name
         ),
     }
     name = f"scheduler-{scheduler_name}"
     about = {"schedulerName": scheduler_name, "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}
-    await context.wait_for("nats", lambda: ports.bus.serve(name, "1.0.0", handlers, metadata=about))
+    await context.wait_for("nats", lambda: connections.bus.serve(name, "1.0.0", handlers, metadata=about))
 
 
 async def build(context: ServiceContext[SchedulerSettings]) -> None:
     """Connect and start; raises SettingsInvalid when a user's filter cannot be loaded."""
     filters = load_filters()
     waits = Backoff(context.settings.backoff_base_seconds, context.settings.backoff_cap_seconds)
-    connections = await connect_all(context, reporter=REPORTER)
     await start_scheduler(
         context,
-        store=connections.store,
-        bus=connections.bus,
-        subjects=connections.subjects,
+        await connect_all(context, reporter=REPORTER),
         backoff=lambda failures: waits.delay_seconds(failures, random.random()),
         filters=filters,
     )

@@ -14,8 +14,9 @@ from gardenbus.common.api.document import Document, StoredObject, encode
 from gardenbus.common.api.keys import CLUSTER_SCOPE, Header, ObjectKey, Subjects
 from gardenbus.common.errors import GardenbusError, InvalidResource, Terminal
 from gardenbus.common.ports import tracing
-from gardenbus.common.ports.bus import Bus, Message, QueueMessage, StreamMessage
-from gardenbus.common.ports.store import EventRecord, Store
+from gardenbus.common.ports.bus import Message, QueueMessage, StreamMessage
+from gardenbus.common.ports.connections import Connections
+from gardenbus.common.ports.store import EventRecord
 
 REJECTED = Counter(
     "gardenbus_rejected_messages_total",
@@ -65,20 +66,18 @@ class DeadLetter:
     `consequence` where one is given.
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
-        bus: Bus,
-        store: Store,
-        subjects: Subjects,
+        connections: Connections,
         *,
         reporter: str,
         object_of: ObjectOf = no_object,
         event_reason: str = "",
         consequence: str = "",
     ) -> None:
-        self._bus = bus
-        self._store = store
-        self._subject = subjects.rejected
+        self._bus = connections.bus
+        self._store = connections.store
+        self._subject = connections.subjects.rejected
         self._reporter = reporter
         self._object_of = object_of
         self._event_reason = event_reason

@@ -3,25 +3,25 @@
 Services that need the bus only use `bus_connection` and save importing the client of Redis, a third of their start.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
 from gardenbus.common.adapters.nats.streams import StreamSettings
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.store import RedisStore
-from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import Unavailable
+from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.bus_connection import AnySettings, connect_bus
 from gardenbus.common.runtime.service import ServiceContext
 
 
-class ServerConnections(NamedTuple):
+@dataclass(frozen=True)
+class ServerConnections(Connections):
     """Open connections; the context closes them at the stop."""
 
-    redis: RedisConnection
     store: RedisStore
     bus: JetStreamBus
-    subjects: Subjects
+    redis: RedisConnection
 
 
 async def connect_all(
@@ -41,4 +41,4 @@ async def connect_all(
         return None
 
     context.health.add_readiness("redis", reachable)
-    return ServerConnections(redis, RedisStore(redis, context.clock, reporter=reporter), bus, subjects)
+    return ServerConnections(RedisStore(redis, context.clock, reporter=reporter), bus, subjects, redis)

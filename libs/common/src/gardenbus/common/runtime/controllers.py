@@ -3,12 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from gardenbus.common.api.keys import Subjects
 from gardenbus.common.controller.controller import Controller, ControllerSettings, Reconcile
-from gardenbus.common.controller.dead_letter import DeadLetter, queue_object
+from gardenbus.common.controller.dead_letter import DeadLetter, no_object, queue_object
 from gardenbus.common.controller.timers import Timers
-from gardenbus.common.ports.bus import Bus
-from gardenbus.common.ports.store import Store
+from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.service import ServiceContext
 
 
@@ -16,27 +14,24 @@ async def start_controller(  # noqa: PLR0913  everything that differs between co
     context: ServiceContext[Any],
     name: str,
     reconcile: Reconcile,
+    connections: Connections,
     *,
-    store: Store,
-    bus: Bus,
-    subjects: Subjects,
-    workers: int,
     reporter: str,
-    kind: str | Callable[[str], str],
+    kind: str | Callable[[str], str] | None = None,
+    workers: int = ControllerSettings().workers,
     event_reason: str = "ReconcileRejected",
     consequence: str = "",
 ) -> None:
-    """Run a reconciler of objects of a `kind` against the work queue of its name, until the service stops.
+    """Run a reconciler of objects of a `kind` (None: of no object) against the queue of its name, until the stop.
 
     Poison messages go to the dead letter; `reporter`, `event_reason` and `consequence` are its Event's.
     """
+    bus, subjects = connections.bus, connections.subjects
     stream, subject = subjects.stream("QUEUES"), subjects.queue_of(name)
     dead_letter = DeadLetter(
-        bus,
-        store,
-        subjects,
+        connections,
         reporter=reporter,
-        object_of=queue_object(subjects, name, kind),
+        object_of=no_object if kind is None else queue_object(subjects, name, kind),
         event_reason=event_reason,
         consequence=consequence,
     )
