@@ -1,4 +1,4 @@
-"""What a service that keeps objects works on."""
+"""Connections of a service that keeps objects."""
 
 from dataclasses import dataclass
 
