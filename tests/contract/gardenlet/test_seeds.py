@@ -109,6 +109,9 @@ async def test_conditions_that_turned_unknown_are_put_right_with_those_of_the_sh
         assert set(conditions(await garden.seed()).values()) == {"True"}
         assert set(conditions(await garden.shoot()).values()) == {"True"}
         assert set(conditions(await garden.shoot(), "constraints").values()) == {"True"}
+        shoot = await garden.shoot()
+        messages = {each["message"] for each in shoot["status"]["conditions"] + shoot["status"]["constraints"]}
+        assert messages == {"Simulated by the local backend: there is nothing to look at."}
 
     await eventually(well, within=10)
 

@@ -188,6 +188,20 @@ def test_care_reports_what_changed_and_keeps_the_time_of_what_did_not() -> None:
     assert "constraints" not in patch
 
 
+def test_a_backend_that_has_not_looked_claims_nothing() -> None:
+    status = care_patch({}, {"EveryNodeReady": "Node 3."}, has_workers=True, now=INSTANT, healthy_message="Simulated.")
+    messages = {each["type"]: each["message"] for each in [*status["conditions"], *status["constraints"]]}
+    assert messages.pop("EveryNodeReady") == "Node 3."
+    assert set(messages.values()) == {"Simulated."}
+    backed_up = seen_seed(spec={"backup": {"provider": "aws"}})
+    patch = patch_of(backed_up, SeedFindings(healthy_message="Simulated."))
+    assert {each["type"]: each["message"] for each in patch["conditions"]} == {
+        "GardenletReady": "Gardenlet is posting ready status.",
+        "SeedSystemComponentsHealthy": "Simulated.",
+        "BackupBucketsReady": "Simulated.",
+    }
+
+
 # ---------------------------------------------------------------------------------------------- seeds
 
 

@@ -37,6 +37,13 @@ def test_a_work_is_available_when_all_its_manifests_are() -> None:
     }
 
 
+def test_the_message_of_an_available_work_says_how_that_is_known() -> None:
+    status = status_of(the_work(), outcomes(True, True), now=NOW)
+    available = next(each for each in status["conditions"] if each["type"] == "Available")
+    assert available["message"] == "All manifests are available. so"
+    assert status["manifestConditions"][0]["conditions"][1]["message"] == "so"
+
+
 def test_a_work_that_cannot_be_tracked_reports_so() -> None:
     assert reported(the_work(), *outcomes(True, None))["Available"] == (
         "True",

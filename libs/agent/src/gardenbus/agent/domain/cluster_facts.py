@@ -36,6 +36,9 @@ class ClusterFacts(NamedTuple):
     problem: str | None = None
     """Reason why it is not healthy."""
 
+    healthy_message: str = "The agent reaches its cluster."
+    """Message of the condition while there is no problem."""
+
     is_silent: bool = False
     """True if the cluster cannot be reached, so that nothing can be reported."""
 
@@ -53,7 +56,7 @@ def configured_facts(cluster: ClusterSettings, measured: ClusterFacts) -> Cluste
 def joined_patch(observed: Document, facts: ClusterFacts, *, now: str) -> Document:
     """Status patch of a cluster in the fleet, to be merged into the observed one."""
     generation = section(observed, "metadata").get("generation", 0)
-    reached = ("True", "AgentHealthy", "The agent reaches its cluster.")
+    reached = ("True", "AgentHealthy", facts.healthy_message)
     health = reached if facts.problem is None else ("False", "AgentUnhealthy", facts.problem)
     healthy = observed_condition(_agent_conditions(observed), HEALTHY, health, generation=generation, now=now)
     found = ("True", "NamespacesCollected", f"{len(facts.namespaces)} namespaces.")

@@ -61,6 +61,7 @@ def seed_facts(seed: Document, namespaces: Mapping[str, str]) -> ClusterFacts:
         problem=None
         if ready.get("status") == "True"
         else str(ready.get("message") or "The gardenlet says it is not ready."),
+        healthy_message="The gardenlet of the seed is ready.",
         is_silent=ready.get("status") not in ("True", "False"),
     )
 

@@ -40,6 +40,7 @@ class LocalSeedBackend:
     """One seed in `directory`. Implements `backend.port.SeedBackend`."""
 
     kubernetes_version = "1.34.1"
+    healthy_message = "Simulated by the local backend: there is nothing to look at."
 
     def __init__(
         self, directory: Path, settings: ShootBackendSettings, clock: Clock, files: LocalFiles | None = None

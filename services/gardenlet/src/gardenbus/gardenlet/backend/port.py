@@ -56,6 +56,11 @@ class SeedBackend(Protocol):
         """Kubernetes version of the seed."""
         ...
 
+    @property
+    def healthy_message(self) -> str:
+        """Message of conditions that are well; "" where the backend has looked, as Gardener's messages say."""
+        ...
+
     async def acquire(self, fencing_token: FencingToken) -> None:
         """Let only this token write from now on. Raises StaleFencingToken when a higher one was here before."""
         ...

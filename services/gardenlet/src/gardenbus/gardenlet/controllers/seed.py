@@ -58,7 +58,9 @@ class SeedReconciler:
         self._certificate_expires_at = certificate_expires_at
         self._key = ObjectKey("seed", "", configuration.seed_name)
         self.identity = gardener_identity(configuration.seed_name, version)
-        self._findings = SeedFindings(kubernetes_version=backend.kubernetes_version)
+        self._findings = SeedFindings(
+            kubernetes_version=backend.kubernetes_version, healthy_message=backend.healthy_message
+        )
         self._cared_at = float("-inf")
         self._registered_at = float("-inf")
         self.is_registered = False

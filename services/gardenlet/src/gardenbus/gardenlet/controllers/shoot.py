@@ -12,7 +12,7 @@
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Literal, assert_never
 
@@ -306,7 +306,7 @@ class ShootReconciler:
             self._final_reports.report(observed, patch | result, result)
             return ShootResult("migrated" if record.has_left else "deleted", REPEAT_AFTER.total_seconds())
         problems = await self._backend.problems(observed)
-        patch |= care_patch(record.status, problems, has_workers=observed.has_workers, now=now)
+        patch |= self._care_patch(record, problems, has_workers=observed.has_workers)
         record = msgspec.structs.replace(record, attempts=0, retry_at=None, failed={}, state={}, state_of_generation=0)
         self._keep(observed, record, patch)
         return ShootResult("reconciled", 0.0)
@@ -346,6 +346,15 @@ class ShootReconciler:
             self._backend, shoot, record, operation, is_wanted=lambda: self._is_active() and is_wanted()
         )
 
+    def _care_patch(self, record: ShootRecord, problems: Mapping[str, str], *, has_workers: bool) -> Document:
+        return care_patch(
+            record.status,
+            problems,
+            has_workers=has_workers,
+            now=self._clock.now(),
+            healthy_message=self._backend.healthy_message,
+        )
+
     async def care(self, observed: ObservedShoot, *, everything: bool) -> None:
         """Check a shoot's health and report changes; with `everything`, its full status in any case."""
         shoot = observed.full_name
@@ -362,7 +371,7 @@ class ShootReconciler:
             return
         patch: Document = {}
         if record.was_created and not record.is_torn_down and not record.is_leaving:
-            patch = care_patch(record.status, problems, has_workers=record.has_workers, now=self._clock.now())
+            patch = self._care_patch(record, problems, has_workers=record.has_workers)
         if patch:
             record = with_status(record, patch)
             self._backend.save(record)

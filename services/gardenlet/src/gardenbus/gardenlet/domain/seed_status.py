@@ -31,6 +31,8 @@ class SeedFindings(NamedTuple):
     kubernetes_version: str = ""
     shoots_left: int = 0
     certificate_expires_at: datetime | None = None
+    healthy_message: str = ""
+    """Message instead of Gardener's, from a backend that has not looked at what those speak of."""
 
 
 def gardener_identity(seed_name: str, version: str) -> Document:
@@ -113,7 +115,7 @@ def _last_operation(seed: Document, findings: SeedFindings, *, now: datetime) ->
 
 
 def _conditions(seed: Document, findings: SeedFindings, *, now: datetime) -> list[Document]:
-    healthy = ("SystemComponentsRunning", "All system components are healthy.")
+    healthy = ("SystemComponentsRunning", findings.healthy_message or "All system components are healthy.")
     checks = [
         _condition(seed, GARDENLET_READY, TRUE, ("GardenletReady", "Gardenlet is posting ready status."), now=now),
         _condition(seed, SEED_SYSTEM_COMPONENTS_HEALTHY, TRUE, healthy, now=now)
@@ -123,7 +125,7 @@ def _conditions(seed: Document, findings: SeedFindings, *, now: datetime) -> lis
         ),
     ]
     if section(seed, "spec").get("backup"):
-        available = ("BackupBucketsAvailable", "Backup Buckets are available.")
+        available = ("BackupBucketsAvailable", findings.healthy_message or "Backup Buckets are available.")
         checks.append(
             _condition(seed, BACKUP_BUCKETS_READY, TRUE, available, now=now)
             if findings.bucket_problem is None

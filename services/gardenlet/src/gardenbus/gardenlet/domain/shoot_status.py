@@ -207,17 +207,25 @@ def _not_yet(operation: OperationType, old: Document, text: str, *, now: datetim
     return {"lastOperation": last_operation(operation, "Error", progress, text, now=now)}
 
 
-def care_patch(status: Document, problems: Mapping[str, str], *, has_workers: bool, now: datetime) -> Document:
+def care_patch(
+    status: Document, problems: Mapping[str, str], *, has_workers: bool, now: datetime, healthy_message: str = ""
+) -> Document:
     """Conditions and constraints by the backend's findings: `problems` maps a type to its problem.
 
-    Only fields that differ are in the patch. A check is True or False, never Progressing.
+    Only fields that differ are in the patch. A check is True or False, never Progressing. `healthy_message` takes the
+    place of Gardener's messages where the backend has not looked at what they speak of.
     """
     patch: Document = {}
     for field, checks in (("conditions", CONDITIONS), ("constraints", CONSTRAINTS)):
         old: list[Document] = status.get(field) or []
         checked = [
-            _checked(get_or_init(old, kind, timestamp(now)), texts, problems.get(kind), now=now)
-            for kind, texts in checks.items()
+            _checked(
+                get_or_init(old, kind, timestamp(now)),
+                (reason_true, healthy_message or message, reason_false),
+                problems.get(kind),
+                now=now,
+            )
+            for kind, (reason_true, message, reason_false) in checks.items()
             if has_workers or kind != "EveryNodeReady"
         ]
         if any(condition not in old for condition in checked):

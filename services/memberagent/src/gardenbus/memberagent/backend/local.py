@@ -59,8 +59,14 @@ class StoredManifest(msgspec.Struct, frozen=True):
     """The object."""
 
 
+SIMULATED = "Simulated by the local backend."
+"""Message of what it reports as healthy or available: there is nothing to look at."""
+
+
 class LocalClusterBackend:
     """See the module. Implements `backend.port.ClusterBackend`."""
+
+    healthy_message = SIMULATED
 
     def __init__(
         self,
@@ -206,13 +212,13 @@ class LocalClusterBackend:
             case "unknown":
                 return ManifestResult(ordinal, manifest, applied=True, available=None), 0.0
             case "data":
-                return ManifestResult(ordinal, manifest, applied=True, available=True), 0.0
+                return ManifestResult(ordinal, manifest, applied=True, available=True, message=SIMULATED), 0.0
             case "started":
                 pass
         if failure := self._failure("available", manifest):
             return ManifestResult(ordinal, manifest, applied=True, available=False, message=failure), 0.0
         left = self._held[key_of(manifest)].since + self._start_seconds(manifest) - self._clock.now().timestamp()
-        message = "It starts." if left > 0 else ""
+        message = f"It starts. {SIMULATED}" if left > 0 else SIMULATED
         return ManifestResult(ordinal, manifest, applied=True, available=left <= 0, message=message), max(left, 0.0)
 
     def _start_seconds(self, manifest: Manifest) -> float:

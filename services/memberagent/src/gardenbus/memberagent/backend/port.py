@@ -37,6 +37,11 @@ class Registration(NamedTuple):
 class ClusterBackend(Protocol):
     """One cluster that Works are applied to. All calls are idempotent."""
 
+    @property
+    def healthy_message(self) -> str:
+        """Message of a healthy cluster: what the agent knows of it."""
+        ...
+
     def acquire(self) -> bool:
         """Become active for the cluster; False while another process is. Raises OSError."""
         ...

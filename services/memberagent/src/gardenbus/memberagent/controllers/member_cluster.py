@@ -152,6 +152,7 @@ class MemberClusterReconciler:
             ClusterFacts(
                 namespaces=self._backend.namespaces(),
                 problem=self._backend.problem(),
+                healthy_message=self._backend.healthy_message,
                 is_silent=self._backend.is_silent(),
             )
         )

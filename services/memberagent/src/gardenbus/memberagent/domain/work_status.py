@@ -158,7 +158,8 @@ def _applied(outcomes: Sequence[ManifestResult]) -> list[Document]:
     if any(outcome.available is None for outcome in outcomes):
         reason, message = "SomeManifestsAreNotAvailabilityTrackable", "Of some manifests nobody can tell."
         return [applied, _condition(AVAILABLE, "True", reason, message)]
-    return [applied, _condition(AVAILABLE, "True", "AllManifestsAvailable", "All manifests are available.")]
+    message = " ".join(["All manifests are available.", *sorted({each.message for each in outcomes if each.message})])
+    return [applied, _condition(AVAILABLE, "True", "AllManifestsAvailable", message)]
 
 
 def _compared(outcomes: Sequence[ManifestResult]) -> list[Document]:
@@ -187,7 +188,7 @@ def _manifest_condition(
         conditions = [_condition(APPLIED, "True", "Applied", "It is in the cluster.")]
         match outcome.available:
             case True:
-                conditions.append(_condition(AVAILABLE, "True", "Available", "It works."))
+                conditions.append(_condition(AVAILABLE, "True", "Available", outcome.message or "It works."))
             case False:
                 conditions.append(_condition(AVAILABLE, "False", "NotYetAvailable", outcome.message))
             case None:
