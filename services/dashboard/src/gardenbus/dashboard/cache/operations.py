@@ -20,6 +20,10 @@ CHECKS_SECONDS = 10.0
 """Age from which on a page has the checks made anew; they look at the queues twice."""
 
 QUEUES_SECONDS = 1.0
+
+RATE_SECONDS = 30.0
+"""Longest time over which a rate is a rate of now."""
+
 CONNECT_SECONDS = 3.0
 
 ELSEWHERE = (DiagnosticFinding("redis", "skipped", "the dashboard has no connection to it", "gardenbus doctor"),)
@@ -108,7 +112,7 @@ class OperationsCache:
         now = self._clock.monotonic()
         for row in await work_rows(self._api):
             at, delivered = self._delivered.get(row.queue, (now, row.delivered))
-            is_comparable = now > at and row.delivered >= delivered
+            is_comparable = 0 < now - at <= RATE_SECONDS and row.delivered >= delivered
             rate = (row.delivered - delivered) / (now - at) if is_comparable else None
             self._delivered[row.queue] = (now, row.delivered)
             rows.append(row._asdict() | {"perSecond": rate})

@@ -52,8 +52,9 @@ export function waitingPage(main, { query }) {
   }
   read();
   return {
-    update() {
-      if (!timer) timer = setTimeout(read, REFRESH_MS);
+    update(batches) {
+      const isAboutShoots = batches.some((batch) => batch.reload || batch.manyShoots || batch.shoot || batch.gone?.some(([kind]) => kind === "shoot"));
+      if (isAboutShoots && !timer) timer = setTimeout(read, REFRESH_MS);
     },
     tick: () => groups.forEach((part) => part.tick()),
     end() {
@@ -91,7 +92,7 @@ function group(cause, wanted, isOpen) {
     element,
     show(found) {
       setText(number, count(found.shoots));
-      number.setAttribute("aria-label", many(found.shoots, "shoot"));
+      number.title = many(found.shoots, "shoot");
       since = found.oldest;
       this.tick();
       if (element.open) read();

@@ -1,0 +1,141 @@
+"""The dashboard's page of operations on a real NATS server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from starlette.types import ASGIApp
+
+from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
+from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.controller.timers import Timers
+from gardenbus.common.ports.bus import Message, ServiceIdentity
+from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.dashboard.api_client import GardenApiClient
+from gardenbus.dashboard.cache.landscape import DashboardCache
+from gardenbus.dashboard.cache.operations import AdminConnection, OperationsApi, OperationsCache
+from gardenbus.dashboard.settings import DashboardSettings
+from gardenbus.dashboard.web.application import application
+from gardenbus.dashboard.web.change_feed import ChangeFeed
+from tests.support.dashboards import TOKEN, send_request
+from tests.support.eventually import eventually
+from tests.support.servers import Server
+
+SUBJECTS = Subjects()
+SAME = {"origin": "http://127.0.0.1:8080", "x-gardenbus-token": TOKEN}
+BODY = b'{"kind":"Shoot","metadata":{"name":"apollo","namespace":"garden-dev"},"spec":{"token":"hush"}}'
+
+
+@pytest.fixture
+async def bus(nats_server: Server) -> AsyncIterator[JetStreamBus]:
+    async with connect(nats_server.url, "operations") as bus:
+        await bus.ensure_streams()
+        yield bus
+
+
+@pytest.fixture
+async def app(nats_server: Server, bus: JetStreamBus) -> AsyncIterator[ASGIApp]:
+    clock, cache, api, admin = SystemClock(), DashboardCache(), GardenApiClient(bus, SUBJECTS), AdminConnection()
+    connecting = asyncio.create_task(admin.run(nats_server.url))
+    yield application(
+        DashboardSettings(dashboard_allow_writes=True),
+        cache=cache,
+        api=api,
+        changes=ChangeFeed(cache, clock, "epoch"),
+        operations=OperationsCache(OperationsApi(api, cache), admin, clock),
+        clock=clock,
+        token=TOKEN,
+    )
+    connecting.cancel()
+    await asyncio.wait([connecting])
+
+
+async def read(app: ASGIApp, path: str) -> Any:
+    response = await send_request(app, path)
+    assert response.status == 200, response.body
+    return response.json()
+
+
+async def reject(bus: JetStreamBus, body: bytes = BODY) -> None:
+    headers = {Header.SUBJECT: "garden.apply", Header.REASON: "Invalid: spec.region: is needed"}
+    await bus.publish(Message(SUBJECTS.rejected, body, headers))
+
+
+async def test_queues_are_shown_with_the_work_handed_out_each_second(app: ASGIApp, bus: JetStreamBus):
+    queue = await bus.work_queue("QUEUES", "migration", SUBJECTS.queue_of("migration"))
+    await bus.publish(Message(SUBJECTS.queue("migration", "garden-dev", "apollo")))
+    [row] = (await read(app, "/api/queues"))["items"]
+    assert (row["queue"], row["pending"], row["listening"], row["perSecond"]) == ("migration", 1, 0, None)
+    assert row["oldest"]
+    [work] = await queue.fetch(1, 2)
+    await work.ack()
+
+    async def handed_out() -> None:
+        [row] = (await read(app, "/api/queues"))["items"]
+        assert row["perSecond"]
+
+    await eventually(handed_out, within=5)
+
+
+async def test_services_are_shown_with_versions_and_replicas(app: ASGIApp, bus: JetStreamBus, nats_server: Server):
+    async with connect(nats_server.url, "second", manages_streams=False) as second:
+        for connection, version in ((bus, "1.0.0"), (second, "1.1.0")):
+            await connection.register(ServiceIdentity("scheduler", version, metadata={"prefix": "garden"}))
+        [service] = (await read(app, "/api/services"))["items"]
+    assert (service["name"], service["versions"]) == ("scheduler", ["1.0.0", "1.1.0"])
+    assert len(service["replicas"]) == 2
+
+
+async def test_the_checks_are_those_of_doctor_and_one_that_fails_keeps_none_from_being_made(
+    app: ASGIApp, bus: JetStreamBus
+):
+    found = await read(app, "/api/checks")
+    states = {each["check"]: each["state"] for each in found["findings"]}
+    assert (states["streams"], states["api"], states["redis"]) == ("ok", "failed", "skipped")
+    assert found["state"] == "failed"
+
+
+async def test_rejected_messages_are_paged_and_shown_without_credentials(app: ASGIApp, bus: JetStreamBus):
+    for _ in range(45):
+        await reject(bus)
+    first = await read(app, "/api/rejected")
+    second = await read(app, f"/api/rejected?before={first['older']}")
+    third = await read(app, f"/api/rejected?before={second['older']}")
+    numbers = [each["id"] for page in (first, second, third) for each in page["items"]]
+    assert numbers == list(range(45, 0, -1))
+    assert third["older"] == 0
+    shown = await read(app, "/api/rejected/45")
+    assert "apollo" in shown["body"]
+    assert "hush" not in shown["body"]
+    assert (await send_request(app, "/api/rejected/46")).status == 404
+
+
+async def test_a_replayed_message_goes_to_where_it_was_sent_and_its_outcome_is_shown(app: ASGIApp, bus: JetStreamBus):
+    queue = await bus.work_queue("REQUESTS", "apiserver", ">")
+    await reject(bus)
+
+    async def replayed() -> Any:
+        response = await send_request(app, "/api/rejected/1/replay", method="POST", headers=SAME)
+        assert response.status == 200, response.body
+        return response.json()
+
+    replaying = asyncio.create_task(replayed())
+    [work] = await queue.fetch(1, 5)
+    assert (work.message.subject, work.message.body) == ("garden.apply", BODY)
+    await work.ack()
+    outcome = await replaying
+    assert (outcome["state"], outcome["message"]) == ("taken", "shoot garden-dev/apollo")
+    assert (await replayed())["isDuplicate"]
+
+
+async def test_the_next_attempt_of_a_shoot_is_read_from_its_queue(app: ASGIApp, bus: JetStreamBus):
+    timers = Timers(bus, SUBJECTS)
+    subject = SUBJECTS.scheduling("default-scheduler", ObjectKey("shoot", "garden-dev", "apollo"))
+    assert await timers.next_attempt(subject) == (None, False)
+    await timers.enqueue_after(subject, 300)
+    due_at, is_queued = await timers.next_attempt(subject)
+    assert due_at is not None
+    assert not is_queued
+    await bus.publish(timers.enqueue_message(subject))
+    assert await timers.next_attempt(subject) == (None, True)
