@@ -24,6 +24,7 @@ from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.relay.ports.outbox import EventEntry
+from tests.support.builders import a_cloudprofile
 from tests.support.eventually import eventually
 from tests.support.servers import Server
 from tests.support.stores import StoreUnderTest, on_redis
@@ -137,11 +138,12 @@ class Apiserver:
 
 @contextlib.asynccontextmanager
 async def an_idle_apiserver(nats_url: str, redis_url: str) -> AsyncGenerator[Apiserver, None]:
-    """Streams and store for an apiserver, without any replica running."""
+    """Streams and store (with the profile of `a_shoot`) for an apiserver, without any replica running."""
     prefix = next(_prefixes)
     subjects = Subjects(prefix)
     kit = on_redis(redis_url, prefix)
     await kit.open()
+    await kit.store.create(a_cloudprofile())
     client = await nats.connect(nats_url, max_reconnect_attempts=-1, reconnect_time_wait=0.1)  # pyright: ignore[reportUnknownMemberType]
     apiserver = Apiserver(nats_url, subjects, kit, client)
     async with connect(nats_url, "preparing", prefix):

@@ -7,7 +7,7 @@ import pytest
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from tests.contract.apiserver.conftest import Apiserver
-from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
+from tests.support.builders import a_project, a_seed, a_shoot
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 CONFIRM = {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}
@@ -40,7 +40,7 @@ WRITES: list[tuple[str, Any]] = [
 async def prepared(apiserver: Apiserver) -> Apiserver:
     """A landscape with a waiting shoot, and a seed that is full by another one."""
     seed = a_seed("full", shoots="1", ready=False)
-    for document in (a_project(), a_cloudprofile(), seed, a_shoot(metadata=CONFIRM), a_shoot("gemini")):
+    for document in (a_project(), seed, a_shoot(metadata=CONFIRM), a_shoot("gemini")):
         await apiserver.kit.created(document)
     await apiserver.kit.bound(await apiserver.now(ObjectKey("shoot", "garden-dev", "gemini")), "full")
     return apiserver

@@ -72,7 +72,7 @@ async def test_durable_and_answered_annotations_alike_make_a_managed_seed(apiser
 
 async def test_replicas_do_what_a_dead_one_left_undone(idle_apiserver: Apiserver) -> None:
     store, key = idle_apiserver.kit.store, ObjectKey("managedseed", "garden", "child")
-    for document in (a_project("garden", "garden"), a_cloudprofile(), a_child("true")):
+    for document in (a_project("garden", "garden"), a_child("true")):
         kubernetes = {**document["spec"].get("kubernetes", {}), "verticalPodAutoscaler": {"enabled": True}}
         await store.create({**document, "spec": {**document["spec"], "kubernetes": kubernetes}})
     bus = await idle_apiserver.start()

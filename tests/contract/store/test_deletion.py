@@ -139,6 +139,42 @@ async def test_a_guard_holds_what_others_refer_to(kit: StoreUnderTest) -> None:
     assert await kit.store.delete(profile, preconditions=[guard]) is None
 
 
+PART = "cloudprofile:_:aws#machineTypes/m5.large"
+
+
+async def test_a_part_of_a_profile_is_used_until_its_shoots_are_deleted_or_changed(kit: StoreUnderTest) -> None:
+    profile = await kit.created(a_cloudprofile())
+    shoots = [await kit.created(a_shoot(name, metadata={"finalizers": ["held"]})) for name in ("a", "b", "c", "d")]
+    fewer = merged(profile.document(), {"spec": {"machineTypes": []}})
+    guard = WritePrecondition("references", PART, "m5.large is in use")
+
+    with pytest.raises(Forbidden, match=r"m5\.large is in use \(4, for example (shoot garden-dev/[a-d](, )?){3}\)"):
+        await kit.store.update(profile, fewer, preconditions=[guard])
+    for shoot in shoots[:2]:
+        await kit.store.delete(shoot)
+    changed = merged(shoots[2].document(), {"spec": {"provider": {"workers": []}}})
+    await kit.changed(shoots[2], changed)
+    with pytest.raises(Forbidden, match=r"\(1, for example shoot garden-dev/d\)"):
+        await kit.store.update(profile, fewer, preconditions=[guard])
+    deleting = stored(await kit.store.delete(shoots[3]))
+    await kit.changed(deleting, merged(deleting.document(), {"status": {"lastOperation": {"type": "Delete"}}}))
+    profile = stored(await kit.store.update(profile, fewer, preconditions=[guard]))
+    with pytest.raises(Forbidden, match=r"in use \(4"):
+        await kit.store.delete(
+            profile, preconditions=[WritePrecondition("references", profile.key.stored, "it is in use")]
+        )
+
+
+async def test_a_claim_holds_others_until_its_holder_is_being_deleted(kit: StoreUnderTest) -> None:
+    namespace = await kit.created({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "garden-dev"}})
+    project = await kit.created(a_project(metadata={"finalizers": ["gardener"]}))
+    guard = WritePrecondition("claim", "namespace/garden-dev", "it is a project's")
+    with pytest.raises(Forbidden, match="it is a project's: delete project dev first, with gardenbus delete project"):
+        await kit.store.delete(namespace, preconditions=[guard])
+    await kit.store.delete(project)
+    assert await kit.store.delete(namespace, preconditions=[guard]) is None
+
+
 async def test_the_first_guard_that_holds_is_named(kit: StoreUnderTest) -> None:
     profile = await kit.created(a_cloudprofile())
     await kit.created(a_shoot())

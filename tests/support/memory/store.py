@@ -22,6 +22,7 @@ from gardenbus.common.adapters.store_responses import (
 )
 from gardenbus.common.api.changes import ObjectChange, change_of, creation_of
 from gardenbus.common.api.document import Document, StoredObject, split
+from gardenbus.common.api.garden.profile_parts import PART_MARK
 from gardenbus.common.api.index_keys import FINALIZER, IndexKeys, effects_of, followed_shoot
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
 from gardenbus.common.errors import Conflict, GardenbusError
@@ -401,6 +402,9 @@ class MemoryStore:
         """Mark for deletion. A seed accepts no shoots from now on: others lose it now, not when it is gone."""
         state, version = self.state, self.state.next_version()
         state.leave_class(row)
+        kept = tuple(reference for reference in row.index_keys.references if PART_MARK not in reference)
+        state.reindex(row.stored.key, row.index_keys, row.index_keys._replace(references=kept))
+        row.index_keys = row.index_keys._replace(references=kept)
         row.stored = msgspec.structs.replace(
             row.stored,
             version=version,

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 
 from gardenbus.common.adapters.store_responses import (
+    NAMED_HOLDERS,
     claim_conflict,
     exists_already,
     has_moved_on,
     is_gone,
     is_guarded,
+    is_held,
     is_outdated,
     seed_has_shoots,
     seed_rejection,
@@ -87,11 +89,16 @@ def _check_guards(state: MemoryState, preconditions: Sequence[WritePrecondition]
             if version != guard.version:
                 raise is_outdated(guard.message, version)
             continue
+        if guard.kind == "claim":
+            holder = state.claims.get(guard.name)
+            if holder is not None and not state.rows[holder].stored.is_deleting:
+                raise is_held(guard.message, holder)
+            continue
         holders = state.usage[guard.name] if guard.kind == "usage" else state.references[guard.name]
         if holders:
-            example = min(holders)
-            text = member_of(example) if guard.kind == "usage" else str(example)
-            raise is_guarded(guard.message, len(holders), text)
+            examples = sorted(holders)[:NAMED_HOLDERS]
+            texts = [member_of(example) if guard.kind == "usage" else str(example) for example in examples]
+            raise is_guarded(guard.message, len(holders), texts)
 
 
 def _check_claims(state: MemoryState, key: ObjectKey, change: ObjectChange) -> None:

@@ -13,10 +13,11 @@ from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.apiserver.domain.validation import validate
 from gardenbus.common.api.document import Document, split
 from gardenbus.common.api.garden.managed_seeds import seed_of
+from gardenbus.common.api.garden.profile_parts import binding_keys, profile_key
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.manifests.parser import parse
 from gardenbus.common.errors import InvalidResource, Unsupported
-from tests.support.builders import CORE, a_shoot
+from tests.support.builders import CORE, a_cloudprofile, a_shoot
 
 EXAMPLES = Path(os.environ.get("GARDENBUS_SHARED", Path(__file__).resolve().parents[4] / "shared")) / "examples"
 CONFIGURATIONS = ("admissionconfig.yaml", "componentconfig-")
@@ -41,7 +42,12 @@ def objects_in(examples: Path) -> Iterator[tuple[str, Document]]:
 
 
 def facts_for(document: Document) -> RelatedObjects:
-    """A shoot for the ManagedSeeds, which lie around without theirs."""
+    """A shoot for the ManagedSeeds, a profile and bindings for the shoots: they lie around without theirs."""
+    if document["kind"] == "Shoot":
+        spec, namespace = document["spec"], document["metadata"]["namespace"]
+        profile = {**a_cloudprofile(), "spec": {"type": spec["provider"]["type"]}}
+        keys = [key for key in (profile_key(spec, namespace), *binding_keys(spec, namespace)) if key is not None]
+        return RelatedObjects(objects=dict.fromkeys(keys, profile))
     if document["kind"] != "ManagedSeed":
         return RelatedObjects()
     name = document["spec"]["shoot"]["name"]

@@ -7,7 +7,13 @@ import pytest
 
 from gardenbus.apiserver.domain.admission import admit, confirm_deletion, delete_guards, mutate, related_queries
 from gardenbus.apiserver.domain.merging import apply_three_way
-from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedObjects, RelatedQuery
+from gardenbus.apiserver.domain.related_objects import (
+    ObjectQuery,
+    ProfilesBelowQuery,
+    ProjectQuery,
+    RelatedObjects,
+    RelatedQuery,
+)
 from gardenbus.apiserver.domain.validation import validate
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS
@@ -226,7 +232,7 @@ class TestTolerations:
         ],
     )
     def test_the_whitelist_decides(self, toleration: Document, whitelist: Document, is_allowed: bool) -> None:
-        related = facts_of(a_tolerant_project(whitelist=(whitelist,)))
+        related = facts_of(a_tolerant_project(whitelist=(whitelist,)), a_cloudprofile())
         shoot = a_shoot(spec={"tolerations": [toleration]})
         if is_allowed:
             admit(shoot, None, related)
@@ -281,7 +287,7 @@ class TestPlacement:
     def test_a_shoot_in_no_project_is_taken_with_a_warning(self) -> None:
         result = mutate(a_shoot(), None, RelatedObjects(), user="ann")
         assert ["belongs to no Project" in warning for warning in result.warnings] == [True]
-        admit(result.document, None, RelatedObjects())
+        admit(result.document, None, facts_of(a_cloudprofile()))
 
     def test_long_names_are_warned_about(self) -> None:
         warnings = mutate(a_shoot("a" * 19), None, facts_of(a_project()), user="ann").warnings
@@ -353,7 +359,7 @@ class TestPlacement:
         elsewhere = merged(old, {"spec": {"cloudProfile": {"name": "gcp"}}})
         with pytest.raises(InvalidResource, match=r"^spec\.cloudProfile"):
             admit(elsewhere, old, facts_of(a_cloudprofile(), a_cloudprofile("gcp")))
-        admit(merged(elsewhere, {"spec": {"seedName": None}}), a_shoot(), RelatedObjects())
+        admit(merged(elsewhere, {"spec": {"seedName": None}}), a_shoot(), facts_of(a_cloudprofile("gcp")))
 
 
 class TestFinalizer:
@@ -399,7 +405,7 @@ class TestFacts:
     @pytest.mark.parametrize(
         ("document", "old", "queries"),
         [
-            (a_shoot(), None, [ProjectQuery("garden-dev")]),
+            (a_shoot(), None, [ProjectQuery("garden-dev"), ObjectQuery(ObjectKey("cloudprofile", "", "aws"))]),
             (a_shoot(), a_shoot(), []),
             (a_shoot(metadata={"labels": {"a": "b"}}), a_shoot(), []),
             (a_shoot(spec={"tolerations": [{"key": "a"}]}), a_shoot(), [ProjectQuery("garden-dev")]),
@@ -413,6 +419,24 @@ class TestFacts:
                     ObjectQuery(ObjectKey("cloudprofile", "", "aws")),
                 ],
             ),
+            (
+                a_shoot(spec={"credentialsBindingName": "c", "kubernetes": {"version": "1.34.2"}}),
+                a_shoot(),
+                [
+                    ObjectQuery(ObjectKey("cloudprofile", "", "aws")),
+                    ObjectQuery(ObjectKey("credentialsbinding", "garden-dev", "c")),
+                ],
+            ),
+            (
+                a_shoot(
+                    metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}, spec={"kubernetes": {"version": "1.34.2"}}
+                ),
+                a_shoot(),
+                [],
+            ),
+            (a_cloudprofile(), a_cloudprofile(), []),
+            (a_cloudprofile(), a_cloudprofile(spec={"regions": []}), []),
+            (a_cloudprofile(spec={"regions": []}), a_cloudprofile(), [ProfilesBelowQuery("aws")]),
             (
                 a_shoot(spec={"seedName": "s", "cloudProfile": {"kind": "NamespacedCloudProfile", "name": "own"}}),
                 a_shoot(),
@@ -442,7 +466,18 @@ class TestDeletion:
             (a_cloudprofile("aws"), {("references", "cloudprofile:_:aws")}),
             (a_namespaced_cloudprofile("own"), {("references", "namespacedcloudprofile:garden-dev:own")}),
             (an_exposure_class(), {("references", "exposureclass:_:internet")}),
-            ({"kind": "Namespace", "metadata": {"name": "a"}}, {("references", "namespace:_:a")}),
+            (
+                {"kind": "Namespace", "metadata": {"name": "a"}},
+                {("references", "namespace:_:a"), ("claim", "namespace/a")},
+            ),
+            (
+                {"kind": "SecretBinding", "metadata": {"name": "a", "namespace": "b"}},
+                {("references", "secretbinding:b:a")},
+            ),
+            (
+                {"kind": "CredentialsBinding", "metadata": {"name": "a", "namespace": "b"}},
+                {("references", "credentialsbinding:b:a")},
+            ),
             ({"kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}, set[Any]()),
         ],
     )

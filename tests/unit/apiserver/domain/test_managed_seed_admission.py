@@ -287,7 +287,8 @@ class TestShootBehindASeed:
         assert write_guards(result, None, RelatedObjects()) == ()
 
     def test_other_changes_and_other_namespaces_ask_nobody(self) -> None:
-        assert related_queries(a_child(spec={"kubernetes": {"version": "1.34.2"}}), a_child()) == []
+        profile = [ObjectQuery(ObjectKey("cloudprofile", "", "aws"))]
+        assert related_queries(a_child(spec={"kubernetes": {"version": "1.34.2"}}), a_child()) == profile
         old = a_shoot()
         assert related_queries(a_shoot(spec={"addons": {"nginxIngress": {"enabled": True}}}), old) == []
 

@@ -25,7 +25,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.managed_seeds import seed_template_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden, InvalidResource
-from tests.support.builders import a_shoot, merged
+from tests.support.builders import a_cloudprofile, a_shoot, merged
 
 SHOOT = ObjectKey("shoot", "garden", "child")
 MANAGED_SEED = ObjectKey("managedseed", "garden", "child")
@@ -181,17 +181,21 @@ class TestReading:
         assert not follows_annotation(made, a_child(metadata={"uid": "u2"}))
 
 
+PROFILE = ObjectKey("cloudprofile", "", "aws")
+
+
 def facts_with(
     managed_seed: Document | None = None, managed_seeds: Document | None = None, shoots_on: Sequence[Document] = ()
 ) -> RelatedObjects:
     return RelatedObjects(
-        objects={MANAGED_SEED: managed_seed} if managed_seed is not None else {},
+        objects={PROFILE: a_cloudprofile()} | ({MANAGED_SEED: managed_seed} if managed_seed is not None else {}),
         managed_seeds={SHOOT: managed_seeds} if managed_seeds is not None else {},
         shoots_on={"child": shoots_on} if shoots_on else {},
     )
 
 
-def admitted(shoot: Document, related: RelatedObjects = RelatedObjects(), old: Document | None = None) -> Sequence[str]:  # noqa: B008
+def admitted(shoot: Document, related: RelatedObjects | None = None, old: Document | None = None) -> Sequence[str]:
+    related = related if related is not None else facts_with()
     result = mutate(shoot, old, related, user="ann")
     validate(result.document, old)
     admit(result.document, old, related)

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from collections.abc import Iterable
 
 import msgspec
 
@@ -131,9 +132,18 @@ def seed_rejection(key: ObjectKey, rejection: str) -> Forbidden:
     return Forbidden(f"{key} cannot be placed: {_REJECTIONS[rejection]}")
 
 
-def is_guarded(message: str, holders: int, example: str) -> Forbidden:
-    """A write found a set that must be empty; `example` is one of its members."""
-    return Forbidden(f"{message} ({holders}, for example {example})")
+NAMED_HOLDERS = 3
+"""Holders that a rejected write names at most."""
+
+
+def is_guarded(message: str, holders: int, examples: Iterable[str]) -> Forbidden:
+    """A write found a set that must be empty; `examples` are some of its members."""
+    return Forbidden(f"{message} ({holders}, for example {', '.join(sorted(examples))})")
+
+
+def is_held(message: str, holder: ObjectKey) -> Forbidden:
+    """A write found a claim in the hands of an object that is not being deleted."""
+    return Forbidden(f"{message}: delete {holder} first, with gardenbus delete {holder.kind} {holder.name} --confirm")
 
 
 def is_outdated(message: str, version: int) -> Conflict:

@@ -7,6 +7,7 @@ import re
 from typing import Any, NamedTuple, cast
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.profile_parts import binding_keys, part_references, profile_key, used_parts
 from gardenbus.common.api.garden.seeds import may_unblock, removal_owner, scheduling_content, shoot_capacity
 from gardenbus.common.api.keys import ObjectKey
 
@@ -24,7 +25,10 @@ FOLLOWING_KINDS = ("managedseed", "shootstate")
 
 
 class IndexKeys(NamedTuple):
-    """Index values of one object. Owners are uids; references are `ObjectKey.stored`; claims are free-form."""
+    """Index values of one object. Owners are uids; claims are free-form.
+
+    References are `ObjectKey.stored`, and of a Shoot also the parts of its profile (`profile_parts.part_references`).
+    """
 
     scheduler_name: str = ""  # Shoot: scheduler that has to bind it; "" for a self-hosted one
     capacity: str = ""  # Seed: number of shoots; "" is without limit
@@ -54,7 +58,9 @@ def index_keys_of(document: Document) -> IndexKeys:
         case "Shoot":
             return IndexKeys(
                 scheduler_name="" if _is_self_hosted(spec) else spec.get("schedulerName") or DEFAULT_SCHEDULER_NAME,
-                references=_shoot_references(metadata["namespace"], spec),
+                references=_shoot_references(
+                    metadata["namespace"], spec, is_deleting=bool(metadata.get("deletionTimestamp"))
+                ),
                 owners=owners,
             )
         case "Seed":
@@ -107,17 +113,17 @@ def _is_self_hosted(spec: Document) -> bool:
     return any(isinstance(pool, dict) and cast("Document", pool).get("controlPlane") is not None for pool in pools)
 
 
-def _shoot_references(namespace: str, spec: Document) -> tuple[str, ...]:
-    references = [ObjectKey("namespace", "", namespace).stored]
-    profile = section(spec, "cloudProfile")
-    name = profile.get("name") or spec.get("cloudProfileName")
-    if name:
-        namespaced = profile.get("name") and profile.get("kind") == "NamespacedCloudProfile"
-        kind, scope = ("namespacedcloudprofile", namespace) if namespaced else ("cloudprofile", "")
-        references.append(ObjectKey(kind, scope, name).stored)
+def _shoot_references(namespace: str, spec: Document, *, is_deleting: bool) -> tuple[str, ...]:
+    """What a shoot refers to, and until it is deleted the parts of its profile that it uses."""
+    keys = [ObjectKey("namespace", "", namespace)]
+    profile = profile_key(spec, namespace)
+    if profile is not None:
+        keys.append(profile)
     if exposure_class := spec.get("exposureClassName"):
-        references.append(ObjectKey("exposureclass", "", exposure_class).stored)
-    return tuple(references)
+        keys.append(ObjectKey("exposureclass", "", exposure_class))
+    keys += binding_keys(spec, namespace)
+    parts = part_references(profile, used_parts(spec)) if profile is not None and not is_deleting else ()
+    return (*(key.stored for key in keys), *parts)
 
 
 def effects_of(kind: str, old: Document | None, new: Document | None) -> ChangeEffects:

@@ -4,6 +4,7 @@ The caller fetches what `related_queries` lists, and passes it to `mutate` (befo
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -20,10 +21,10 @@ from gardenbus.apiserver.domain.managed_seeds import (
     namesake,
     with_defaults_of_its_shoot,
 )
+from gardenbus.apiserver.domain.profile_removals import removal_guards, removal_queries
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.apiserver.domain.seeds_in_use import removals_in_use, shoots_on_seed_queries
-from gardenbus.apiserver.domain.shoot_admission import admit_shoot, mutate_shoot, shoot_queries
-from gardenbus.apiserver.domain.shoot_managed_seed import guards_of_shoot_of_managed_seed
+from gardenbus.apiserver.domain.shoot_admission import admit_shoot, guards_of_shoot, mutate_shoot, shoot_queries
 from gardenbus.apiserver.domain.use_as_seed import FIELD as USE_AS_SEED_FIELD
 from gardenbus.apiserver.domain.use_as_seed import annotation_of, is_made_from_annotation
 from gardenbus.apiserver.domain.validators.placement_parts import admit_disruption_budget
@@ -36,6 +37,10 @@ from gardenbus.common.errors import FieldProblem, Forbidden
 from gardenbus.common.ports.store import WritePrecondition
 
 CONFIRMED_KINDS = frozenset({"Shoot", "Project", "ShootState"})
+
+
+NOTHING_EXPIRED = datetime.min.replace(tzinfo=UTC)
+"""An instant before every expiration."""
 
 
 class Mutated(msgspec.Struct, frozen=True):
@@ -56,6 +61,8 @@ def related_queries(document: Document, old: Document | None) -> Sequence[Relate
             return (ObjectQuery(namesake(document)),) if old is None else ()
         case "Seed" if old is not None:
             return shoots_on_seed_queries(name_of(document), section(document, "spec"), section(old, "spec"))
+        case "CloudProfile":
+            return removal_queries(document, old)
         case "NamespacedCloudProfile":
             parent = parent_key(document)
             return (ObjectQuery(parent),) if parent else ()
@@ -92,11 +99,13 @@ def mutate(document: Document, old: Document | None, related: RelatedObjects, *,
     return Mutated(document, tuple(warnings))
 
 
-def admit(document: Document, old: Document | None, related: RelatedObjects) -> None:
-    """Check a valid manifest against other objects. Raises Forbidden or InvalidResource."""
+def admit(
+    document: Document, old: Document | None, related: RelatedObjects, *, now: datetime = NOTHING_EXPIRED
+) -> None:
+    """Check a valid manifest against other objects, at an instant. Raises Forbidden or InvalidResource."""
     match document["kind"]:
         case "Shoot":
-            admit_shoot(document, old, related)
+            admit_shoot(document, old, related, now=now)
         case "ManagedSeed":
             admit_managed_seed(document, old, related, is_domain_needed=not is_made_from_annotation(document))
         case "Gardenlet":
@@ -119,7 +128,9 @@ def write_guards(document: Document, old: Document | None, related: RelatedObjec
         case "ManagedSeed":
             return guards_of_managed_seed(document, old, related)
         case "Shoot":
-            return guards_of_shoot_of_managed_seed(document, old, related)
+            return guards_of_shoot(document, old, related)
+        case "CloudProfile" | "NamespacedCloudProfile":
+            return removal_guards(document, old, related)
         case _:
             return ()
 
@@ -139,12 +150,15 @@ def delete_guards(stored: Document) -> Sequence[WritePrecondition]:
                 WritePrecondition("references", owned.stored, f"{key}: there are shoots in its namespace {owned.name}"),
             )
         case "Namespace":
-            return (WritePrecondition("references", key.stored, f"{key}: there are shoots in it"),)
+            return (
+                WritePrecondition("references", key.stored, f"{key}: there are shoots in it"),
+                WritePrecondition("claim", f"namespace/{name}", f"{key}: it is a project's, and goes after it"),
+            )
         case "Shoot":
             return (
                 WritePrecondition("references", key.stored, f"{key}: a ManagedSeed stands on it: {_way_out(stored)}"),
             )
-        case "CloudProfile" | "NamespacedCloudProfile" | "ExposureClass":
+        case "CloudProfile" | "NamespacedCloudProfile" | "ExposureClass" | "SecretBinding" | "CredentialsBinding":
             return (WritePrecondition("references", key.stored, f"{key}: it is in use"),)
         case _:
             return ()

@@ -6,19 +6,13 @@ from typing import Any
 
 from gardenbus.apiserver.domain.document_parts import entries, namespace_of
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.profile_parts import profile_key as key_of_profile
 from gardenbus.common.api.keys import ObjectKey
 
 
 def profile_key(shoot: Document) -> ObjectKey | None:
     """The profile that a shoot names; None when it names none."""
-    spec = section(shoot, "spec")
-    reference = section(spec, "cloudProfile")
-    name = reference.get("name") or spec.get("cloudProfileName")
-    if not isinstance(name, str) or not name:
-        return None
-    if reference.get("name") and reference.get("kind") == "NamespacedCloudProfile":
-        return ObjectKey("namespacedcloudprofile", namespace_of(shoot), name)
-    return ObjectKey("cloudprofile", "", name)
+    return key_of_profile(section(shoot, "spec"), namespace_of(shoot))
 
 
 def is_of_one_parent(one: ObjectKey | None, other: ObjectKey | None, profiles: Mapping[ObjectKey, Document]) -> bool:

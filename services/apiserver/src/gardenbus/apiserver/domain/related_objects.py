@@ -38,17 +38,26 @@ class ShootsOnSeedQuery(msgspec.Struct, frozen=True, tag=True):
     seed: str
 
 
-RelatedQuery = ObjectQuery | ProjectQuery | SeedOfShootQuery | ManagedSeedOfShootQuery | ShootsOnSeedQuery
+class ProfilesBelowQuery(msgspec.Struct, frozen=True, tag=True):
+    """Fetch the NamespacedCloudProfiles below a CloudProfile."""
+
+    cloud_profile: str
+
+
+RelatedQuery = (
+    ObjectQuery | ProjectQuery | SeedOfShootQuery | ManagedSeedOfShootQuery | ShootsOnSeedQuery | ProfilesBelowQuery
+)
 
 
 class RelatedObjects(msgspec.Struct, frozen=True):
     """Results of queries; objects that do not exist are missing.
 
     `objects` by key (seeds of shoots too), `projects` by their namespace, `managed_seeds` by their shoot, `shoots_on`:
-    the shoots on a seed, by its name.
+    the shoots on a seed, by its name; `profiles_below`: the NamespacedCloudProfiles of a CloudProfile, by its name.
     """
 
     objects: Mapping[ObjectKey, Document] = {}
     projects: Mapping[str, Document] = {}
     managed_seeds: Mapping[ObjectKey, Document] = {}
     shoots_on: Mapping[str, Sequence[Document]] = {}
+    profiles_below: Mapping[str, Sequence[Document]] = {}

@@ -1,6 +1,7 @@
 """Admission of Shoots: defaults from exposure class, project and seed, and rules for placed shoots."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from gardenbus.apiserver.domain.admission_defaults import with_exposure_class, with_tolerations
 from gardenbus.apiserver.domain.bind_admission import (
@@ -13,8 +14,13 @@ from gardenbus.apiserver.domain.cloud_profiles import is_of_one_parent, profile_
 from gardenbus.apiserver.domain.document_parts import entries, is_deleted, is_deleting, name_of, namespace_of
 from gardenbus.apiserver.domain.field_cursor import invalid
 from gardenbus.apiserver.domain.migration import admit_change
+from gardenbus.apiserver.domain.profile_admission import admit_profile, profile_guards, profile_queries
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedObjects, RelatedQuery
-from gardenbus.apiserver.domain.shoot_managed_seed import admit_shoot_of_managed_seed, managed_seed_of_shoot_queries
+from gardenbus.apiserver.domain.shoot_managed_seed import (
+    admit_shoot_of_managed_seed,
+    guards_of_shoot_of_managed_seed,
+    managed_seed_of_shoot_queries,
+)
 from gardenbus.apiserver.domain.tolerations import (
     admit_tolerations,
     needs_project,
@@ -32,6 +38,7 @@ from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.index_keys import FINALIZER
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import FieldProblem, Forbidden, InvalidResource
+from gardenbus.common.ports.store import WritePrecondition
 
 LONGEST_NAMES = 21
 """Characters that project and shoot name should have together; Gardener allows no more."""
@@ -47,7 +54,9 @@ def shoot_queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuer
         queries.append(ObjectQuery(key))
     if spec.get("seedName"):
         queries += _placed_shoot_queries(shoot, old)
-    return [*queries, *managed_seed_of_shoot_queries(shoot, old), *use_as_seed_queries(shoot, old)]
+    queries += profile_queries(shoot, old)
+    queries += (*managed_seed_of_shoot_queries(shoot, old), *use_as_seed_queries(shoot, old))
+    return list(dict.fromkeys(queries))
 
 
 def _placed_shoot_queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
@@ -109,7 +118,7 @@ def _warnings(shoot: Document, old: Document | None, project: Document | None) -
     return ()
 
 
-def admit_shoot(shoot: Document, old: Document | None, related: RelatedObjects) -> None:
+def admit_shoot(shoot: Document, old: Document | None, related: RelatedObjects, *, now: datetime) -> None:
     """Check a valid shoot against other objects. Raises Forbidden or InvalidResource."""
     project = related.projects.get(namespace_of(shoot))
     if old is None and project is not None and is_deleting(project):
@@ -124,6 +133,12 @@ def admit_shoot(shoot: Document, old: Document | None, related: RelatedObjects) 
         _admit_placed(shoot, old or {}, related, seed=related.objects.get(seed_key), project=project)
     admit_shoot_of_managed_seed(shoot, old, related)
     admit_use_as_seed(shoot, old, related)
+    admit_profile(shoot, old, related, now=now)
+
+
+def guards_of_shoot(shoot: Document, old: Document | None, related: RelatedObjects) -> Sequence[WritePrecondition]:
+    """Conditions of the write of an admitted shoot."""
+    return (*profile_guards(shoot, old, related), *guards_of_shoot_of_managed_seed(shoot, old, related))
 
 
 def _admit_placed(

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
+from gardenbus.apiserver.domain.cloud_profiles import parent_key
 from gardenbus.apiserver.domain.managed_seeds import shoot_key
 from gardenbus.apiserver.domain.related_objects import (
+    ManagedSeedOfShootQuery,
     ObjectQuery,
+    ProfilesBelowQuery,
     ProjectQuery,
     RelatedObjects,
     RelatedQuery,
@@ -123,24 +126,33 @@ class ReadCache:
         objects: dict[ObjectKey, Document] = {}
         projects: dict[str, Document] = {}
         managed_seeds: dict[ObjectKey, Document] = {}
-        shoots_on: dict[str, Sequence[Document]] = {}
         for query in queries:
             match query:
                 case ProjectQuery(namespace):
                     if project := await self._project(namespace):
                         projects[namespace] = project
-                case ShootsOnSeedQuery(seed):
-                    shoots_on[seed] = await self._shoots_on(seed)
                 case ObjectQuery(key):
                     if stored := self._cached[key]:
                         objects[key] = self._manifests.decoded(stored)
                 case SeedOfShootQuery(shoot):
                     if seed_object := await self._seed_of(shoot):
                         objects[seed_object.key] = self._manifests.decoded(seed_object)
-                case _:
+                case ManagedSeedOfShootQuery():
                     if managed_seed := await self._managed_seed_of(query.shoot):
                         managed_seeds[query.shoot] = managed_seed
-        return RelatedObjects(objects=objects, projects=projects, managed_seeds=managed_seeds, shoots_on=shoots_on)
+                case _:
+                    pass
+        return RelatedObjects(
+            objects=objects,
+            projects=projects,
+            managed_seeds=managed_seeds,
+            shoots_on={
+                query.seed: await self._shoots_on(query.seed)
+                for query in queries
+                if isinstance(query, ShootsOnSeedQuery)
+            },
+            profiles_below=await self._all_profiles_below(queries),
+        )
 
     def _key_of(self, query: RelatedQuery) -> ObjectKey | None:
         match query:
@@ -163,6 +175,24 @@ class ReadCache:
         """The shoots on a seed, read past the cache: a shoot may have moved since."""
         stored = await self._store.get_many(await self._store.shoots_on(seed))
         return [shoot.document() for shoot in stored if shoot is not None]
+
+    async def _all_profiles_below(self, queries: Sequence[RelatedQuery]) -> dict[str, Sequence[Document]]:
+        return {
+            query.cloud_profile: await self._profiles_below(query.cloud_profile)
+            for query in queries
+            if isinstance(query, ProfilesBelowQuery)
+        }
+
+    async def _profiles_below(self, cloud_profile: str) -> Sequence[Document]:
+        """The NamespacedCloudProfiles below a CloudProfile, found by looking through all of them."""
+        above, found = ObjectKey("cloudprofile", "", cloud_profile), list[Document]()
+        token: str | None = None
+        while True:
+            page = await self._store.list_page("namespacedcloudprofile", continue_token=token)
+            found += [document for stored in page.objects if parent_key(document := stored.document()) == above]
+            token = page.continue_token
+            if token is None:
+                return found
 
     async def _managed_seed_of(self, shoot: ObjectKey) -> Document | None:
         """The ManagedSeed on a shoot: mostly of the same name, else found by looking through all of them."""

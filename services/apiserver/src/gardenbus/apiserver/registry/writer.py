@@ -161,7 +161,7 @@ class Writer:
     async def new_object(
         self, given: Document, reads: ReadCache, *, key: ObjectKey, user: str, validation: FieldValidation
     ) -> NewCreation | None:
-        """The object that `apply` would create; None when the write depends on more than the object itself.
+        """The object that `apply` would create; None for a shoot that names a seed, as that is a bind.
 
         Raises what `apply` raises.
         """
@@ -171,9 +171,10 @@ class Writer:
         sent = merging.without_system_fields(given)
         last_applied = encode(sent)
         admitted = await self._admitted(merging.new_object(sent, last_applied), None, reads, user)
-        if admitted.preconditions or section(admitted.document, "spec").get("seedName"):
+        if section(admitted.document, "spec").get("seedName"):
             return None
-        return NewCreation(Creation(admitted.document, last_applied=last_applied), notices)
+        creation = Creation(admitted.document, last_applied=last_applied, preconditions=admitted.preconditions)
+        return NewCreation(creation, notices)
 
     async def follow_up(self, written: WriteResult, reads: ReadCache, user: str) -> Sequence[str]:
         """Do what belongs to a write; returns warnings."""
@@ -271,7 +272,9 @@ class Writer:
             notices = intent.review(current)
             admitted = await self._admitted(merged, current, reads, intent.user)
             admitted = admitted._replace(warnings=(*notices, *admitted.warnings), notices=notices)
-            depends_on.extend(ObjectKey.from_stored(guard.name) for guard in admitted.preconditions)
+            depends_on.extend(
+                ObjectKey.from_stored(guard.name) for guard in admitted.preconditions if guard.kind == "version"
+            )
             if base is None:
                 return await self._create(intent, admitted, reads)
             return await self._update(intent, base, current, admitted, reads)
@@ -286,7 +289,7 @@ class Writer:
             mutated = admission.mutate(document, current, related, user=user)
         validate(mutated.document, current)
         with dependent():
-            admission.admit(mutated.document, current, related)
+            admission.admit(mutated.document, current, related, now=self._clock.now())
         admitted = with_status_label(mutated.document) if mutated.document["kind"] == "Shoot" else mutated.document
         if current is not None:  # a new object was measured when it was read
             check_size(admitted)

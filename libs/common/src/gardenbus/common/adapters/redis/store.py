@@ -24,6 +24,7 @@ from gardenbus.common.adapters.store_responses import (
     has_moved_on,
     is_gone,
     is_guarded,
+    is_held,
     is_outdated,
     key_of,
     pending_operation,
@@ -518,11 +519,8 @@ class RedisStore:
                 raise is_gone(key)
             case b"conflict":
                 raise has_moved_on(key, int(reply[1]))
-            case b"guarded":
-                guard = preconditions[int(reply[1]) - 1]
-                raise is_guarded(guard.message, int(reply[2]), _for_people(reply[3]))
-            case b"outdated":
-                raise is_outdated(preconditions[int(reply[1]) - 1].message, int(reply[2]))
+            case b"guarded" | b"held" | b"outdated":
+                raise _unmet(preconditions[int(reply[1]) - 1], reply)
             case b"in-use":
                 raise seed_has_shoots(key, int(reply[1]), _for_people(reply[2]))
             case b"claimed":
@@ -533,14 +531,31 @@ class RedisStore:
                 raise Unavailable(f"the store answered {other!r}")
 
 
+def _unmet(precondition: WritePrecondition, reply: Sequence[Any]) -> GardenbusError:
+    """The error of a write whose precondition does not hold."""
+    if reply[0] == b"outdated":
+        return is_outdated(precondition.message, int(reply[2]))
+    if reply[0] == b"held":
+        return is_held(precondition.message, ObjectKey.from_stored(reply[2].decode()))
+    return is_guarded(precondition.message, int(reply[2]), map(_for_people, reply[3]))
+
+
 def _guards(preconditions: Sequence[WritePrecondition]) -> list[dict[str, Any]]:
-    """Guards in the form of write_checks.lua: a set that must be empty, or a key and the version that it must have."""
-    return [
-        {"key": guard.name, "version": guard.version}
-        if guard.kind == "version"
-        else {"set": f"{'usage' if guard.kind == 'usage' else 'refs'}:{guard.name}"}
-        for guard in preconditions
-    ]
+    """Guards in the form of write_checks.lua."""
+    return [_guard(precondition) for precondition in preconditions]
+
+
+def _guard(precondition: WritePrecondition) -> dict[str, Any]:
+    """A set that must be empty, a key and the version that it must have, or a claim that nothing living may hold."""
+    match precondition.kind:
+        case "version":
+            return {"key": precondition.name, "version": precondition.version}
+        case "claim":
+            return {"claim": precondition.name}
+        case "usage":
+            return {"set": f"usage:{precondition.name}"}
+        case "references":
+            return {"set": f"refs:{precondition.name}"}
 
 
 def _for_people(member: bytes) -> str:

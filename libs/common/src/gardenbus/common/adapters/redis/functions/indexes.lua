@@ -27,6 +27,15 @@ local function reindex_set(P, prefix, before, after, key)
   end
 end
 
+-- References without those to parts of a profile (`<profile>#<part>`): a shoot that is being deleted needs none of them.
+local function without_parts(refs)
+  local kept = {}
+  for _, reference in ipairs(split_lines(refs)) do
+    if not string.find(reference, '#', 1, true) then kept[#kept + 1] = reference end
+  end
+  return table.concat(kept, '\n')
+end
+
 local function reindex_claims(P, before, after, key)
   local kept = {}
   for _, claim in ipairs(split_lines(after)) do

@@ -16,7 +16,7 @@
 --   list:<kind>            zset   "<ns>/<name>" in lexical order
 --   by_version             zset   <key> by version
 --   uids                   hash   uid -> <key>
---   owned:<uid>, refs:<key>, usage:<seed>, pending:<scheduler>   sets
+--   owned:<uid>, refs:<key>, refs:<key>#<part>, usage:<seed>, pending:<scheduler>   sets; a part is one of a profile
 --   usage_changed          zset   seed by usage version
 --   migrating              set    "<ns>/<name>" of the shoots whose spec and status name different seeds
 --   claims                 hash   what only one object may have -> its <key>

@@ -109,7 +109,7 @@ local function put(keys, args)
     redis.call('DEL', P .. ':dead:' .. op.key)
     object.uid = op.uid
   end
-  if set.refs then reindex_set(P, ':refs:', object.refs, set.refs, op.key) end
+  if set.refs and set.refs ~= object.refs then reindex_set(P, ':refs:', object.refs, set.refs, op.key) end
   if set.own then reindex_set(P, ':owned:', object.own, set.own, op.key) end
   if set.claims then reindex_claims(P, object.claims, set.claims, op.key) end
 
@@ -165,6 +165,9 @@ local function delete(keys, args)
       local member = op.ns .. '/' .. op.name
       stop_waiting(P, object_key, object.sched, member)
       redis.call('SREM', P .. ':pending:' .. object.sched, member)
+      local kept = without_parts(object.refs)
+      reindex_set(P, ':refs:', object.refs, kept, op.key)
+      write_fields(object_key, {refs = kept})
     end
     local version = next_version(P, op.key)
     redis.call('HSET', object_key, 'ver', version, 'del', op.now, 'gen', tonumber(object.gen) + 1)

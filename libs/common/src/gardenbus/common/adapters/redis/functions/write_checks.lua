@@ -67,9 +67,14 @@ local function guard_refusal(P, guards)
     if guard.version then
       local version = redis.call('HGET', P .. ':o:' .. guard.key, 'ver') or '0'
       if tonumber(version) ~= guard.version then return {'outdated', i, version} end
+    elseif guard.claim then
+      local holder = redis.call('HGET', P .. ':claims', guard.claim)
+      if holder and (redis.call('HGET', P .. ':o:' .. holder, 'del') or '') == '' then
+        return {'held', i, holder}
+      end
     else
       local holders = redis.call('SCARD', P .. ':' .. guard.set)
-      if holders > 0 then return {'guarded', i, holders, redis.call('SRANDMEMBER', P .. ':' .. guard.set)} end
+      if holders > 0 then return {'guarded', i, holders, redis.call('SRANDMEMBER', P .. ':' .. guard.set, 3)} end
     end
   end
 end

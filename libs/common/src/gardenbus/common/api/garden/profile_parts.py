@@ -1,0 +1,116 @@
+"""Parts of a cloud profile: what a profile offers, and what a shoot uses of it.
+
+Both sides name a part in the same manner, so that the store can index shoots by the parts that they use, and the writer
+of a profile can ask for the users of what is removed.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, cast
+
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.keys import ObjectKey
+
+VERSIONS = "kubernetes.versions"
+REGIONS = "regions"
+MACHINE_TYPES = "machineTypes"
+MACHINE_IMAGES = "machineImages"
+VOLUME_TYPES = "volumeTypes"
+
+PART_MARK = "#"
+"""Between the key of a profile and a part of it, in references."""
+
+
+class ProfilePart(NamedTuple):
+    """A part of a profile: the list that it stands in, and its name there (of an image `<name>` or `<name>/<version>`).
+
+    Versions may be cut after their minor or major number, as a shoot may name them.
+    """
+
+    field: str
+    name: str
+
+
+def offered_parts(profile_spec: Document) -> frozenset[ProfilePart]:
+    """All parts of a profile's (merged) spec."""
+    parts = {
+        ProfilePart(field, name)
+        for field in (REGIONS, MACHINE_TYPES, VOLUME_TYPES)
+        for name in _names(profile_spec.get(field), "name")
+    }
+    for version in _names(section(profile_spec, "kubernetes").get("versions"), "version"):
+        parts.update(ProfilePart(VERSIONS, prefix) for prefix in _prefixes(version))
+    for image in mappings(profile_spec.get("machineImages")):
+        if name := _text(image.get("name")):
+            parts.add(ProfilePart(MACHINE_IMAGES, name))
+            for version in _names(image.get("versions"), "version"):
+                parts.update(ProfilePart(MACHINE_IMAGES, f"{name}/{prefix}") for prefix in _prefixes(version))
+    return frozenset(parts)
+
+
+def used_parts(shoot_spec: Document) -> Sequence[ProfilePart]:
+    """The parts that a shoot uses, each once."""
+    return tuple(dict.fromkeys(part for part in _used(shoot_spec) if part.name and part.name.isprintable()))
+
+
+def part_references(profile: ObjectKey, parts: Iterable[ProfilePart]) -> Iterator[str]:
+    """Keys under which the users of parts are indexed."""
+    return (f"{profile.stored}{PART_MARK}{part.field}/{part.name}" for part in parts)
+
+
+def profile_key(shoot_spec: Document, namespace: str) -> ObjectKey | None:
+    """The profile that a shoot's spec names; None when it names none.
+
+    Source: Gardener's `pkg/utils/gardener/cloudprofile.go`: `cloudProfile` wins over `cloudProfileName`.
+    """
+    reference = section(shoot_spec, "cloudProfile")
+    named = _text(reference.get("name"))
+    name = named or _text(shoot_spec.get("cloudProfileName"))
+    if not name:
+        return None
+    if named and reference.get("kind") == "NamespacedCloudProfile":
+        return ObjectKey("namespacedcloudprofile", namespace, name)
+    return ObjectKey("cloudprofile", "", name)
+
+
+def binding_keys(shoot_spec: Document, namespace: str) -> Sequence[ObjectKey]:
+    """The SecretBinding and the CredentialsBinding that a shoot's spec names, with neither or both."""
+    return [
+        ObjectKey(kind, namespace, name)
+        for kind, field in (("secretbinding", "secretBindingName"), ("credentialsbinding", "credentialsBindingName"))
+        if (name := _text(shoot_spec.get(field)))
+    ]
+
+
+def mappings(value: Any) -> Sequence[Document]:
+    """The mappings of what should be a list of them."""
+    listed = cast("list[Any]", value) if isinstance(value, list) else []
+    return [cast("Document", entry) for entry in listed if isinstance(entry, dict)]
+
+
+def _used(spec: Document) -> Iterator[ProfilePart]:
+    yield ProfilePart(REGIONS, _text(spec.get("region")))
+    yield ProfilePart(VERSIONS, _text(section(spec, "kubernetes").get("version")))
+    for worker in mappings(section(spec, "provider").get("workers")):
+        machine = section(worker, "machine")
+        yield ProfilePart(VERSIONS, _text(section(worker, "kubernetes").get("version")))
+        yield ProfilePart(MACHINE_TYPES, _text(machine.get("type")))
+        yield ProfilePart(VOLUME_TYPES, _text(section(worker, "volume").get("type")))
+        image = section(machine, "image")
+        if name := _text(image.get("name")):
+            version = _text(image.get("version"))
+            yield ProfilePart(MACHINE_IMAGES, f"{name}/{version}" if version else name)
+
+
+def _prefixes(version: str) -> Iterator[str]:
+    """A version, and what is left of it without its patch number, and without its minor number."""
+    yield version
+    numbers = version.split(".")
+    yield from (".".join(numbers[:count]) for count in (1, 2) if count < len(numbers))
+
+
+def _names(value: Any, field: str) -> Iterator[str]:
+    return (name for entry in mappings(value) if (name := _text(entry.get(field))))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

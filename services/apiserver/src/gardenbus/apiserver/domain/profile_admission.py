@@ -1,0 +1,217 @@
+"""Admission of a Shoot against its cloud profile, and against the binding of its credentials.
+
+Facts: the profile that the shoot names (a NamespacedCloudProfile with the merged profile in its status), its bindings,
+and the time. A new shoot is checked whole; of a changed one what has changed, unless it is being deleted: what is
+stored can always be reported on, deleted, and changed elsewhere. A list that the profile leaves empty offers anything.
+
+Source: Gardener's plugins ResourceReferenceManager (what is named exists) and ShootValidator (the profile offers it).
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from gardenbus.apiserver.domain.cloud_profiles import profile_key, profile_spec_of
+from gardenbus.apiserver.domain.document_parts import entries, is_deleting, namespace_of
+from gardenbus.apiserver.domain.field_cursor import invalid, shown
+from gardenbus.apiserver.domain.nearest_values import nearest_names, nearest_versions
+from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.profile_parts import binding_keys
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import FieldProblem
+from gardenbus.common.ports.store import WritePrecondition
+
+_BINDING_FIELDS = {"secretbinding": "spec.secretBindingName", "credentialsbinding": "spec.credentialsBindingName"}
+
+_CHECKED_FIELDS = (
+    "cloudProfile",
+    "cloudProfileName",
+    "kubernetes",
+    "provider",
+    "secretBindingName",
+    "credentialsBindingName",
+)
+"""Fields of a spec whose changes are checked; the region never changes."""
+
+Nearest = Callable[[str, Collection[str]], Sequence[str]]
+
+
+class _Choice(NamedTuple):
+    """A value of a shoot that its profile has to offer: where it stands, and what else could stand there."""
+
+    path: str
+    value: str
+    offered: Collection[str]
+    nearest: Nearest = nearest_names
+
+    @property
+    def problem(self) -> FieldProblem | None:
+        """What is wrong with it; None when it is offered, or nothing is said about what is."""
+        if not self.value or not self.offered or self.value in self.offered:
+            return None
+        if self.nearest is nearest_versions and any(one.startswith(f"{self.value}.") for one in self.offered):
+            return None
+        choices = self.nearest(self.value, self.offered)
+        more = len(self.offered) - len(choices)
+        others = f" (and {more} more)" if more else ""
+        described = "the nearest are" if len(choices) > 1 else "there is"
+        return FieldProblem(
+            self.path, f"the cloud profile does not offer {shown(self.value)}; {described} {', '.join(choices)}{others}"
+        )
+
+
+def profile_queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
+    """Queries of the profile and the bindings, as far as they are checked."""
+    if not _is_checked(shoot, old):
+        return ()
+    key = profile_key(shoot)
+    keys = ([key] if key is not None else []) + list(_new_bindings(shoot, old))
+    return [ObjectQuery(each) for each in keys]
+
+
+def admit_profile(shoot: Document, old: Document | None, related: RelatedObjects, *, now: datetime) -> None:
+    """Check a valid shoot. Raises InvalidResource with every field that is at odds with the profile."""
+    if not _is_checked(shoot, old):
+        return
+    problems = [
+        FieldProblem(_BINDING_FIELDS[key.kind], f"{key} is not there: apply it first")
+        for key in _new_bindings(shoot, old)
+        if key not in related.objects
+    ]
+    key = profile_key(shoot)
+    if key is not None and (old is None or key != profile_key(old)) and key not in related.objects:
+        field = "spec.cloudProfile.name" if section(shoot, "spec", "cloudProfile") else "spec.cloudProfileName"
+        problems.append(FieldProblem(field, f"{key} is not there: apply it first"))
+    if key is not None and (offered := profile_spec_of(related.objects.get(key))):
+        problems += _problems(shoot, old, offered, now=now)
+    if problems:
+        raise invalid(problems)
+
+
+def profile_guards(shoot: Document, old: Document | None, related: RelatedObjects) -> Sequence[WritePrecondition]:
+    """Conditions of the write: the profile and the bindings as they were read."""
+    guards: list[WritePrecondition] = []
+    for query in profile_queries(shoot, old):
+        key = query.key if isinstance(query, ObjectQuery) else None
+        found = related.objects.get(key) if key is not None else None
+        version = section(found, "metadata").get("resourceVersion") if found is not None else None
+        if key is not None and version:
+            guards.append(
+                WritePrecondition("version", key.stored, f"{key} has changed meanwhile", version=int(version))
+            )
+    return guards
+
+
+def _is_checked(shoot: Document, old: Document | None) -> bool:
+    if old is None:
+        return True
+    if is_deleting(shoot):
+        return False
+    spec, before = section(shoot, "spec"), section(old, "spec")
+    return any(spec.get(field) != before.get(field) for field in _CHECKED_FIELDS)
+
+
+def _new_bindings(shoot: Document, old: Document | None) -> Sequence[ObjectKey]:
+    namespace = namespace_of(shoot)
+    before = binding_keys(section(old or {}, "spec"), namespace)
+    return [key for key in binding_keys(section(shoot, "spec"), namespace) if key not in before]
+
+
+def _problems(shoot: Document, old: Document | None, offered: Document, *, now: datetime) -> Iterator[FieldProblem]:
+    spec = section(shoot, "spec")
+    before = section(old, "spec") if old is not None and profile_key(old) == profile_key(shoot) else {}
+    provider, kind = section(spec, "provider"), offered.get("type")
+    if not before and isinstance(kind, str) and provider.get("type") not in (None, kind):
+        given = shown(provider.get("type"))
+        yield FieldProblem("spec.provider.type", f"is {given}, and the cloud profile is for {kind}")
+    for choice in (*_of_shoot(spec, before, offered, now=now), *_of_workers(spec, before, offered, now=now)):
+        if problem := choice.problem:
+            yield problem
+
+
+def _of_shoot(spec: Document, before: Document, offered: Document, *, now: datetime) -> Iterator[_Choice]:
+    if not before:
+        yield _Choice("spec.region", _text(spec.get("region")), _names(offered.get("regions")))
+    version = _text(section(spec, "kubernetes").get("version"))
+    if version != section(before, "kubernetes").get("version"):
+        yield _Choice("spec.kubernetes.version", version, _kubernetes_versions(offered, now), nearest_versions)
+
+
+def _of_workers(spec: Document, before: Document, offered: Document, *, now: datetime) -> Iterator[_Choice]:
+    old_workers = {worker.get("name"): worker for worker in entries(section(before, "provider").get("workers"))}
+    zones = _zones(spec, offered)
+    for index, worker in enumerate(entries(section(spec, "provider").get("workers"))):
+        old = old_workers.get(worker.get("name"), {})
+        yield from _of_worker(f"spec.provider.workers[{index}]", worker, old, offered, now=now)
+        had = old.get("zones") or ()
+        for position, zone in enumerate(worker.get("zones") or ()):
+            if zone not in had:
+                yield _Choice(f"spec.provider.workers[{index}].zones[{position}]", _text(zone), zones)
+
+
+def _of_worker(path: str, worker: Document, old: Document, offered: Document, *, now: datetime) -> Iterator[_Choice]:
+    machine, old_machine = section(worker, "machine"), section(old, "machine")
+    version = _text(section(worker, "kubernetes").get("version"))
+    if version != section(old, "kubernetes").get("version"):
+        yield _Choice(f"{path}.kubernetes.version", version, _kubernetes_versions(offered, now), nearest_versions)
+    if machine.get("type") != old_machine.get("type"):
+        yield _Choice(f"{path}.machine.type", _text(machine.get("type")), _usable(offered.get("machineTypes")))
+    if section(machine, "image") != section(old_machine, "image"):
+        yield from _of_image(f"{path}.machine.image", section(machine, "image"), offered, now=now)
+    volume = section(worker, "volume").get("type")
+    if volume != section(old, "volume").get("type"):
+        yield _Choice(f"{path}.volume.type", _text(volume), _usable(offered.get("volumeTypes")))
+
+
+def _of_image(path: str, image: Document, offered: Document, *, now: datetime) -> Iterator[_Choice]:
+    images: Mapping[str, Document] = {_text(each.get("name")): each for each in entries(offered.get("machineImages"))}
+    name = _text(image.get("name"))
+    yield _Choice(f"{path}.name", name, images)
+    if name in images:
+        versions = _unexpired(images[name].get("versions"), now)
+        yield _Choice(f"{path}.version", _text(image.get("version")), versions, nearest_versions)
+
+
+def _kubernetes_versions(offered: Document, now: datetime) -> Collection[str]:
+    return _unexpired(section(offered, "kubernetes").get("versions"), now)
+
+
+def _zones(spec: Document, offered: Document) -> Collection[str]:
+    """Zones of the shoot's region."""
+    regions = [region for region in entries(offered.get("regions")) if region.get("name") == spec.get("region")]
+    return _names(regions[0].get("zones")) if regions else ()
+
+
+def _names(value: object) -> Collection[str]:
+    return [name for entry in entries(value) if (name := _text(entry.get("name")))]
+
+
+def _usable(value: object) -> Collection[str]:
+    """Names of machine or volume types, without those that nobody may choose any more."""
+    return _names([entry for entry in entries(value) if entry.get("usable") is not False])
+
+
+def _unexpired(value: object, now: datetime) -> Collection[str]:
+    """Versions that have not expired."""
+    return [
+        version
+        for entry in entries(value)
+        if (version := _text(entry.get("version"))) and not _is_expired(entry.get("expirationDate"), now)
+    ]
+
+
+def _is_expired(value: object, now: datetime) -> bool:
+    """True when an instant has passed; one that cannot be read has not."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return False
+    if not isinstance(value, datetime):
+        return False
+    return (value if value.tzinfo else value.replace(tzinfo=UTC)) <= now
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
