@@ -53,7 +53,7 @@ async def test_a_shoot_with_another_scheduler_name_is_bound_by_that_scheduler_al
     gardenlet = yaml.safe_load((ROOT / "examples/session/gardenlet.yaml").read_text())
     other = json.loads(json.dumps(gardenlet).replace("earth-1", "earth-2"))
     files = tmp_path / "files.yaml"
-    files.write_text(yaml.safe_dump_all([gardenlet, other, a_project(), a_cloudprofile()]))
+    files.write_text(yaml.safe_dump_all([gardenlet, other, a_project(), a_cloudprofile(spec={"type": "local"})]))
     async with a_landscape(tmp_path / "state", "-f", str(files)) as landscape:
 
         async def ready() -> None:

@@ -104,7 +104,7 @@ def a_shoot(name: str = "apollo", namespace: str = "garden-dev", **changes: Any)
 
 
 def a_cloudprofile(name: str = "aws", **changes: Any) -> Document:
-    """A CloudProfile of type `aws` with two regions."""
+    """A CloudProfile of type `aws` with all that `a_shoot` names, and for any region."""
     profile: Document = {
         "apiVersion": CORE,
         "kind": "CloudProfile",
@@ -114,7 +114,6 @@ def a_cloudprofile(name: str = "aws", **changes: Any) -> Document:
             "kubernetes": {"versions": [{"version": "1.34.1"}]},
             "machineImages": [{"name": "gardenlinux", "versions": [{"version": "1592.3.0"}]}],
             "machineTypes": [{"name": "m5.large", "cpu": "2", "gpu": "0", "memory": "8Gi"}],
-            "regions": [{"name": "eu-west-1"}, {"name": "eu-central-1"}],
         },
     }
     return merged(profile, changes)

@@ -17,6 +17,7 @@ def details(error: Document) -> dict[str, str]:
 async def test_what_the_profile_does_not_offer_is_refused_at_once_and_the_shoot_is_not_there(
     apiserver: Apiserver,
 ) -> None:
+    await apiserver.request("apply", a_cloudprofile(spec={"regions": [{"name": "eu-west-1"}]}))
     wrong = a_shoot(spec={"kubernetes": {"version": "9.99.0"}, "region": "mars-1", "provider": {"type": "gcp"}})
     error = await apiserver.rejection("apply", wrong)
     assert (error["code"], set(details(error))) == (

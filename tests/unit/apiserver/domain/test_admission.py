@@ -435,8 +435,8 @@ class TestFacts:
                 [],
             ),
             (a_cloudprofile(), a_cloudprofile(), []),
-            (a_cloudprofile(), a_cloudprofile(spec={"regions": []}), []),
-            (a_cloudprofile(spec={"regions": []}), a_cloudprofile(), [ProfilesBelowQuery("aws")]),
+            (a_cloudprofile(), a_cloudprofile(spec={"machineTypes": []}), []),
+            (a_cloudprofile(spec={"machineTypes": []}), a_cloudprofile(), [ProfilesBelowQuery("aws")]),
             (
                 a_shoot(spec={"seedName": "s", "cloudProfile": {"kind": "NamespacedCloudProfile", "name": "own"}}),
                 a_shoot(),

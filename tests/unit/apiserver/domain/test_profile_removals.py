@@ -14,6 +14,7 @@ BEFORE = a_cloudprofile(
     spec={
         "kubernetes": {"versions": [{"version": "1.34.1"}, {"version": "1.33.6"}, {"version": "1.33.4"}]},
         "volumeTypes": [{"name": "gp3"}],
+        "regions": [{"name": "eu-west-1"}, {"name": "eu-central-1"}],
         "machineImages": [{"name": "gardenlinux", "versions": [{"version": "1592.3.0"}, {"version": "1443.1.0"}]}],
     }
 )
