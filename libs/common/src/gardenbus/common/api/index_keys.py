@@ -114,7 +114,7 @@ def _is_self_hosted(spec: Document) -> bool:
 
 
 def _shoot_references(namespace: str, spec: Document, *, is_deleting: bool) -> tuple[str, ...]:
-    """What a shoot refers to, and until it is deleted the parts of its profile that it uses."""
+    """References of a shoot, and until it is deleted the parts of its profile that it uses."""
     keys = [ObjectKey("namespace", "", namespace)]
     profile = profile_key(spec, namespace)
     if profile is not None:

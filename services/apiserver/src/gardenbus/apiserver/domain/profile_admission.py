@@ -47,7 +47,7 @@ class _Choice(NamedTuple):
 
     @property
     def problem(self) -> FieldProblem | None:
-        """What is wrong with it; None when it is offered, or nothing is said about what is."""
+        """Problem of the value; None when it is offered, or nothing is said about what is."""
         if not self.value or not self.offered or self.value in self.offered:
             return None
         if self.nearest is nearest_versions and any(one.startswith(f"{self.value}.") for one in self.offered):
