@@ -81,6 +81,7 @@ async def test_every_message_and_every_answer_is_as_the_document_says(hosting: L
         "apply": b'{"kind": "Shoot"}',
         "kinds": b"",
         "census": b"",
+        "usage": b"",
         "waiting": b"",
         "no-such-thing": b"",
     }

@@ -132,7 +132,17 @@ class FakeApi:
             for key, document in sorted(self.objects.items())
             if key[0] == kind and namespace in ("", key[1]) and (chooses is None or chooses(document))
         ]
-        return {"ok": True, "result": {"items": found, "resourceVersion": "1"}}
+        asked: dict[str, Any] = query or {}
+        begin, limit = int(asked.get("continue") or 0), int(asked.get("limit") or len(found))
+        rest = {"continue": str(begin + limit)} if begin + limit < len(found) else {}
+        return {"ok": True, "result": {"items": found[begin : begin + limit], "resourceVersion": "1", **rest}}
+
+    def _usage(self, _tail: str, _: Any) -> Mapping[str, Any]:
+        used: Counter[str] = Counter()
+        for kind, namespace, name in self.objects:
+            if kind == "shoot":
+                used.update(set(self.seed_of(name, namespace)) - {""})
+        return {"ok": True, "result": {"seeds": used}}
 
     def _explain(self, _tail: str, _: Any) -> Mapping[str, Any]:
         return {"ok": True, "result": {"considered": {"strategy": "SameRegion"}}}

@@ -9,6 +9,7 @@ import yaml
 from gardenbus.common.api.keys import ObjectKey
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
+from tests.support.eventually import eventually
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 LANDSCAPE = [a_project(), a_cloudprofile(), a_seed(ready=False)]
@@ -296,3 +297,44 @@ async def test_writes_that_race_all_count(apiserver: Apiserver) -> None:
 
     labels = (await apiserver.now(APOLLO)).document()["metadata"]["labels"]
     assert {f"l{number}" for number in range(20)} <= labels.keys()
+
+
+async def test_the_shoots_of_a_seed_are_listed_by_its_usage_and_counted(apiserver: Apiserver) -> None:
+    seed = a_seed("earth", ready=False)
+    placed = [a_shoot(name, spec={"seedName": "earth"}) for name in ("c", "a", "b")]
+    await apiserver.request("apply", yaml.safe_dump_all([*LANDSCAPE, seed, *placed, a_shoot("elsewhere")]).encode())
+    query = {"fieldSelector": "spec.seedName=earth"}
+
+    first = await apiserver.request("list.shoot", {**query, "limit": 2})
+    second = await apiserver.request("list.shoot.garden-dev", {**query, "limit": 2, "continue": first["continue"]})
+
+    assert [shoot["metadata"]["name"] for shoot in first["items"] + second["items"]] == ["a", "b", "c"]
+    assert "continue" not in second
+    assert first["resourceVersion"] == second["resourceVersion"]
+    assert (await apiserver.request("list.shoot", {"fieldSelector": "status.seedName=earth"}))["items"] == []
+    assert (await apiserver.request("list.shoot.garden-other", query))["items"] == []
+    assert (await apiserver.request("list.shoot", {"fieldSelector": "spec.seedName=mars"}))["items"] == []
+    assert await apiserver.request("usage") == {"seeds": {"earth": 3}}
+
+
+async def test_events_are_listed_of_one_object(apiserver: Apiserver) -> None:
+    for name in "ab":
+        event = {
+            "kind": "Event",
+            "metadata": {"name": f"{name}.1", "namespace": "garden-dev"},
+            "involvedObject": {"kind": "Shoot", "namespace": "garden-dev", "name": name},
+            "message": f"about {name}",
+        }
+        await apiserver.client.publish(apiserver.subjects.event(APOLLO._replace(name=name)), json.dumps(event).encode())
+
+    async def told(query: dict[str, str]) -> list[str]:
+        items = (await apiserver.request("list.event.garden-dev", query))["items"]
+        return sorted(event["message"] for event in items)
+
+    async def announced() -> None:
+        assert await told({}) == ["about a", "about b"]
+
+    await eventually(announced, within=10)
+    assert await told({"fieldSelector": "involvedObject.kind=Shoot,involvedObject.name=a"}) == ["about a"]
+    assert await told({"fieldSelector": "involvedObject.name=b"}) == ["about b"]
+    assert await told({"fieldSelector": "involvedObject.kind=*,involvedObject.name=>"}) == []

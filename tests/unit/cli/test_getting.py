@@ -1,6 +1,7 @@
 """`get`: what is asked for, and how it is printed."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -20,8 +21,8 @@ APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Any:
-    bus = FakeApi(
+def bus() -> FakeApi:
+    return FakeApi(
         a_project(),
         a_seed("aws", shoots=10),
         a_seed("gcp", shoots=3),
@@ -30,6 +31,9 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
         a_shoot("apollo", metadata={"namespace": "garden-core", "generation": 1}),
     )
 
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, bus: FakeApi) -> Any:
     def call(*words: str) -> Result:
         monkeypatch.setattr(options, "connected", bus.connected)
         return CliRunner().invoke(app, ["get", *words, "--nats-url", "nats://nowhere:1"])
@@ -238,3 +242,36 @@ def test_a_path_that_no_object_has_is_warned_of(run: Any, words: list[str], warn
 )
 def test_a_path_that_some_object_has_is_not(run: Any, words: list[str]):
     assert "warning" not in run("shoots", *words).stderr
+
+
+def names_in(result: Result) -> list[str]:
+    return [line.split()[1] for line in result.stdout.splitlines()[1:]]
+
+
+@pytest.mark.parametrize(
+    "way", [(), ("-o", "wide"), ("-o", "custom-columns=NAMESPACE:.metadata.namespace,NAME:.metadata.name")]
+)
+def test_a_long_list_is_printed_in_chunks_with_its_titles_once(run: Any, way: tuple[str, ...]):
+    whole, chunked = run("shoots", *way), run("shoots", *way, "--chunk-size", "1")
+
+    assert names_in(chunked) == names_in(whole) == ["apollo", "apollo", "bolt"]
+    assert chunked.stdout.count("NAMESPACE") == 1
+    names = run("shoots", "-o", "name", "--chunk-size", "2").stdout
+    assert names == run("shoots", "-o", "name").stdout
+
+
+def test_a_limit_says_that_there_are_more(run: Any):
+    limited = run("shoots", "--limit", "2")
+
+    assert names_in(limited) == ["apollo", "apollo"]
+    assert "--limit 2: there are more" in limited.stderr
+    assert names_in(run("shoots", "--limit", "3")) == ["apollo", "apollo", "bolt"]
+    assert run("shoots", "--limit", "3").stderr == ""
+    assert len(json.loads(run("shoots", "--limit", "1", "-o", "json").stdout)["items"]) == 1
+
+
+def test_seeds_are_shown_with_their_use_and_no_shoot_is_read(run: Any, bus: FakeApi):
+    result = run("seeds")
+
+    assert [re.findall(r"\d+/\d+", line) for line in result.stdout.splitlines()[1:]] == [["1/10"], ["0/3"]]
+    assert "list.shoot" not in {tail for tail, _ in bus.requests}

@@ -1,13 +1,16 @@
 """What `top` shows, from rows."""
 
+import io
 import os
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 import pytest
 from msgspec.structs import replace
+from rich.console import Console
 
-from gardenbus.cli.commands.top import seeds_view, shoots_view, size_of
+from gardenbus.cli.commands.top import landscape_view, seeds_view, shoots_view, size_of
 from gardenbus.cli.diagnostics.process_usage import ProcessUsage, cpu_share, process_usage
 from gardenbus.cli.output.console import rows_text
 from gardenbus.cli.output.summaries import ShootSummary, summarize_shoot
@@ -40,15 +43,29 @@ def on(seed: str, name: str = "apollo") -> ShootSummary:
 
 def test_the_fullest_seed_comes_first_with_its_heartbeat() -> None:
     seeds = [a_seed("empty"), a_seed("boundless", allocatable=None), a_seed("full", allocatable=2)]
-    shoots = [on("full", "a"), on("full", "b"), on("boundless", "c")]
 
-    view = seeds_view(seeds, shoots, {"full": 1.4, "empty": 55.0})
+    view = seeds_view(seeds, {"full": 2, "boundless": 1}, {"full": 1.4, "empty": 55.0})
 
     assert [row["seed"] for row in view.rows] == ["full", "boundless", "empty"]
     assert view.rows[0] == {"seed": "full", "ready": "True", "heartbeatSeconds": 1.4, "used": 2, "allocatable": 2.0}
     lines = rows_text(view.picture).splitlines()  # pyright: ignore[reportArgumentType]
     assert lines[1].split()[:7] == ["full", "aws", "eu", "ready", "1s", "2/2", "100%"]
     assert lines[2].split()[4] == "none"
+
+
+def test_a_landscape_is_counted_without_its_shoots() -> None:
+    census = {"objects.shoot": 1_000_000, "shoots.pending": 30, "shoots.waiting": 12}
+
+    view = landscape_view([a_seed("full", allocatable=2), a_seed("empty")], {"full": 2}, census)
+
+    assert view.rows == [
+        {"seed": "full", "ready": "True", "used": 2},
+        {"seed": "empty", "ready": "True", "used": 0},
+    ]
+    console = Console(width=120, file=io.StringIO())
+    console.print(view.picture)
+    text = cast("io.StringIO", console.file).getvalue()
+    assert "1000000 shoots   12 unschedulable   18 not decided yet" in text
 
 
 def test_shoots_are_counted_by_state_and_the_longest_operations_shown_first() -> None:

@@ -146,20 +146,29 @@ class ApiClient:
 
     async def items(self, tail: str, query: Mapping[str, Any] | None = None) -> list[Document]:
         """A whole list, page by page."""
-        found: list[Document] = []
+        return [document async for page in self.pages(tail, query) for document in page]
+
+    async def pages(
+        self, tail: str, query: Mapping[str, Any] | None = None, *, size: int = PAGE
+    ) -> AsyncGenerator[list[Document]]:
+        """A whole list, in requests of so many objects."""
         token: str | None = None
         while True:
             page = await self.call(
-                f"list.{tail}", {"limit": PAGE, **(query or {}), **({"continue": token} if token else {})}
+                f"list.{tail}", {"limit": size, **(query or {}), **({"continue": token} if token else {})}
             )
-            found += page["items"]
+            yield page["items"]
             token = page.get("continue")
             if not token:
-                return found
+                return
 
     async def seed_names(self) -> Sequence[str]:
         """Names of all seeds."""
         return [str(section(each, "metadata").get("name")) for each in await self.items("seed")]
+
+    async def usage(self) -> Mapping[str, int]:
+        """Shoots that count on each seed, as the store has them; seeds without shoots are left out."""
+        return (await self.call("usage"))["seeds"]
 
     async def census(self, *, timeout_seconds: float = RESPONSE_SECONDS) -> dict[str, int]:
         """Counts of everything."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -12,6 +12,7 @@ from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import AutoscalerRow, SeedRow, autoscaler_row, seed_row
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.controller.unreadable import skip_unreadable
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.bus import Bus, FollowEvent, FollowRestarted, ReplayDone, StreamMessage
 
@@ -20,22 +21,29 @@ RETRY_SECONDS = 0.5
 _decode = json_decoder(dict[str, object])
 
 
-class LandscapeCache:
-    """Rows of shoots, seeds, sets of seeds and autoscalers, by key. `current` is set once the replay is done."""
+_Rows = tuple[dict[ObjectKey, Any], Callable[[Document], Any]]
 
-    def __init__(self, bus: Bus, subjects: Subjects) -> None:
+
+class LandscapeCache:
+    """Rows of shoots, seeds, sets of seeds and autoscalers (or `kinds` of them), by key.
+
+    `current` is set once the replay is done.
+    """
+
+    def __init__(self, bus: Bus, subjects: Subjects, kinds: Collection[str] = ()) -> None:
         self._bus = bus
         self._subjects = subjects
         self.shoots: dict[ObjectKey, ShootSummary] = {}
         self.seeds: dict[ObjectKey, SeedRow] = {}
         self.sets: dict[ObjectKey, SetSummary] = {}
         self.autoscalers: dict[ObjectKey, AutoscalerRow] = {}
-        self._rows: Mapping[str, tuple[dict[ObjectKey, Any], Callable[[Document], Any]]] = {
+        rows: Mapping[str, _Rows] = {
             "shoot": (self.shoots, summarize_shoot),
             "seed": (self.seeds, seed_row),
             "managedseedset": (self.sets, summarize_set),
             "seedautoscaler": (self.autoscalers, autoscaler_row),
         }
+        self._rows: Mapping[str, _Rows] = {kind: rows[kind] for kind in kinds or rows}
         self.current = asyncio.Event()
 
     async def run(self) -> None:
@@ -62,7 +70,8 @@ class LandscapeCache:
                     rows.clear()
                 self.current.clear()
             case StreamMessage() if event.marker is None:
-                self._note(event)
+                with skip_unreadable(event):
+                    self._note(event)
             case StreamMessage():
                 pass
 

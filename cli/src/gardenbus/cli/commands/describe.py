@@ -56,8 +56,10 @@ def describe(
         for one in wanted:
             for name in one.names:
                 document = await get_object(api, one, name, namespace)
-                scope = as_mapping(document.get("metadata")).get("namespace") or "_"
-                events = events_about(await api.items(f"event.{scope}"), one.kind, document)
+                metadata = document["metadata"]
+                scope = metadata.get("namespace") or "_"
+                about = f"involvedObject.kind={document['kind']},involvedObject.name={metadata['name']}"
+                events = await api.items(f"event.{scope}", {"fieldSelector": about})
                 if not is_first:
                     show_lines(["", "─" * 40])
                 is_first = False
@@ -152,14 +154,3 @@ def _condition_row(condition: Document, now: datetime) -> list[str]:
 
 def _yaml_lines(value: Any) -> list[str]:
     return yaml.safe_dump(value, sort_keys=False, allow_unicode=True).splitlines()
-
-
-def events_about(events: Sequence[Document], kind: str, document: Document) -> list[Document]:
-    """The Events that are about one object (by its kind and name)."""
-    name = as_mapping(document.get("metadata")).get("name")
-    return [
-        event
-        for event in events
-        if (about := as_mapping(event.get("involvedObject"))).get("name") == name
-        and str(about.get("kind")).lower() == kind
-    ]

@@ -1,7 +1,7 @@
 """`get`: objects as tables, documents or templates, once or as they change."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from gardenbus.cli import completions
-from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.api import PAGE, ApiClient
 from gardenbus.cli.client.field_warnings import SORT, path_warnings, selector_warnings
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, parse_resources
 from gardenbus.cli.client.watch import WatchCache, WatchEvent, changes
@@ -37,7 +37,6 @@ from gardenbus.cli.output.printers import (
     sort_key,
     table_text,
 )
-from gardenbus.cli.output.summaries import summarize_shoot, usage_of
 from gardenbus.cli.output.tables import objects_table, row_of, shown_columns
 from gardenbus.cli.wait.waiter import key_of
 from gardenbus.common.api.document import Document
@@ -63,6 +62,15 @@ class GetRequest(NamedTuple):
     sort_by: str
     headers: bool
     labels: bool
+    chunk_size: int = PAGE
+    limit: int = 0
+
+    @property
+    def is_streamed(self) -> bool:
+        """True when rows are printed as they arrive: nothing has to be known of the whole list before."""
+        is_list = len(self.wanted) == 1 and not self.wanted[0].names
+        is_plain = not self.sort_by and not self.query["fieldSelector"]
+        return is_list and is_plain and self.printing.way in ("table", "wide", "name", "custom-columns")
 
     @property
     def is_one(self) -> bool:
@@ -94,6 +102,8 @@ def get(  # noqa: PLR0913 - one parameter an option
     sort_by: Annotated[str, typer.Option(help="Sort by a field: .metadata.creationTimestamp", metavar="PATH")] = "",
     no_headers: Annotated[bool, typer.Option("--no-headers", help="Rows without titles.")] = False,
     show_labels: Annotated[bool, typer.Option("--show-labels", help="Labels in a column of their own.")] = False,
+    chunk_size: Annotated[int, typer.Option(help="Objects per request of a list.", min=1, metavar="NUMBER")] = PAGE,
+    limit: Annotated[int, typer.Option(help="Show so many of each kind (0: all).", min=0, metavar="NUMBER")] = 0,
     watch: Annotated[bool, typer.Option("-w", "--watch", help="Go on with what changes, until Ctrl-C.")] = False,
     directory: Directory = None,
     nats_url: NatsUrl = None,
@@ -123,12 +133,23 @@ def get(  # noqa: PLR0913 - one parameter an option
             raise BadRequest("Events are watched with `gardenbus events -w`")
         query = {"labelSelector": selector, "fieldSelector": field_selector}
         request = GetRequest(
-            wanted, None if files else namespace, query, parse_printer(output), sort_by, not no_headers, show_labels
+            wanted,
+            None if files else namespace,
+            query,
+            parse_printer(output),
+            sort_by,
+            not no_headers,
+            show_labels,
+            chunk_size,
+            limit,
         )
         if sort_by:
             sort_key(sort_by)
 
     async def work(api: ApiClient) -> bool:
+        if request.is_streamed and not watch:
+            await _stream(api, request)
+            return True
         start = await api.bus.position(api.subjects.stream("OBJECTS")) if watch else None
         objects, is_complete = await _fetch(api, request)
         await _warn(api, request, objects)
@@ -161,7 +182,7 @@ async def _fetch(api: ApiClient, request: GetRequest) -> tuple[ObjectsByKind, bo
     is_complete = True
     for wanted in request.wanted:
         if not wanted.names:
-            objects[wanted.kind] = await api.items(_list_tail(request, wanted), request.query)
+            objects[wanted.kind] = [document async for page in _pages(api, request, wanted) for document in page]
             continue
         objects[wanted.kind] = []
         for name in wanted.names:
@@ -196,13 +217,44 @@ def _list_tail(request: GetRequest, wanted: ResourceArgs) -> str:
     return f"{wanted.kind}.{request.namespace}" if request.namespace and wanted.is_namespaced else wanted.kind
 
 
-async def _usage(api: ApiClient, request: GetRequest) -> dict[str, int]:
+async def _pages(api: ApiClient, request: GetRequest, wanted: ResourceArgs) -> AsyncGenerator[list[Document]]:
+    """A list in chunks, up to the limit; says on standard error when there is more."""
+    size, left, tail = request.chunk_size, request.limit, _list_tail(request, wanted)
+    async with aclosing(api.pages(tail, request.query, size=min(size, left + 1) if left else size)) as pages:
+        async for page in pages:
+            if not request.limit:
+                yield page
+                continue
+            yield page[:left]
+            if len(page) > left:
+                errors.print(f"--limit {request.limit}: there are more")
+                return
+            left -= len(page)
+
+
+async def _stream(api: ApiClient, request: GetRequest) -> None:
+    """Print a list; the rows of a long one as its chunks arrive."""
+    (wanted,) = request.wanted
+    usage = await _usage(api, request)
+    rows, is_long = WatchedRows(request), False
+    async with aclosing(_pages(api, request, wanted)) as pages:
+        async for page in pages:
+            if is_long:
+                rows.append(wanted.kind, page, usage)
+            elif len(page) < request.chunk_size:
+                _show(request, {wanted.kind: page}, usage)
+            else:
+                rows.begin({wanted.kind: page}, usage)
+            is_long = True
+
+
+async def _usage(api: ApiClient, request: GetRequest) -> Mapping[str, int]:
     if not request.printing.is_table or not any(wanted.kind == "seed" for wanted in request.wanted):
         return {}
-    return dict(usage_of(map(summarize_shoot, await api.items("shoot"))))
+    return await api.usage()
 
 
-def _show(request: GetRequest, objects: ObjectsByKind, usage: dict[str, int]) -> None:
+def _show(request: GetRequest, objects: ObjectsByKind, usage: Mapping[str, int]) -> None:
     documents = [document for each in objects.values() for document in each]
     printing = request.printing
     if not printing.is_table:
@@ -254,7 +306,7 @@ class WatchedRows:
         self._request = request
         self._widths: dict[str, list[int]] = {}
 
-    def begin(self, objects: ObjectsByKind, usage: dict[str, int]) -> None:
+    def begin(self, objects: ObjectsByKind, usage: Mapping[str, int]) -> None:
         """Print what is there, with titles."""
         for kind, documents in objects.items():
             rows = [self._row(kind, document, usage) for document in documents]
@@ -267,7 +319,18 @@ class WatchedRows:
             sys.stdout.write(table_text(titles if self._request.headers else None, rows, self._widths[kind]))
         sys.stdout.flush()
 
-    def add(self, change: WatchEvent, usage: dict[str, int]) -> None:
+    def append(self, kind: str, documents: Sequence[Document], usage: Mapping[str, int]) -> None:
+        """Print more of what `begin` printed; a column that has to becomes wider from here on."""
+        if self._titles(kind) is None:
+            for document in documents:
+                sys.stdout.write(render_change(self._request.printing, document))
+        elif documents:
+            rows = [self._row(kind, document, usage) for document in documents]
+            self._widths[kind] = column_widths(rows, self._widths[kind])
+            sys.stdout.write(table_text(None, rows, self._widths[kind]))
+        sys.stdout.flush()
+
+    def add(self, change: WatchEvent, usage: Mapping[str, int]) -> None:
         """Print one change; what was deleted is shown as it was last, and said to be."""
         kind = change.key.kind
         if self._titles(kind) is None:
@@ -291,7 +354,7 @@ class WatchedRows:
     def _columns(self, kind: str) -> Sequence[TableColumn]:
         return shown_columns(kind, wide=self._request.printing.way == "wide", labels=self._request.labels)
 
-    def _row(self, kind: str, document: Document, usage: dict[str, int]) -> Sequence[str]:
+    def _row(self, kind: str, document: Document, usage: Mapping[str, int]) -> Sequence[str]:
         if self._request.printing.columns:
             return [column.cell(document) for column in self._request.printing.columns]
         prefix = f"{kind}/" if self._request.is_mixed else ""

@@ -33,7 +33,7 @@ from gardenbus.cli.output.landscape_tables import (
     used_of,
 )
 from gardenbus.cli.output.live import keep_showing
-from gardenbus.cli.output.summaries import ShootSummary, usage_of
+from gardenbus.cli.output.summaries import ShootSummary
 from gardenbus.common.api.garden.rows import SeedRow
 from gardenbus.common.api.garden.unschedulable import brief_reason
 from gardenbus.common.api.keys import LEASE_NAMESPACE
@@ -125,21 +125,19 @@ async def _sampler_for(
         return ServiceSampler(directory or DEFAULT_DIRECTORY).sample
     if what is Subject.QUEUES:
         return QueueSampler(api).sample
-    cache = LandscapeCache(api.bus, api.subjects)
+    cache = LandscapeCache(api.bus, api.subjects, kinds=("shoot",) if what is Subject.SHOOTS else ("seed",))
     following = asyncio.create_task(cache.run())
     stack.callback(following.cancel)
     async with asyncio.timeout(CACHE_SYNC_SECONDS):
         await cache.current.wait()
 
     async def sample() -> TopView:
-        if what is Subject.SEEDS:
-            return seeds_view(list(cache.seeds.values()), list(cache.shoots.values()), await heartbeats(api))
-        shoots = list(cache.shoots.values())
         if what is Subject.SHOOTS:
-            return shoots_view(shoots, datetime.now(UTC))
-        seeds = list(cache.seeds.values())
-        rows = [{"seed": seed.name, "ready": seed.ready, "used": usage_of(shoots).get(seed.name, 0)} for seed in seeds]
-        return TopView(Group(seeds_table(seeds, usage_of(shoots)), shoots_line(shoots)), rows)
+            return shoots_view(list(cache.shoots.values()), datetime.now(UTC))
+        seeds, usage = list(cache.seeds.values()), await api.usage()
+        if what is Subject.SEEDS:
+            return seeds_view(seeds, usage, await heartbeats(api))
+        return landscape_view(seeds, usage, await api.census())
 
     return sample
 
@@ -158,9 +156,22 @@ async def heartbeats(api: ApiClient) -> dict[str, float]:
     return found
 
 
-def seeds_view(seeds: Sequence[SeedRow], shoots: Sequence[ShootSummary], ages: Mapping[str, float]) -> TopView:
+def landscape_view(seeds: Sequence[SeedRow], usage: Mapping[str, int], census: Mapping[str, int]) -> TopView:
+    """Seeds with their use, and how many shoots there are, as the store counts them: no shoot is read."""
+    shoots, pending, waiting = (census.get(name, 0) for name in ("objects.shoot", "shoots.pending", "shoots.waiting"))
+    line = Text(f"{shoots} shoots", style="bold")
+    for count, words, style in (
+        (waiting, "unschedulable", STATE_STYLES["pending"]),
+        (pending - waiting, "not decided yet", "yellow"),
+    ):
+        if count > 0:
+            line.append(f"   {count} {words}", style=style)
+    rows = [{"seed": seed.name, "ready": seed.ready, "used": usage.get(seed.name, 0)} for seed in seeds]
+    return TopView(Group(seeds_table(seeds, usage), line), rows)
+
+
+def seeds_view(seeds: Sequence[SeedRow], usage: Mapping[str, int], ages: Mapping[str, float]) -> TopView:
     """Seeds, the fullest first: their use, whether they are ready, and how old their heartbeat is."""
-    usage = usage_of(shoots)
 
     def fill(seed: SeedRow) -> float:
         return usage.get(seed.name, 0) / seed.capacity if seed.capacity else 0.0

@@ -164,7 +164,7 @@ class SeedDrain:
         """Refuse before anything is changed where no control plane can leave. Raises Forbidden."""
         if as_mapping(as_mapping((await get_seed(self._api, self._seed)).get("spec")).get("backup")):
             return
-        here = sum(summarize_shoot(shoot).seed == self._seed for shoot in await self._api.items("shoot"))
+        here = len(await self._api.items("shoot", {"fieldSelector": f"spec.seedName={self._seed}"}))
         if here:
             raise Forbidden(
                 f"seed {self._seed} has no spec.backup, and a control plane moves by its backup: "

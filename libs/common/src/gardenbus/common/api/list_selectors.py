@@ -51,6 +51,11 @@ def field_paths(text: str) -> list[FieldPath]:
     return [path for path, _, _ in _field_requirements(text)]
 
 
+def required_field(text: str, *path: str) -> str:
+    """The value that a field selector requires of a field; "" when it requires none. Raises BadRequest."""
+    return next((value for name, is_equal, value in _field_requirements(text) if is_equal and name == path), "")
+
+
 def _field_requirements(text: str) -> list[tuple[FieldPath, bool, str]]:
     wanted: list[tuple[FieldPath, bool, str]] = []
     for part in filter(None, (part.strip() for part in text.split(","))):

@@ -13,7 +13,7 @@
 | `explain-seed.<name>` | | its feasibility, and the unschedulable shoots that fit |
 | `waiting[.<schedulerName>]` | `{"limit", "namespace", "name", "classes"}` | unschedulable shoots, next attempts |
 | `retry.shoot.<ns>.<name>` | | a shoot without seed is scheduled now |
-| `kinds`, `census` | | |
+| `kinds`, `census`, `usage` | | |
 
 A request that writes comes, in the order of the bus, after all durable requests that were stored before it. With the
 header `Gardenbus-Condition: <kind>.<ns>.<name>=<resourceVersion>` it writes only while that object has that version;
@@ -63,7 +63,7 @@ REQUEST_SECONDS = Histogram(
 )  # fmt: skip
 
 _WRITES = ("apply", "patch", "delete", "bind", "scale", "retry")
-_QUERIES = ("get", "list", "explain", "explain-seed", "kinds", "census", "waiting")
+_QUERIES = ("get", "list", "explain", "explain-seed", "kinds", "census", "usage", "waiting")
 VERBS = frozenset((*_WRITES, *_QUERIES))
 
 
@@ -196,6 +196,8 @@ class ApiHandler:
                 return self._reader.kinds()
             case "census":
                 return await self._reader.census()
+            case "usage":
+                return await self._reader.usage()
             case "waiting":
                 return await self._unschedulable.listed(rest, body)
             case "retry":

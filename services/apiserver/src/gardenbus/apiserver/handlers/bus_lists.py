@@ -1,5 +1,6 @@
 """Lists of what is only on the bus: Events, and the Leases that gardenlets renew."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -10,6 +11,8 @@ from gardenbus.common.api.document import section
 from gardenbus.common.api.keys import CLUSTER_SCOPE, PROBE_LEASE, Subjects
 from gardenbus.common.api.list_selectors import ObjectPredicate
 from gardenbus.common.ports.bus import Bus, ReplayDone, StreamMessage
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 _decode = json_decoder(dict[str, Any])
 
@@ -36,10 +39,16 @@ class BusLists:
         self._subjects = subjects
         self._most_bytes = most_bytes
 
-    async def events(self, namespace: str | None, matches: ObjectPredicate | None, limit: int) -> EventPage:
-        """The newest Events with the newest count of each; `namespace` None means all, "" none."""
+    async def events(
+        self, namespace: str | None, matches: ObjectPredicate | None, limit: int, *, kind: str = "", name: str = ""
+    ) -> EventPage:
+        """The newest Events with the newest count of each, about any object or one of this kind and this name.
+
+        `namespace` None means all, "" none.
+        """
         scope = "*" if namespace is None else namespace or CLUSTER_SCOPE
-        subject_filter = f"{self._subjects.prefix}.event.*.{scope}.>"
+        about = f"{kind if _NAME.fullmatch(kind) else '*'}.{scope}.{name if _NAME.fullmatch(name) else '>'}"
+        subject_filter = f"{self._subjects.prefix}.event.{about}"
         newest: dict[str, bytes] = {}
         for message in await self._messages("EVENTS", subject_filter, last_per_subject=False):
             identity = f"{message.subject} {_event_name(message.body)}"

@@ -8,12 +8,13 @@ import msgspec
 from gardenbus.apiserver.domain.request_subjects import ListTarget, key_of_tail, list_target_of_tail
 from gardenbus.apiserver.handlers.bus_lists import BusLists, as_object
 from gardenbus.apiserver.handlers.query_bodies import read_query
+from gardenbus.apiserver.registry.shoots_on_seed import SHOOT, ShootsOnSeed
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import section
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.keys import LEASE_NAMESPACE, ObjectKey, Subjects
 from gardenbus.common.api.kinds import KINDS, understood_kinds
-from gardenbus.common.api.list_selectors import ObjectPredicate, list_predicate
+from gardenbus.common.api.list_selectors import ObjectPredicate, list_predicate, required_field
 from gardenbus.common.errors import BadRequest, GardenbusError, NotFound, Unavailable, Unsupported
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.store import Page, Store
@@ -51,6 +52,13 @@ class ListQuery(msgspec.Struct, frozen=True, rename="camel"):
     def read(cls, body: bytes) -> "ListQuery":
         """Read a list's body, which may be empty. Raises BadRequest with the field."""
         return read_query(body, cls, "a list's body is {limit, continue, labelSelector, fieldSelector}")
+
+    @property
+    def seed(self) -> str:
+        """The seed whose shoots alone can match; "" when it may be any."""
+        return required_field(self.field_selector, "spec", "seedName") or required_field(
+            self.field_selector, "status", "seedName"
+        )
 
     @property
     def matches(self) -> ObjectPredicate | None:
@@ -133,6 +141,10 @@ class ObjectReader:
         """Counts of objects, pending and unschedulable shoots, and unannounced changes."""
         return dict(await self._store.census())
 
+    async def usage(self) -> Any:
+        """Shoots that count on each seed; a moving one counts on both. Seeds without shoots are left out."""
+        return {"seeds": dict((await self._store.usage()).seeds)}
+
     async def explain(self, tail: str) -> Any:
         """Assignment of a shoot or, while it is unschedulable, the stored reason and its scheduler's explanation.
 
@@ -201,11 +213,12 @@ class ObjectReader:
 
     async def _stored(self, target: ListTarget, query: ListQuery) -> dict[str, Any]:
         matches = query.matches
+        on_seed = ShootsOnSeed(self._store, query.seed) if target.kind == SHOOT and query.seed else None
         selected: list[msgspec.Raw] = []
         token, size, seen = query.continue_token, 0, 0
         first: Page | None = None
         while True:
-            page = await self._page(target, query.limit - len(selected), token, RESPONSE_LIMIT - size)
+            page = await self._page(target, on_seed, query.limit - len(selected), token, RESPONSE_LIMIT - size)
             first = first or page
             for stored in page.objects:
                 if matches is None or matches(stored.document()):
@@ -217,12 +230,18 @@ class ObjectReader:
                 break
         return _list(selected, str(first.version), token)
 
-    async def _page(self, target: ListTarget, limit: int, token: str | None, room: int) -> Page:
-        """A page that fits a response."""
+    async def _page(
+        self, target: ListTarget, on_seed: ShootsOnSeed | None, limit: int, token: str | None, room: int
+    ) -> Page:
+        """A page that fits a response, of all objects or of those on a seed."""
         while True:
             try:
-                page = await self._store.list_page(
-                    target.kind, target.namespace, limit=limit, continue_token=token or None
+                page = (
+                    await self._store.list_page(
+                        target.kind, target.namespace, limit=limit, continue_token=token or None
+                    )
+                    if on_seed is None
+                    else await on_seed.page(target.namespace, limit=limit, continue_token=token)
                 )
             except GardenbusError:
                 raise
@@ -236,7 +255,9 @@ class ObjectReader:
         """Events, the newest count of each, in the order of their last occurrence."""
         if query.continue_token:
             raise BadRequest("continue: a list of Events goes on nowhere: ask with a higher limit")
-        page = await self._on_bus.events(namespace, query.matches, query.limit)
+        kind = required_field(query.field_selector, "involvedObject", "kind").lower()
+        name = required_field(query.field_selector, "involvedObject", "name")
+        page = await self._on_bus.events(namespace, query.matches, query.limit, kind=kind, name=name)
         warning = f"these are the newest {len(page.items)} of {page.total} Events: a higher limit gives more"
         return ListResponse(_list(page.items, "", None), (warning,) if len(page.items) < page.total else ())
 
