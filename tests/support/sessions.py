@@ -115,7 +115,7 @@ class Reader:
         self._directory = directory
         for name in ("examples", "deploy"):
             (directory / name).symlink_to(ROOT / name)
-        self._path = f"{Path(sys.executable).parent}:{os.environ['PATH']}:{ROOT / '.tools/bin'}"
+        self._path = f"{Path(sys.executable).parent}:{ROOT / '.tools/bin'}:{os.environ['PATH']}"
         self._port = free_port()
         self.lacks_nats = shutil.which("nats", path=self._path) is None
 

@@ -70,6 +70,17 @@ async def test_the_consumer_of_a_queue_says_whose_it_is(jetstream: BusUnderTest)
     assert response["config"]["description"] == "the replicas of look"
 
 
+async def test_the_consumer_of_a_follower_says_whose_it_is(jetstream: BusUnderTest, shared_nats_server: Server):
+    stream = jetstream.stream("OBJECTS")
+    async with (
+        connect(shared_nats_server.url, "scheduler-7", jetstream.subjects.prefix) as bus,
+        bus.follow(stream, [f"{jetstream.subjects.prefix}.changed.>"]),
+    ):
+        response = json.loads(await jetstream.bus.request(f"$JS.API.CONSUMER.LIST.{stream}", b""))
+
+    assert [each["config"]["description"] for each in response["consumers"]] == ["followed by scheduler-7"]
+
+
 async def test_messages_survive_an_upgrade(jetstream: BusUnderTest):
     await jetstream.announce("a")
     before = await jetstream.bus.position(jetstream.stream("OBJECTS"))

@@ -149,12 +149,15 @@ class Connection(Client):
         self._reply_prefix = ""
         self._last_logged = -AWAIT_LOG_SECONDS
         self._where = ""
+        self.client_name = ""
+        """Name under which the server lists the connection."""
         self.losses = 0
         """Times that the connection was lost."""
 
     async def open(self, url: str, name: str, *, inbox_prefix: str, on_reconnect: Callable[[], None]) -> None:
         """Connect, waiting for the server as long as it takes, and log that."""
         self._where = url.rsplit("@", 1)[-1]
+        self.client_name = name
 
         async def reconnected() -> None:
             log.info("server.reached", server="nats", url=self._where)

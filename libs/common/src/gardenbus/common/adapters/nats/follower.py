@@ -246,6 +246,7 @@ class JetStreamFollower:
     def _settings(self, name: str, inbox: str) -> dict[str, Any]:
         settings: dict[str, Any] = {
             "name": name,
+            "description": f"followed by {self._connection.client_name}",
             "deliver_subject": inbox,
             "ack_policy": "none",
             "max_deliver": 1,
