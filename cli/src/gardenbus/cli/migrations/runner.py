@@ -4,6 +4,7 @@ It keeps nothing of its own: what is under way stands in the Shoots, so that who
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -62,23 +63,16 @@ class _MigrationStatus(NamedTuple):
     words: str = ""
 
 
+@dataclass(eq=False)
 class Migrations:
     """Moves shoots, at most `at_once` at a time; one that has not ended after `patience_seconds` has failed."""
 
-    def __init__(
-        self,
-        api: ApiClient,
-        clock: Clock,
-        *,
-        at_once: int,
-        timeout_seconds: float,
-        notify: Callable[[MigrationEvent], None],
-    ) -> None:
-        self._api = api
-        self._clock = clock
-        self._at_once = at_once
-        self._timeout_seconds = timeout_seconds
-        self._notify = notify
+    api: ApiClient
+    clock: Clock
+    _: KW_ONLY
+    at_once: int
+    timeout_seconds: float
+    notify: Callable[[MigrationEvent], None]
 
     async def carry_out(self, moves: Sequence[Move]) -> MigrationOutcome:
         """Do the moves in their order, and stop at the first that fails. Raises Unavailable after a long outage.
@@ -91,11 +85,11 @@ class Migrations:
             if outcome is not None:
                 return outcome
             if run.moving:
-                await self._clock.sleep(POLL_SECONDS)
+                await self.clock.sleep(POLL_SECONDS)
         return MigrationOutcome(run.done)
 
     async def _begin_some(self, run: "_Run") -> MigrationOutcome | None:
-        while run.pending and len(run.moving) < self._at_once:
+        while run.pending and len(run.moving) < self.at_once:
             move = run.pending[0]
             begun = await self._begin(move)
             if isinstance(begun, str):
@@ -103,7 +97,7 @@ class Migrations:
             run.pending.pop(0)
             if begun is not None:
                 run.moving[move] = begun
-            self._notify(MigrationEvent(move, "gone" if begun is None else "begun"))
+            self.notify(MigrationEvent(move, "gone" if begun is None else "begun"))
         return None
 
     async def _poll(self, run: "_Run") -> MigrationOutcome | None:
@@ -112,8 +106,8 @@ class Migrations:
             if status.stage == "failed":
                 others = [each for each in run.moving if each != move]
                 return MigrationOutcome(run.done, move, status.words, under_way=others)
-            seconds = self._clock.monotonic() - started.since
-            self._notify(MigrationEvent(move, status.stage, status.percent, status.words, seconds))
+            seconds = self.clock.monotonic() - started.since
+            self.notify(MigrationEvent(move, status.stage, status.percent, status.words, seconds))
             if status.stage != "going":
                 del run.moving[move]
             if status.stage == "done":
@@ -128,18 +122,18 @@ class Migrations:
             if shoot is None or row is None or row.seed not in (move.source, move.target):
                 return None
             if row.seed == move.target:
-                return _Started(self._clock.monotonic(), must_be_healthy=True)
+                return _Started(self.clock.monotonic(), must_be_healthy=True)
             version = as_mapping(shoot.get("metadata")).get("resourceVersion")
             body = {"namespace": move.namespace, "name": move.name, "seed": move.target, "resourceVersion": version}
             try:
-                await self._retry_unavailable(lambda body=body: self._api.call("bind", body))
+                await self._retry_unavailable(lambda body=body: self.api.call("bind", body))
             except ApiError as error:
                 if error.error.get("code") != Conflict.code:
                     return error.message
                 if attempt == _ATTEMPTS:
                     return error.message
                 continue
-            return _Started(self._clock.monotonic(), must_be_healthy=_health(shoot) == _HEALTHY)
+            return _Started(self.clock.monotonic(), must_be_healthy=_health(shoot) == _HEALTHY)
         raise AssertionError("the last attempt returns")
 
     async def _status(self, move: Move, started: "_Started") -> _MigrationStatus:
@@ -147,14 +141,14 @@ class Migrations:
         if shoot is None:
             return _MigrationStatus("gone")
         status = migration_status(shoot, move, must_be_healthy=started.must_be_healthy)
-        if status.stage == "going" and self._clock.monotonic() - started.since >= self._timeout_seconds:
-            words = f"it has not ended after {self._timeout_seconds:g} s: {status.words}"
+        if status.stage == "going" and self.clock.monotonic() - started.since >= self.timeout_seconds:
+            words = f"it has not ended after {self.timeout_seconds:g} s: {status.words}"
             return _MigrationStatus("failed", status.percent, words)
         return status
 
     async def _shoot(self, move: Move) -> Document | None:
         try:
-            return await self._retry_unavailable(lambda: self._api.call(f"get.shoot.{move.namespace}.{move.name}"))
+            return await self._retry_unavailable(lambda: self.api.call(f"get.shoot.{move.namespace}.{move.name}"))
         except ApiError as error:
             if error.error.get("code") == NotFound.code:
                 return None
@@ -162,14 +156,14 @@ class Migrations:
 
     async def _retry_unavailable(self, question: Callable[[], Awaitable[Result]]) -> Result:
         """Send an idempotent request, through short outages."""
-        since = self._clock.monotonic()
+        since = self.clock.monotonic()
         while True:
             try:
                 return await question()
             except Unavailable:
-                if self._clock.monotonic() - since >= OUTAGE_SECONDS:
+                if self.clock.monotonic() - since >= OUTAGE_SECONDS:
                     raise
-                await self._clock.sleep(POLL_SECONDS)
+                await self.clock.sleep(POLL_SECONDS)
 
 
 class _Run(NamedTuple):

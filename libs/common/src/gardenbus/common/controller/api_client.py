@@ -1,5 +1,6 @@
 """Requests to the apiserver from services that write as users do, so that admission applies to them."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import msgspec
@@ -51,38 +52,31 @@ _FROM_SERVICE = {Header.VALIDATE: FieldValidation.IGNORE.value}
 _decode = json_decoder(_ResponseBody)
 
 
+@dataclass(eq=False)
 class ApiserverClient:
     """Client of `<prefix>.api.`, anonymous unless a `user` is given.
 
     `unknown_error` is raised for error responses whose reason and code are no library error's.
     """
 
-    def __init__(
-        self,
-        bus: Bus,
-        subjects: Subjects,
-        *,
-        user: str = "",
-        timeout_seconds: float = 10.0,
-        unknown_error: type[GardenbusError] = Unavailable,
-    ) -> None:
-        self._bus = bus
-        self._subjects = subjects
-        self._user = user
-        self._timeout_seconds = timeout_seconds
-        self._unknown_error = unknown_error
+    bus: Bus
+    subjects: Subjects
+    _: KW_ONLY
+    user: str = ""
+    timeout_seconds: float = 10.0
+    unknown_error: type[GardenbusError] = Unavailable
 
     async def request(self, tail: str, body: object = None, *, precondition: RequestPrecondition | None = None) -> Any:
         """Send a request and return its result.
 
         Raises the error of the response, or Unavailable without a readable one (the write may have happened).
         """
-        subject = self._subjects.as_user(self._user, f"api.{tail}") if self._user else self._subjects.api(tail)
-        payload = await self._bus.request(
+        subject = self.subjects.as_user(self.user, f"api.{tail}") if self.user else self.subjects.api(tail)
+        payload = await self.bus.request(
             subject,
             b"" if body is None else msgspec.json.encode(body),
             headers=_FROM_SERVICE if precondition is None else _FROM_SERVICE | precondition.headers,
-            timeout_seconds=self._timeout_seconds,
+            timeout_seconds=self.timeout_seconds,
         )
         try:
             response = _decode(payload)
@@ -94,7 +88,7 @@ class ApiserverClient:
 
     def _error(self, error: dict[str, Any]) -> GardenbusError:
         code = error.get("code")
-        by_code = _BY_CODE.get(code if isinstance(code, int) else 0, self._unknown_error)
+        by_code = _BY_CODE.get(code if isinstance(code, int) else 0, self.unknown_error)
         return _BY_REASON.get(str(error.get("reason")), by_code)(
             str(error.get("message") or "rejected without a reason")
         )

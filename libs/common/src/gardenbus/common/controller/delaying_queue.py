@@ -8,6 +8,7 @@ import asyncio
 import heapq
 import secrets
 from collections.abc import Awaitable, Callable, Hashable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Generic, TypeVar
 
 import structlog
@@ -24,32 +25,23 @@ RETRY_SECONDS = 5.0
 Key = TypeVar("Key", bound=Hashable)
 
 
+@dataclass(eq=False)
 class DelayingQueue(Generic[Key]):
     """See the module. `reconcile` returns the seconds until the next reconcile; None: not before it is added."""
 
-    def __init__(  # noqa: PLR0913
-        self,
-        reconcile: Callable[[Key], Awaitable[float | None]],
-        *,
-        clock: Clock,
-        limit: int = 1,
-        controller: str,
-        describe: Callable[[Key], str] = str,
-        retry_seconds: float = RETRY_SECONDS,
-        expected: tuple[type[Exception], ...] = (GardenbusError,),
-    ) -> None:
-        self._reconcile = reconcile
-        self._clock = clock
-        self._limit = limit
-        self._controller = controller
-        self._describe = describe
-        self._retry_seconds = retry_seconds
-        self._expected = expected
-        self._due: dict[Key, float] = {}
-        self._heap: list[tuple[float, int, Key]] = []
-        self._added = 0
-        self._running: dict[Key, asyncio.Task[None]] = {}
-        self._changed = asyncio.Event()
+    reconcile: Callable[[Key], Awaitable[float | None]]
+    _: KW_ONLY
+    clock: Clock
+    limit: int = 1
+    controller: str
+    describe: Callable[[Key], str] = str
+    retry_seconds: float = RETRY_SECONDS
+    expected: tuple[type[Exception], ...] = (GardenbusError,)
+    _due: dict[Key, float] = field(default_factory=dict[Key, float], init=False)
+    _heap: list[tuple[float, int, Key]] = field(default_factory=list[tuple[float, int, Key]], init=False)
+    _added: int = field(default=0, init=False)
+    _running: dict[Key, asyncio.Task[None]] = field(default_factory=dict[Key, asyncio.Task[None]], init=False)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     @property
     def in_flight(self) -> int:
@@ -58,7 +50,7 @@ class DelayingQueue(Generic[Key]):
 
     def add(self, key: Key, after_seconds: float = 0.0) -> None:
         """Reconcile an object, at the latest after so many seconds."""
-        due = self._clock.monotonic() + after_seconds
+        due = self.clock.monotonic() + after_seconds
         if due < self._due.get(key, float("inf")):
             self._due[key] = due
             self._push(due, key)
@@ -92,9 +84,9 @@ class DelayingQueue(Generic[Key]):
         heapq.heappush(self._heap, (due, self._added, key))
 
     def _start_due(self) -> None:
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         blocked: list[tuple[float, Key]] = []
-        while self._heap and self._heap[0][0] <= now and len(self._running) < self._limit:
+        while self._heap and self._heap[0][0] <= now and len(self._running) < self.limit:
             due, _, key = heapq.heappop(self._heap)
             if self._due.get(key) != due:
                 continue
@@ -102,25 +94,23 @@ class DelayingQueue(Generic[Key]):
                 blocked.append((due, key))
                 continue
             del self._due[key]
-            self._running[key] = asyncio.create_task(
-                self._run_one(key), name=f"{self._controller} {self._describe(key)}"
-            )
+            self._running[key] = asyncio.create_task(self._run_one(key), name=f"{self.controller} {self.describe(key)}")
         for due, key in blocked:
             self._push(due, key)
 
     def _seconds_to_next(self) -> float | None:
         """Seconds until the next one is due; None: nothing can be started before something changes."""
-        if len(self._running) >= self._limit:
+        if len(self._running) >= self.limit:
             return None
         times = [due for key, due in self._due.items() if key not in self._running]
-        return max(0.0, min(times) - self._clock.monotonic()) if times else None
+        return max(0.0, min(times) - self.clock.monotonic()) if times else None
 
     async def _run_one(self, key: Key) -> None:
-        requeue_after: float | None = self._retry_seconds
+        requeue_after: float | None = self.retry_seconds
         with bound_contextvars(reconcile_id=secrets.token_hex(8)):
             try:
-                requeue_after = await self._reconcile(key)
-            except self._expected as error:
+                requeue_after = await self.reconcile(key)
+            except self.expected as error:
                 reason = error.message if isinstance(error, GardenbusError) else str(error)
                 _log.warning("reconcile.interrupted", **self._fields(key), reason=reason)
             except Exception:  # noqa: BLE001 - this is the loop that nothing may end
@@ -132,4 +122,4 @@ class DelayingQueue(Generic[Key]):
             self.add(key, requeue_after)
 
     def _fields(self, key: Key) -> Mapping[str, str]:
-        return {"controller": self._controller, "object": self._describe(key)}
+        return {"controller": self.controller, "object": self.describe(key)}

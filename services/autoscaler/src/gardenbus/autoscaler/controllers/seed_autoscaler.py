@@ -11,6 +11,7 @@ nothing.
 """
 
 import asyncio
+from dataclasses import dataclass
 from typing import Literal
 
 import structlog
@@ -49,27 +50,19 @@ PROSPECTIVE_SEED = "a-new-seed.of.the-set"
 """Name of the hypothetical seed: no Seed has dots in its name."""
 
 
+@dataclass(kw_only=True, eq=False)
 class SeedAutoscalerReconciler:
     """See the module. Any number of replicas may reconcile the same autoscaler."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        scale: ScaleClient,
-        pending_shoots: PendingShootCounter,
-        clock: Clock,
-        configuration: AutoscalerConfiguration,
-    ) -> None:
-        self._store = store
-        self._scale = scale
-        self._pending_shoots = pending_shoots
-        self._clock = clock
-        self._configuration = configuration
+    store: Store
+    scale: ScaleClient
+    pending_shoots: PendingShootCounter
+    clock: Clock
+    configuration: AutoscalerConfiguration
 
     async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
         """Reconcile once. Raises Transient when a server is away, Terminal when the autoscaler cannot be read."""
-        stored = await self._store.get(ObjectKey(KIND, request.namespace, request.name))
+        stored = await self.store.get(ObjectKey(KIND, request.namespace, request.name))
         if stored is None or stored.is_deleting:
             metrics.forget(request.tail)
             return Done("it is gone" if stored is None else "it is being deleted")
@@ -81,11 +74,11 @@ class SeedAutoscalerReconciler:
         if target.is_deleting:
             return await self._fail(stored, "TargetDeleting", f"{target.key} is being deleted")
         seeds = await self._seeds(target)
-        now = self._clock.now()
-        decision = decide(autoscaler.spec, autoscaler.status, seeds, now, self._configuration.pace)
+        now = self.clock.now()
+        decision = decide(autoscaler.spec, autoscaler.status, seeds, now, self.configuration.pace)
         await self._report_completed(stored, decision)
         document = stored.document()
-        written = await self._store.update(stored, with_decision(document, decision, seeds, now))
+        written = await self.store.update(stored, with_decision(document, decision, seeds, now))
         _record_metrics(request.tail, decision, seeds)
         metrics.MIN.labels(request.tail).set(autoscaler.spec.min_replicas)
         metrics.MAX.labels(request.tail).set(autoscaler.spec.max_replicas)
@@ -97,18 +90,18 @@ class SeedAutoscalerReconciler:
         reference = autoscaler.spec.scale_target_ref
         if not reference.name or reference.kind not in ("", "ManagedSeedSet"):
             return None
-        return await self._store.get(ObjectKey("managedseedset", stored.key.namespace, reference.name))
+        return await self.store.get(ObjectKey("managedseedset", stored.key.namespace, reference.name))
 
     async def _seeds(self, target: StoredObject) -> SeedSetState:
         """The set in numbers. Read in this order: replicas, usage, pending shoots, and at last placed ones."""
         document = target.document()
-        shoots = await list_all(self._store, "shoot", target.key.namespace)
-        managed_seeds = await list_all(self._store, "managedseed", target.key.namespace)
+        shoots = await list_all(self.store, "shoot", target.key.namespace)
+        managed_seeds = await list_all(self.store, "managedseed", target.key.namespace)
         own = [shoot for shoot in shoots if is_controlled_by(shoot.document(), target.uid)]
-        seeds = await self._store.get_many([ObjectKey("seed", "", shoot.key.name) for shoot in own])
+        seeds = await self.store.get_many([ObjectKey("seed", "", shoot.key.name) for shoot in own])
         new_seed = template_seed(document, PROSPECTIVE_SEED)
-        unscheduled = await self._pending_shoots.count(new_seed, garden_shoots=shoots, managed_seeds=managed_seeds)
-        on_seeds = await asyncio.gather(*(self._store.shoots_on(shoot.key.name) for shoot in own))
+        unscheduled = await self.pending_shoots.count(new_seed, garden_shoots=shoots, managed_seeds=managed_seeds)
+        on_seeds = await asyncio.gather(*(self.store.shoots_on(shoot.key.name) for shoot in own))
         by_name = {each.key.name: each.document() for each in managed_seeds}
         busy_with = pending_replica(document)
         return SeedSetState(
@@ -129,7 +122,7 @@ class SeedAutoscalerReconciler:
         rescale = decision.rescale
         assert rescale is not None, "asked only for a change"
         try:
-            await self._scale.set_replicas(target, rescale.to_replicas, stored)
+            await self.scale.set_replicas(target, rescale.to_replicas, stored)
         except Conflict as error:
             return Requeue(error.message)
         except (Terminal, NotFound) as error:
@@ -157,20 +150,20 @@ class SeedAutoscalerReconciler:
 
     async def _fail(self, stored: StoredObject, reason: str, message: str) -> ReconcileResult:
         document: Document = stored.document()
-        await self._store.update(stored, with_failure(document, reason, message, self._clock.now()))
-        return RequeueAfter(self._configuration.sync_period.total_seconds(), message)
+        await self.store.update(stored, with_failure(document, reason, message, self.clock.now()))
+        return RequeueAfter(self.configuration.sync_period.total_seconds(), message)
 
     async def _record(
         self, stored: StoredObject, kind: Literal["Normal", "Warning"], reason: str, message: str
     ) -> None:
-        await self._store.record_event(
+        await self.store.record_event(
             EventRecord(about=stored.key, uid=stored.uid, type=kind, reason=reason, message=message, reporter=REPORTER)
         )
 
     def _requeue(self, decision: ScalingDecision) -> RequeueAfter:
-        seconds = self._configuration.sync_period.total_seconds()
+        seconds = self.configuration.sync_period.total_seconds()
         if decision.recheck_at is not None:
-            seconds = min(seconds, (decision.recheck_at - self._clock.now()).total_seconds())
+            seconds = min(seconds, (decision.recheck_at - self.clock.now()).total_seconds())
         return RequeueAfter(max(seconds, SOONEST_SECONDS), decision.proposal.reason)
 
 

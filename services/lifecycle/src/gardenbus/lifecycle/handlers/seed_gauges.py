@@ -1,6 +1,7 @@
 """Gauges of the seeds: their states, usage, capacity and late Leases."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
 
 import structlog
 
@@ -17,31 +18,23 @@ from gardenbus.lifecycle.domain.seed_totals import CountedSeed, counted_seed, la
 _log = structlog.stdlib.get_logger()
 
 
+@dataclass(eq=False)
 class SeedGauges:
     """`watch` keeps the seeds current as an informer's callback; `publish` sets the gauges.
 
     `records` are the Leases' records, `watched` the seeds that ought to have one: live views of both.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        records: Mapping[str, LeaseRecord],
-        watched: Mapping[str, WatchedSeed],
-        clock: Clock,
-        *,
-        late_after_seconds: float,
-        is_per_seed: bool,
-    ) -> None:
-        self._store = store
-        self._records = records
-        self._watched = watched
-        self._clock = clock
-        self._late_after_seconds = late_after_seconds
-        self._is_per_seed = is_per_seed
-        self._seeds: dict[str, CountedSeed] = {}
-        self._usage: dict[str, int] = {}
-        self._usage_version = 0
+    store: Store
+    records: Mapping[str, LeaseRecord]
+    watched: Mapping[str, WatchedSeed]
+    clock: Clock
+    _: KW_ONLY
+    late_after_seconds: float
+    is_per_seed: bool
+    _seeds: dict[str, CountedSeed] = field(default_factory=dict[str, CountedSeed], init=False)
+    _usage: dict[str, int] = field(default_factory=dict[str, int], init=False)
+    _usage_version: int = field(default=0, init=False)
 
     def watch(self, key: ObjectKey, _old: StoredObject | None, new: StoredObject | None) -> None:
         """Handle a change of a Seed."""
@@ -59,14 +52,14 @@ class SeedGauges:
             except Transient as error:
                 _log.info("usage.unreachable", reason=error.message)
             self.publish()
-            await self._clock.sleep(seconds)
+            await self.clock.sleep(seconds)
 
     async def refresh_usage(self) -> None:
         """Read changed usage; all of it when the store has gone back to an older state. Raises Unavailable."""
-        usage = await self._store.usage(self._usage_version)
+        usage = await self.store.usage(self._usage_version)
         if usage.version < self._usage_version:
             self._usage.clear()
-            usage = await self._store.usage(0)
+            usage = await self.store.usage(0)
         self._usage.update(usage.seeds)
         self._usage_version = usage.version
 
@@ -81,13 +74,13 @@ class SeedGauges:
             metrics.USED.labels(place.provider, place.region).set(count)
             metrics.ALLOCATABLE.labels(place.provider, place.region).set(sums.allocatable[place])
         late = lateness(
-            [self._records.get(name) for name, seed in self._watched.items() if seed.has_reported],
-            now=self._clock.monotonic(),
-            late_after_seconds=self._late_after_seconds,
+            [self.records.get(name) for name, seed in self.watched.items() if seed.has_reported],
+            now=self.clock.monotonic(),
+            late_after_seconds=self.late_after_seconds,
         )
         metrics.LEASES_LATE.set(late.late)
         metrics.LEASE_OLDEST.set(late.longest_seconds)
-        if self._is_per_seed:
+        if self.is_per_seed:
             self._publish_each()
 
     def _publish_each(self) -> None:

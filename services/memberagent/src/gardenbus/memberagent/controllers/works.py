@@ -1,6 +1,7 @@
 """Reconciler of the Works of one cluster: applies their manifests and reports their status."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 
 import structlog
 
@@ -27,49 +28,39 @@ from gardenbus.memberagent.metrics import APPLIED
 _log = structlog.stdlib.get_logger()
 
 
+@dataclass(eq=False)
 class WorkApplier:
     """See the module."""
 
-    def __init__(
-        self,
-        cluster: str,
-        *,
-        cache: ClusterCache,
-        backend: ClusterBackend,
-        reporter: Reporter,
-        read: ReadObject,
-        clock: Clock,
-    ) -> None:
-        self._cluster = cluster
-        self._cache = cache
-        self._backend = backend
-        self._reporter = reporter
-        self._read = read
-        self._clock = clock
+    cluster: str
+    _: KW_ONLY
+    cache: ClusterCache
+    backend: ClusterBackend
+    reporter: Reporter
+    read: ReadObject
+    clock: Clock
 
     async def reconcile(self, name: str) -> float | None:
         """Apply a Work and report; returns the seconds after which to requeue, None for not before a change."""
-        if not self._cache.is_complete:
+        if not self.cache.is_complete:
             return None
-        if self._backend.is_silent():
+        if self.backend.is_silent():
             return RETRY_SECONDS
-        work = self._cache.works.get(name)
+        work = self.cache.works.get(name)
         if work is None:
             return await self._remove(name)
         is_deleting = bool(section(work, "metadata").get("deletionTimestamp"))
-        now = timestamp(self._clock.now())
-        if is_deleting or self._cache.is_leaving or self._cache.cluster_is_gone:
-            problem = self._backend.remove(name)
+        now = timestamp(self.clock.now())
+        if is_deleting or self.cache.is_leaving or self.cache.cluster_is_gone:
+            problem = self.backend.remove(name)
             if not is_deleting:
                 return None
             patch = cleaned_up_status(work, now=now) if problem is None else stuck_status(work, problem, now=now)
             return await self._report(name, work, patch, RETRY_SECONDS if problem else None)
-        if self._cache.cluster is None:
+        if self.cache.cluster is None:
             return RETRY_SECONDS
         manifests = mappings(section(work, "spec", "workload"), "manifests")
-        applied = (
-            self._backend.compare(manifests) if only_compares(work) else await self._backend.apply(name, manifests)
-        )
+        applied = self.backend.compare(manifests) if only_compares(work) else await self.backend.apply(name, manifests)
         failed = any(not outcome.applied or outcome.available is False for outcome in applied.outcomes)
         _count(applied.outcomes)
         requeue_after = applied.requeue_after_seconds
@@ -81,21 +72,21 @@ class WorkApplier:
         """Report a status that differs from the observed one; then requeue to see its effect."""
         if status_includes(work, patch):
             return requeue_after
-        await self._reporter.status(ObjectKey("work", namespace_of(self._cluster), name), uid_of(work), patch)
+        await self.reporter.status(ObjectKey("work", namespace_of(self.cluster), name), uid_of(work), patch)
         return RETRY_SECONDS if requeue_after is None else min(requeue_after, RETRY_SECONDS)
 
     async def _remove(self, name: str) -> float | None:
         """Remove a Work that is not cached from the cluster, after reading it: the stream may have lost it."""
-        if name not in self._backend.works():
+        if name not in self.backend.works():
             return None
-        current = await self._read(ObjectKey("work", namespace_of(self._cluster), name))
-        if current is not None and name not in self._cache.works:
-            self._cache.works[name] = current
+        current = await self.read(ObjectKey("work", namespace_of(self.cluster), name))
+        if current is not None and name not in self.cache.works:
+            self.cache.works[name] = current
             return 0.0
-        if name in self._cache.works:
+        if name in self.cache.works:
             return 0.0
-        problem = self._backend.remove(name)
-        _log.info("work.removed", cluster=self._cluster, work=name)
+        problem = self.backend.remove(name)
+        _log.info("work.removed", cluster=self.cluster, work=name)
         return RETRY_SECONDS if problem else None
 
 

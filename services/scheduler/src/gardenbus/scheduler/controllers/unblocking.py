@@ -1,6 +1,7 @@
 """Unblocks unschedulable shoots after cluster events: as many are queued again as may find room."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 import structlog
@@ -33,62 +34,50 @@ RETRY_SECONDS = 1.0
 """Pause before the next pass when more shoots may fit: those unblocked first must have their seeds by then."""
 
 
+@dataclass(kw_only=True, eq=False)
 class UnblockingReconciler:
     """Handles the messages that announce a cluster event."""
 
-    def __init__(  # noqa: PLR0913  the parts that a reconciler is put together from
-        self,
-        *,
-        store: Store,
-        queue: WorkQueue,
-        cache: SchedulingCache,
-        timers: Timers,
-        clock: Clock,
-        metrics: SchedulerMetrics,
-        scheduler_name: str,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._queue = queue
-        self._cache = cache
-        self._timers = timers
-        self._metrics = metrics
-        self._scheduler_name = scheduler_name
+    store: Store
+    queue: WorkQueue
+    cache: SchedulingCache
+    timers: Timers
+    clock: Clock
+    metrics: SchedulerMetrics
+    scheduler_name: str
 
     async def handle_batch(self, messages: Sequence[QueueMessage]) -> None:
         """Unblock by the current state; all messages mean the same. Raises Transient when a server is away."""
-        began = self._clock.monotonic()
-        usage = await self._store.usage(self._cache.usage_version)
-        self._cache.record_usage(usage)
-        is_current = await self._cache.wait_for_objects(usage.unblock_indexes.objects, CATCH_UP_SECONDS)
+        began = self.clock.monotonic()
+        usage = await self.store.usage(self.cache.usage_version)
+        self.cache.record_usage(usage)
+        is_current = await self.cache.wait_for_objects(usage.unblock_indexes.objects, CATCH_UP_SECONDS)
         has_more = await self.activate()
         if has_more or not is_current:
             for subject in {queued.message.subject for queued in messages}:
-                await self._timers.enqueue_after(subject, RETRY_SECONDS)
-        await self._queue.ack_many(messages)
-        duration = self._clock.monotonic() - began
+                await self.timers.enqueue_after(subject, RETRY_SECONDS)
+        await self.queue.ack_many(messages)
+        duration = self.clock.monotonic() - began
         if duration > QUICK_SECONDS:
-            await self._clock.sleep(min(duration * REST_FACTOR, MAX_REST_SECONDS))
+            await self.clock.sleep(min(duration * REST_FACTOR, MAX_REST_SECONDS))
 
     async def activate(self) -> bool:
         """Queue again what may fit; returns whether some were left that may fit too."""
         has_more = False
-        classes = [
-            waiting for waiting in await self._store.unschedulable_classes(self._scheduler_name) if waiting.unseen
-        ]
+        classes = [waiting for waiting in await self.store.unschedulable_classes(self.scheduler_name) if waiting.unseen]
         for start in range(0, len(classes), CLASSES_AT_ONCE):
             has_more = await self._unblock(classes[start : start + CLASSES_AT_ONCE]) or has_more
-            await self._clock.sleep(0)  # let other tasks run
+            await self.clock.sleep(0)  # let other tasks run
         return has_more
 
     async def _unblock(self, classes: Sequence[UnschedulableClass]) -> bool:
-        free_capacity = FreeCapacity(self._cache.snapshot())
+        free_capacity = FreeCapacity(self.cache.snapshot())
         wanted = [(waiting, places) for waiting in classes if (places := self._places(waiting, free_capacity))]
         has_more = False
         for waiting, places in wanted:
-            unblocked = await self._store.activate(self._scheduler_name, waiting.equivalence_class, places)
+            unblocked = await self.store.activate(self.scheduler_name, waiting.equivalence_class, places)
             has_more = has_more or unblocked < waiting.unseen
-            self._metrics.unblocked.inc(unblocked)
+            self.metrics.unblocked.inc(unblocked)
             _log.info(
                 "shoots.unblocked",
                 equivalence_class=waiting.equivalence_class,
@@ -105,6 +94,6 @@ class UnblockingReconciler:
         except Exception as error:  # noqa: BLE001  a user's filter, or a descriptor of another version
             if not isinstance(error, msgspec.ValidationError):
                 _log.exception("decision.failed", equivalence_class=waiting.equivalence_class)
-                self._metrics.exceptions.inc()
+                self.metrics.exceptions.inc()
             return waiting.unseen
         return waiting.unseen if places is None else min(places, waiting.unseen)
