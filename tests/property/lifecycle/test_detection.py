@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gardenbus.lifecycle.domain.assessment import SeedsAssessed, WatchedSeed, assess_seeds
 from gardenbus.lifecycle.domain.freshness import LeaseRecord, NotNewer, accept_heartbeat
-from gardenbus.lifecycle.domain.outage import CircuitBreaker, ProbeState, probe_adopted, probe_received, probe_reset
+from gardenbus.lifecycle.domain.outage import CircuitBreaker, ProbeState, probe_adopted, probe_received
 
 PERIOD = 40.0
 SYNC = 10.0
@@ -36,7 +36,7 @@ class Lifecycle:
     """State of one process, changed by the decisions alone."""
 
     records: dict[str, LeaseRecord] = field(default_factory=dict[str, LeaseRecord])
-    probe: ProbeState = field(default_factory=probe_reset)
+    probe: ProbeState = field(default_factory=ProbeState)
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     next_look: float = 0.0
 

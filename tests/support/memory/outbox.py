@@ -8,12 +8,13 @@ import msgspec
 from gardenbus.common.adapters.redis.records import PARTS, read_record, restored_fields
 from gardenbus.common.adapters.store_responses import VERSION_LEAP
 from gardenbus.common.api.document import Document, StoredObject
-from gardenbus.common.api.index_keys import IndexKeys, followed_shoot, index_keys_of
+from gardenbus.common.api.index_keys import IndexKeys, index_keys_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.store import RequestOrigin
 from gardenbus.relay.ports.outbox import Leadership, ObjectEntry, OutboxPage, Restored
+from tests.support.memory.followed_shoots import followed_shoot
 from tests.support.memory.state import MemoryState, ObjectRow, Tombstone, is_migrating, seeds_of
 from tests.support.memory.store import MemoryStore, without_private
 

@@ -13,13 +13,14 @@ import msgspec
 
 from gardenbus.common.adapters.store_responses import EVENT_SECONDS, OUTBOX_MAX, outbox_is_full, store_is_closed
 from gardenbus.common.api.document import Parts, StoredObject
-from gardenbus.common.api.index_keys import IndexKeys, followed_shoot
+from gardenbus.common.api.index_keys import IndexKeys
 from gardenbus.common.api.keys import CLUSTER_SCOPE, GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import BindRecord, EventRecord, RequestOrigin
 from gardenbus.relay.ports.outbox import EventEntry, ObjectEntry, OutboxEntry, QueueEntry, Verb
+from tests.support.memory.followed_shoots import followed_shoot
 
 
 @dataclass

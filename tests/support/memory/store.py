@@ -23,7 +23,7 @@ from gardenbus.common.adapters.store_responses import (
 from gardenbus.common.api.changes import ObjectChange, change_of, creation_of
 from gardenbus.common.api.document import Document, StoredObject, split
 from gardenbus.common.api.garden.profile_parts import PART_MARK
-from gardenbus.common.api.index_keys import FINALIZER, IndexKeys, effects_of, followed_shoot
+from gardenbus.common.api.index_keys import FINALIZER, IndexKeys, effects_of
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
 from gardenbus.common.errors import Conflict, GardenbusError
 from gardenbus.common.ports import tracing
@@ -49,6 +49,7 @@ from gardenbus.common.ports.store import (
     WritePrecondition,
 )
 from gardenbus.relay.ports.outbox import EventEntry
+from tests.support.memory.followed_shoots import followed_shoot
 from tests.support.memory.state import (
     MemoryState,
     ObjectRow,

@@ -15,9 +15,9 @@ from gardenbus.common.adapters.store_responses import (
     seed_rejection,
 )
 from gardenbus.common.api.changes import ObjectChange
-from gardenbus.common.api.index_keys import followed_shoot
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.ports.store import BindOutcome, RequestOrigin, Superseded, WritePrecondition
+from tests.support.memory.followed_shoots import followed_shoot
 from tests.support.memory.state import MemoryState, ObjectRow, member_of, origin_of_tombstone
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.seed_management import REMOVAL_ANNOTATION
-from gardenbus.common.api.index_keys import IndexKeys, effects_of, followed_shoot, index_keys_of
+from gardenbus.common.api.index_keys import IndexKeys, effects_of, index_keys_of
 from gardenbus.common.api.keys import ObjectKey
 from tests.support.builders import (
     a_cloudprofile,
@@ -18,6 +18,7 @@ from tests.support.builders import (
     a_shoot_state,
     merged,
 )
+from tests.support.memory.followed_shoots import followed_shoot
 
 
 def test_a_shoot_waits_for_its_scheduler_or_ours() -> None:

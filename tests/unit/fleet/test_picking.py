@@ -12,7 +12,7 @@ from gardenbus.fleet.cycle_result import CycleResult, UnexpectedState
 from gardenbus.fleet.downscaling import downscale, surplus, worst_first
 from gardenbus.fleet.fleet import Fleet
 from gardenbus.fleet.framework import Score, ScoreGroup
-from gardenbus.fleet.picking import ScoredCluster, needs_another_batch, number_to_pick, ranked
+from gardenbus.fleet.picking import ScoredCluster, needs_another_batch, ranked
 from tests.support.fleets import (
     NOW,
     OBSOLETE,
@@ -132,13 +132,6 @@ def test_obsolete_ones_stand_in_where_more_are_wanted() -> None:
     cycle = _decide(_n(2), THREE, [a_binding("a"), a_binding("b", "Bound", OBSOLETE)])
     assert [change.binding for change in cycle.changes] == ["web-b"]
     assert not cycle.creations
-
-
-@pytest.mark.parametrize(
-    ("desired", "limit", "scored", "expected"), [(3, 3, 10, 3), (3, 2, 10, 2), (3, 2, 1, 1), (0, 0, 5, 0)]
-)
-def test_as_many_are_picked_as_wanted_allowed_and_there(desired: int, limit: int, scored: int, expected: int) -> None:
-    assert number_to_pick(desired, limit, scored) == expected
 
 
 def test_the_best_scores_and_among_equals_the_later_names_go_first() -> None:

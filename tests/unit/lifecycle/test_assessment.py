@@ -8,7 +8,7 @@ from gardenbus.lifecycle.domain.assessment import (
     watched_seed,
 )
 from gardenbus.lifecycle.domain.freshness import LeaseRecord
-from gardenbus.lifecycle.domain.outage import BreakerState, CircuitBreaker, ProbeState, probe_reset
+from gardenbus.lifecycle.domain.outage import BreakerState, CircuitBreaker, ProbeState
 from tests.support.builders import a_condition, a_seed
 
 LIVING = WatchedSeed(has_reported=True, is_expired=False)
@@ -61,7 +61,7 @@ def test_a_seed_is_silent_from_the_very_moment_of_its_expiry() -> None:
 
 def test_while_the_bus_is_not_well_nobody_is_silent() -> None:
     assessment = assess_seeds(
-        {"a": LIVING}, {}, probe=probe_reset(), breaker=CircuitBreaker(), now=1000, monitor_period=40
+        {"a": LIVING}, {}, probe=ProbeState(), breaker=CircuitBreaker(), now=1000, monitor_period=40
     )
     assert isinstance(assessment, AssessmentPostponed)
 

@@ -8,7 +8,6 @@ from gardenbus.lifecycle.domain.outage import (
     is_probe_lost,
     probe_adopted,
     probe_received,
-    probe_reset,
 )
 
 PERIOD = 40.0
@@ -23,11 +22,11 @@ def step(
 
 
 def test_nothing_is_believed_before_the_canary_was_heard() -> None:
-    assert is_probe_lost(probe_reset(), 1000, PERIOD)
+    assert is_probe_lost(ProbeState(), 1000, PERIOD)
 
 
 def test_the_first_canary_starts_the_period_of_grace() -> None:
-    assert probe_received(probe_reset(), 1000, PERIOD) == ProbeState(1000, 1000)
+    assert probe_received(ProbeState(), 1000, PERIOD) == ProbeState(1000, 1000)
 
 
 def test_a_canary_without_a_gap_keeps_the_grace_where_it_was() -> None:
@@ -46,7 +45,7 @@ def test_a_quick_restart_believes_the_canary_that_it_finds() -> None:
 
 
 def test_a_start_that_finds_an_old_canary_begins_anew() -> None:
-    assert probe_adopted(arrived_at=985, healthy_since=500, now=1000, monitor_period=PERIOD) == probe_reset()
+    assert probe_adopted(arrived_at=985, healthy_since=500, now=1000, monitor_period=PERIOD) == ProbeState()
 
 
 def test_a_canary_that_claims_the_future_is_cut_to_its_arrival() -> None:

@@ -1,6 +1,6 @@
 """Printers for `-o`: YAML, JSON, names, JSONPath templates, columns of one's own."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import yaml
@@ -149,8 +149,3 @@ def plain_path(expression: str) -> tuple[str, ...]:
     path = parse_path(expression)
     names = [step.names[0] for step in path if isinstance(step, Key) and len(step.names) == 1]
     return tuple(names) if len(names) == len(path) else ()
-
-
-def field_text(document: Mapping[str, Any], path: Path) -> str:
-    """Value at a path as text; "" when there is none."""
-    return " ".join(map(text_of, values_at(path, document)))

@@ -22,7 +22,7 @@ from gardenbus.fleet.decisions import STATUS, Limits, annotated_number, chosen, 
 from gardenbus.fleet.downscaling import downscale, surplus
 from gardenbus.fleet.fleet import Fleet
 from gardenbus.fleet.framework import CycleState, FilteredClusters, Score
-from gardenbus.fleet.picking import ScoredCluster, needs_another_batch, number_to_pick, ranked
+from gardenbus.fleet.picking import ScoredCluster, needs_another_batch, ranked
 from gardenbus.fleet.profile import FRAMEWORK
 from gardenbus.fleet.replacement import ReplacementPlan, plan_replacement, split_by_match
 from gardenbus.fleet.requirements import requirements_of
@@ -119,7 +119,7 @@ class _SchedulingCycle:
             filtered = FRAMEWORK.filter(state)
             groups = FRAMEWORK.score(state, filtered.passed)
             order = ranked(groups)
-            picked = list(islice(order, number_to_pick(state.desired, limit, filtered.passed.bit_count())))
+            picked = list(islice(order, min(state.desired, limit, filtered.passed.bit_count())))
             made = self._cross_reference(picked, self._by_score(picked))
             self.batches += 1
             if not needs_another_batch(state.desired, limit, made):

@@ -17,11 +17,6 @@ class ScoredCluster(NamedTuple):
     score: Score
 
 
-def number_to_pick(desired: int, limit: int, scored: int) -> int:
-    """Return the number to pick: the least of wanted, allowed per batch, and available."""
-    return min(desired, limit, scored)
-
-
 def ranked(groups: Sequence[ScoreGroup]) -> Iterator[ScoredCluster]:
     """Yield clusters in picking order; `groups` as `Framework.score` returns them."""
     for clusters, score in groups:

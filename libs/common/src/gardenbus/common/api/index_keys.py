@@ -97,15 +97,6 @@ def is_uid(text: str) -> bool:
     return _UID.fullmatch(text) is not None
 
 
-def followed_shoot(key: ObjectKey, index_keys: IndexKeys) -> ObjectKey | None:
-    """The shoot whose seeds may read an object: a ManagedSeed's spec.shoot, the shoot of a ShootState's name."""
-    if key.kind == "shootstate":
-        return ObjectKey("shoot", key.namespace, key.name)
-    if key.kind == "managedseed" and index_keys.references:
-        return ObjectKey.from_stored(index_keys.references[0])
-    return None
-
-
 def _is_self_hosted(spec: Document) -> bool:
     """True when a worker pool of the shoot runs its control plane: it needs no scheduler."""
     workers: Any = section(spec, "provider").get("workers")

@@ -36,7 +36,7 @@ _QUIET_SHARE = 0.5
 
 
 class ProbeState(NamedTuple):
-    """Last arrival of the probe, and the start of its current run without a gap. `NEVER`: not yet."""
+    """Last arrival of the probe, and the start of its current run without a gap. `NEVER`: not since the connection."""
 
     last_received_at: float = NEVER
     healthy_since: float = NEVER
@@ -57,11 +57,6 @@ def probe_received(probe: ProbeState, now: float, monitor_period: float) -> Prob
     if is_probe_lost(probe, now, monitor_period):
         return ProbeState(now, now)
     return ProbeState(now, probe.healthy_since)
-
-
-def probe_reset() -> ProbeState:
-    """The state after this process was disconnected (connection lost, stream new): start over with the next probe."""
-    return ProbeState()
 
 
 def probe_adopted(*, arrived_at: float, healthy_since: float, now: float, monitor_period: float) -> ProbeState:

@@ -29,7 +29,7 @@ from gardenbus.lifecycle.domain.freshness import (
     accept_heartbeat,
     read_lease,
 )
-from gardenbus.lifecycle.domain.outage import ProbeState, probe_adopted, probe_received, probe_reset
+from gardenbus.lifecycle.domain.outage import ProbeState, probe_adopted, probe_received
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -71,7 +71,7 @@ class LeaseWatcher:
         self._replaying = True
         self._unreadable: set[str] = set()
         self.records: dict[str, LeaseRecord] = {}
-        self.probe: ProbeState = probe_reset()
+        self.probe = ProbeState()
         self.warnings: list[LeaseWarning] = []
         self.caught_up = asyncio.Event()
 
@@ -126,7 +126,7 @@ class LeaseWatcher:
 
     def on_disconnect(self) -> None:
         """Forget the probe after a disconnect: silence counts from the next probe on."""
-        self.probe = probe_reset()
+        self.probe = ProbeState()
 
     async def _follow_once(self) -> None:
         self._replaying = True

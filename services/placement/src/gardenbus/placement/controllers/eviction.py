@@ -19,8 +19,8 @@ from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store, WritePrecondition
 from gardenbus.fleet.eviction import EvictionResult, assess_eviction, is_terminal
 from gardenbus.placement import metrics
-from gardenbus.placement.domain.policy_snapshots import annotated
-from gardenbus.placement.domain.rollout_documents import EVICTS, with_eviction_result, with_step_claimed
+from gardenbus.placement.domain.policy_snapshots import annotated, incremented
+from gardenbus.placement.domain.rollout_documents import EVICTS, STEP, with_eviction_result
 from gardenbus.placement.store.resource_snapshots import rollout_objects
 from gardenbus.placement.store.writes import delete_binding, update, version_precondition
 
@@ -59,7 +59,7 @@ class EvictionReconciler:
         master, _ = await rollout_objects(self._store, placement)
         if master is not None:
             preconditions.append(
-                version_precondition(await update(self._store, master, with_step_claimed(master.document())))
+                version_precondition(await update(self._store, master, incremented(master.document(), STEP)))
             )
         _, bindings = await rollout_objects(self._store, placement)
         recorded_uid = str(section(stored.document(), "metadata", "annotations").get(EVICTS) or "")

@@ -26,8 +26,8 @@ from gardenbus.fleet.cycle_result import UnexpectedState
 from gardenbus.fleet.rollout import RolloutStep, lacks_clusters, plan
 from gardenbus.placement import metrics
 from gardenbus.placement.cache.placement_cache import PlacementCache
-from gardenbus.placement.domain.policy_snapshots import is_active
-from gardenbus.placement.domain.rollout_documents import rolled_out, with_rollout, with_step_claimed, with_strategy
+from gardenbus.placement.domain.policy_snapshots import incremented, is_active
+from gardenbus.placement.domain.rollout_documents import STEP, rolled_out, with_rollout, with_strategy
 from gardenbus.placement.store.owned_objects import placement_of
 from gardenbus.placement.store.resource_snapshots import read_all, rollout_objects
 from gardenbus.placement.store.writes import (
@@ -75,7 +75,7 @@ class RolloutReconciler:
         state = await self._read_state(stored)
         preconditions: list[WritePrecondition] = []
         if state.rollout.spends and state.master is not None:
-            claim = await update(self._store, state.master, with_step_claimed(state.master.document()))
+            claim = await update(self._store, state.master, incremented(state.master.document(), STEP))
             fresh = await self._store.get(stored.key)
             if fresh is None or fresh.is_deleting or fresh.uid != stored.uid:
                 return Requeue("it is leaving")

@@ -31,7 +31,7 @@ from gardenbus.fleet.cycle_result import CycleResult, UnexpectedState
 from gardenbus.placement import metrics
 from gardenbus.placement.cache.placement_cache import PlacementCache
 from gardenbus.placement.domain.bindings import given_up, new_binding, rebound, with_finalizer, without_finalizer
-from gardenbus.placement.domain.policy_snapshots import CLOSED, active_one, annotated, claimed
+from gardenbus.placement.domain.policy_snapshots import CLOSED, CYCLE, active_one, annotated, incremented
 from gardenbus.placement.domain.scheduling_status import with_failure, with_outcome
 from gardenbus.placement.store.owned_objects import PlacementParts, owned_objects, placement_of
 from gardenbus.placement.store.writes import (
@@ -98,7 +98,7 @@ class SchedulingReconciler:
         updated = with_outcome(snapshot.document(), cycle, timestamp(self._clock.now()))
         if cycle.creations or cycle.changes or cycle.given_up:
             snapshot = await update(
-                self._store, snapshot, claimed(updated), preconditions=[version_precondition(stored)]
+                self._store, snapshot, incremented(updated, CYCLE), preconditions=[version_precondition(stored)]
             )
             if cycle.creations and await self._has_others(stored, owned):
                 return Requeue("others created bindings meanwhile")

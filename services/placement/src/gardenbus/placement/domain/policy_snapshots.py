@@ -104,11 +104,6 @@ def retired(snapshot: Document) -> Document:
     return {**snapshot, "metadata": {**metadata, "labels": {**metadata["labels"], IS_LATEST_LABEL: "false"}}}
 
 
-def claimed(snapshot: Document) -> Document:
-    """Return a snapshot with its cycle counter incremented."""
-    return incremented(snapshot, CYCLE)
-
-
 def incremented(document: Document, counter: str) -> Document:
     """Return a document with a counter, one of its annotations, incremented."""
     count = whole_number(section(document, "metadata", "annotations").get(counter))

@@ -18,7 +18,6 @@ from gardenbus.fleet.eviction import (
     VALID_REASON,
     EvictionResult,
 )
-from gardenbus.placement.domain.policy_snapshots import incremented
 
 STEP = "placement.gardenbus.io/step"
 """Annotation of the latest resource snapshot: counter of writers that use the placement's budgets."""
@@ -32,11 +31,6 @@ WAITING = (
     "RolloutNotStartedYet",
     "The latest resources wait for other clusters, as maxUnavailable and maxSurge say.",
 )
-
-
-def with_step_claimed(snapshot: Document) -> Document:
-    """Return a resource snapshot with its step counter incremented."""
-    return incremented(snapshot, STEP)
 
 
 def rolled_out(binding: Document, resource_snapshot: str, now: str) -> Document:

@@ -24,7 +24,7 @@ from gardenbus.common.runtime.settings import CommonSettings, load
 from gardenbus.fleet.cycle_result import CycleResult, Pick
 from gardenbus.placement.app import SCHEDULING
 from gardenbus.placement.domain.bindings import new_binding
-from gardenbus.placement.domain.policy_snapshots import claimed
+from gardenbus.placement.domain.policy_snapshots import CYCLE, incremented
 from gardenbus.placement.domain.scheduling_status import with_outcome
 from gardenbus.placement.settings import PlacementSettings
 from gardenbus.placement.store.writes import create_all, update
@@ -103,7 +103,7 @@ class _Pipe:
             decisions=(*(pick.decision for pick in picks[:1000]), *others), message="as many as there are"
         )
         recorded = with_outcome(snapshot.document(), cycle, timestamp(self._clock.now()))
-        snapshot = await update(self._store, snapshot, claimed(recorded))
+        snapshot = await update(self._store, snapshot, incremented(recorded, CYCLE))
         bindings = [new_binding(placement, snapshot.key.name, pick, ()) for pick in picks]
         await create_all(self._store, bindings, strict=True)
         await work.ack()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gardenbus.common.api.document import NO_SPEC, Document, Parts, StoredObject, encode, section, split
+from gardenbus.common.api.document import Document, Parts, StoredObject, encode, section, split
 from gardenbus.common.api.index_keys import IndexKeys, index_keys_of
 from gardenbus.common.api.keys import ObjectKey
 
@@ -15,8 +15,6 @@ PARTS = (
 
 PRIVATE = ("last", "rf")
 """Fields that only the apiserver reads."""
-
-NO_SPEC_TEXT = NO_SPEC.decode()
 
 
 def read_record(key: ObjectKey, values: Sequence[bytes | None]) -> StoredObject | None:
