@@ -27,24 +27,34 @@ _own_labels = st.fixed_dictionaries(
 _agents = st.sampled_from([an_agent()] * 5 + [an_agent(heartbeat=-1000), an_agent(joined="False")])
 
 
+# Built once: a strategy that is built in the midst of drawing is built, and validated, for each example anew.
+_all_labels = st.one_of(_own_labels, _own_labels, _labels)
+_taints = st.sampled_from([[], [], [], [{"key": "k", "effect": "NoSchedule"}]])
+_properties = st.fixed_dictionaries({}, optional={"p": st.integers(0, 5).map(str)})
+_one_in_sixteen = st.integers(0, 15).map(lambda number: number == 0)
+_one_in_ten = st.integers(0, 9).map(lambda number: number == 0)
+_states = st.sampled_from(["", "", "", "Scheduled", "Scheduled", "Bound", "Bound", "Unscheduled"])
+_previous = st.sampled_from(["Scheduled", "Bound"])
+_scores = st.one_of(st.none(), st.tuples(st.integers(-1, 1), st.integers(0, 2)))
+_snapshots = st.sampled_from([CURRENT, CURRENT, CURRENT, OBSOLETE])
+
+
 @st.composite
 def members(draw: st.DrawFn, name: str) -> MemberCluster:
     """A cluster that is likely well."""
-    cluster = a_member(
-        name,
-        draw(st.one_of(_own_labels, _own_labels, _labels)),
-        taints=draw(st.sampled_from([[], [], [], [{"key": "k", "effect": "NoSchedule"}]])),
-        properties=draw(st.fixed_dictionaries({}, optional={"p": st.integers(0, 5).map(str)})),
-        agent=draw(_agents),
-    )
-    return leaving(cluster) if draw(st.integers(0, 15)) == 0 else cluster
+    cluster = a_member(name, draw(_all_labels), taints=draw(_taints), properties=draw(_properties), agent=draw(_agents))
+    return leaving(cluster) if draw(_one_in_sixteen) else cluster
+
+
+_members = {name: members(name) for name in NAMES}
+_away = st.sets(st.sampled_from(NAMES), max_size=3)
 
 
 @st.composite
 def fleets(draw: st.DrawFn) -> list[MemberCluster]:
     """Some clusters."""
-    away = draw(st.sets(st.sampled_from(NAMES), max_size=3))
-    return [draw(members(name)) for name in NAMES if name not in away]
+    away = draw(_away)
+    return [draw(_members[name]) for name in NAMES if name not in away]
 
 
 @st.composite
@@ -52,14 +62,14 @@ def existing_bindings(draw: st.DrawFn) -> list[ResourceBinding]:
     """At most one binding a cluster, and sometimes one more that is being deleted."""
     bindings: list[ResourceBinding] = []
     for name in [*NAMES, "gone"]:
-        state = draw(st.sampled_from(["", "", "", "Scheduled", "Scheduled", "Bound", "Bound", "Unscheduled"]))
+        state = draw(_states)
         if not state:
             continue
-        previous = draw(st.sampled_from(["Scheduled", "Bound"])) if state == "Unscheduled" else None
-        score = draw(st.one_of(st.none(), st.tuples(st.integers(-1, 1), st.integers(0, 2))))
-        snapshot = draw(st.sampled_from([CURRENT, CURRENT, CURRENT, OBSOLETE]))
+        previous = draw(_previous) if state == "Unscheduled" else None
+        score = draw(_scores)
+        snapshot = draw(_snapshots)
         bindings.append(a_binding(name, state, snapshot, previous=previous, score=score))
-        if draw(st.integers(0, 9)) == 0:
+        if draw(_one_in_ten):
             bindings.append(a_binding(name, "Bound", snapshot, name=f"web-{name}-old", deletionTimestamp=at()))
     return bindings
 
@@ -103,23 +113,27 @@ _constraints = st.fixed_dictionaries(
 )
 
 
+_fixed_names = st.lists(st.sampled_from([*NAMES, "gone"]), unique=True, min_size=1, max_size=5)
+_required = st.lists(_terms, max_size=2)
+_numbers = st.integers(0, 6)
+_spreads = st.lists(_constraints, max_size=2, unique_by=str)
+_preferred = st.lists(_preferences, max_size=3)
+_tolerated = st.booleans().map(lambda tolerates: [{"key": "k", "operator": "Exists"}] if tolerates else [])
+
+
 @st.composite
 def policies(draw: st.DrawFn, kinds: tuple[str, ...] = ("PickAll", "PickN", "PickFixed")) -> Document:
     """A policy of one of some types."""
     kind = draw(st.sampled_from(kinds))
     if kind == "PickFixed":
-        names = draw(st.lists(st.sampled_from([*NAMES, "gone"]), unique=True, min_size=1, max_size=5))
-        return {"placementType": kind, "clusterNames": names}
+        return {"placementType": kind, "clusterNames": draw(_fixed_names)}
     affinity: dict[str, Any] = {}
-    if terms := draw(st.lists(_terms, max_size=2)):
+    if terms := draw(_required):
         affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"clusterSelectorTerms": terms}
-    policy: Document = {"placementType": kind, "tolerations": draw(st.sampled_from([[], _TOLERATES]))}
+    policy: Document = {"placementType": kind, "tolerations": draw(_tolerated)}
     if kind == "PickN":
-        policy["numberOfClusters"] = draw(st.integers(0, 6))
-        policy["topologySpreadConstraints"] = draw(st.lists(_constraints, max_size=2, unique_by=str))
-        affinity["preferredDuringSchedulingIgnoredDuringExecution"] = draw(st.lists(_preferences, max_size=3))
+        policy["numberOfClusters"] = draw(_numbers)
+        policy["topologySpreadConstraints"] = draw(_spreads)
+        affinity["preferredDuringSchedulingIgnoredDuringExecution"] = draw(_preferred)
     policy["affinity"] = {"clusterAffinity": affinity}
     return policy
-
-
-_TOLERATES: list[Document] = [{"key": "k", "operator": "Exists"}]

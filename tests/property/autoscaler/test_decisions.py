@@ -54,27 +54,38 @@ def specs(draw: st.DrawFn, behavior: st.SearchStrategy[Document] = behaviors) ->
     return a_spec(minReplicas=least, maxReplicas=most, metrics=draw(metrics), behavior=draw(behavior))
 
 
-@st.composite
-def replicas(draw: st.DrawFn) -> ReplicaState:
-    return ReplicaState(
-        name=draw(st.sampled_from("abc")),
-        is_built=draw(st.booleans()),
-        is_leaving=draw(st.integers(0, 5)) == 0,
-        allocatable=draw(st.none() | sizes.map(lambda size: {"shoots": size})),
-    )
+def _replica(name: str, is_built: bool, leaving: int, size: Fraction | None) -> ReplicaState:
+    allocatable = None if size is None else {"shoots": size}
+    return ReplicaState(name=name, is_built=is_built, is_leaving=leaving == 0, allocatable=allocatable)
 
 
-@st.composite
-def sets(draw: st.DrawFn) -> SeedSetState:
-    there = draw(st.lists(replicas(), max_size=12))
+def _set(
+    replicas: list[ReplicaState], ordered: int, size: Fraction, shoots: int, pending: int, being_scheduled: int
+) -> SeedSetState:
     return SeedSetState(
-        ordered=draw(st.integers(0, 15)),
-        replicas=there,
-        new_seed={"shoots": draw(sizes)},
-        shoots=draw(st.integers(0, 300)),
-        pending=draw(st.integers(0, 300)),
-        being_scheduled=draw(st.sampled_from([0, 0, 3, 50])),
+        ordered=ordered,
+        replicas=replicas,
+        new_seed={"shoots": size},
+        shoots=shoots,
+        pending=pending,
+        being_scheduled=being_scheduled,
     )
+
+
+replicas = st.builds(_replica, st.sampled_from("abc"), st.booleans(), st.integers(0, 5), st.none() | sizes)
+_sets = st.builds(
+    _set,
+    st.lists(replicas, max_size=12),
+    st.integers(0, 15),
+    sizes,
+    st.integers(0, 300),
+    st.integers(0, 300),
+    st.sampled_from([0, 0, 3, 50]),
+)
+
+
+def sets() -> st.SearchStrategy[SeedSetState]:
+    return _sets
 
 
 def reconciles(

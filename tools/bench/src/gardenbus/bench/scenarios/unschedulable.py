@@ -38,10 +38,8 @@ from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
 
 LONG_WAITS = {"GARDENBUS_BACKOFF_BASE_SECONDS": "300"}
-UNSCHEDULABLE = 100_000
-UNSCHEDULABLE_REDUCED = 10_000
-FULL_SHOOTS = 10_000
-"""From so many shoots a run on, as many as the target speaks of are waiting."""
+UNSCHEDULABLE = {10_000: 100_000, 100: 10_000, 0: 1000}
+"""How many wait, by how many shoots a run has at least: as many as the target speaks of at the size of the target."""
 
 MISFITS = 1000
 TIMEOUT_SECONDS = 900.0
@@ -52,7 +50,7 @@ QUIET_SECONDS = 1.5
 
 async def measure_unschedulable(task: ScenarioTask) -> ScenarioStats:
     """Schedulable shoots while unschedulable ones wait, against the same without them."""
-    waiting = UNSCHEDULABLE if task.size.shoots >= FULL_SHOOTS else UNSCHEDULABLE_REDUCED
+    waiting = next(count for least, count in UNSCHEDULABLE.items() if task.size.shoots >= least)
     runs = Runs([], [])
     async with AsyncExitStack() as stack:
         rigs: list[Rig] = []
