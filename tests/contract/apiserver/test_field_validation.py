@@ -122,3 +122,45 @@ async def test_a_kind_that_nothing_acts_on_is_answered_with_that(apiserver: Apis
     for _ in range(2):
         response = await apiserver.response("apply", quota)
         assert response["warnings"] == ["quota garden-dev/trial: kind Quota is stored; nothing acts on it"]
+
+
+async def test_a_kind_of_a_group_that_is_not_known_is_refused_unless_it_is_registered(
+    idle_apiserver: Apiserver,
+) -> None:
+    gadget = {"apiVersion": "gadgets.example.com/v1", "kind": "Gadget", "metadata": {"name": "g", "namespace": "dev"}}
+    await idle_apiserver.start(groups="gizmos.example.com")
+    assert (
+        "the group 'gadgets.example.com' is not known here"
+        in (await idle_apiserver.rejection("apply", gadget))["message"]
+    )
+    await idle_apiserver.start(groups="gadgets.example.com,gadgets.example.org")
+
+    response = await idle_apiserver.response("apply", gadget)
+
+    assert response["warnings"] == ["gadget dev/g: kind Gadget is stored; nothing acts on it"]
+
+
+@pytest.mark.parametrize("durable", [False, True])
+async def test_whatever_was_applied_can_be_deleted_by_its_name(apiserver: Apiserver, *, durable: bool) -> None:
+    foo = {"apiVersion": "v1", "kind": "Foo", "metadata": {"name": "f", "namespace": "dev"}}
+    await apiserver.request("apply", foo)
+    reference = {"kind": "foo", "namespace": "dev", "name": "f"}
+
+    await (apiserver.publish("delete", reference) if durable else apiserver.request("delete", reference))
+    await apiserver.until_handled()
+
+    assert await apiserver.kit.store.get(ObjectKey("foo", "dev", "f")) is None
+
+
+async def test_the_list_of_a_kind_that_is_none_is_an_error(apiserver: Apiserver) -> None:
+    error = await apiserver.rejection("list.shoos")
+    assert 'the server doesn\'t have a resource type "shoos"; did you mean shoots?' in error["message"]
+
+
+async def test_the_kinds_say_what_acts_on_them(apiserver: Apiserver) -> None:
+    actors = {kind["kind"]: kind["actsOn"] for kind in await apiserver.request("kinds")}
+    assert (actors["Seed"], actors["Quota"], actors["Deployment"]) == (
+        "scheduler, gardenlet, lifecycle",
+        "",
+        "placement",
+    )

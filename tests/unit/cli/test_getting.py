@@ -73,7 +73,7 @@ def test_what_is_neither_kind_nor_name_is_refused(words: str):
 
 @pytest.mark.parametrize(
     ("words", "problem"),
-    [("shoots.apps", "did you mean shoots.core.gardener.cloud"), ("gizmos.example.com/x", "is not known here")],
+    [("shoots.apps", "did you mean shoots.core.gardener.cloud"), ("seeds.example.com/x", "is not known here")],
 )
 def test_a_kind_of_another_group_is_refused(words: str, problem: str):
     with pytest.raises(BadRequest, match=problem):

@@ -38,6 +38,9 @@ COMMANDS: Mapping[str, Entry] = {
     "patch": Entry("modify:patch", "Objects", "Change fields of objects."),
     "label": Entry("modify:label", "Objects", "Set labels, or take them away."),
     "annotate": Entry("modify:annotate", "Objects", "Set annotations, or take them away."),
+    "api-resources": Entry(
+        "api_resources:api_resources", "Objects", "Show which kinds there are, and what acts on them."
+    ),
     "wait": Entry("wait:wait", "Objects", "Wait until objects are scheduled, reconciled, gone, and more."),
     "bind": Entry("bind:bind", "Placement", "Bind a waiting shoot to a seed, or move a placed one there."),
     "cordon": Entry("bind:cordon", "Placement", "Hide a seed from the scheduler."),

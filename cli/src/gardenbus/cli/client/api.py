@@ -19,6 +19,7 @@ from gardenbus.cli.manifests.files import as_list
 from gardenbus.cli.output.console import ApiError
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import Header, Subjects
 from gardenbus.common.errors import BadRequest, Unavailable
 from gardenbus.common.ports.bus import Bus
@@ -98,9 +99,14 @@ def _in_directory(directory: Path, prefix: str | None) -> LandscapeTarget:
 class ApiClient:
     """Client for requests on `<prefix>.api.`."""
 
-    def __init__(self, bus: Bus, subjects: Subjects) -> None:
+    def __init__(self, bus: Bus, subjects: Subjects, validation: FieldValidation | None = None) -> None:
         self.bus = bus
         self.subjects = subjects
+        self._validation = validation
+
+    def validating(self, validation: FieldValidation) -> "ApiClient":
+        """The same, whose requests are validated otherwise than strictly."""
+        return ApiClient(self.bus, self.subjects, None if validation is FieldValidation.STRICT else validation)
 
     async def request(
         self,
@@ -116,7 +122,11 @@ class ApiClient:
         `condition`: `<kind>.<ns>.<name>=<resourceVersion>`, without which nothing is written either (the response has
         the code 409); version 0 is absence.
         """
-        given = {Header.DRY_RUN: "true" if is_dry_run else "", Header.CONDITION: condition}
+        given = {
+            Header.DRY_RUN: "true" if is_dry_run else "",
+            Header.CONDITION: condition,
+            Header.VALIDATE: self._validation or "",
+        }
         headers = {name: value for name, value in given.items() if value}
         response = await self.bus.request(
             self.subjects.api(tail), body, timeout_seconds=timeout_seconds, **({"headers": headers} if headers else {})

@@ -7,7 +7,7 @@ from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import CLUSTER_SCOPE
-from gardenbus.common.api.kinds import GROUPS, KINDS, by_qualified_word
+from gardenbus.common.api.kinds import KINDS, by_qualified_word
 from gardenbus.common.errors import BadRequest, NotFound, Unsupported
 
 
@@ -36,14 +36,12 @@ def parse_resource(words: list[str]) -> ResourceArgs:
 
 
 def _unregistered(kind: str) -> str:
-    """The word of a kind that only the landscape may know; "" where its group cannot be."""
-    word, dot, qualifier = kind.lower().partition(".")
-    first, _, rest = qualifier.partition(".")
+    """The word of a kind that only the landscape may know; "" for one that is of another group."""
+    word = kind.lower().partition(".")[0]
     try:
         by_qualified_word(word)
     except Unsupported:
-        may_exist = not dot or qualifier in GROUPS or (first.startswith("v") and rest in GROUPS)
-        return word if may_exist else ""
+        return word
     return ""
 
 

@@ -22,9 +22,11 @@ from gardenbus.cli.commands.options import (
     Prefix,
     Selector,
     Timeout,
+    Validate,
     is_dry_run,
     run_with_client,
     seconds_of,
+    validation_of,
 )
 from gardenbus.cli.manifests.files import as_mapping, chunks, read_files, sort_manifests, title
 from gardenbus.cli.output.console import (
@@ -63,6 +65,7 @@ def apply(  # noqa: PLR0913 - one parameter an option
     recursive: Recursive = False,
     namespace: FileNamespace = None,
     dry_run: DryRun = None,
+    validate: Validate = "strict",
     wait: Annotated[
         bool, typer.Option("--wait", help="Return when Shoots and ManagedSeedSets are as --until says.")
     ] = False,
@@ -85,7 +88,8 @@ def apply(  # noqa: PLR0913 - one parameter an option
     gardenbus apply -f shoot.yaml --wait --timeout 10m
     """
     with exit_codes():
-        only_checks, timeout_seconds, condition_text = (
+        validation, only_checks, timeout_seconds, condition_text = (
+            validation_of(validate),
             is_dry_run(dry_run),
             seconds_of(timeout),
             parse_condition(until_condition),
@@ -95,6 +99,7 @@ def apply(  # noqa: PLR0913 - one parameter an option
         documents = [placed(each, namespace) for each in manifests_of(files, recursive=recursive)]
 
     async def work(api: ApiClient) -> tuple[list[ApiResponse], bool]:
+        api = api.validating(validation)
         responses: list[ApiResponse] = []
         with _progress(len(documents)) as advance:
             for chunk in chunks(documents):
@@ -295,9 +300,9 @@ def report(
 ) -> bool:
     """Print what became of each object; answers whether nothing was refused."""
     results: list[Any] = []
+    for warning in dict.fromkeys(warning for response in responses for warning in response.warnings):
+        errors.print(f"warning: {escape(warning)}", style="yellow")
     for document, response in zip(documents, responses, strict=True):
-        for warning in response.warnings:
-            errors.print(f"warning: {escape(_title(document))}: {escape(warning)}", style="yellow")
         if not response.ok:
             print_api_error(response.error, _title(document))
             if verb == "deleted" and CONFIRMATION in str(response.error.get("message")):

@@ -17,9 +17,11 @@ from gardenbus.cli.commands.options import (
     Output,
     Prefix,
     Timeout,
+    Validate,
     is_dry_run,
     run_with_client,
     seconds_of,
+    validation_of,
 )
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.manifests.patches import replacing_patch
@@ -39,6 +41,7 @@ def create(  # noqa: PLR0913 - one parameter an option
     recursive: Recursive = False,
     namespace: FileNamespace = None,
     dry_run: DryRun = None,
+    validate: Validate = "strict",
     output: Output = Format.TABLE,
     directory: Directory = None,
     nats_url: NatsUrl = None,
@@ -51,11 +54,11 @@ def create(  # noqa: PLR0913 - one parameter an option
     Example: gardenbus create -f shoot.yaml
     """
     with exit_codes():
-        only_checks = is_dry_run(dry_run)
+        only_checks, validation = is_dry_run(dry_run), validation_of(validate)
         documents = [placed(each, namespace) for each in manifests_of(files, recursive=recursive)]
 
     async def one(api: ApiClient, document: Document) -> ApiResponse:
-        return await created(api, document, is_dry_run=only_checks)
+        return await created(api.validating(validation), document, is_dry_run=only_checks)
 
     _each(documents, one, output, (directory, nats_url, prefix), verb="created", is_dry_run=only_checks)
 
@@ -73,6 +76,7 @@ def replace(  # noqa: PLR0913 - one parameter an option
     ] = False,
     timeout: Timeout = "5m",
     dry_run: DryRun = None,
+    validate: Validate = "strict",
     output: Output = Format.TABLE,
     directory: Directory = None,
     nats_url: NatsUrl = None,
@@ -89,6 +93,7 @@ def replace(  # noqa: PLR0913 - one parameter an option
     """
     with exit_codes():
         only_checks, timeout_seconds = is_dry_run(dry_run), seconds_of(timeout)
+        validation = validation_of(validate)
         if confirm and not force:
             raise BadRequest("--confirm goes with --force: nothing is deleted without it")
         if force and only_checks:
@@ -96,6 +101,7 @@ def replace(  # noqa: PLR0913 - one parameter an option
         documents = [placed(each, namespace) for each in manifests_of(files, recursive=recursive)]
 
     async def one(api: ApiClient, document: Document) -> ApiResponse:
+        api = api.validating(validation)
         if force:
             return await _recreated(api, document, timeout_seconds, confirms=confirm)
         return await replaced(api, document, is_dry_run=only_checks)

@@ -12,6 +12,7 @@ from gardenbus.cli.client.api import ApiClient, connected, find_landscape
 from gardenbus.cli.output.console import Format, exit_codes
 from gardenbus.cli.output.printers import WAYS
 from gardenbus.common.api.durations import parse_duration
+from gardenbus.common.api.fields.validation import FieldValidation, parse_field_validation
 from gardenbus.common.errors import BadRequest
 
 Result = TypeVar("Result")
@@ -52,6 +53,14 @@ DryRun = Annotated[
     str | None,
     typer.Option("--dry-run", help="server: answer what would be written, and write nothing.", metavar="server|none"),
 ]
+Validate = Annotated[
+    str,
+    typer.Option(
+        "--validate",
+        help="Fields that the kind does not have: strict (or true) refuses them, warn, ignore (or false).",
+        metavar="strict|warn|ignore",
+    ),
+]
 Timeout = Annotated[str, typer.Option("--timeout", help="How long to wait, as 90s or 10m.", metavar="DURATION")]
 Files = Annotated[list[Path], typer.Option("-f", "--filename", help="File or folder of manifests, `-` for stdin.")]
 
@@ -74,6 +83,11 @@ def is_dry_run(text: str | None) -> bool:
     if text not in (None, "none", "server"):
         raise BadRequest(f"--dry-run={text}: server or none; only the server knows what it would take")
     return text == "server"
+
+
+def validation_of(text: str) -> FieldValidation:
+    """Read the value of `--validate`. Raises BadRequest."""
+    return parse_field_validation(text, name="--validate")
 
 
 def seconds_of(text: str) -> float:

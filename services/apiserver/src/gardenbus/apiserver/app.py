@@ -13,6 +13,7 @@ from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.apiserver.settings import ApiserverSettings
+from gardenbus.common.api.kinds import register_groups
 from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.informer import Informer
@@ -38,6 +39,7 @@ async def build(context: ServiceContext[ApiserverSettings]) -> None:
 async def start_apiserver(context: ServiceContext[ApiserverSettings], connections: Connections) -> None:
     """Start everything on the context's tasks; returns once requests are consumed."""
     store, bus, subjects = connections.store, connections.bus, connections.subjects
+    register_groups(filter(None, context.settings.groups.split(",")))
     manifests, writer = ManifestCache(store), Writer(store, context.clock)
     dead_letter = DeadLetter(connections, reporter=REPORTER, object_of=reported_object(subjects))
 

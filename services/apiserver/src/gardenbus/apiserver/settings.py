@@ -30,6 +30,10 @@ class ApiserverSettings(CommonSettings, frozen=True, kw_only=True):
     fetch_wait_seconds: Annotated[float, msgspec.Meta(gt=0, le=30)] = 1.0
     """Longest wait of a fetch for a first message, and of a stop for an idle batch consumer."""
 
+    groups: str = ""
+    """More API groups whose objects are stored, as `example.com,example.org`: nothing acts on them, but placements can
+    carry them to member clusters."""
+
     deliveries_max: Count = 5
     """Deliveries after which a message is put on `garden.rejected`: enough for a replica to be killed a few times for
     other reasons, few enough that a poison message does not keep all replicas down for long."""

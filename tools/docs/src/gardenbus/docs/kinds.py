@@ -6,11 +6,13 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from gardenbus.common.api.fields.known import sent_shape
 from gardenbus.common.api.garden.cloudprofiles import CloudProfile, NamespacedCloudProfile, RegionConfigMap
 from gardenbus.common.api.garden.projects import Project
 from gardenbus.common.api.garden.seed_autoscalers import SeedAutoscaler
 from gardenbus.common.api.garden.seeds import Seed
 from gardenbus.common.api.garden.shoots import Shoot
+from gardenbus.common.api.kind_actors import actors_of
 from gardenbus.common.api.kinds import KINDS
 from gardenbus.common.api.views import Metadata, TypedView
 from gardenbus.docs.field_docs import field_docs
@@ -32,7 +34,8 @@ VIEWS: Mapping[str, type[TypedView]] = {
 
 _HEAD = """# Kinds
 
-Manifests are Gardener's; every field is stored and given back as it came. Below are the kinds that are taken, and those
+Manifests are Gardener's; every field is stored and given back as it came ([manifests](../manifests.md) says which are
+refused, and what of the rest has no effect). Below are the kinds that are taken, and those
 fields that have an effect on where a shoot goes, on how many seeds there are, or on which clusters a
 [bundle](../placement.md) goes to. ManagedSeed and ManagedSeedSet hold templates of other kinds: see
 [seeds that grow](../seed-management.md). Each of these kinds has a JSON Schema in `docs/reference/schemas`.
@@ -47,11 +50,12 @@ def kinds_page() -> str:
             f"`{kind.api_version}`",
             f"`{kind.plural}`" + "".join(f", `{name}`" for name in kind.short_names),
             {True: "yes", False: "no", None: "as the manifest says"}[kind.namespaced],
-            "checked, has an effect" if kind.understood else "kept as it is",
+            "checked" if sent_shape(kind.api_version, kind.kind) else "kept as they are",
+            actors_of(kind) or "nothing",
         )
         for kind in KINDS.values()
     ]
-    parts = [_HEAD, table(("kind", "apiVersion", "names", "namespaced", "fields are"), rows)]
+    parts = [_HEAD, table(("kind", "apiVersion", "names", "namespaced", "fields are", "acted on by"), rows)]
     for name, view in VIEWS.items():
         fields = [row(f"`{path}`", text, meaning) for path, text, meaning in _fields(view, "")]
         parts += [f"## {name}\n", table(("field", "value", "meaning"), fields)]

@@ -59,9 +59,12 @@ GROUPS = frozenset(
 )
 """Groups whose objects are accepted; "" is Kubernetes' core group (`v1`)."""
 
+_registered_groups: set[str] = set()
+
 REVISION_KIND = "ControllerRevision"
 
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
+_GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
 _VERSION = re.compile(r"v[1-9][0-9]{0,2}((alpha|beta)[1-9][0-9]{0,2})?")
 
 
@@ -250,7 +253,7 @@ def resolve(api_version: str, kind: str) -> KindSpec:
     understood word in another group, and a probable typing error.
     """
     group, _, version = api_version.rpartition("/")
-    if group not in GROUPS:
+    if group not in GROUPS and group not in _registered_groups:
         raise Unsupported(_unknown_group(api_version, group))
     if not _VERSION.fullmatch(version):
         raise Unsupported(f"apiVersion: {api_version[:80]!r} has no version as v1 or v1beta1 at its end")
@@ -297,7 +300,7 @@ def by_word(word: str, stored: Iterable[str] = ()) -> KindSpec:
             )
     close = get_close_matches(folded[:80], _WORDS, n=1)
     hint = f"did you mean {close[0]}?" if close else f"understood are {', '.join(spec.plural for spec in _UNDERSTOOD)}"
-    raise Unsupported(f"kind: {word[:80]!r} is not known here; {hint}")
+    raise Unsupported(f'kind: the server doesn\'t have a resource type "{word[:80]}"; {hint}')
 
 
 def by_qualified_word(text: str, stored: Iterable[str] = ()) -> KindSpec:
@@ -324,6 +327,14 @@ def _version_and_group(qualifier: str) -> tuple[str, str]:
     return (version, group) if _VERSION.fullmatch(version) else ("", qualifier)
 
 
+def register_groups(groups: Iterable[str]) -> None:
+    """Accept the objects of more groups in this process: once, when it starts. Raises Unsupported for what is none."""
+    given = frozenset(groups)
+    if wrong := sorted(group for group in given if not _GROUP.fullmatch(group)):
+        raise Unsupported(f"{wrong[0][:80]!r} is no group: write it as example.com")
+    _registered_groups.update(given)
+
+
 def understood_kinds() -> tuple[KindSpec, ...]:
     """The kinds whose fields are validated and have an effect."""
     return _UNDERSTOOD
@@ -336,5 +347,6 @@ def _unknown_group(api_version: str, group: str) -> str:
     fleet, kubernetes = f"{PLACEMENT}, {CLUSTER}", ", ".join((*CARRIED_GROUPS, COORDINATION))
     return (
         f"apiVersion: the group {group[:120]!r} is not known here: use one of Gardener's ({gardener} .gardener.cloud), "
-        f"of KubeFleet's ({fleet}) or of Kubernetes' ({kubernetes}, or v1)"
+        f"of KubeFleet's ({fleet}) or of Kubernetes' ({kubernetes}, or v1), or have the apiserver accept it, in "
+        "GARDENBUS_GROUPS"
     )

@@ -6,14 +6,16 @@ Seeds, Shoots, Projects, ManagedSeeds (and sets), SeedAutoscalers, MemberCluster
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any, cast
 
 from gardenbus.apiserver.domain.fast_path import has_common_metadata
-from gardenbus.apiserver.domain.field_cursor import FieldCursor, FieldErrors, shown
+from gardenbus.apiserver.domain.field_cursor import FieldCursor, FieldErrors
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.index_keys import is_uid
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.kinds import KindSpec, by_word, resolve
+from gardenbus.common.api.shown_values import shown
 from gardenbus.common.errors import BadRequest
 
 LABEL_NAMES = frozenset(
@@ -61,14 +63,15 @@ def checked_key(document: Document) -> tuple[KindSpec, ObjectKey]:
     return spec, ObjectKey(spec.singular, namespace, name)
 
 
-def reference_of(document: Document) -> ObjectKey:
+def reference_of(document: Document, stored: Sequence[str] = ()) -> ObjectKey:
     """The key that a request to delete means: a manifest, or `{"kind", "namespace", "name"}`.
 
-    Raises BadRequest, Unsupported or InvalidResource as `key_of` does.
+    `stored` are singulars of kinds with stored objects, also unregistered ones. Raises BadRequest, Unsupported
+    or InvalidResource as `key_of` does.
     """
     if "metadata" in document:
         return key_of(document)
-    spec = by_word(_needed_text(document, "kind"))
+    spec = by_word(_needed_text(document, "kind"), stored)
     name = _needed_name(document, "name")
     errors = FieldErrors()
     namespace = _checked_namespace(FieldCursor(document, "", errors), spec)

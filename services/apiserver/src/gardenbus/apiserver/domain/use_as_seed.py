@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gardenbus.apiserver.domain.document_parts import entries, namespace_of
-from gardenbus.apiserver.domain.field_cursor import shown
 from gardenbus.common.api.document import SEED_LABEL_PREFIX, STATUS_LABEL, Document, section
 from gardenbus.common.api.garden.managed_seeds import GARDENLET_API_VERSION, GARDENLET_KIND, replaced
 from gardenbus.common.api.garden.seed_management import DEFAULT_SHOOTS, USE_AS_SEED
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.api.kinds import SEED_MANAGEMENT
+from gardenbus.common.api.shown_values import shown
 
 FIELD = f"metadata.annotations[{USE_AS_SEED}]"
 

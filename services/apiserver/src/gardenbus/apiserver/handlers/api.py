@@ -241,7 +241,10 @@ class ApiHandler:
         )
 
     async def _delete(self, tail: str, body: bytes, options: RequestOptions) -> RequestResponse:
-        deletions = [(await self._reader.key(tail), False)] if tail else [_deletion_of(each) for each in parse(body)]
+        deletions = [(await self._reader.key(tail), False)] if tail else []
+        for document in () if tail else parse(body):
+            confirms = _confirms(document)
+            deletions.append((await self._reader.reference(document), confirms))
         session = await self._write_session(options)
         return await _written_together(
             _deleted(session, key, options, confirms=confirms) for key, confirms in deletions
@@ -286,12 +289,12 @@ class ApiHandler:
         )
 
 
-def _deletion_of(document: Document) -> tuple[ObjectKey, bool]:
-    """The object that a deletion is of, and whether `confirm` confirms it in the same request. Raises BadRequest."""
+def _confirms(document: Document) -> bool:
+    """True when `confirm` confirms a deletion in the same request. Raises BadRequest."""
     confirms = document.get("confirm", False)
     if not isinstance(confirms, bool):
         raise BadRequest("confirm: must be true or false")
-    return reference_of(document), confirms
+    return confirms
 
 
 async def _deleted(session: WriteSession, key: ObjectKey, options: RequestOptions, *, confirms: bool) -> WriteResult:

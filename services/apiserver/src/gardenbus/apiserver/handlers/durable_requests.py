@@ -25,6 +25,7 @@ from gardenbus.apiserver.registry.batch_creator import BatchCreator, NewObject
 from gardenbus.apiserver.registry.dry_run import reject_durable_dry_run
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion, UnmetDependency, WriteResult
+from gardenbus.apiserver.registry.stored_kinds import stored_kinds
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fields.validation import FieldValidation
@@ -32,7 +33,7 @@ from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse
 from gardenbus.common.controller.dead_letter import EVENT_TEXT_LIMIT, DeadLetter
 from gardenbus.common.controller.event_recorder import EventRecorder
-from gardenbus.common.errors import Conflict, GardenbusError, NotFound, Terminal, Transient, Unavailable
+from gardenbus.common.errors import Conflict, GardenbusError, NotFound, Terminal, Transient, Unavailable, Unsupported
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, QueueMessage, StreamMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock
@@ -179,13 +180,19 @@ class DurableRequestHandler:
             for index, document in enumerate(documents):
                 origin = RequestOrigin(self._created, queued.message.sequence, index)
                 try:
-                    key = key_of(document) if verb == "apply" else reference_of(document)
+                    key = key_of(document) if verb == "apply" else await self._reference(document)
                 except Terminal as error:
                     rejected.append(RejectedDocument(queued, error, document=document))
                 else:
                     span = spans.durable_request(message, verb, key, parent) if is_traced else tracing.NOT_TRACED
                     requests.append(DocumentRequest(queued, verb, user, key, document, origin, validation, span))
         return requests, rejected
+
+    async def _reference(self, document: Document) -> ObjectKey:
+        try:
+            return reference_of(document)
+        except Unsupported:
+            return reference_of(document, await stored_kinds(self.store))
 
     # ------------------------------------------------------------------------------------------ writing
 

@@ -5,14 +5,17 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from gardenbus.apiserver.domain.metadata import reference_of
 from gardenbus.apiserver.domain.request_subjects import ListTarget, key_of_tail, list_target_of_tail
 from gardenbus.apiserver.handlers.bus_lists import BusLists, as_object
 from gardenbus.apiserver.handlers.query_bodies import read_query
 from gardenbus.apiserver.registry.shoots_on_seed import SHOOT, ShootsOnSeed
+from gardenbus.apiserver.registry.stored_kinds import stored_kinds
 from gardenbus.common.api.decoding import json_decoder
-from gardenbus.common.api.document import section
+from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.keys import LEASE_NAMESPACE, ObjectKey, Subjects
+from gardenbus.common.api.kind_actors import actors_of
 from gardenbus.common.api.kinds import KINDS, understood_kinds
 from gardenbus.common.api.list_selectors import ObjectPredicate, list_predicate, required_field
 from gardenbus.common.errors import BadRequest, GardenbusError, NotFound, Unavailable, Unsupported
@@ -102,7 +105,14 @@ class ObjectReader:
         try:
             return key_of_tail(tail)
         except Unsupported:
-            return key_of_tail(tail, await self._stored_kinds())
+            return key_of_tail(tail, await stored_kinds(self._store))
+
+    async def reference(self, document: Document) -> ObjectKey:
+        """The key of a manifest or a reference. Raises BadRequest, Unsupported, InvalidResource."""
+        try:
+            return reference_of(document)
+        except Unsupported:
+            return reference_of(document, await stored_kinds(self._store))
 
     async def list_objects(self, tail: str, body: bytes) -> ListResponse:
         """The list of `<kind>[.<namespace>]`: `{"items", "resourceVersion", "continue"?}`.
@@ -114,7 +124,7 @@ class ObjectReader:
         try:
             target = list_target_of_tail(tail)
         except Unsupported:
-            target = list_target_of_tail(tail, await self._stored_kinds())
+            target = list_target_of_tail(tail, await stored_kinds(self._store))
         if target.kind == "event":
             return await self._events(target.namespace, query)
         is_on_bus = target.kind == "lease" and target.namespace in (None, LEASE_NAMESPACE)
@@ -133,6 +143,7 @@ class ObjectReader:
                 "shortNames": spec.short_names,
                 "namespaced": spec.namespaced,
                 "understood": spec.singular in understood,
+                "actsOn": actors_of(spec),
             }
             for spec in KINDS.values()
         ]
@@ -273,10 +284,6 @@ class ObjectReader:
         page = await self._on_bus.leases(token.removeprefix(_BUS_TOKEN), query.matches, room)
         next_token = None if page.last is None else f"{_BUS_TOKEN}{page.last}"
         return _list([*found["items"], *page.items], found["resourceVersion"], next_token)
-
-    async def _stored_kinds(self) -> tuple[str, ...]:
-        counts = await self._store.census()
-        return tuple(name.removeprefix("objects.") for name in counts if name.startswith("objects."))
 
 
 def _warnings(query: ListQuery, listed: int, *, is_cut: bool) -> tuple[str, ...]:

@@ -2,10 +2,11 @@
 
 from typing import Any, cast
 
-from gardenbus.apiserver.domain.field_cursor import FieldCursor, shown
+from gardenbus.apiserver.domain.field_cursor import FieldCursor
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.cloudprofiles import REGION_CONFIG_LABEL, REGION_CONFIG_PROFILES, REGION_CONFIG_PURPOSE
 from gardenbus.common.api.manifests.strict_yaml import read_yaml
+from gardenbus.common.api.shown_values import shown
 from gardenbus.common.errors import BadRequest
 
 

@@ -3,8 +3,9 @@
 import re
 from typing import Any, cast
 
-from gardenbus.apiserver.domain.field_cursor import FieldCursor, shown
+from gardenbus.apiserver.domain.field_cursor import FieldCursor
 from gardenbus.common.api.quantities import parse_quantity
+from gardenbus.common.api.shown_values import shown
 
 _PERCENT = re.compile(r"(100|[0-9]{1,2})%")
 

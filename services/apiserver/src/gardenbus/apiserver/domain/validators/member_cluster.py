@@ -3,13 +3,14 @@
 Source: KubeFleet's `apis/cluster/v1beta1` and `pkg/utils/validator/membercluster.go`.
 """
 
-from gardenbus.apiserver.domain.field_cursor import FieldCursor, shown
+from gardenbus.apiserver.domain.field_cursor import FieldCursor
 from gardenbus.apiserver.domain.metadata import label_value_problem, qualified_name_problem
 from gardenbus.apiserver.domain.validators.limits import quantity_problem
 from gardenbus.apiserver.domain.validators.shared import check_instant
 from gardenbus.apiserver.domain.validators.status import check_conditions, check_status
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX, MemberCluster
+from gardenbus.common.api.shown_values import shown
 
 TAINT_EFFECTS = ("NoSchedule",)
 MOST_TAINTS = 100

@@ -3,7 +3,7 @@
 Source: KubeFleet's `pkg/utils/validator/placement.go` and the rules beside its API types.
 """
 
-from gardenbus.apiserver.domain.field_cursor import FieldCursor, shown
+from gardenbus.apiserver.domain.field_cursor import FieldCursor
 from gardenbus.apiserver.domain.metadata import subdomain_problem
 from gardenbus.apiserver.domain.validators.limits import check_limit, is_zero_limit
 from gardenbus.apiserver.domain.validators.placement_policy import check_policy
@@ -12,6 +12,7 @@ from gardenbus.apiserver.domain.validators.status import check_status
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.placements import Placement
 from gardenbus.common.api.kinds import KINDS
+from gardenbus.common.api.shown_values import shown
 
 LONGEST_NAME = 63
 """Characters of a placement's name: it is the value of a label on all that belongs to it."""

@@ -6,12 +6,13 @@ Source: KubeFleet's `pkg/utils/validator/placement.go` and the rules beside its 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from gardenbus.apiserver.domain.field_cursor import FieldCursor, shown
+from gardenbus.apiserver.domain.field_cursor import FieldCursor
 from gardenbus.apiserver.domain.metadata import label_problem, label_value_problem, qualified_name_problem
 from gardenbus.apiserver.domain.validators.limits import check_only_quantity
 from gardenbus.apiserver.domain.validators.shared import check_label_selector
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.placements import PICK_ALL, PICK_FIXED, PICK_N
+from gardenbus.common.api.shown_values import shown
 
 TYPES = (PICK_ALL, PICK_N, PICK_FIXED)
 MOST_NAMES = 100

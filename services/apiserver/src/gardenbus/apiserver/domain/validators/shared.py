@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from gardenbus.apiserver.domain.field_cursor import FieldCursor, shown, unique
+from gardenbus.apiserver.domain.field_cursor import FieldCursor, unique
 from gardenbus.apiserver.domain.metadata import qualified_name_problem
 from gardenbus.common.api.networks import ip_family_of, parse_cidr
 from gardenbus.common.api.quantities import parse_quantity
 from gardenbus.common.api.selectors import LabelSelector, LabelSelectorRequirement
+from gardenbus.common.api.shown_values import shown
 
 IP_FAMILIES = ("IPv4", "IPv6")
 RANGES = ("nodes", "pods", "services")

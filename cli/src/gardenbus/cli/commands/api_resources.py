@@ -1,0 +1,88 @@
+"""`api-resources`: the kinds that a landscape serves, and what acts on them."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, run_with_client
+from gardenbus.cli.output.console import Format, exit_codes, show_document, show_lines
+from gardenbus.cli.output.printers import table_text
+
+NOTHING = "nothing"
+
+Resource = dict[str, Any]
+
+
+def api_resources(  # noqa: PLR0913 - one parameter an option
+    *,
+    namespaced: Annotated[
+        bool | None, typer.Option("--namespaced", help="Only kinds in namespaces (=false: only those in none).")
+    ] = None,
+    api_group: Annotated[
+        str | None, typer.Option("--api-group", help="Only kinds of this group (the core group: '').")
+    ] = None,
+    no_headers: Annotated[bool, typer.Option("--no-headers", help="Rows without titles.")] = False,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Show the kinds that can be stored: names, groups, whether in namespaces, and what acts on them.
+
+    Of a kind that nothing acts on the objects are stored, announced and given back, and that is all.
+
+    Examples:
+    gardenbus api-resources --api-group core.gardener.cloud
+    gardenbus api-resources --namespaced=false -o wide
+    """
+
+    async def work(api: ApiClient) -> Sequence[Resource]:
+        return await api.call("kinds")
+
+    served = run_with_client(work, directory, nats_url, prefix)
+    with exit_codes():
+        _print(selected(served, namespaced=namespaced, group=api_group), output, headers=not no_headers)
+
+
+def selected(resources: Sequence[Resource], *, namespaced: bool | None, group: str | None) -> Sequence[Resource]:
+    """The resources in (or not in) namespaces and of a group, where these are given, sorted by group and name."""
+    found = [
+        each
+        for each in resources
+        if (namespaced is None or bool(each.get("namespaced")) == namespaced)
+        and (group is None or group_of(each) == group)
+    ]
+    return sorted(found, key=lambda each: (group_of(each), str(each.get("plural"))))
+
+
+def group_of(resource: Resource) -> str:
+    """Its API group; "" for the core group."""
+    return str(resource.get("apiVersion") or "").rpartition("/")[0]
+
+
+def _print(resources: Sequence[Resource], output: Format, *, headers: bool) -> None:
+    if output in (Format.JSON, Format.YAML):
+        show_document({"kind": "APIResourceList", "resources": list(resources)}, output)
+        return
+    if output is Format.NAME:
+        show_lines([f"{each['plural']}{f'.{group_of(each)}' if group_of(each) else ''}" for each in resources])
+        return
+    titles = ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", "ACTED ON BY"]
+    rows = [_row(each) for each in resources]
+    if output is Format.WIDE:
+        titles.append("FIELDS")
+        rows = [[*row, "checked" if each.get("understood") else ""] for row, each in zip(rows, resources, strict=True)]
+    show_lines(table_text(titles if headers else None, rows).splitlines())
+
+
+def _row(resource: Resource) -> list[str]:
+    return [
+        str(resource["plural"]),
+        ",".join(resource.get("shortNames") or ()),
+        str(resource["apiVersion"]),
+        str(bool(resource.get("namespaced"))).lower(),
+        str(resource["kind"]),
+        str(resource.get("actsOn") or NOTHING),
+    ]
