@@ -1,11 +1,12 @@
 """The dashboard of the example landscape, as somebody sees it in a browser."""
 
+import asyncio
 import json
 import os
 import re
 import signal
 import subprocess
-import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from gardenbus.common.adapters.nats.jetstream import connect
 from gardenbus.common.api.document import Document
+from gardenbus.common.ports.bus import Message
 from tests.support.dashboard_process import running_dashboard
 from tests.support.landscape import GARDENBUS
 
@@ -114,9 +117,15 @@ def reject(directory: Path, name: str) -> None:
     """Send a manifest that cannot be taken, and wait until it is kept."""
     nats_url = json.loads((directory / "landscape.json").read_text())["nats_url"]
     manifest: Document = {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "spec": {}}
-    body = json.dumps({**manifest, "metadata": {"name": name, "namespace": "garden-dev"}})
-    nats = [sys.executable, str(ROOT / "tests/support/nats_cli.py"), "-s", nats_url]
-    subprocess.run([*nats, "pub", "garden.apply", body], check=True, capture_output=True, timeout=60)
+    body = json.dumps({**manifest, "metadata": {"name": name, "namespace": "garden-dev"}}).encode()
+
+    async def publish() -> None:
+        async with connect(nats_url, "reject", manages_streams=False) as bus:
+            await bus.publish(Message("garden.apply", body))
+
+    publishing = threading.Thread(target=lambda: asyncio.run(publish()))  # the browser's event loop is this thread's
+    publishing.start()
+    publishing.join()
     deadline = time.monotonic() + 60
     while name not in gardenbus("rejected", "--dir", str(directory)):
         assert time.monotonic() < deadline

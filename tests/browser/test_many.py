@@ -53,6 +53,8 @@ SCROLL = """async ({ steps, pixels }) => {
 }"""
 """As many pixels in each step, forth and back where the table is too short; the most rows there were."""
 
+DATA_OF_SHOOTS = "(lines) => lines.map((line) => line.dataset.shoot)"
+
 Open = Callable[..., Page]
 Publishing = Callable[[str, list[Message]], Coroutine[None, None, None]]
 
@@ -204,3 +206,22 @@ def test_what_changes_is_seen_without_a_reload(many: Many, open_page: Open):
     expect(page.locator(".grid-row:visible")).to_contain_text("42 %")
     _run(publish, many.nats_url, [announcement(shoot(4_700), 900_001)])
     expect(page.locator(".grid-row:visible")).to_contain_text("Create succeeded")
+
+
+def test_everybody_who_waits_can_be_paged_to(many: Many, open_page: Open, keep: Callable[[Page, str], None]):
+    full = "0/1 seeds are eligible: {seed-000 => seed has no capacity left for shoots}"
+    operation = {"type": "Create", "state": "Pending", "description": full}
+    names = [f"waits-{number:03}" for number in range(60)]
+    shoots = [a_shoot(name, "garden-late", status={"lastOperation": operation}) for name in names]
+    _run(publish, many.nats_url, [announcement(shoot, 950_000 + index) for index, shoot in enumerate(shoots)])
+    page = open_page(f"{many.url}/#/waiting")
+    group = page.locator("[data-cause=full]")
+    expect(page.locator(".tally")).to_have_text("60 shoots, 1 cause")
+    seen: set[str] = set()
+    for first, last in ((1, 25), (26, 50), (51, 60)):
+        expect(group.locator(".pager")).to_contain_text(f"{first} to {last} of 60")
+        seen |= {str(each) for each in group.locator("[data-shoot]").evaluate_all(DATA_OF_SHOOTS)}
+        if last < 60:
+            group.get_by_role("button", name="Next shoots").click()
+    assert seen == {f"garden-late/{name}" for name in names}
+    keep(page, "many-waiting")

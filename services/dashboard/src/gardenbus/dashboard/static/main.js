@@ -76,6 +76,7 @@ function show() {
   offer();
   const current = chosen === UNKNOWN ? null : inner ? inner.within ?? HOMES[rest[0]] : first;
   links.forEach((link, index) => (PAGES[index].path === current ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current")));
+  document.querySelector(".rail [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }); // a phone's rail may be longer than it is wide
   scrollTo(0, 0);
   setText(status, `${chosen.name} page`);
 }

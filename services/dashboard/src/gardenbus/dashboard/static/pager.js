@@ -17,7 +17,7 @@ export function pager(size, label, go) {
       element.hidden = total <= size && !offset;
       before.disabled = offset === 0;
       behind.disabled = offset + shown >= total;
-      setText(words, `${count(offset + 1)}–${count(offset + shown)} of ${count(total)}`);
+      setText(words, `${count(offset + 1)} to ${count(offset + shown)} of ${count(total)}`);
     },
   };
 }

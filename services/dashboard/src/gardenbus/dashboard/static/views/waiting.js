@@ -8,7 +8,7 @@ import { pager } from "../pager.js";
 
 const PAGE = 25;
 const GROUPS = 25;
-const OPEN_AT_FIRST = 200; // groups are open at first while so many shoots wait altogether
+const OPEN_AT_FIRST = 200; // groups are open at first while so many shoots wait altogether, of more the largest
 const REFRESH_MS = 2000;
 
 export function waitingPage(main, { query }) {
@@ -45,7 +45,7 @@ export function waitingPage(main, { query }) {
     }
     const here = new Set(response.items.map((each) => each.cause));
     for (const cause of groups.keys()) here.has(cause) || groups.delete(cause);
-    for (const each of response.items) groups.has(each.cause) || groups.set(each.cause, group(each.cause, wanted, response.total <= OPEN_AT_FIRST));
+    for (const each of response.items) groups.has(each.cause) || groups.set(each.cause, group(each.cause, wanted, response.total <= OPEN_AT_FIRST || !groups.size));
     const parts = response.items.map((each) => groups.get(each.cause));
     parts.forEach((part, index) => part.show(response.items[index]));
     if (parts.some((part, index) => part.element !== place.children[index]) || place.children.length !== parts.length) place.replaceChildren(...parts.map((part) => part.element));
