@@ -132,6 +132,7 @@ def deployment() -> Iterator[Deployment]:
         deployment = Deployment(compose)
         try:
             deployment.run("up", "--build", "--detach", *AGENTS, within=600)
+            deployment.run("build", within=600)  # the agents wait meanwhile
             await_streams(deployment)
             compose.start()
             yield deployment
