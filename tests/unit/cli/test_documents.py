@@ -46,13 +46,18 @@ def test_configurations_are_told_from_manifests_which_come_in_the_order_of_their
 
     assert [document["kind"] for document in found.manifests] == ["Project", "CloudProfile", "Seed", "Shoot"]
     assert found.gardenlets == [a_gardenlet("s1")]
-    assert found.scheduler == {"kind": "SchedulerConfiguration"}
+    assert found.schedulers == [{"kind": "SchedulerConfiguration"}]
     assert found.controller_manager is None
 
 
 def test_a_configuration_that_is_there_twice_is_refused():
-    with pytest.raises(BadRequest, match="SchedulerConfiguration"):
-        sort_manifests([{"kind": "SchedulerConfiguration"}] * 2)
+    with pytest.raises(BadRequest, match=r"schedulerName default-scheduler: one\.yaml and two\.yaml"):
+        sort_manifests(
+            [a_project(), {"kind": "SchedulerConfiguration"}, {"kind": "SchedulerConfiguration"}],
+            [Path("p.yaml"), Path("one.yaml"), Path("two.yaml")],
+        )
+    mine = {"kind": "SchedulerConfiguration", "schedulers": {"shoot": {"schedulerName": "mine"}}}
+    assert len(sort_manifests([{"kind": "SchedulerConfiguration"}, mine]).schedulers) == 2
     with pytest.raises(BadRequest, match="twice for the seed s1"):
         sort_manifests([a_gardenlet("s1"), a_gardenlet("s2"), a_gardenlet("s1")])
 

@@ -40,14 +40,14 @@ def test_it_has_what_a_landscape_needs():
         "SeedAutoscaler": 1,
     }
     assert (len(found.gardenlets), len(providers), len(regions)) == (10, 3, 6)
-    assert found.scheduler is not None
+    assert len(found.schedulers) == 1
     assert found.autoscaler is not None
 
 
 def test_its_configurations_are_valid():
     found = example()
 
-    assert parse_configuration(msgspec.json.encode(found.scheduler)).strategy == "MinimalDistance"
+    assert parse_configuration(msgspec.json.encode(found.schedulers[0])).strategy == "MinimalDistance"
     assert parse_autoscaler(msgspec.json.encode(found.autoscaler)).schedulers[0].strategy == "MinimalDistance"
     for gardenlet in found.gardenlets:
         parse_configurations(msgspec.json.encode(gardenlet))
@@ -97,3 +97,6 @@ def test_a_gardenlet_stands_for_a_ready_seed_with_what_it_would_give_away():
     assert cork["spec"]["provider"]["type"] == "aws"
     assert strategy_in(read_files([EXAMPLE])) == "MinimalDistance"
     assert strategy_in([]) is None
+    mine = {"schedulerName": "mine", "candidateDeterminationStrategy": "SameRegion"}
+    own = {"apiVersion": "scheduler.config.gardener.cloud/v1alpha1", "kind": "SchedulerConfiguration"}
+    assert strategy_in([{**own, "schedulers": {"shoot": mine}}, *read_files([EXAMPLE])]) == "MinimalDistance"

@@ -199,3 +199,16 @@ def test_lines_that_cannot_be_read_are_counted_and_said():
     assert "shoot.scheduled" not in shown.stdout
     assert "1 line could not be read" in shown.stderr
     assert "no line fits" in CliRunner().invoke(app, ["logs", "-", "--level", "error"], input=COMPOSE_2_26).stderr
+
+
+def test_logs_of_one_scheduler_and_of_all(tmp_path: Path) -> None:
+    for name in ("scheduler-1", "scheduler-2", "scheduler-1@mine", "scheduler-2@mine", "scheduler@yours", "relay"):
+        (tmp_path / f"{name}.log").write_text("")
+
+    def named(wanted: str) -> list[str]:
+        return [source.name for source in log_sources(tmp_path, [wanted])]
+
+    assert named("scheduler@mine") == ["scheduler-1@mine", "scheduler-2@mine"]
+    assert named("scheduler-2@mine") == ["scheduler-2@mine"]
+    assert len(named("scheduler")) == 5
+    assert named("scheduler@yours") == ["scheduler@yours"]

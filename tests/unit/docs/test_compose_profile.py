@@ -3,10 +3,12 @@
 import json
 import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gardenbus.common.api.configuration.scheduler import parse_configuration
 from tests.support.promtool import ROOT
 
 COMPOSE = ROOT / "deploy" / "compose" / "compose.yaml"
@@ -56,3 +58,13 @@ def test_prometheus_reaches_every_service_of_ours_and_grafana_only_prometheus():
     networks = {name: set(service["networks"]) for name, service in services.items()}
     assert all(networks["prometheus"] & networks[name] for name in ours)
     assert {name for name in services if networks["grafana"] & networks[name]} == WATCHERS
+
+
+def test_the_second_scheduler_has_a_name_of_its_own_and_the_settings_of_the_first():
+    services = read("--profile", "second-scheduler")["services"]
+    first, second = services["scheduler"], services["scheduler-mine"]
+    for name in ("image", "environment", "networks", "depends_on"):
+        assert second[name] == first[name], name
+    (mounted,) = second["volumes"]
+    assert parse_configuration(Path(mounted["source"]).read_bytes()).scheduler_name == "mine"
+    assert "scheduler-mine" not in read()["services"]

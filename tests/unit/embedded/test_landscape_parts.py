@@ -1,5 +1,6 @@
 import os
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import yaml
 from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, LandscapeInUse, ServiceEntry
 from gardenbus.cli.manifests.files import SortedManifests
 from gardenbus.common.api.document import Document
-from gardenbus.embedded.configurations import write_configurations
+from gardenbus.embedded.configurations import DEFAULT_SCHEDULER_CONFIGURATION, write_configurations
 from gardenbus.embedded.ports import PortInUse, choose_port, is_free
 from gardenbus.embedded.process_specs import (
     Addresses,
@@ -17,6 +18,7 @@ from gardenbus.embedded.process_specs import (
     in_groups,
     parse_replicas,
     service_specs,
+    unknown_schedulers,
 )
 from gardenbus.embedded.processes import backoff_seconds
 from gardenbus.embedded.servers import NATS, REDIS, ServerMissing, ServerRequirement, find_server
@@ -37,8 +39,8 @@ MINE = {
 }
 
 
-def given(*gardenlets: Document, scheduler: Document | None = None) -> SortedManifests:
-    return SortedManifests(scheduler=scheduler, controller_manager=None, gardenlets=gardenlets, manifests=())
+def given(*gardenlets: Document, schedulers: Sequence[Document] = ()) -> SortedManifests:
+    return SortedManifests(schedulers=schedulers, controller_manager=None, gardenlets=gardenlets, manifests=())
 
 
 def a_program(directory: Path, name: str, version: str) -> None:
@@ -119,14 +121,14 @@ def test_a_directory_has_one_supervisor(tmp_path: Path):
 def test_gardenlets_of_last_time_go_on_and_new_configurations_replace_them(tmp_path: Path):
     directory = LandscapeDirectory(tmp_path)
     directory.prepare()
-    write_configurations(directory, given(a_gardenlet("a"), a_gardenlet("b"), scheduler=MINE))
+    write_configurations(directory, given(a_gardenlet("a"), a_gardenlet("b"), schedulers=[MINE]))
 
     files, seeds = write_configurations(directory, given(a_gardenlet("b", shoots=7), a_gardenlet("c")))
 
     assert seeds == ["a", "b", "c"]
     written = list(yaml.safe_load_all(files.gardenlets[0].read_text()))
     assert written == [a_gardenlet("a"), a_gardenlet("b", shoots=7), a_gardenlet("c")]
-    assert yaml.safe_load(files.scheduler.read_text()) == MINE
+    assert yaml.safe_load(files.schedulers["default-scheduler"].read_text()) == MINE
     assert files.strategy == "MinimalDistance"
     assert files.controller_manager is None
 
@@ -137,8 +139,45 @@ def test_a_scheduler_configuration_is_written_when_nobody_gave_one(tmp_path: Pat
 
     files, seeds = write_configurations(directory, given())
 
-    assert yaml.safe_load(files.scheduler.read_text())["kind"] == "SchedulerConfiguration"
+    assert yaml.safe_load(files.schedulers["default-scheduler"].read_text())["kind"] == "SchedulerConfiguration"
     assert (files.gardenlets, seeds) == ([], [])
+
+
+def a_scheduler(name: str, strategy: str = "SameRegion") -> Document:
+    shoot = {"schedulerName": name, "candidateDeterminationStrategy": strategy}
+    return {**DEFAULT_SCHEDULER_CONFIGURATION, "schedulers": {"shoot": shoot}}
+
+
+def test_schedulers_of_other_names_run_beside_the_default_one_and_go_on_next_time(tmp_path: Path):
+    directory = LandscapeDirectory(tmp_path)
+    directory.prepare()
+    write_configurations(directory, given(schedulers=[a_scheduler("mine"), a_scheduler("yours")]))
+
+    files, _ = write_configurations(directory, given(schedulers=[a_scheduler("mine", "MinimalDistance")]))
+
+    assert list(files.schedulers) == ["default-scheduler", "mine", "yours"]
+    assert yaml.safe_load(files.schedulers["mine"].read_text()) == a_scheduler("mine", "MinimalDistance")
+    assert files.strategy == "SameRegion", "that of the default scheduler"
+
+
+def test_each_scheduler_has_replicas_of_its_own(tmp_path: Path):
+    schedulers = {name: tmp_path / f"{name}.yaml" for name in ("default-scheduler", "1", "mine")}
+    specs = service_specs(
+        LandscapeDirectory(tmp_path),
+        addresses=Addresses("nats://n", "redis://r", "guest"),
+        configurations=Configurations(schedulers=schedulers, controller_manager=None, gardenlets=[]),
+        replicas=parse_replicas(["scheduler=2", "scheduler/mine=2"]),
+    )
+
+    files = {spec.name: Path(spec.command[-1]).stem for spec in specs if spec.role == "scheduler"}
+    assert files == {
+        "scheduler-1": "default-scheduler",
+        "scheduler-2": "default-scheduler",
+        "scheduler@1": "1",
+        "scheduler-1@mine": "mine",
+        "scheduler-2@mine": "mine",
+    }
+    assert unknown_schedulers({"scheduler/mine": 2, "scheduler/x": 1, "relay": 1}, schedulers) == ["scheduler/x"]
 
 
 @pytest.mark.parametrize(("count", "sizes"), [(0, []), (1, [1]), (50, [50]), (51, [25, 26]), (120, [40, 40, 40])])
@@ -156,7 +195,9 @@ def test_replicas_are_processes_of_their_own_names(tmp_path: Path):
         LandscapeDirectory(tmp_path),
         addresses=Addresses("nats://n", "redis://r", "guest"),
         configurations=Configurations(
-            scheduler=tmp_path / "s.yaml", controller_manager=None, gardenlets=[tmp_path / "g.yaml"]
+            schedulers={"default-scheduler": tmp_path / "s.yaml"},
+            controller_manager=None,
+            gardenlets=[tmp_path / "g.yaml"],
         ),
         replicas={"scheduler": 2, "lifecycle": 0},
     )
@@ -178,11 +219,15 @@ def test_replicas_are_processes_of_their_own_names(tmp_path: Path):
     assert specs[3].environ["GARDENBUS_HEALTH_FILE"].endswith("health/scheduler-2.json")
 
 
-@pytest.mark.parametrize("value", ["nats=2", "scheduler", "scheduler=x", "=2"])
+@pytest.mark.parametrize("value", ["nats=2", "scheduler", "scheduler=x", "=2", "relay/mine=2", "scheduler/=2"])
 def test_replicas_that_make_no_sense_are_refused(value: str):
     with pytest.raises(ValueError, match=value):
         parse_replicas([value])
     assert parse_replicas(["scheduler=3"]) == {"scheduler": 3}
+    assert parse_replicas(["scheduler/default-scheduler=3", "scheduler/mine=0"]) == {
+        "scheduler": 3,
+        "scheduler/mine": 0,
+    }
 
 
 def test_restarts_back_off():

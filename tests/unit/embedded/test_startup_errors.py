@@ -19,7 +19,7 @@ from gardenbus.embedded.external import probe_servers
 from gardenbus.embedded.landscape import EmbeddedLandscape, UpOptions
 
 runner = CliRunner()
-NOTHING_GIVEN = SortedManifests(scheduler=None, controller_manager=None, gardenlets=(), manifests=())
+NOTHING_GIVEN = SortedManifests(schedulers=(), controller_manager=None, gardenlets=(), manifests=())
 
 
 @pytest.mark.parametrize("url", ["garbage::", "nats://", "nats://h:x", "http://h:1", "nats://a:1,b:y"])

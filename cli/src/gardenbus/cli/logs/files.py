@@ -2,6 +2,7 @@
 
 import heapq
 import os
+import re
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ POLL_SECONDS = 0.25
 SUPERVISOR = "up"
 """The log of `gardenbus up` itself, which says no times: only shown when it is asked for."""
 
+_NUMBER = re.compile(r"-\d+$")
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
@@ -32,19 +34,26 @@ class LogSource(NamedTuple):
 
 
 def log_sources(directory: Path, wanted: Sequence[str]) -> list[LogSource]:
-    """The logs below a directory: all, or those of the services named (`scheduler`: all its replicas too).
+    """The logs below a directory: all, or those of the services named (`scheduler`: all its replicas and names too).
 
     Raises BadRequest for a service that has none.
     """
     there = [LogSource(file.stem, file) for file in sorted(directory.glob("*.log"))]
     chosen: list[LogSource] = []
     for name in wanted:
-        named = [source for source in there if source.name == name or source.name.rstrip("0123456789") == f"{name}-"]
+        named = [source for source in there if name in (source.name, *_groups_of(source.name))]
         if not named:
             names = ", ".join(source.name for source in there) or "none at all"
             raise BadRequest(f"there is no log of {name!r} in {directory}; there is {names}")
         chosen += [source for source in named if source not in chosen]
     return chosen if wanted else [source for source in there if source.name != SUPERVISOR]
+
+
+def _groups_of(name: str) -> tuple[str, str]:
+    """Names that a replica's log answers to: of `scheduler-2@mine` it is `scheduler@mine` and `scheduler`."""
+    replica, at, scheduler = name.partition("@")
+    service = _NUMBER.sub("", replica)
+    return f"{service}{at}{scheduler}", service
 
 
 def local_offset() -> timedelta:

@@ -13,6 +13,7 @@ import msgspec
 
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.errors import BadRequest
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -60,7 +61,7 @@ class _RawList(msgspec.Struct, frozen=True):
 class SortedManifests(NamedTuple):
     """Sorted content of files: configurations by kind, and manifests to be applied, in order."""
 
-    scheduler: Document | None
+    schedulers: Sequence[Document]
     controller_manager: Document | None
     gardenlets: Sequence[Document]
     manifests: Sequence[Document]
@@ -73,14 +74,19 @@ def read_files(paths: Iterable[Path], *, recursive: bool = True) -> list[Documen
 
     Raises BadRequest, naming the file, for what cannot be read.
     """
+    return [document for _, document in read_sources(paths, recursive=recursive)]
+
+
+def read_sources(paths: Iterable[Path], *, recursive: bool = True) -> list[tuple[Path, Document]]:
+    """The same, each manifest with the file that it is from."""
     from gardenbus.common.api.manifests.parser import LARGEST_MESSAGE, parse  # noqa: PLC0415  `get` reads no manifests
 
-    documents: list[Document] = []
+    documents: list[tuple[Path, Document]] = []
     for path, body in read_bodies(paths, recursive=recursive):
         if not body.strip():
             continue
         try:
-            documents += [document for part in parts_of(body, LARGEST_MESSAGE) for document in parse(part)]
+            documents += [(path, document) for part in parts_of(body, LARGEST_MESSAGE) for document in parse(part)]
         except BadRequest as error:
             raise BadRequest(f"{path}: {error.message}") from error
     return documents
@@ -135,10 +141,10 @@ def read_bodies(paths: Iterable[Path], *, recursive: bool = True) -> Iterator[tu
                 raise BadRequest(f"{file}: {error.strerror}") from error
 
 
-def sort_manifests(documents: Iterable[Document]) -> SortedManifests:
+def sort_manifests(documents: Sequence[Document], files: Sequence[Path] = ()) -> SortedManifests:
     """Tell configurations from manifests, and put the latter in an order in which each finds what it refers to.
 
-    Raises BadRequest when a configuration is there twice.
+    `files` are those of the documents. Raises BadRequest when a configuration is there twice.
     """
     configurations: dict[str, list[Document]] = {
         SCHEDULER_CONFIGURATION: [],
@@ -150,7 +156,8 @@ def sort_manifests(documents: Iterable[Document]) -> SortedManifests:
     manifests: list[Document] = []
     for document in documents:
         configurations.get(str(document.get("kind")), manifests).append(document)
-    for kind in (SCHEDULER_CONFIGURATION, CONTROLLER_MANAGER_CONFIGURATION, AUTOSCALER_CONFIGURATION):
+    _check_schedulers(documents, files)
+    for kind in (CONTROLLER_MANAGER_CONFIGURATION, AUTOSCALER_CONFIGURATION):
         if len(configurations[kind]) > 1:
             raise BadRequest(f"{len(configurations[kind])} documents of kind {kind}: there can be one")
     names = [gardenlet_name(each) for each in configurations[GARDENLET_CONFIGURATION]]
@@ -160,13 +167,32 @@ def sort_manifests(documents: Iterable[Document]) -> SortedManifests:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise BadRequest(f"{MEMBER_AGENT_CONFIGURATION}: given twice under the name {', '.join(twice)}")
     return SortedManifests(
-        scheduler=next(iter(configurations[SCHEDULER_CONFIGURATION]), None),
+        schedulers=configurations[SCHEDULER_CONFIGURATION],
         controller_manager=next(iter(configurations[CONTROLLER_MANAGER_CONFIGURATION]), None),
         gardenlets=configurations[GARDENLET_CONFIGURATION],
         manifests=sorted(manifests, key=_rank),
         autoscaler=next(iter(configurations[AUTOSCALER_CONFIGURATION]), None),
         member_agents=configurations[MEMBER_AGENT_CONFIGURATION],
     )
+
+
+def _check_schedulers(documents: Sequence[Document], files: Sequence[Path]) -> None:
+    """Raise BadRequest when two SchedulerConfigurations have one schedulerName: both would decide on its shoots."""
+    first: dict[str, int] = {}
+    for index, document in enumerate(documents):
+        if document.get("kind") != SCHEDULER_CONFIGURATION:
+            continue
+        name = scheduler_name(document)
+        before = first.setdefault(name, index)
+        if before != index:
+            places = f": {files[before]} and {files[index]}" if files else ""
+            raise BadRequest(f"{SCHEDULER_CONFIGURATION}: given twice for the schedulerName {name}{places}")
+
+
+def scheduler_name(configuration: Document) -> str:
+    """The schedulerName of a SchedulerConfiguration."""
+    shoot = as_mapping(as_mapping(configuration.get("schedulers")).get("shoot"))
+    return str(shoot.get("schedulerName") or DEFAULT_SCHEDULER)
 
 
 def _rank(document: Document) -> int:

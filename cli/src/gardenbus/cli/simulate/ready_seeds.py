@@ -7,6 +7,7 @@ from gardenbus.cli.manifests.files import GARDENLET_CONFIGURATION, SCHEDULER_CON
 from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration, parse_configurations
 from gardenbus.common.api.configuration.scheduler import parse_configuration
 from gardenbus.common.api.document import Document, encode, section
+from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.errors import BadRequest
 
 _READY_CONDITIONS = ("GardenletReady", "SeedSystemComponentsHealthy", "BackupBucketsReady")
@@ -39,11 +40,17 @@ def ready_seeds_in(documents: Iterable[Document]) -> list[Document]:
 
 
 def strategy_in(documents: Iterable[Document]) -> str | None:
-    """The strategy that a SchedulerConfiguration among them asks for. Raises SettingsInvalid."""
-    for document in documents:
-        if document.get("kind") == SCHEDULER_CONFIGURATION:
-            return parse_configuration(encode(document)).strategy
-    return None
+    """The strategy of a SchedulerConfiguration among them, the default scheduler's if there are several.
+
+    Raises SettingsInvalid.
+    """
+    configurations = [
+        parse_configuration(encode(document))
+        for document in documents
+        if document.get("kind") == SCHEDULER_CONFIGURATION
+    ]
+    by_default = [each for each in configurations if each.scheduler_name == DEFAULT_SCHEDULER]
+    return next((each.strategy for each in (*by_default, *configurations)), None)
 
 
 def _in_place_of(document: Document) -> list[Document]:

@@ -27,7 +27,7 @@ from gardenbus.cli.local.directory import (
     directory_option,
     ready_url,
 )
-from gardenbus.cli.manifests.files import read_files, sort_manifests
+from gardenbus.cli.manifests.files import read_sources, sort_manifests
 from gardenbus.cli.output.console import Exit, Format, exit_codes, print_error, show, show_document, show_lines
 from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.examples import Example
@@ -46,7 +46,10 @@ def up(  # noqa: PLR0913 - one parameter an option
         typer.Option("-f", "--filename", help="Manifests of any kind, and configurations of the services."),
     ] = None,
     example: Annotated[list[Example] | None, typer.Option(help="Manifests of an example that is installed.")] = None,
-    replicas: Annotated[list[str] | None, typer.Option(help="How many of a service, as scheduler=2.")] = None,
+    replicas: Annotated[
+        list[str] | None,
+        typer.Option(help="How many of a service, as scheduler=2, or of one scheduler, as scheduler/mine=2."),
+    ] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Return when it is ready; stop it with `down`.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew: remove the state in --dir first.")] = False,
     exit_when_converged: Annotated[
@@ -88,7 +91,8 @@ def up(  # noqa: PLR0913 - one parameter an option
         raise typer.BadParameter(message, param_hint="--fresh")
     paths = [*(files or ()), *(each.folder for each in example or ())]
     with exit_codes():
-        given = sort_manifests(read_files(paths))
+        sources = read_sources(paths)
+        given = sort_manifests([document for _, document in sources], [file for file, _ in sources])
         check_configurations(given)
         if nats_url is not None:
             check_nats_url(nats_url)

@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from gardenbus.cli.local.directory import LandscapeDirectory, write_whole
-from gardenbus.cli.manifests.files import SortedManifests, gardenlet_name, member_agent_name, read_files
+from gardenbus.cli.manifests.files import SortedManifests, gardenlet_name, member_agent_name, read_files, scheduler_name
 from gardenbus.common.api.configuration.controller_manager import parse_lifecycle
 from gardenbus.common.api.configuration.controller_manager import parse_managed_seed_sets as parse_managedseedset
 from gardenbus.common.api.configuration.gardenlet import parse_configurations as parse_gardenlets
@@ -15,6 +15,7 @@ from gardenbus.common.api.configuration.member_agent import parse_configurations
 from gardenbus.common.api.configuration.scheduler import parse_configuration as parse_scheduler
 from gardenbus.common.api.configuration.seed_autoscaler import parse_configuration as parse_autoscaler
 from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.embedded.process_specs import Configurations, in_groups
 
@@ -29,7 +30,7 @@ def check_configurations(given: SortedManifests) -> None:
     """Validate what was given with the services' own parsers; raises SettingsInvalid with all problems."""
     problems: list[str] = []
     readers = [
-        *((parse_scheduler, each) for each in [given.scheduler] if each is not None),
+        *((parse_scheduler, each) for each in given.schedulers),
         *(
             (parse, each)
             for parse in (parse_lifecycle, parse_managedseedset)
@@ -57,13 +58,9 @@ def check_configurations(given: SortedManifests) -> None:
 def write_configurations(directory: LandscapeDirectory, given: SortedManifests) -> tuple[Configurations, list[str]]:
     """Write what was given over what was there; returns the files and the seeds that have a gardenlet.
 
-    A gardenlet of last time goes on unless its seed has a new configuration.
+    A gardenlet of last time goes on unless its seed has a new configuration, and so does a scheduler.
     """
-    scheduler = directory.config / "scheduler.yaml"
-    if given.scheduler is not None:
-        _write(scheduler, [given.scheduler])
-    elif not scheduler.exists():
-        _write(scheduler, [DEFAULT_SCHEDULER_CONFIGURATION])
+    schedulers = _write_schedulers(directory.config, given.schedulers)
     controller_manager = directory.config / "controller-manager.yaml"
     if given.controller_manager is not None:
         _write(controller_manager, [given.controller_manager])
@@ -77,13 +74,27 @@ def write_configurations(directory: LandscapeDirectory, given: SortedManifests) 
     if given.gardenlets:
         _write(kept, ordered)
     return Configurations(
-        scheduler=scheduler,
+        schedulers=schedulers,
         controller_manager=controller_manager if controller_manager.exists() else None,
         autoscaler=autoscaler if autoscaler.exists() else None,
-        strategy=parse_scheduler(scheduler.read_bytes()).strategy,
+        strategy=parse_scheduler(schedulers[DEFAULT_SCHEDULER].read_bytes()).strategy,
         gardenlets=_write_groups(directory.config, ordered),
         member_agents=_write_member_agents(directory.config, given.member_agents),
     ), sorted(gardenlets)
+
+
+def _write_schedulers(folder: Path, given: Sequence[Document]) -> dict[str, Path]:
+    """A file for each scheduler, by schedulerName; there is always one of the default name, which comes first."""
+    kept = sorted(folder.glob("scheduler*.yaml"))
+    schedulers = {DEFAULT_SCHEDULER: DEFAULT_SCHEDULER_CONFIGURATION}
+    schedulers |= {scheduler_name(each): each for each in [*read_files(kept), *given]}
+    files = {
+        name: folder / ("scheduler.yaml" if name == DEFAULT_SCHEDULER else f"scheduler@{name}.yaml")
+        for name in (DEFAULT_SCHEDULER, *sorted(schedulers.keys() - {DEFAULT_SCHEDULER}))
+    }
+    for name, file in files.items():
+        _write(file, [schedulers[name]])
+    return files
 
 
 def _write_member_agents(folder: Path, given: Sequence[Document]) -> list[Path]:

@@ -22,7 +22,14 @@ from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.external import probe_servers
 from gardenbus.embedded.forking import ForkServer
 from gardenbus.embedded.ports import LOOPBACK, choose_port
-from gardenbus.embedded.process_specs import STOP_ORDER, Addresses, ProcessSpec, dashboard_spec, service_specs
+from gardenbus.embedded.process_specs import (
+    STOP_ORDER,
+    Addresses,
+    ProcessSpec,
+    dashboard_spec,
+    service_specs,
+    unknown_schedulers,
+)
 from gardenbus.embedded.processes import ManagedProcess, landscape_environ
 from gardenbus.embedded.servers import NATS, REDIS, find_server, nats_configuration, redis_configuration
 
@@ -82,6 +89,9 @@ class EmbeddedLandscape:
         self._supervisor_pid = supervisor_pid
         servers = self._server_specs()
         configurations, self.seeds = write_configurations(self.directory, self._options.given)
+        if unknown := unknown_schedulers(self._options.replicas, configurations.schedulers):
+            names = ", ".join(configurations.schedulers)
+            raise StartFailed(f"--replicas {unknown[0]}: no configuration has this schedulerName; there are {names}")
         services = service_specs(
             self.directory,
             addresses=self._addresses,

@@ -2,13 +2,15 @@
 
 import itertools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from gardenbus.cli.local.directory import LandscapeDirectory
+from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 
 GARDENLETS_PER_PROCESS = 50
+SCHEDULER = "scheduler"
 SCALABLE = (
     "relay",
     "apiserver",
@@ -76,13 +78,14 @@ class Addresses(NamedTuple):
 class Configurations(NamedTuple):
     """Configuration files that were written for the services."""
 
-    scheduler: Path
+    schedulers: Mapping[str, Path]
+    """By schedulerName; one of the default name is among them."""
     controller_manager: Path | None
     gardenlets: Sequence[Path]
     autoscaler: Path | None = None
     member_agents: Sequence[Path] = ()
     strategy: str = "SameRegion"
-    """The scheduler's: by it a drained seed's shoots find others, and an autoscaler knows who would fit a new seed."""
+    """The default scheduler's: by it a drained seed's shoots find others, and an autoscaler knows who fits a new one."""
 
 
 def service_specs(
@@ -97,7 +100,7 @@ def service_specs(
     arguments: dict[str, Sequence[Sequence[str]]] = {
         "relay": [[]],
         "apiserver": [[]],
-        "scheduler": [["--config", str(configurations.scheduler)]],
+        SCHEDULER: [],
         "lifecycle": [_config(configurations.controller_manager)],
         "managedseedset": [_config(configurations.controller_manager)],
         "autoscaler": [_config(configurations.autoscaler)],
@@ -113,18 +116,48 @@ def service_specs(
     own_environ = {"managedseedset": strategy, "autoscaler": strategy}
     specs: list[ProcessSpec] = []
     for role, variants in arguments.items():
-        runs = [variant for variant in variants for _ in range(replicas.get(role, 1))]
-        for number, variant in enumerate(runs, 1):
-            name = role if len(runs) == 1 else f"{role}-{number}"
-            specs.append(
-                ProcessSpec(
-                    name=name,
-                    role=role,
-                    command=[sys.executable, "-m", f"gardenbus.{role}", *variant],
-                    environ=addresses.environ() | _own_environ(directory, name, log_level) | own_environ.get(role, {}),
+        runs = [(role, "", [variant for variant in variants for _ in range(replicas.get(role, 1))])]
+        if role == SCHEDULER:
+            runs = _scheduler_runs(configurations.schedulers, replicas)
+        for base, suffix, commands in runs:
+            for number, command in enumerate(commands, 1):
+                name = f"{base if len(commands) == 1 else f'{base}-{number}'}{suffix}"
+                specs.append(
+                    ProcessSpec(
+                        name=name,
+                        role=role,
+                        command=[sys.executable, "-m", f"gardenbus.{role}", *command],
+                        environ=addresses.environ()
+                        | _own_environ(directory, name, log_level)
+                        | own_environ.get(role, {}),
+                    )
                 )
-            )
     return specs
+
+
+def _scheduler_runs(
+    schedulers: Mapping[str, Path], replicas: Mapping[str, int]
+) -> list[tuple[str, str, Sequence[Sequence[str]]]]:
+    """Start, end and commands of the processes of each scheduler: `scheduler`, `scheduler@mine`, `scheduler-2@mine`."""
+    return [
+        (
+            SCHEDULER,
+            "" if name == DEFAULT_SCHEDULER else f"@{name}",
+            [["--config", str(file)]] * replicas.get(scheduler_role(name), 1),
+        )
+        for name, file in schedulers.items()
+    ]
+
+
+def scheduler_role(name: str) -> str:
+    """The role of a scheduler in `--replicas`."""
+    return SCHEDULER if name == DEFAULT_SCHEDULER else f"{SCHEDULER}/{name}"
+
+
+def unknown_schedulers(replicas: Mapping[str, int], schedulers: Iterable[str]) -> list[str]:
+    """Schedulers that `--replicas` names and no configuration does."""
+    roles = {scheduler_role(name) for name in schedulers}
+    return sorted(role for role in replicas if role.startswith(f"{SCHEDULER}/") and role not in roles)
 
 
 def dashboard_spec(
@@ -158,11 +191,14 @@ def _own_environ(directory: LandscapeDirectory, name: str, log_level: str | None
 
 
 def parse_replicas(values: Sequence[str]) -> dict[str, int]:
-    """Read `scheduler=2` …; raises ValueError, saying what is wrong."""
+    """Read `scheduler=2`, `scheduler/mine=2` …; raises ValueError, saying what is wrong."""
     replicas: dict[str, int] = {}
     for value in values:
         role, _, count = value.partition("=")
-        if role not in SCALABLE:
+        service, slash, scheduler = role.partition("/")
+        if service == SCHEDULER and scheduler:
+            role = scheduler_role(scheduler)
+        elif slash or role not in SCALABLE:
             raise ValueError(f"{value!r}: {role!r} is no service; there are {', '.join(SCALABLE)}")
         if not count.isdecimal():
             raise ValueError(f"{value!r}: write it as {role}=2")
