@@ -20,7 +20,7 @@ from gardenbus.common.diagnostics.servers import (
     assess_redis,
     assess_storage,
 )
-from gardenbus.common.diagnostics.services import SeedHeartbeat, assess_heartbeats, assess_versions
+from gardenbus.common.diagnostics.services import SeedHeartbeat, assess_heartbeats, assess_versions, service_name
 from gardenbus.common.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
 from gardenbus.common.ports.bus import Bus
 
@@ -155,3 +155,11 @@ def test_processes_that_are_down_or_died_are_found() -> None:
 def test_replicas_are_counted_with_their_version() -> None:
     assert assess_versions([("scheduler", "1.0.0"), ("scheduler", "1.0.0")])[0].found == "1.0.0: 2 scheduler"
     assert assess_versions([])[0].state == "failed"
+
+
+def test_a_scheduler_is_called_by_the_name_that_its_shoots_ask_for() -> None:
+    def info(scheduler_name: str) -> dict[str, object]:
+        return {"name": "scheduler", "endpoints": [{"metadata": {"schedulerName": scheduler_name}}]}
+
+    assert [service_name(info(name)) for name in ("default-scheduler", "mine")] == ["scheduler", "scheduler@mine"]
+    assert service_name({"name": "relay", "endpoints": None}) == "relay"

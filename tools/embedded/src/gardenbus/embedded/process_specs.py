@@ -85,7 +85,7 @@ class Configurations(NamedTuple):
     autoscaler: Path | None = None
     member_agents: Sequence[Path] = ()
     strategy: str = "SameRegion"
-    """The default scheduler's: by it a drained seed's shoots find others, and an autoscaler knows who fits a new one."""
+    """The default scheduler's: by it a drained seed's shoots find others, and an autoscaler knows who fits a new."""
 
 
 def service_specs(

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gardenbus.common.api.decoding import decode_json
-from gardenbus.common.api.document import section
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.rows import mappings
+from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.keys import PROBE_LEASE
 from gardenbus.common.diagnostics import jetstream
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, some_of
@@ -42,14 +44,24 @@ async def api(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
 
 async def versions(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     """Findings for the micro services of the landscape and their versions."""
-    responses = await target.admin.request_many("$SRV.PING")
-    return assess_versions([(str(each.get("name")), str(each.get("version"))) for each in responses])
+    responses = await target.admin.request_many("$SRV.INFO")
+    return assess_versions([(service_name(each), str(each.get("version"))) for each in responses])
+
+
+def service_name(info: Document) -> str:
+    """Name of a micro service by its INFO; of a scheduler that is not the default one `scheduler@<schedulerName>`."""
+    name = str(info.get("name"))
+    for endpoint in mappings(info.get("endpoints")):
+        scheduler_name = section(endpoint, "metadata").get("schedulerName")
+        if scheduler_name and scheduler_name != DEFAULT_SCHEDULER:
+            return f"{name}@{scheduler_name}"
+    return name
 
 
 def assess_versions(services: Sequence[tuple[str, str]]) -> list[DiagnosticFinding]:
     """Assess whether all services have one version."""
     if not services:
-        return [DiagnosticFinding("versions", "failed", "no service answers on $SRV.PING", "gardenbus status")]
+        return [DiagnosticFinding("versions", "failed", "no service answers on $SRV.INFO", "gardenbus status")]
     by_version: dict[str, list[str]] = {}
     for name, version in sorted(services):
         by_version.setdefault(version, []).append(name)
