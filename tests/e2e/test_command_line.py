@@ -193,6 +193,60 @@ def test_what_has_a_label_is_deleted_by_it(call: Call):
     assert call("get", "shoots", "-l", "doomed").stderr == "no shoot found\n"
 
 
+def test_what_get_names_every_command_on_objects_takes(call: Call):
+    shoots(call, "named")
+    (name,) = call("get", "shoots", "--field-selector", "metadata.name=named", "-o", "name").lines
+    place = ("-n", "garden-dev")
+
+    assert name == "shoot.core.gardener.cloud/named"
+    for words in (
+        ("get", name, *place),
+        ("describe", name, *place),
+        ("wait", name, *place, "--for", "reconciled"),
+        ("label", name, *place, "a=b"),
+        ("annotate", name, *place, "a=b", "--dry-run=server"),
+        ("patch", name, *place, "-p", "{spec: {purpose: testing}}", "--dry-run=server"),
+        ("events", "--for", name, *place),
+        ("explain", name, *place),
+        ("explain", "seed.core.gardener.cloud/seed-a"),
+        ("delete", name, *place, "--confirm", "--dry-run=server"),
+    ):
+        said = call(*words)
+        assert said.code == 0, (words, said.stderr)
+    assert call("get", name, *place, "-o", "jsonpath={.metadata.deletionTimestamp}").stdout == ""
+
+
+def test_manifests_are_compared_created_once_and_replaced_whole(call: Call, tmp_path: Path):
+    file = tmp_path / "shoot.yaml"
+    file.write_text(yaml.safe_dump(merged(a_shoot("whole"), {"metadata": {"labels": {"a": "1", "b": "2"}}})))
+
+    missing = call("diff", "-f", str(file))
+    first, second = call("create", "-f", str(file)), call("create", "-f", str(file))
+    assert call("wait", "shoot/whole", "--for", "reconciled").code == 0
+    same = call("diff", "-f", str(file))
+    file.write_text(yaml.safe_dump(merged(a_shoot("whole"), {"metadata": {"labels": {"b": "3"}}})))
+    changed = call("diff", "-f", str(file))
+    replaced = call("replace", "-f", str(file))
+
+    assert (missing.code, "+kind: Shoot" in missing.lines) == (1, True)
+    assert (first.lines, second.code) == (["Shoot garden-dev/whole created"], 1)
+    assert "AlreadyExists" in second.stderr
+    assert (same.code, same.stdout) == (0, "")
+    assert changed.code == 1
+    assert {"-    a: '1'", "-    b: '2'", "+    b: '3'"} <= set(changed.lines)
+    assert replaced.lines == ["Shoot garden-dev/whole replaced"]
+    labels = json.loads(call("get", "-f", str(file), "-o", "json").stdout)["metadata"]["labels"]
+    assert ("a" in labels, labels["b"]) == (False, "3")
+    assert call("get", "-f", str(file), "-o", "jsonpath={.spec.seedName}").stdout == "seed-a"
+
+
+def test_client_and_services_have_versions(call: Call):
+    versions = json.loads(call("version", "-o", "json").stdout)
+
+    assert {each["version"] for each in versions["services"]} == {versions["clientVersion"]}
+    assert {"apiserver", "scheduler"} <= {each["name"] for each in versions["services"]}
+
+
 def test_a_description_shows_operation_relations_and_events(call: Call):
     shoots(call, "described")
     assert call("wait", "shoot/described", "--for", "reconciled").code == 0

@@ -92,6 +92,8 @@ def test_addresses_in_the_status_can_be_opened_and_have_no_passwords(tmp_path: P
     for text in shown:
         assert "nats://one:1,nats://two:2" in text
         assert "s3cret" not in text
+    status = json.loads(shown[1])
+    assert [name for part in (status, *status["services"]) for name in part if "_" in name] == []
 
 
 def test_a_kind_is_meant_by_any_of_its_words():

@@ -56,7 +56,7 @@ def test_a_seed_is_added_as_if_its_gardenlet_kept_it(tmp_path: Path) -> None:
     new = written(tmp_path / "new.yaml", a_seed("new", ready=False))
     found = json.loads(said("-f", file, "--add-seed", new, "-o", "json"))
     assert found["shoots"] == [
-        {"shoot": "garden-dev/waits", "before": None, "after": "new", "message": None, "is_new": False}
+        {"shoot": "garden-dev/waits", "before": None, "after": "new", "message": None, "isNew": False}
     ]
     assert found["seeds"][0]["change"] == "added"
     assert said("-f", file, "--add-seed", new, "-o", "name") == "garden-dev/waits new\n"

@@ -165,3 +165,32 @@ def test_get_takes_the_objects_that_manifests_name(run: Any, file: Any):
     assert json.loads(run("get", "-f", file(a_seed("aws")), "-o", "json").stdout)["kind"] == "Seed"
     assert run("get", "-f", file(a_shoot("nobody"))).exit_code == 1
     assert run("get").exit_code == run("get", "shoots", "-f", path).exit_code == 2
+
+
+def test_what_is_missing_may_be_ignored(run: Any):
+    deleted = run("delete", "shoot", "nobody", "apollo", "-n", "garden-dev", "--ignore-not-found")
+    got = run("get", "seed", "nobody", "aws", "--ignore-not-found", "-o", "name")
+
+    assert deleted.exit_code == 1
+    assert "nobody" not in deleted.stderr
+    assert "confirmation" in deleted.stderr
+    assert run("delete", "shoot", "nobody", "-n", "garden-dev", "--ignore-not-found").exit_code == 0
+    assert (got.exit_code, got.stdout, got.stderr) == (0, "seed.core.gardener.cloud/aws\n", "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["events"],
+        ["watch"],
+        ["wait", "shoots", "--for", "scheduled"],
+        ["label", "shoots", "-l", "a", "b=c"],
+        ["annotate", "shoots", "-l", "a", "b=c"],
+        ["get", "shoots"],
+    ],
+)
+def test_one_namespace_and_all_of_them_are_not_taken_together(run: Any, words: list[str]):
+    result = run(*words, "-A", "-n", "garden-dev")
+
+    assert result.exit_code == 2
+    assert "-A is for all namespaces, -n for one" in result.stderr

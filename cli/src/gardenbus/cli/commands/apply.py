@@ -3,6 +3,7 @@
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +24,7 @@ from gardenbus.cli.commands.options import (
     Selector,
     Timeout,
     Validate,
+    check_namespaces,
     is_dry_run,
     run_with_client,
     seconds_of,
@@ -52,10 +54,13 @@ TABLES = (Format.TABLE, Format.WIDE)
 AWAITED = frozenset({"shoot", "managedseedset"})
 """Kinds that somebody carries out, so that `apply --wait` has something to wait for."""
 
+NOT_FOUND = 404
+
 STEP = 50
 """Manifests in one request while a progress bar is shown."""
 
 FileNamespace = Annotated[str | None, typer.Option("-n", "--namespace", help="Namespace of manifests that name none.")]
+IgnoreNotFound = Annotated[bool, typer.Option("--ignore-not-found", help="What is not there is no failure.")]
 Recursive = Annotated[bool, typer.Option("-R", "--recursive", help="Folders with those below them.")]
 
 
@@ -146,7 +151,7 @@ async def wait_for_conditions(api: ApiClient, awaited: dict[ObjectKey, WaitCondi
         if failure := failure_message(document):
             print_error(f"{key}: Failed: {failure}")
         else:
-            print_error(f"{key}: not {awaited[key].text} within {timeout_seconds:g} s ({progress_text(document)})")
+            print_error(f"{key}: not {awaited[key].unmet} within {timeout_seconds:g} s ({progress_text(document)})")
     return not left
 
 
@@ -201,6 +206,7 @@ def delete(  # noqa: PLR0913 - one parameter an option
     confirm: Annotated[
         bool, typer.Option("--confirm", help=f"Set {CONFIRMATION} first (Shoots and Projects need it).")
     ] = False,
+    ignore_not_found: IgnoreNotFound = False,
     dry_run: DryRun = None,
     wait: Annotated[bool, typer.Option("--wait", help="Return when they are gone.")] = False,
     timeout: Timeout = "5m",
@@ -234,7 +240,10 @@ def delete(  # noqa: PLR0913 - one parameter an option
         for document in chosen:
             deletion = {**document, "confirm": True} if confirm else document
             responses += await api.delete([deletion], is_dry_run=only_checks)
-        if not chosen:
+        if ignore_not_found:
+            is_there = [response.ok or response.error.get("code") != NOT_FOUND for response in responses]
+            chosen, responses = list(compress(chosen, is_there)), list(compress(responses, is_there))
+        elif not chosen:
             errors.print(
                 "nothing has these labels" if selector else f"no {', '.join(one.kind for one in wanted)} found"
             )
@@ -264,8 +273,7 @@ def _check_chosen(
     """Raise BadRequest unless it is clear what is chosen; --all needs a word about namespaces, as nothing is kept."""
     if selector and delete_all:
         raise BadRequest("-l or --all, not both")
-    if all_namespaces and namespace:
-        raise BadRequest("-A is for all namespaces, -n for one: say which")
+    check_namespaces(namespace, all_namespaces=all_namespaces)
     if (selector or delete_all) and (named := [one.kind for one in wanted if one.names]):
         raise BadRequest(f"{named[0]}: names or {'-l' if selector else '--all'}, not both")
     if delete_all and not namespace and not all_namespaces and (scoped := [one for one in wanted if one.is_namespaced]):

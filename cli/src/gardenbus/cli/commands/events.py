@@ -10,7 +10,16 @@ import typer
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.resource_args import ResourceArgs, parse_resource
-from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, run_with_client
+from gardenbus.cli.commands.options import (
+    AllNamespaces,
+    Directory,
+    Namespace,
+    NatsUrl,
+    Output,
+    Prefix,
+    check_namespaces,
+    run_with_client,
+)
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.columns import TableContext
 from gardenbus.cli.output.console import Format, errors, exit_codes, json_text, show_document, show_lines, show_rows
@@ -41,6 +50,7 @@ def events(  # noqa: PLR0913 - one parameter an option
     types: Annotated[str, typer.Option("--types", help="Only of these types, as Warning.", metavar="TYPE,…")] = "",
     follow: Annotated[bool, typer.Option("-w", "--watch", help="Go on with new ones, until Ctrl-C.")] = False,
     namespace: Namespace = None,
+    all_namespaces: AllNamespaces = False,
     output: Output = Format.TABLE,
     directory: Directory = None,
     nats_url: NatsUrl = None,
@@ -53,6 +63,7 @@ def events(  # noqa: PLR0913 - one parameter an option
     gardenbus events -w --types Warning
     """
     with exit_codes():
+        check_namespaces(namespace, all_namespaces=all_namespaces)
         wanted = _meant_by(words, about)
         chosen = EventFilter(wanted, frozenset(filter(None, types.lower().split(","))))
 
@@ -131,6 +142,7 @@ def watch(  # noqa: PLR0913 - one parameter an option
     words: OptionalWords = None,
     *,
     namespace: Namespace = None,
+    all_namespaces: AllNamespaces = False,
     initial: Annotated[bool, typer.Option("--initial", help="Show what is there first.")] = False,
     output: Output = Format.TABLE,
     directory: Directory = None,
@@ -142,6 +154,7 @@ def watch(  # noqa: PLR0913 - one parameter an option
     Example: gardenbus watch shoots -n garden-dev
     """
     with exit_codes():
+        check_namespaces(namespace, all_namespaces=all_namespaces)
         wanted = parse_resource(words) if words else None
 
     async def work(api: ApiClient) -> None:

@@ -14,8 +14,9 @@ from gardenbus.cli.client.api import PAGE, ApiClient
 from gardenbus.cli.client.field_warnings import SORT, path_warnings, selector_warnings
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, parse_resources
 from gardenbus.cli.client.watch import WatchCache, WatchEvent, changes
-from gardenbus.cli.commands.apply import Recursive, manifests_of, placed
+from gardenbus.cli.commands.apply import NOT_FOUND, IgnoreNotFound, Recursive, manifests_of, placed
 from gardenbus.cli.commands.options import (
+    AllNamespaces,
     AnyOutput,
     Directory,
     FieldSelector,
@@ -23,6 +24,7 @@ from gardenbus.cli.commands.options import (
     NatsUrl,
     Prefix,
     Selector,
+    check_namespaces,
     run_with_client,
 )
 from gardenbus.cli.output.columns import TableColumn, TableContext
@@ -64,6 +66,7 @@ class GetRequest(NamedTuple):
     labels: bool
     chunk_size: int = PAGE
     limit: int = 0
+    ignores_missing: bool = False
 
     @property
     def is_streamed(self) -> bool:
@@ -93,12 +96,11 @@ def get(  # noqa: PLR0913 - one parameter an option
     files: Annotated[list[Path] | None, typer.Option("-f", "--filename", help="What these manifests name.")] = None,
     recursive: Recursive = False,
     namespace: Namespace = None,
-    all_namespaces: Annotated[
-        bool, typer.Option("-A", "--all-namespaces", help="In all namespaces, as without -n.")
-    ] = False,
+    all_namespaces: AllNamespaces = False,
     selector: Selector = "",
     field_selector: FieldSelector = "",
     output: AnyOutput = "table",
+    ignore_not_found: IgnoreNotFound = False,
     sort_by: Annotated[str, typer.Option(help="Sort by a field: .metadata.creationTimestamp", metavar="PATH")] = "",
     no_headers: Annotated[bool, typer.Option("--no-headers", help="Rows without titles.")] = False,
     show_labels: Annotated[bool, typer.Option("--show-labels", help="Labels in a column of their own.")] = False,
@@ -125,8 +127,7 @@ def get(  # noqa: PLR0913 - one parameter an option
         wanted = (
             parse_resources(words) if words else named_in(manifests_of(files or [], recursive=recursive), namespace)
         )
-        if all_namespaces and namespace:
-            raise BadRequest("-A is for all namespaces, -n for one: say which")
+        check_namespaces(namespace, all_namespaces=all_namespaces)
         if (selector or field_selector) and any(meant.names for meant in wanted):
             raise BadRequest("names or selectors, not both")
         if watch and any(meant.kind == "event" for meant in wanted):
@@ -142,6 +143,7 @@ def get(  # noqa: PLR0913 - one parameter an option
             show_labels,
             chunk_size,
             limit,
+            ignore_not_found,
         )
         if sort_by:
             sort_key(sort_by)
@@ -189,11 +191,13 @@ async def _fetch(api: ApiClient, request: GetRequest) -> tuple[ObjectsByKind, bo
             try:
                 objects[wanted.kind].append(await get_object(api, wanted, name, request.namespace))
             except ApiError as refused:
-                print_api_error(refused.error)
-                is_complete = False
+                if not request.ignores_missing or refused.error.get("code") != NOT_FOUND:
+                    print_api_error(refused.error)
+                    is_complete = False
             except NotFound as missing:
-                print_error(missing.message)
-                is_complete = False
+                if not request.ignores_missing:
+                    print_error(missing.message)
+                    is_complete = False
     if request.sort_by:
         for documents in objects.values():
             documents.sort(key=sort_key(request.sort_by))

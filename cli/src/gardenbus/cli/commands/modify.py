@@ -17,6 +17,7 @@ from gardenbus.cli.client.resource_args import ResourceArgs, get_object, parse_r
 from gardenbus.cli.commands.apply import report
 from gardenbus.cli.commands.editor import open_editor
 from gardenbus.cli.commands.options import (
+    AllNamespaces,
     Directory,
     DryRun,
     Namespace,
@@ -24,6 +25,7 @@ from gardenbus.cli.commands.options import (
     Output,
     Prefix,
     Selector,
+    check_namespaces,
     is_dry_run,
     run_with_client,
 )
@@ -135,6 +137,7 @@ def label(  # noqa: PLR0913 - one parameter an option
     selector: Selector = "",
     dry_run: DryRun = None,
     namespace: Namespace = None,
+    all_namespaces: AllNamespaces = False,
     output: Output = Format.TABLE,
     directory: Directory = None,
     nats_url: NatsUrl = None,
@@ -147,6 +150,7 @@ def label(  # noqa: PLR0913 - one parameter an option
     gardenbus label seeds -l env=dev env=test --overwrite
     """
     with exit_codes():
+        check_namespaces(namespace, all_namespaces=all_namespaces)
         objects, pairs = split_pairs(words)
         wanted, only_checks = _wanted(objects, selector), is_dry_run(dry_run)
     _set_pairs(
@@ -165,6 +169,7 @@ def annotate(  # noqa: PLR0913 - one parameter an option
     selector: Selector = "",
     dry_run: DryRun = None,
     namespace: Namespace = None,
+    all_namespaces: AllNamespaces = False,
     output: Output = Format.TABLE,
     directory: Directory = None,
     nats_url: NatsUrl = None,
@@ -175,6 +180,7 @@ def annotate(  # noqa: PLR0913 - one parameter an option
     Example: gardenbus annotate shoot apollo -n garden-dev gardener.cloud/operation=reconcile
     """
     with exit_codes():
+        check_namespaces(namespace, all_namespaces=all_namespaces)
         objects, pairs = split_pairs(words)
         wanted, only_checks = _wanted(objects, selector), is_dry_run(dry_run)
     _set_pairs(

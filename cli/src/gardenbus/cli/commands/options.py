@@ -27,6 +27,7 @@ Namespace = Annotated[
     str | None,
     typer.Option("-n", "--namespace", help="Namespace (default: all).", autocompletion=completions.namespaces),
 ]
+AllNamespaces = Annotated[bool, typer.Option("-A", "--all-namespaces", help="In all namespaces, as without -n.")]
 AnyOutput = Annotated[
     str,
     typer.Option(
@@ -76,6 +77,12 @@ def run_with_client(
 
     with exit_codes():
         return asyncio.run(run())
+
+
+def check_namespaces(namespace: str | None, *, all_namespaces: bool) -> None:
+    """Raise BadRequest where one namespace is given, and all of them too."""
+    if all_namespaces and namespace:
+        raise BadRequest("-A is for all namespaces, -n for one: say which")
 
 
 def is_dry_run(text: str | None) -> bool:

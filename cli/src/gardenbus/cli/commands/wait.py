@@ -10,12 +10,14 @@ from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, parse_resources, subject_tail
 from gardenbus.cli.commands.apply import wait_for_conditions
 from gardenbus.cli.commands.options import (
+    AllNamespaces,
     Directory,
     Namespace,
     NatsUrl,
     Prefix,
     Selector,
     Timeout,
+    check_namespaces,
     run_with_client,
     seconds_of,
 )
@@ -48,6 +50,7 @@ def wait(  # noqa: PLR0913 - one parameter an option
     timeout: Timeout = "30s",
     selector: Selector = "",
     namespace: Namespace = None,
+    all_namespaces: AllNamespaces = False,
     directory: Directory = None,
     nats_url: NatsUrl = None,
     prefix: Prefix = None,
@@ -62,6 +65,7 @@ def wait(  # noqa: PLR0913 - one parameter an option
     gardenbus wait shoot/apollo -n garden-dev --for 'jsonpath={.status.lastOperation.state}=Succeeded'
     """
     with exit_codes():
+        check_namespaces(namespace, all_namespaces=all_namespaces)
         wanted, timeout_seconds, wait_condition = (
             parse_resources(words),
             seconds_of(timeout),

@@ -31,6 +31,11 @@ class WaitCondition(NamedTuple):
     past: str
     """How it is told: `condition met`, `deleted`, …."""
 
+    @property
+    def unmet(self) -> str:
+        """The word after `not`, where it has not come about."""
+        return self.past if self.text in ("delete", "create") else self.text
+
 
 def parse_condition(text: str) -> WaitCondition:
     """Parse the value of `--for`. Raises BadRequest with the conditions that exist."""

@@ -34,7 +34,7 @@ class WhatIfChanges(msgspec.Struct, frozen=True, kw_only=True):
     strategy: str | None = None
 
 
-class ShootChange(msgspec.Struct, frozen=True):
+class ShootChange(msgspec.Struct, frozen=True, rename="camel"):
     """A shoot whose seed differs; None is no seed, `message` is why it has none after. `is_new`: the changes add it."""
 
     shoot: str

@@ -6,7 +6,7 @@ not to wait for it.
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -230,12 +230,24 @@ def status(*, directory: Directory = None, output: Output = Format.TABLE) -> Non
         raise typer.Exit(Exit.FAILED)
 
 
+def _in_camel_case(fields: dict[str, Any]) -> dict[str, Any]:
+    """The same for programs: landscape.json has underscores in its names, what commands print has none."""
+    return {_camel_case(name): value for name, value in fields.items()}
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
 def _print_status(landscape: LandscapeFile, rows: list[ServiceStatus], output: Format, *, is_supervised: bool) -> None:
     nats, redis = without_user(landscape.nats_url), without_password(landscape.redis_url)
     if output in (Format.JSON, Format.YAML):
-        document = msgspec.to_builtins(landscape) | {"nats_url": nats, "redis_url": redis}
+        document: dict[str, Any] = _in_camel_case(msgspec.to_builtins(landscape)) | {"natsUrl": nats, "redisUrl": redis}
         document["state"] = landscape.state if is_supervised else "stopped"
-        for entry, row in zip(document["services"], rows, strict=True):
+        services = list(map(_in_camel_case, document["services"]))
+        document["services"] = services
+        for entry, row in zip(services, rows, strict=True):
             entry |= {"state": row.state, "trouble": row.trouble}
         show_document(document, output)
         return
