@@ -242,13 +242,24 @@ async def test_a_gardenlet_raises_events_on_what_is_its_own(placed: Apiserver) -
 
 
 async def test_a_question_has_the_binding_announced_again(placed: Apiserver) -> None:
-    nobody = ObjectKey("shoot", "garden-dev", "nobody")
     await placed.kit.fresh_entries()
-    await placed.report("aws-eu1", nobody, b"", question="exists")
+    await placed.report("aws-eu1", APOLLO, b"", question="exists")
     await placed.until_handled()
 
-    (entries,) = await placed.kit.changes()
-    assert (entries.key, entries.verb, entries.left) == (nobody, "deleted", ("aws-eu1",))
+    (entry,) = await placed.kit.changes()
+    assert (entry.key, entry.verb, entry.left) == (APOLLO, "modified", ("aws-eu1",))
+
+
+async def test_a_question_for_what_nobody_remembers_is_an_event_on_the_seed_and_ends_nothing(placed: Apiserver) -> None:
+    nobody = ObjectKey("shoot", "garden-dev", "nobody")
+    await placed.kit.fresh_entries()
+    await placed.report("aws-eu1", nobody, b"", question="exists", uid="of-a-newer-store")
+    await placed.until_handled()
+
+    (warning,) = await placed.warnings()
+    assert (warning.event.about, warning.event.reason) == (SEED, "ObjectUnknown")
+    assert "garden-dev/nobody runs on this seed" in warning.event.message
+    assert [entry for entry in await placed.kit.changes() if entry.key == nobody] == []
 
 
 async def test_many_reports_on_one_object_are_few_writes(placed: Apiserver) -> None:

@@ -224,6 +224,28 @@ async def test_a_process_survives_sigkill_and_stops_in_order(garden: Garden, tmp
             await process.wait()
 
 
+async def test_a_control_plane_that_the_store_has_lost_is_kept(garden: Garden) -> None:
+    host = await garden.start(a_configuration())
+    await garden.place()
+    await garden.until_state("Succeeded")
+    await garden.stop(host)
+    del garden.store.state.rows[APOLLO]  # store and bus as they were before the order
+    await garden.bus.purge(garden.subjects.stream("BINDINGS"), garden.subjects.binding("aws-eu1", *NAME))
+    host = await garden.start(a_configuration())
+    seed = ObjectKey("seed", "", "aws-eu1")
+
+    async def warned() -> None:
+        last = await garden.bus.last(garden.subjects.stream("EVENTS"), garden.subjects.event(seed))
+        assert last is not None
+        assert msgspec.json.decode(last.body)["reason"] == "ObjectUnknown"
+
+    await eventually(warned, within=20)
+    record = host.gardenlets["aws-eu1"].backend.load(NAME)
+    assert record is not None
+    assert not record.is_half_gone
+    assert record.last_operation["state"] == "Succeeded"
+
+
 async def test_without_a_configuration_the_process_ends_with_code_2(tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
     bad.write_text(yaml.safe_dump(a_configuration(resources={"capacity": {"shoots": 1}, "reserved": {"shoots": 2}})))

@@ -197,14 +197,25 @@ async def test_an_object_is_announced_again_with_who_must_forget_it(kit: StoreUn
     gone = await kit.created(a_project())
     await kit.store.delete(gone)
     removal = (await kit.changes())[-1]
-    await kit.store.reannounce_object(APOLLO, "aws-eu1")
-    await kit.store.reannounce_object(gone.key, "aws-eu1")
-    await kit.store.reannounce_object(ObjectKey("shoot", "garden-dev", "never"), "aws-eu1")
-    there, tombstone, never = await kit.changes()
+    assert await kit.store.reannounce_object(APOLLO, "aws-eu1")
+    assert await kit.store.reannounce_object(gone.key, "aws-eu1")
+    assert await kit.store.reannounce_object(gone.key, "aws-eu1", gone.uid)
+    there, tombstone, again = await kit.changes()
     assert (there.verb, there.version, there.uid) == ("modified", shoot.version, shoot.uid)
     assert (tombstone.verb, tombstone.version, tombstone.uid) == ("deleted", removal.version, gone.uid)
-    assert (never.verb, never.version, never.uid) == ("deleted", removal.version, "")
-    assert all(entry.with_binding and entry.left == ("aws-eu1",) for entry in (there, tombstone, never))
+    assert (again.verb, again.version, again.uid) == ("deleted", removal.version, gone.uid)
+    assert all(entry.with_binding and entry.left == ("aws-eu1",) for entry in (there, tombstone, again))
+
+
+async def test_of_what_nobody_remembers_no_removal_is_announced(kit: StoreUnderTest) -> None:
+    gone = await kit.created(a_project())
+    await kit.store.delete(gone)
+    await kit.changes()
+
+    assert not await kit.store.reannounce_object(ObjectKey("shoot", "garden-dev", "never"), "aws-eu1", "some-uid")
+    assert not await kit.store.reannounce_object(ObjectKey("shoot", "garden-dev", "never"), "aws-eu1")
+    assert not await kit.store.reannounce_object(gone.key, "aws-eu1", "of another one")
+    assert await kit.changes() == []
 
 
 def from_the_bus(document: Document, version: int, uid: str = "from-the-bus") -> Restored:

@@ -419,7 +419,8 @@ class StoreMachine(RuleBasedStateMachine):
                     fenced = [await store.is_fenced(name) for name in (seed.name, "nowhere")]
                     return fenced, await store.accept_fencing_token(seed.name, number % 2, number)
                 case "again":
-                    await store.reannounce_object(key, seed.name)
+                    uid = side.reads[key][-1].uid if number % 2 and side.reads.get(key) else ""
+                    return await store.reannounce_object(key, seed.name, uid)
                 case "repeat":
                     await outbox.reannounce(self.newest - 5 * number)
                 case "requeue":

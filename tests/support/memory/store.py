@@ -571,17 +571,18 @@ class MemoryStore:
         self.state.check_open(with_outbox=False)
         return seed in self.state.fencing_tokens
 
-    async def reannounce_object(self, key: ObjectKey, seed: str) -> None:
-        """Announce an object again, and to `seed` that it is not (or no longer) its own if so."""
+    async def reannounce_object(self, key: ObjectKey, seed: str, uid: str = "") -> bool:
+        """Announce an object again, or its removal, if the store has or remembers it."""
         state = self.state
         state.check_open(with_outbox=False)
         row, tombstone = state.rows.get(key), state.tombstones.get(key)
         if row:
             state.announce(row, left=(seed,))
-        elif tombstone:
+        elif tombstone and uid in ("", tombstone.uid):
             state.announce_key(key, tombstone.version, tombstone.uid, "deleted", left=(seed,))
         else:
-            state.announce_key(key, state.version, "", "deleted", left=(seed,))
+            return False
+        return True
 
     async def close(self) -> None:
         """Nothing to release."""

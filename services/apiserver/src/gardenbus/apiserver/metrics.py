@@ -13,6 +13,11 @@ WAIT_SECONDS = Histogram(
     "gardenbus_apiserver_queue_wait_seconds", "From publishing until it was in hand, of each batch's first message.",
     ["intake"], buckets=(0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
 )  # fmt: skip
+UNKNOWN_OBJECTS = Counter(
+    "gardenbus_apiserver_unknown_objects_total",
+    "Questions of gardenlets for objects that the store neither has nor remembers; they are kept.",
+    ["kind"],
+)
 RETURNED = Counter("gardenbus_apiserver_messages_returned_total", "Messages given back after an error.", ["intake"])
 
 

@@ -348,8 +348,12 @@ class Store(Objects, Protocol):
         """True when a fencing token was accepted for a seed: what comes without one is not of its gardenlet."""
         ...
 
-    async def reannounce_object(self, key: ObjectKey, seed: str) -> None:
-        """Announce an object (or its absence) again; `seed` gets a tombstone if the object is not its own."""
+    async def reannounce_object(self, key: ObjectKey, seed: str, uid: str = "") -> bool:
+        """Announce an object, or its removal, again; `seed` gets a tombstone if the object is not its own.
+
+        False, and nothing is announced, if the store neither has the object nor remembers the removal of one with this
+        uid ("" for any): absence alone must never end what runs.
+        """
         ...
 
     async def census(self) -> Mapping[str, int]:

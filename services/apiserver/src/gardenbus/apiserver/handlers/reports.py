@@ -32,6 +32,7 @@ from gardenbus.apiserver.handlers.report_authorization import (
     own_seed,
     with_gardenlet_finalizer,
 )
+from gardenbus.apiserver.metrics import UNKNOWN_OBJECTS
 from gardenbus.apiserver.registry.preconditions import version_in
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion, UnmetDependency, cause_of
@@ -254,7 +255,8 @@ class ReportHandler:
                 return
         match report.verb:
             case "exists":
-                await self.store.reannounce_object(report.key, report.seed)
+                if not await self.store.reannounce_object(report.key, report.seed, report.uid):
+                    await self._warn_of_unknown(report, reads)
             case "gone":
                 await self._remove_tombstone(report)
             case "apply":
@@ -263,6 +265,17 @@ class ReportHandler:
                 await self._delete(report, reads)
             case _:
                 await self._record_event(report, reads)
+
+    async def _warn_of_unknown(self, report: Report, reads: ReadCache) -> None:
+        """Say of an object on a seed that the store neither has nor remembers: it is kept until somebody decides."""
+        UNKNOWN_OBJECTS.labels(report.key.kind).inc()
+        _log.warning("object.unknown", object=str(report.key), uid=report.uid, seed=report.seed)
+        seed = await reads.get(ObjectKey("seed", "", report.seed))
+        if seed is not None:
+            text = f"{report.key} runs on this seed, and the store neither has it nor remembers its removal: it is kept"
+            await self.store.record_event(
+                EventRecord(seed.key, seed.uid, "Warning", "ObjectUnknown", text, "apiserver", "Keep")
+            )
 
     async def _remove_tombstone(self, report: Report) -> None:
         """Remove the tombstone that the gardenlet has observed, and nothing that was published after it.

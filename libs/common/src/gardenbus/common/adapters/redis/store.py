@@ -426,9 +426,10 @@ class RedisStore:
         reply = await self._connection.call("is_fenced", {"seed": seed}, read_only=True)
         return bool(reply[1])
 
-    async def reannounce_object(self, key: ObjectKey, seed: str) -> None:
-        """Announce an object again, and to `seed` that it is not (or no longer) its own if so."""
-        await self._connection.call("announce_again", {"key": key.stored, "left": seed})
+    async def reannounce_object(self, key: ObjectKey, seed: str, uid: str = "") -> bool:
+        """Announce an object again, or its removal, if the store has or remembers it."""
+        reply = await self._connection.call("announce_again", {"key": key.stored, "left": seed, "uid": uid})
+        return reply[0] == b"ok"
 
     async def close(self) -> None:
         """Close the connections."""

@@ -28,7 +28,8 @@ local function trim(keys, args)
   return {'ok', redis.call('XLEN', P .. ':outbox')}
 end
 
--- Appends the current state of one object to the outbox again (with its binding), or its tombstone.
+-- Appends the current state of one object to the outbox again (with its binding), or the tombstone of a removal that is
+-- remembered. Of what nobody remembers nothing is announced: a store that was restored from a copy may never have had it.
 local function announce_again(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local closed = refuse_when_closed(P)
@@ -38,7 +39,8 @@ local function announce_again(keys, args)
     announce(P, op.key, object.ver, object.uid, 'modified', true, op.left)
   else
     local dead = read_fields(P .. ':dead:' .. op.key, {'ver', 'uid'})
-    announce(P, op.key, dead.ver == '' and counter(P, 'version') or dead.ver, dead.uid, 'deleted', true, op.left)
+    if dead.ver == '' or (op.uid ~= '' and op.uid ~= dead.uid) then return {'unknown'} end
+    announce(P, op.key, dead.ver, dead.uid, 'deleted', true, op.left)
   end
   return {'ok'}
 end
