@@ -30,6 +30,8 @@ from tests.support.eventually import eventually
 from tests.support.memory.outbox import MemoryOutbox
 from tests.support.memory.store import MemoryStore
 
+BACKUP_SECRET: Document = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "backup", "namespace": "garden"}}
+
 
 def a_configuration(seed: str = "aws-eu1", **changes: Any) -> Document:
     """A GardenletConfiguration that is quick: steps take 10 ms, a heartbeat is due each second."""
@@ -218,7 +220,7 @@ def conditions(document: Document, field: str = "conditions") -> dict[str, str]:
 
 @asynccontextmanager
 async def a_garden(nats_url: str, prefix: str, directory: Path) -> AsyncGenerator[Garden]:
-    """A landscape without gardenlets yet, with one project."""
+    """A landscape without gardenlets yet, with one project and the Secret of backups."""
     subjects, clock = Subjects(prefix), SystemClock()
     store = MemoryStore(clock, reporter="tester")
     async with jetstream.connect(nats_url, "tester", prefix) as bus:
@@ -233,7 +235,8 @@ async def a_garden(nats_url: str, prefix: str, directory: Path) -> AsyncGenerato
         await start_apiserver(context, Connections(store, bus, subjects))
         garden = Garden(nats_url, subjects, store, bus, directory)
         try:
-            await store.create(a_project())
+            for document in (a_project(), BACKUP_SECRET):
+                await store.create(document)
             yield garden
         finally:
             for host in tuple(garden.running):

@@ -4,6 +4,8 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
+
 from gardenbus.common.api.conditions import conditions_of
 from gardenbus.common.api.keys import ObjectKey
 from tests.support.eventually import eventually
@@ -27,6 +29,26 @@ async def test_a_gardenlet_registers_its_seed_and_reports_it_ready(garden: Garde
     assert seed["status"]["observedGeneration"] == seed["metadata"]["generation"]
     assert seed["status"]["lastOperation"]["state"] == "Succeeded"
     assert conditions(seed) == {"GardenletReady": "True", "SeedSystemComponentsHealthy": "True"}
+
+
+@pytest.mark.parametrize("field", ["credentialsRef", "secretRef"])
+async def test_backups_are_not_ready_while_their_secret_is_missing(garden: Garden, field: str) -> None:
+    backup = {"provider": "aws", field: {"name": "later", "namespace": "garden"}}
+    await garden.start(a_configuration(seedConfig={"spec": {"backup": backup}}))
+    seed = await garden.until_ready()
+    ready = next(each for each in conditions_of(seed) if each["type"] == "BackupBucketsReady")
+    assert (ready["status"], ready["reason"]) == ("False", "BackupBucketsError")
+    assert ready["message"] == f"Secret garden/later, which spec.backup.{field} names, is not there."
+    assert seed["status"]["lastOperation"]["state"] == "Error"
+
+    await garden.store.create(
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "later", "namespace": "garden"}}
+    )
+
+    async def recovered() -> None:
+        assert conditions(await garden.seed())["BackupBucketsReady"] == "True"
+
+    await eventually(recovered, within=10, every=0.05)
 
 
 async def test_the_lease_names_its_holder_and_its_seed(garden: Garden) -> None:

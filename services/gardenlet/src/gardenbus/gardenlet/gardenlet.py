@@ -26,6 +26,7 @@ from gardenbus.gardenlet.controllers.shoot import ShootReconciler
 from gardenbus.gardenlet.domain.shoot_record import ShootName
 from gardenbus.gardenlet.handlers.binding_cache import BINDINGS, MANAGED_SEED, SHOOT_STATE, BindingCache
 from gardenbus.gardenlet.handlers.lease_heartbeat import LeaseHeartbeat
+from gardenbus.gardenlet.handlers.object_lookup import ObjectLookup
 from gardenbus.gardenlet.handlers.reporter import SeedReporter
 
 HTTPProbe = Callable[[str], Awaitable[str | None]]
@@ -66,6 +67,7 @@ class Gardenlet:
             cache=self.cache,
             backend=backend,
             reporter=self.reporter,
+            lookup=ObjectLookup(bus, subjects),
             clock=clock,
             version=version,
             certificate_expires_at=certificate_expires_at,

@@ -14,9 +14,10 @@ from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.seeds import GARDENLET_READY
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.errors import Unavailable
+from gardenbus.common.errors import GardenbusError, Unavailable
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.port import SeedBackend, StaleFencingToken, StepFailed
+from gardenbus.gardenlet.domain.backup_secret import backup_secret
 from gardenbus.gardenlet.domain.operations import SeedReadiness
 from gardenbus.gardenlet.domain.seed_status import (
     SeedFindings,
@@ -28,11 +29,15 @@ from gardenbus.gardenlet.domain.seed_status import (
 )
 from gardenbus.gardenlet.domain.shoot_status import without_times
 from gardenbus.gardenlet.handlers.binding_cache import BindingCache
+from gardenbus.gardenlet.handlers.object_lookup import ObjectLookup
 from gardenbus.gardenlet.handlers.reporter import SeedReporter
 
 _log = structlog.stdlib.get_logger()
 
 REPEAT_SECONDS = 10.0
+MISSING_SECRET_SECONDS = 2.0
+"""Period of the checks while the Secret of the backup is missing."""
+
 REGISTER_AGAIN_SECONDS = 10.0
 
 
@@ -46,6 +51,7 @@ class SeedReconciler:
         cache: BindingCache,
         backend: SeedBackend,
         reporter: SeedReporter,
+        lookup: ObjectLookup,
         clock: Clock,
         version: str,
         certificate_expires_at: Callable[[], datetime | None] = lambda: None,
@@ -54,6 +60,7 @@ class SeedReconciler:
         self._cache = cache
         self._backend = backend
         self._reporter = reporter
+        self._lookup = lookup
         self._clock = clock
         self._certificate_expires_at = certificate_expires_at
         self._key = ObjectKey("seed", "", configuration.seed_name)
@@ -62,6 +69,7 @@ class SeedReconciler:
             kubernetes_version=backend.kubernetes_version, healthy_message=backend.healthy_message
         )
         self._cared_at = float("-inf")
+        self._missing_secret = ""
         self._registered_at = float("-inf")
         self.is_registered = False
         self._last_report: tuple[Document, str] = ({}, "")
@@ -91,13 +99,18 @@ class SeedReconciler:
             await self._register(now)
         if self._cache.seed is None:
             return
-        if now - self._cared_at >= self._configuration.seed_care_period.total_seconds():
+        if now - self._cared_at >= self._care_period_seconds:
             self._cared_at = now
             await self._care(self._cache.seed)
         if section(self._cache.seed, "metadata").get("deletionTimestamp") and self._cache.is_complete:
             await self._delete()
         self._findings = self._findings._replace(certificate_expires_at=self._certificate_expires_at())
         self._report(self._cache.seed, now)
+
+    @property
+    def _care_period_seconds(self) -> float:
+        period = self._configuration.seed_care_period.total_seconds()
+        return min(period, MISSING_SECRET_SECONDS) if self._missing_secret else period
 
     def request_care(self) -> None:
         """Check the seed's health in the next round (its generation changed)."""
@@ -124,13 +137,31 @@ class SeedReconciler:
     async def _care(self, seed: Document) -> None:
         bucket_problem: str | None = None
         if section(seed, "spec").get("backup") and not section(seed, "metadata").get("deletionTimestamp"):
-            try:
-                await self._backend.ensure_bucket(self._cache.seed_uid)
-            except (StepFailed, StaleFencingToken) as error:
-                bucket_problem = error.message
+            self._missing_secret = await self._secret_problem(seed)
+            bucket_problem = self._missing_secret or await self._bucket_problem()
+        else:
+            self._missing_secret = ""
         self._findings = self._findings._replace(
             system_problem=await self._backend.seed_problem(), bucket_problem=bucket_problem
         )
+
+    async def _secret_problem(self, seed: Document) -> str:
+        """Problem of the Secret that the backup names, "" without one; the last known while nobody responds."""
+        secret = backup_secret(seed)
+        if secret is None:
+            return ""
+        try:
+            return "" if await self._lookup.exists(secret.key) else secret.problem
+        except GardenbusError as error:
+            _log.warning("backup_secret.unknown", seed=self._key.name, secret=str(secret.key), reason=error.message)
+            return self._missing_secret
+
+    async def _bucket_problem(self) -> str | None:
+        try:
+            await self._backend.ensure_bucket(self._cache.seed_uid)
+        except (StepFailed, StaleFencingToken) as error:
+            return error.message
+        return None
 
     async def _delete(self) -> None:
         """Release a deleting Seed once no shoot is left: delete the bucket, then report completion."""
