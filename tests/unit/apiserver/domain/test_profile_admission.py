@@ -53,7 +53,15 @@ def worker(**changes: Any) -> Document:
 
 
 def problems_of(spec: Document, old: Document | None = None, profile: Document | None = None) -> dict[str, str]:
+    """The problems of a shoot; those with a profile that has a version, as every stored one has, are the same."""
     profile = profile if profile is not None else a_cloudprofile(spec=OFFER)
+    identity = {"metadata": {"uid": repr(profile), "resourceVersion": "1"}}
+    problems = problems_with(spec, old, profile)
+    assert problems_with(spec, old, merged(profile, identity)) == problems
+    return problems
+
+
+def problems_with(spec: Document, old: Document | None, profile: Document) -> dict[str, str]:
     try:
         admit_profile(a_shoot(spec=spec), old, facts_of(profile), now=NOW)
     except InvalidResource as error:

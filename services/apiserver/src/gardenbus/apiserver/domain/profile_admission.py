@@ -84,7 +84,12 @@ def admit_profile(shoot: Document, old: Document | None, related: RelatedObjects
     if key is not None and (old is None or key != profile_key(old)) and key not in related.objects:
         field = "spec.cloudProfile.name" if section(shoot, "spec", "cloudProfile") else "spec.cloudProfileName"
         problems.append(FieldProblem(field, f"{key} is not there: apply it first"))
-    if key is not None and (offered := profile_spec_of(related.objects.get(key))):
+    profile = related.objects.get(key) if key is not None else None
+    if (
+        profile is not None
+        and (offered := profile_spec_of(profile))
+        and not _is_surely_offered(shoot, profile, offered)
+    ):
         problems += _problems(shoot, old, offered, now=now)
     if problems:
         raise invalid(problems)
@@ -102,6 +107,64 @@ def profile_guards(shoot: Document, old: Document | None, related: RelatedObject
                 WritePrecondition("version", key.stored, f"{key} has changed meanwhile", version=int(version))
             )
     return guards
+
+
+_SURE_LIMIT = 100
+_sure: dict[str, frozenset[str]] = {}
+"""Parts that are on offer for good, by the version of the profile; versions are never used twice."""
+
+
+def _is_surely_offered(shoot: Document, profile: Document, offered: Document) -> bool:
+    """True when everything that a shoot names stands in the profile without reservation: the common case, fast."""
+    version = section(profile, "metadata").get("resourceVersion")
+    if not version:
+        return False
+    identity = f"{section(profile, 'metadata').get('uid')}/{version}"
+    sure = _sure.get(identity)
+    if sure is None:
+        while len(_sure) >= _SURE_LIMIT:
+            del _sure[next(iter(_sure))]
+        sure = _sure[identity] = frozenset(_sure_parts(offered))
+    return sure.issuperset(_named_parts(section(shoot, "spec")))
+
+
+def _sure_parts(offered: Document) -> Iterator[str]:
+    """All that is offered without an expiration and to everybody."""
+    yield f"type {offered.get('type')}"
+    for region in entries(offered.get("regions")):
+        yield f"region {region.get('name')}"
+        yield from (f"zone {region.get('name')} {zone}" for zone in _names(region.get("zones")))
+    for kind, field in (("machine", "machineTypes"), ("volume", "volumeTypes")):
+        yield from (f"{kind} {name}" for name in _usable(offered.get(field)))
+    for entry in entries(section(offered, "kubernetes").get("versions")):
+        if not entry.get("expirationDate"):
+            yield f"version {entry.get('version')}"
+    for image in entries(offered.get("machineImages")):
+        yield f"image {image.get('name')} None"
+        for entry in entries(image.get("versions")):
+            if not entry.get("expirationDate"):
+                yield f"image {image.get('name')} {entry.get('version')}"
+
+
+def _named_parts(spec: Document) -> Iterator[str]:
+    """All that a shoot names, as `_sure_parts` does."""
+    region, provider = spec.get("region"), section(spec, "provider")
+    yield f"type {provider.get('type')}"
+    yield f"region {region}"
+    if version := section(spec, "kubernetes").get("version"):
+        yield f"version {version}"
+    for worker in entries(provider.get("workers")):
+        machine = section(worker, "machine")
+        if kind := machine.get("type"):
+            yield f"machine {kind}"
+        if image := section(machine, "image"):
+            yield f"image {image.get('name')} {image.get('version')}"
+        if volume := section(worker, "volume").get("type"):
+            yield f"volume {volume}"
+        if version := section(worker, "kubernetes").get("version"):
+            yield f"version {version}"
+        for zone in worker.get("zones") or ():
+            yield f"zone {region} {zone}"
 
 
 def _is_checked(shoot: Document, old: Document | None) -> bool:

@@ -15,6 +15,7 @@ Mix = Literal["uniform", "mixed"]
 
 NAMESPACE = "garden-bench"
 PROVIDER = "aws"
+CREDENTIALS = "infrastructure-credentials"
 MAPPED = "aws-mapped"
 """The CloudProfile whose distances a ConfigMap holds."""
 
@@ -27,7 +28,7 @@ _DAY = "2026-01-02T03:04:05Z"
 
 
 def basics(mix: Mix) -> list[Document]:
-    """The project, profiles and distances that all shoots need."""
+    """The project, credentials, profiles and distances that all shoots need."""
     project: Document = {
         "apiVersion": _CORE,
         "kind": "Project",
@@ -44,7 +45,17 @@ def basics(mix: Mix) -> list[Document]:
     namespace: Document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     garden: Document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "garden"}}
     mapped = [_profile(MAPPED), _distances()] if mix == "mixed" else []
-    return [namespace, garden, project, _profile(PROVIDER), *mapped]
+    return [namespace, garden, project, _credentials(), _profile(PROVIDER), *mapped]
+
+
+def _credentials() -> Document:
+    return {
+        "apiVersion": "security.gardener.cloud/v1alpha1",
+        "kind": "CredentialsBinding",
+        "metadata": {"name": CREDENTIALS, "namespace": NAMESPACE},
+        "provider": {"type": PROVIDER},
+        "credentialsRef": {"apiVersion": "v1", "kind": "Secret", "name": CREDENTIALS, "namespace": NAMESPACE},
+    }
 
 
 def _profile(name: str) -> Document:
@@ -119,7 +130,7 @@ def shoot(name: str, number: int, mix: Mix, *, impossible: bool = False) -> Docu
     region = number % REGIONS if mix == "mixed" else 0
     spec: Document = {
         "cloudProfile": {"kind": "CloudProfile", "name": PROVIDER},
-        "credentialsBindingName": "infrastructure-credentials",
+        "credentialsBindingName": CREDENTIALS,
         "purpose": "production",
         "region": _region(region),
         "schedulerName": "default-scheduler",
