@@ -112,6 +112,7 @@ def test_our_examples_pass_and_nothing_in_them_is_without_effect() -> None:
 
 @pytest.mark.parametrize("note", [*UNUSED, *DEPRECATED], ids=str)
 def test_each_field_that_is_warned_of_exists(note: Any) -> None:
+    assert note.path.startswith("spec.")
     here: FieldType = cast("Shape", shape_of(note.kind))
     for step in note.path.split("."):
         assert isinstance(here, Shape)

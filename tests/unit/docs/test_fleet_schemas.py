@@ -49,6 +49,20 @@ def test_the_schema_of_a_placement_knows_its_policy() -> None:
             check(a_manifest("ClusterResourcePlacement", spec={"policy": {**policy, **wrong}}))
 
 
+def test_a_schema_has_the_fields_that_nothing_here_reads_too() -> None:
+    strategy = {"deleteStrategy": {"propagationPolicy": "Abandon"}}
+    check(a_manifest("ClusterResourcePlacement", spec={"strategy": strategy}))
+    check(a_manifest("Shoot", spec={"hibernation": {"schedules": [{"start": "0 20 * * *"}]}}))
+    wrong: list[tuple[str, Document]] = [
+        ("ClusterResourcePlacement", {"strategy": {"deleteStrategy": {"propagationPolicy": 1}}}),
+        ("Shoot", {"hibernation": {"schedules": "0 20 * * *"}}),
+        ("Shoot", {"provider": {"workers": [{"sysctls": []}]}}),
+    ]
+    for kind, spec in wrong:
+        with pytest.raises(ValidationError):
+            check(a_manifest(kind, spec=spec))
+
+
 def test_the_schema_of_a_resource_snapshot_takes_any_objects() -> None:
     check(a_manifest("ClusterResourceSnapshot", spec={"selectedResources": [{"kind": "Namespace"}]}))
     with pytest.raises(ValidationError):

@@ -9,6 +9,8 @@ from typing import Any, cast
 
 import msgspec
 
+from gardenbus.common.api.fields.known import sent_shape
+from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.fleet.member_clusters import MemberCluster
 from gardenbus.common.api.fleet.placement_parts import (
     DisruptionBudget,
@@ -100,8 +102,59 @@ def schemas() -> Mapping[str, Schema]:
 def _of_kind(kind: str, view: type) -> Schema:
     schema = _complete(kind, view)
     spec = KINDS[kind.lower()]
+    if shape := sent_shape(spec.api_version, kind):
+        _add_fields(schema, shape, schema.get("$defs", {}))
     identity = {"apiVersion": {"const": spec.api_version}, "kind": {"const": kind}}
     return _as_object(schema, identity)
+
+
+_SCALARS: Mapping[str, Schema] = {
+    "open": {},
+    "integer": {"type": ["integer", "null"]},
+    "number": {"type": ["number", "null"]},
+    "boolean": {"type": ["boolean", "null"]},
+    "quantity": {"type": ["string", "number", "null"]},
+    "int-or-string": {"type": ["integer", "string", "null"]},
+}
+_TEXT: Schema = {"type": ["string", "null"]}
+_IDENTITY = ("apiVersion", "kind", "metadata", "status")
+
+
+def _add_fields(schema: Schema, shape: Shape, definitions: Schema, besides: Sequence[str] = _IDENTITY) -> None:
+    """Add the fields that a kind has and nothing here reads, at all depths."""
+    properties = schema.setdefault("properties", {})
+    for name, kind in shape.fields.items():
+        if name in besides:
+            continue
+        if name not in properties:
+            properties[name] = _of_type(kind)
+        elif isinstance(kind, Shape) and (below := _object_in(properties[name], definitions)) is not None:
+            _add_fields(below, kind, definitions, ())
+        elif isinstance(kind, ListOf) and isinstance(kind.entry, Shape):
+            items = properties[name].get("items")
+            below = None if items is None else _object_in(items, definitions)
+            if below is not None:
+                _add_fields(below, kind.entry, definitions, ())
+
+
+def _object_in(schema: Schema, definitions: Schema) -> Schema | None:
+    """The object's schema that a property stands for; None where it is open or none."""
+    for option in (schema, *schema.get("anyOf", ())):
+        if "$ref" in option:
+            return definitions[str(option["$ref"]).rpartition("/")[2]]
+    return None
+
+
+def _of_type(kind: FieldType) -> Schema:
+    match kind:
+        case str():
+            return dict(_SCALARS.get(kind, _TEXT))
+        case ListOf(entry):
+            return {"type": ["array", "null"], "items": _of_type(entry)}
+        case MapOf(value):
+            return {"type": ["object", "null"], "additionalProperties": _of_type(value)}
+        case Shape(fields):
+            return {"type": ["object", "null"], "properties": {name: _of_type(each) for name, each in fields.items()}}
 
 
 def _of_others() -> Schema:

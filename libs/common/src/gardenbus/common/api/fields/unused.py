@@ -73,7 +73,11 @@ class FoundField(NamedTuple):
 
 def found_fields(document: Document) -> Iterator[FoundField]:
     """The fields of a manifest, and of the templates in it, that are taken with a warning."""
-    for path, steps, warning in _notes_of(str(document.get("kind"))):
+    watched, notes = _notes_of(str(document.get("kind")))
+    spec: Any = document.get("spec")
+    if not isinstance(spec, dict) or watched.isdisjoint(cast("Document", spec)):
+        return
+    for path, steps, warning in notes:
         here: Any = document
         for step in steps:
             if not isinstance(here, dict):
@@ -85,7 +89,8 @@ def found_fields(document: Document) -> Iterator[FoundField]:
 
 
 @lru_cache(maxsize=128)
-def _notes_of(kind: str) -> Sequence[tuple[str, tuple[str, ...], str]]:
+def _notes_of(kind: str) -> tuple[frozenset[str], Sequence[tuple[str, tuple[str, ...], str]]]:
+    """The fields below `spec` that lead to a note, and the notes: path, its steps, warning."""
     notes: list[tuple[str, tuple[str, ...], str]] = []
     for of_kind, prefix in ((kind, ""), *_TEMPLATES.get(kind, ())):
         for all_notes, sentence in ((UNUSED, "nothing acts on it: {}"), (DEPRECATED, "is deprecated: {}")):
@@ -93,4 +98,4 @@ def _notes_of(kind: str) -> Sequence[tuple[str, tuple[str, ...], str]]:
                 if note.kind == of_kind:
                     path = prefix + note.path
                     notes.append((path, tuple(path.split(".")), f"{path}: {sentence.format(note.why)}"))
-    return notes
+    return frozenset(steps[1] for _, steps, _ in notes), notes
