@@ -64,11 +64,7 @@ class _Choice(NamedTuple):
 
 def profile_queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
     """Queries of the profile and the bindings, as far as they are checked."""
-    if not _is_checked(shoot, old):
-        return ()
-    key = profile_key(shoot)
-    keys = ([key] if key is not None else []) + list(_new_bindings(shoot, old))
-    return [ObjectQuery(each) for each in keys]
+    return [ObjectQuery(key) for key in _checked_keys(shoot, old)]
 
 
 def admit_profile(shoot: Document, old: Document | None, related: RelatedObjects, *, now: datetime) -> None:
@@ -98,14 +94,12 @@ def admit_profile(shoot: Document, old: Document | None, related: RelatedObjects
 def profile_guards(shoot: Document, old: Document | None, related: RelatedObjects) -> Sequence[WritePrecondition]:
     """Conditions of the write: the profile and the bindings as they were read."""
     guards: list[WritePrecondition] = []
-    for query in profile_queries(shoot, old):
-        key = query.key if isinstance(query, ObjectQuery) else None
-        found = related.objects.get(key) if key is not None else None
-        version = section(found, "metadata").get("resourceVersion") if found is not None else None
-        if key is not None and version:
-            guards.append(
-                WritePrecondition("version", key.stored, f"{key} has changed meanwhile", version=int(version))
-            )
+    for key in _checked_keys(shoot, old):
+        found = related.objects.get(key)
+        version = found["metadata"].get("resourceVersion") if found is not None else None
+        if version:
+            message = f"{key} has changed meanwhile"
+            guards.append(WritePrecondition("version", key.stored, message, version=int(version)))
     return guards
 
 
@@ -167,6 +161,13 @@ def _named_parts(spec: Document) -> Iterator[str]:
             yield f"zone {region} {zone}"
 
 
+def _checked_keys(shoot: Document, old: Document | None) -> Sequence[ObjectKey]:
+    if not _is_checked(shoot, old):
+        return ()
+    key = profile_key(shoot)
+    return [*(() if key is None else (key,)), *_new_bindings(shoot, old)]
+
+
 def _is_checked(shoot: Document, old: Document | None) -> bool:
     if old is None:
         return True
@@ -178,7 +179,7 @@ def _is_checked(shoot: Document, old: Document | None) -> bool:
 
 def _new_bindings(shoot: Document, old: Document | None) -> Sequence[ObjectKey]:
     namespace = namespace_of(shoot)
-    before = binding_keys(section(old or {}, "spec"), namespace)
+    before = binding_keys(section(old, "spec"), namespace) if old is not None else ()
     return [key for key in binding_keys(section(shoot, "spec"), namespace) if key not in before]
 
 

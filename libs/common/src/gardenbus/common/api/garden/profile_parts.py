@@ -49,12 +49,14 @@ def offered_parts(profile_spec: Document) -> frozenset[ProfilePart]:
 
 def used_parts(shoot_spec: Document) -> Sequence[ProfilePart]:
     """The parts that a shoot uses, each once."""
-    return tuple(dict.fromkeys(part for part in _used(shoot_spec) if part.name and part.name.isprintable()))
+    named = {(field, name): None for field, name in _used(shoot_spec) if name and isinstance(name, str)}
+    return [ProfilePart(field, name) for field, name in named if name.isprintable()]
 
 
 def part_references(profile: ObjectKey, parts: Iterable[ProfilePart]) -> Iterator[str]:
     """Keys under which the users of parts are indexed."""
-    return (f"{profile.stored}{PART_MARK}{part.field}/{part.name}" for part in parts)
+    prefix = f"{profile.stored}{PART_MARK}"
+    return (f"{prefix}{field}/{name}" for field, name in parts)
 
 
 def profile_key(shoot_spec: Document, namespace: str) -> ObjectKey | None:
@@ -87,18 +89,20 @@ def mappings(value: Any) -> Sequence[Document]:
     return [cast("Document", entry) for entry in listed if isinstance(entry, dict)]
 
 
-def _used(spec: Document) -> Iterator[ProfilePart]:
-    yield ProfilePart(REGIONS, _text(spec.get("region")))
-    yield ProfilePart(VERSIONS, _text(section(spec, "kubernetes").get("version")))
+def _used(spec: Document) -> Iterator[tuple[str, Any]]:
+    yield REGIONS, spec.get("region")
+    yield VERSIONS, section(spec, "kubernetes").get("version")
     for worker in mappings(section(spec, "provider").get("workers")):
         machine = section(worker, "machine")
-        yield ProfilePart(VERSIONS, _text(section(worker, "kubernetes").get("version")))
-        yield ProfilePart(MACHINE_TYPES, _text(machine.get("type")))
-        yield ProfilePart(VOLUME_TYPES, _text(section(worker, "volume").get("type")))
-        image = section(machine, "image")
-        if name := _text(image.get("name")):
-            version = _text(image.get("version"))
-            yield ProfilePart(MACHINE_IMAGES, f"{name}/{version}" if version else name)
+        yield MACHINE_TYPES, machine.get("type")
+        if "kubernetes" in worker:
+            yield VERSIONS, section(worker, "kubernetes").get("version")
+        if "volume" in worker:
+            yield VOLUME_TYPES, section(worker, "volume").get("type")
+        if "image" in machine:
+            image = section(machine, "image")
+            name, version = _text(image.get("name")), _text(image.get("version"))
+            yield MACHINE_IMAGES, f"{name}/{version}" if name and version else name
 
 
 def _prefixes(version: str) -> Iterator[str]:
