@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gardenbus.cli.client.api import ApiClient
-from gardenbus.cli.commands.api_resources import group_of, selected
+from gardenbus.cli.commands.api_resources import group_of, scope_of, selected
 from gardenbus.cli.commands.options import validation_of
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import Subjects
@@ -31,6 +31,12 @@ SERVED: list[dict[str, Any]] = [
 def test_resources_are_chosen_by_scope_and_group(namespaced: bool | None, group: str | None, names: list[str]) -> None:
     assert [each["plural"] for each in selected(SERVED, namespaced=namespaced, group=group)] == names
     assert group_of(SERVED[0]) == ""
+
+
+def test_namespaced_takes_true_and_false() -> None:
+    assert [scope_of(text) for text in (None, "true", "false")] == [None, True, False]
+    with pytest.raises(BadRequest, match="--namespaced=maybe: true or false"):
+        scope_of("maybe")
 
 
 @pytest.mark.parametrize(("word", "meant"), [("true", "strict"), ("warn", "warn"), ("false", "ignore")])

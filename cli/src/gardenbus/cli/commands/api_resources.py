@@ -9,6 +9,7 @@ from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, run_with_client
 from gardenbus.cli.output.console import Format, exit_codes, show_document, show_lines
 from gardenbus.cli.output.printers import table_text
+from gardenbus.common.errors import BadRequest
 
 NOTHING = "nothing"
 
@@ -18,7 +19,8 @@ Resource = dict[str, Any]
 def api_resources(  # noqa: PLR0913 - one parameter an option
     *,
     namespaced: Annotated[
-        bool | None, typer.Option("--namespaced", help="Only kinds in namespaces (=false: only those in none).")
+        str | None,
+        typer.Option("--namespaced", help="true: only kinds in namespaces; false: only others.", metavar="true|false"),
     ] = None,
     api_group: Annotated[
         str | None, typer.Option("--api-group", help="Only kinds of this group (the core group: '').")
@@ -37,13 +39,22 @@ def api_resources(  # noqa: PLR0913 - one parameter an option
     gardenbus api-resources --api-group core.gardener.cloud
     gardenbus api-resources --namespaced=false -o wide
     """
+    with exit_codes():
+        wanted_scope = scope_of(namespaced)
 
     async def work(api: ApiClient) -> Sequence[Resource]:
         return await api.call("kinds")
 
     served = run_with_client(work, directory, nats_url, prefix)
     with exit_codes():
-        _print(selected(served, namespaced=namespaced, group=api_group), output, headers=not no_headers)
+        _print(selected(served, namespaced=wanted_scope, group=api_group), output, headers=not no_headers)
+
+
+def scope_of(text: str | None) -> bool | None:
+    """Read the value of `--namespaced`. Raises BadRequest."""
+    if text not in (None, "true", "false"):
+        raise BadRequest(f"--namespaced={text}: true or false")
+    return None if text is None else text == "true"
 
 
 def selected(resources: Sequence[Resource], *, namespaced: bool | None, group: str | None) -> Sequence[Resource]:
