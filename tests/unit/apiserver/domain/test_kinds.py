@@ -158,3 +158,9 @@ def test_a_kind_is_found_with_its_group_and_version_as_kubectl_writes_them(word:
 def test_a_kind_with_another_group_or_version_is_answered_with_its_own(word: str) -> None:
     with pytest.raises(Unsupported, match=r"did you mean (shoots|seeds)\.core\.gardener\.cloud"):
         by_qualified_word(word)
+
+
+@pytest.mark.parametrize("word", ["pods", "pod", "po", "nodes", "no"])
+def test_what_is_of_one_cluster_alone_is_no_resource_type(word: str):
+    with pytest.raises(Unsupported, match="the server doesn't have a resource type"):
+        by_word(word)

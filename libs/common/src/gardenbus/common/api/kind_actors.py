@@ -14,6 +14,8 @@ ACTORS: Mapping[str, str] = {
     "NamespacedCloudProfile": _SCHEDULING_DATA,
     "Project": _SCHEDULING_DATA,
     "ExposureClass": _SCHEDULING_DATA,
+    "SecretBinding": "apiserver",
+    "CredentialsBinding": "apiserver",
     "ShootState": "lifecycle, gardenlet",
     "ManagedSeed": "gardenlet",
     "ManagedSeedSet": "managedseedset",

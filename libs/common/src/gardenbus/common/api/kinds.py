@@ -196,14 +196,12 @@ _STORED = (
             ("Worker", ()),
         )
     ),
-    _kind("Node", "v1", "no", namespaced=False),
     _kind("PersistentVolume", "v1", "pv", namespaced=False),
     *(
         _kind(kind, "v1", *short_names)
         for kind, short_names in (
             ("LimitRange", ("limits",)),
             ("PersistentVolumeClaim", ("pvc",)),
-            ("Pod", ("po",)),
             ("PodTemplate", ()),
             ("ReplicationController", ("rc",)),
             ("ResourceQuota", ()),
