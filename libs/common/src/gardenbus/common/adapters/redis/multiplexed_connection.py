@@ -6,6 +6,7 @@
 - A caller that gives up leaves its place to nobody: its reply is dropped when it comes, and what had not left yet never
   leaves.
 - A server that hangs is given up when the oldest request has waited for the timeout.
+- Whatever fails while connecting, or of the connection later, is an outage: the next request connects anew.
 
 redis-py finds the server, encrypts and authenticates; from then on the socket is this module's.
 """
@@ -13,11 +14,11 @@ redis-py finds the server, encrypts and authenticates; from then on the socket i
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 import hiredis
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
-from redis.exceptions import RedisError
 
 from gardenbus.common.errors import Unavailable
 
@@ -122,7 +123,11 @@ class _ReplyProtocol(asyncio.Protocol):
         for request in wanted:
             request.deadline = deadline
         self._sent.extend(wanted)
-        self._transport.write(b"".join([packed for request in wanted for packed in request.packed]))
+        try:
+            self._transport.write(b"".join([packed for request in wanted for packed in request.packed]))
+        except Exception as error:  # noqa: BLE001  uvloop: RuntimeError for a socket whose loss is about to be told
+            self.lose(str(error))
+            return
         if self._timeout_handle is None:
             self._timeout_handle = self._loop.call_at(deadline, self._check_timeout)
 
@@ -185,12 +190,13 @@ class MultiplexedConnection:
         connection = self._pool.make_connection()
         try:
             await connection.connect()
-        except (RedisError, OSError) as error:
-            raise Unavailable(f"Redis is out of reach: {error}") from error
-        except BaseException:
-            await connection.disconnect(nowait=True)
+            self._protocol = _ReplyProtocol(connection, self._timeout_seconds)
+        except BaseException as error:
+            with suppress(Exception):
+                await connection.disconnect(nowait=True)
+            if isinstance(error, Exception):  # whatever the server, redis-py or the loop's transport made of it
+                raise Unavailable(f"Redis is out of reach: {error}") from error
             raise
-        self._protocol = _ReplyProtocol(connection, self._timeout_seconds)
         return self._protocol
 
 
