@@ -1,7 +1,7 @@
 """Logs: structlog, one JSON object a line, or colours on a terminal.
 
 Each line has `timestamp` (RFC 3339, UTC), `level`, `event`, `service` and `instance`. What libraries log through the
-standard library joins the same stream from WARNING on.
+standard library joins the same stream from WARNING on. A line is written whatever its values are (printable.py).
 """
 
 import logging
@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from gardenbus.common.runtime.printable import LINE_LIMIT, printable
 from gardenbus.common.runtime.settings import LogFormat, LogLevel
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -28,7 +29,7 @@ def configure_logging(
         _Timestamp(),
         _ServiceFields(service, instance),
     ]
-    renderers: list[structlog.typing.Processor] = [structlog.dev.ConsoleRenderer()]
+    renderers: list[structlog.typing.Processor] = [_TerminalRenderer()]
     factory: Any = structlog.WriteLoggerFactory()
     if as_json:
         renderers = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_as_bytes)]
@@ -69,17 +70,38 @@ class _Timestamp:
         return event
 
 
+class _TerminalRenderer:
+    """Renders a line in colours: what a value says changes neither the terminal nor the next line."""
+
+    def __init__(self) -> None:
+        self._renderer = structlog.dev.ConsoleRenderer()
+
+    def __call__(self, logger: object, method: str, event: structlog.typing.EventDict) -> str:
+        exc_info = {"exc_info": event.pop("exc_info")} if "exc_info" in event else {}
+        line = self._renderer(logger, method, {**printable(event), **exc_info})
+        return line.encode(getattr(sys.stdout, "encoding", None) or "utf-8", "backslashreplace").decode()
+
+
+def encode_line(event: structlog.typing.EventDict) -> bytes:
+    """One line of JSON. As it is where that works, and else with printable values."""
+    try:
+        line = _encode(event)
+    except Exception:  # noqa: BLE001  msgspec's own errors, and those of the values' __str__
+        return _encode(printable(event))
+    return line if len(line) <= LINE_LIMIT else _encode(printable(event))
+
+
 def _as_bytes(event: Any, **_unused: object) -> bytes:
-    return _encode(event)
+    return encode_line(event)
 
 
 def _as_text(event: Any, **_unused: object) -> str:
-    return _encode(event).decode()
+    return encode_line(event).decode()
 
 
 def _join_standard_library(shared: list[structlog.typing.Processor], *, as_json: bool) -> None:
     handler = logging.StreamHandler(sys.stdout)
-    renderer: structlog.typing.Processor = structlog.dev.ConsoleRenderer()
+    renderer: structlog.typing.Processor = _TerminalRenderer()
     if as_json:
         renderer = structlog.processors.JSONRenderer(serializer=_as_text)
     handler.setFormatter(
