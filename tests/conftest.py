@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 import structlog
 
+from tests.support.orphans import end_children_with_this_process
 from tests.support.servers import Server, start_nats, start_redis
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what it runs in the background deaf to Ctrl-C, and whoever that starts is deaf as well.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+end_children_with_this_process()
 
 MEMORY = Path("/dev/shm")
 ROOM_NEEDED = 4 * 1024**3
