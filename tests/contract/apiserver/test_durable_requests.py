@@ -4,6 +4,7 @@ import asyncio
 import json
 
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.relay.ports.outbox import Restored
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.eventually import eventually
@@ -109,6 +110,33 @@ async def test_nothing_is_lost_while_the_store_is_closed(idle_apiserver: Apiserv
 
     assert (await idle_apiserver.request("census"))["objects.shoot"] == 20
     assert await idle_apiserver.rejected() == []
+
+
+READS = ("list.shoot", "get.shoot.garden-dev.apollo", "census", "usage", "waiting", "explain.garden-dev.apollo")
+
+
+async def test_an_emptied_store_answers_no_reads_until_it_is_rebuilt(idle_apiserver: Apiserver) -> None:
+    await idle_apiserver.start()
+    shoot = await idle_apiserver.request("apply", a_shoot(metadata={"labels": {"mine": "yes"}}))
+    health, connection = idle_apiserver.contexts[0].health, idle_apiserver.kit.connection
+    assert (await health.readyz()).ok
+    assert connection is not None
+    await connection.command("FLUSHDB")
+    for read in READS:
+        refused = await idle_apiserver.rejection(read)
+        assert (refused["code"], "fenced" in refused["message"]) == (503, True), read
+    assert "fenced" in str((await health.readyz()).checks)
+
+    await idle_apiserver.kit.outbox.lead(86_400)
+    await idle_apiserver.kit.outbox.restore(Restored(APOLLO, shoot["metadata"]["uid"], 10**7, shoot))
+    await idle_apiserver.kit.open()
+    assert (await health.readyz()).ok
+    assert (await idle_apiserver.request("list.shoot"))["items"]
+    for is_warned in (True, False):
+        response = await idle_apiserver.response("apply", a_shoot(spec={"purpose": "testing"}))
+        warning = "configuration of shoot garden-dev/apollo is unknown since the store was rebuilt"
+        assert (warning in str(response.get("warnings"))) is is_warned, response
+        assert response["result"]["metadata"]["labels"]["mine"] == "yes"
 
 
 async def test_dependents_of_what_is_gone_go_or_forget_it(apiserver: Apiserver) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from gardenbus.common.adapters import store_responses
 from gardenbus.common.adapters.redis import store as redis_store
-from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.common.ports.bus import StreamPosition
@@ -25,14 +25,26 @@ def announced(message: str = "hello") -> EventRecord:
     return EventRecord(APOLLO, "uid", "Warning", "Tested", message, "tester")
 
 
-async def test_a_store_that_nobody_opened_reads_and_refuses_every_write(closed: StoreUnderTest) -> None:
+async def test_a_store_that_nobody_opened_refuses_every_read_and_write(closed: StoreUnderTest) -> None:
     await closed.open()
     seed = await closed.created(a_seed())
     shoot = await closed.created(a_shoot())
-    await closed.close_for_writes()
     seen = (await closed.store.usage()).unblock_indexes
+    await closed.close_for_writes()
     store = closed.store
-    for write in (
+    for refused in (
+        store.get(seed.key),
+        store.get_many_partial([seed.key]),
+        store.list_page("seed"),
+        store.usage(),
+        store.shoots_on("aws-eu1"),
+        store.dependents(seed.uid),
+        store.exists_uid(seed.uid),
+        store.unschedulable_classes(SCHEDULER),
+        store.unschedulable_shoots(),
+        store.pending(SCHEDULER),
+        store.census(),
+        store.bind_record(shoot.key),
         store.create(a_project()),
         store.update(seed, merged(seed.document(), {"status": {"a": 1}})),
         store.update(seed, seed.document(), last_applied=b"{}"),
@@ -45,10 +57,10 @@ async def test_a_store_that_nobody_opened_reads_and_refuses_every_write(closed: 
         store.reannounce_object(seed.key, "aws-eu1"),
     ):
         with pytest.raises(Unavailable, match="fenced"):
-            await write
+            await refused
+    await closed.open()
     assert await store.get(seed.key) == seed
     assert len((await store.list_page("seed")).objects) == 1
-    await closed.open()
     assert await store.delete(seed) is None
 
 
@@ -271,7 +283,7 @@ async def test_a_restored_object_replaces_the_older_one_that_stood_there(kit: St
     assert not await kit.store.exists_uid(shoot.uid)
     assert await kit.store.exists_uid("new")
     restored = await kit.now(APOLLO)
-    assert (restored.parts.seed_name, restored.last_applied) == ("", b"")
+    assert (restored.parts.seed_name, restored.last_applied) == ("", UNKNOWN_LAST_APPLIED)
     assert not await kit.store.unschedulable_classes(SCHEDULER)
     await kit.fresh_entries()
     await kit.outbox.requeue_pending()
@@ -295,12 +307,25 @@ async def test_many_come_back_in_order_each_answered_on_its_own(closed: StoreUnd
     assert (await closed.now(project.key)).version == 11
 
 
+async def test_what_was_applied_to_a_restored_object_is_unknown_unless_the_store_still_has_it(
+    closed: StoreUnderTest,
+) -> None:
+    await closed.outbox.lead(86_400)
+    assert await closed.outbox.restore(from_the_bus(a_shoot(), 10, "u"))
+    await closed.open()
+    assert (await closed.now(APOLLO)).last_applied == UNKNOWN_LAST_APPLIED
+    kept = await closed.created(a_project(), last_applied=b'{"kind":"Project"}')
+    assert await closed.outbox.restore(from_the_bus(a_project(spec={"x": 1}), kept.version + 10, kept.uid))
+    assert (await closed.now(kept.key)).last_applied == b'{"kind":"Project"}'
+
+
 async def test_thousands_come_back_in_one_call(closed: StoreUnderTest) -> None:
     await closed.outbox.lead(86_400)
     lost = [
         from_the_bus(a_shoot(f"s{number}", spec={"seedName": "s"}), 10 + number, f"u{number}") for number in range(2000)
     ]
     assert all(await closed.outbox.restore_many(lost))
+    await closed.open()
     assert len(await closed.store.shoots_on("s")) == 2000
 
 

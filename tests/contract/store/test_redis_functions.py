@@ -32,6 +32,7 @@ def test_every_line_of_the_library_is_found_in_its_file() -> None:
 async def test_what_fails_in_a_function_is_said_with_its_file_and_line(store_server: Server) -> None:
     kit = on_redis(store_server.url)
     assert kit.connection is not None
+    await kit.open()
     try:
         with pytest.raises(Unavailable) as failure:
             await kit.connection.call("list", {}, read_only=True)

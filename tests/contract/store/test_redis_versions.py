@@ -152,6 +152,9 @@ async def test_an_emptied_store_is_closed_to_all_versions_until_it_is_opened(lan
     await landscape.ask("FLUSHALL")
     await refused(old, a_project("one"))
     await refused(new, a_project("one"))
+    for read in (old.store.list_page("project"), new.store.get(project.key), new.store.usage(), old.store.census()):
+        with pytest.raises(Unavailable, match="fenced"):
+            await read
     with pytest.raises(Unavailable, match="fenced"):
         await old.store.bind([a_binding(project, "aws-eu1")])
     assert not (await old.outbox.lead(60)).is_open

@@ -476,9 +476,9 @@ class StoreMachine(RuleBasedStateMachine):
         uid = f"00000000-0000-4000-8000-{self.newest:012}"
 
         async def call(side: Side) -> object:
-            await side.kit.close_for_writes()
             newest = (await side.kit.store.list_page(key.kind)).version
             current = await side.kit.store.get(key)
+            await side.kit.close_for_writes()
             version = newest + ahead if ahead or not current else current.version
             version += not current and not ahead  # every version belongs to one object
             known = current.uid if current and again else uid

@@ -7,7 +7,7 @@ import msgspec
 
 from gardenbus.common.adapters.redis.records import PARTS, read_record, restored_fields
 from gardenbus.common.adapters.store_responses import VERSION_LEAP
-from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, Document, StoredObject
 from gardenbus.common.api.index_keys import IndexKeys, index_keys_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict
@@ -113,6 +113,8 @@ class MemoryOutbox:
         if new:
             if row and row.stored.uid == restored.uid:
                 _keep_what_the_bus_has_not(row, new)
+            if not new.stored.last_applied:
+                new.stored = msgspec.structs.replace(new.stored, last_applied=UNKNOWN_LAST_APPLIED)
             new.past = row.past | left if row and key.kind != "shoot" else frozenset()
             state.place(new)
         else:

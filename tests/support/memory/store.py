@@ -90,6 +90,7 @@ class MemoryStore:
 
     async def get(self, key: ObjectKey) -> StoredObject | None:
         """Read one object."""
+        self.state.check_open(with_outbox=False)
         row = self.state.rows.get(key)
         return row.stored if row else None
 
@@ -108,6 +109,7 @@ class MemoryStore:
         self, kind: str, namespace: str | None = None, *, limit: int = 500, continue_token: str | None = None
     ) -> Page:
         """Read a page."""
+        self.state.check_open(with_outbox=False)
         token = decode_token(continue_token) if continue_token else None
         limit = max(1, min(limit, PAGE_MAX))
         members = {
@@ -128,6 +130,7 @@ class MemoryStore:
 
     async def usage(self, since: int = 0) -> Usage:
         """Read the usage that changed after `since`."""
+        self.state.check_open(with_outbox=False)
         state = self.state
         changed = {seed: len(state.usage[seed]) for seed, version in state.usage_changed.items() if version > since}
         return Usage(state.usage_version, changed, UnblockIndexes(state.unblock_objects, state.unblock_usage))
@@ -137,18 +140,22 @@ class MemoryStore:
 
     async def shoots_on(self, seed: str) -> Sequence[ObjectKey]:
         """Read the shoots that count on a seed."""
+        self.state.check_open(with_outbox=False)
         return sorted(self.state.usage[seed])
 
     async def dependents(self, owner_uid: str) -> Sequence[ObjectKey]:
         """Read the objects owned by a uid."""
+        self.state.check_open(with_outbox=False)
         return sorted(self.state.owned[owner_uid])
 
     async def exists_uid(self, uid: str) -> bool:
         """Tell whether a uid is stored."""
+        self.state.check_open(with_outbox=False)
         return uid in self.state.uids
 
     async def unschedulable_classes(self, scheduler_name: str) -> Sequence[UnschedulableClass]:
         """Read the waiting classes."""
+        self.state.check_open(with_outbox=False)
         unblock_index = self.state.total_unblock_index
         return [
             UnschedulableClass(
@@ -161,6 +168,7 @@ class MemoryStore:
         self, scheduler_name: str | None = None, *, limit: int = 1_000
     ) -> Sequence[UnschedulableStatus]:
         """Read the shoots that wait."""
+        self.state.check_open(with_outbox=False)
         found = sorted(
             (unblock_index, member_of(key), key, name)
             for name, classes in self.state.waiting.items()
@@ -178,11 +186,13 @@ class MemoryStore:
 
     async def pending(self, scheduler_name: str) -> int:
         """Count the pending shoots of a scheduler."""
+        self.state.check_open(with_outbox=False)
         rows = self.state.rows.values()
         return sum(row.is_pending and row.index_keys.scheduler_name == scheduler_name for row in rows)
 
     async def census(self) -> Mapping[str, int]:
         """Count objects by kind, pending and waiting shoots, and what the outbox still holds."""
+        self.state.check_open(with_outbox=False)
         state = self.state
         classes = [each for scheduler in [*state.waiting] for each in await self.unschedulable_classes(scheduler)]
         return {
@@ -472,6 +482,7 @@ class MemoryStore:
 
     async def bind_record(self, key: ObjectKey) -> BindRecord | None:
         """Tell what was remembered with the bind."""
+        self.state.check_open(with_outbox=False)
         row = self.state.rows.get(key)
         return row.bind_record if row is not None else None
 

@@ -17,8 +17,10 @@ from gardenbus.common.api.kinds import register_groups
 from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.informer import Informer
+from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import WorkQueue
 from gardenbus.common.ports.connections import Connections
+from gardenbus.common.ports.store import Store
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_controller
 from gardenbus.common.runtime.service import ServiceContext
@@ -75,6 +77,16 @@ async def start_apiserver(context: ServiceContext[ApiserverSettings], connection
     _start_consumer(context, "requests", requests, context.settings.request_batch)
     _start_consumer(context, "reports", reports, context.settings.report_batch)
     await _serve_api(context, connections, writer, manifests)
+    context.health.add_readiness("store", lambda: _problem_of_reading(connections.store))
+
+
+async def _problem_of_reading(store: Store) -> str | None:
+    """Why requests get no answer from the store; None when they do."""
+    try:
+        await store.exists_uid("")
+    except Unavailable as error:
+        return error.message
+    return None
 
 
 async def _serve_api(

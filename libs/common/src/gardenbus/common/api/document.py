@@ -138,6 +138,10 @@ class _Annotated(msgspec.Struct):
 _decode_annotated = json_decoder(_Annotated)
 
 
+UNKNOWN_LAST_APPLIED = b"null"
+"""`last_applied` of an object that came back from the bus, which does not carry what was applied to it."""
+
+
 class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
     """An object of the store.
 

@@ -104,7 +104,7 @@ def with_taints_kept(merged: Document, before: Document, last_applied: bytes) ->
 
     `before` is the stored cluster, `last_applied` the manifest that was applied to it last, as JSON ("" for none).
     """
-    last: Document = msgspec.json.decode(last_applied) if last_applied else {}
+    last: Document = (msgspec.json.decode(last_applied) if last_applied else None) or {}
     stated, stored = _taints(merged), _taints(before)
     its_own = [_compared(taint) for taint in (*_taints(last), *stated)]
     others = [taint for taint in stored if _compared(taint) not in its_own]

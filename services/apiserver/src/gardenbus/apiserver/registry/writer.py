@@ -36,7 +36,7 @@ from gardenbus.apiserver.registry.retry_on_conflict import (
     retry_on_conflict,
 )
 from gardenbus.apiserver.registry.seed_removal import annotate_seed_removal, revert_seed_removal
-from gardenbus.common.api.document import Document, StoredObject, encode, section
+from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, Document, StoredObject, encode, section
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.keys import ObjectKey
@@ -104,6 +104,14 @@ class NewCreation(NamedTuple):
 
     creation: Creation
     notices: tuple[str, ...]
+
+
+def _unknown_configuration(intent: _WriteIntent, base: StoredObject | None) -> tuple[str, ...]:
+    """A warning, once for each object that came back from the bus: a merge cannot tell what the manifest left out."""
+    if intent.last_applied is None or base is None or base.last_applied != UNKNOWN_LAST_APPLIED:
+        return ()
+    what = f"the previously applied configuration of {intent.key}"
+    return (f"{what} is unknown since the store was rebuilt: removed fields stay",)
 
 
 FollowUp = Callable[[WriteResult, ReadCache, str], Awaitable[Sequence[str]]]
@@ -269,7 +277,7 @@ class Writer:
             base = await reads.get(intent.key)
             current = base.document() if base is not None else None
             merged = intent.merge(base, current)
-            notices = intent.review(current)
+            notices = (*intent.review(current), *_unknown_configuration(intent, base))
             admitted = await self._admitted(merged, current, reads, intent.user)
             admitted = admitted._replace(warnings=(*notices, *admitted.warnings), notices=notices)
             depends_on.extend(

@@ -102,6 +102,21 @@ class RedisConnection:
         replies = await self._shared.execute(commands)
         return [self._checked(reply, command) for reply, command in zip(replies, commands, strict=True)]
 
+    async def read(self, commands: Sequence[Command]) -> list[Any]:
+        """Run commands that read objects or indexes, in one round trip.
+
+        Raises Unavailable, also while the store is closed: what is not there may only be missing. That is asked last,
+        so that a store which is emptied meanwhile does not pass for one without objects.
+        """
+        if not commands:
+            return []
+        asked = [*commands, self._function("FCALL_RO", "check_open", _pack({}))]
+        *replies, opening = await self._called(asked)
+        if _is_closed(opening) and await self._joined():
+            *replies, opening = await self._called(asked)
+        _raise_unavailable(opening)
+        return replies
+
     async def call(self, function: str, operation: Mapping[str, Any], *, read_only: bool = False) -> list[Any]:
         """Call one of our functions. Raises Unavailable when the server is away, fenced or its outbox is full."""
         if function in BATCH_FUNCTIONS:
@@ -287,7 +302,7 @@ def _is_closed(reply: Any) -> bool:
 
 
 def _raise_unavailable(reply: list[Any]) -> list[Any]:
-    """Return a function's reply; raises Unavailable when the store accepts no writes."""
+    """Return a function's reply; raises Unavailable when the store answers no reads or accepts no writes."""
     if reply and reply[0] == b"fenced":
         raise store_is_closed()
     if reply and reply[0] == b"format":

@@ -98,10 +98,13 @@ class RedisStore:
         return await self._read(keys, *PARTS)
 
     async def _read(self, keys: Sequence[ObjectKey], *fields: str) -> Sequence[StoredObject | None]:
-        replies = await self._connection.pipeline(
+        replies = await self._connection.read(
             [("HMGET", self._connection.key(f"o:{key.stored}"), *fields) for key in keys]
         )
         return [read_record(key, values) for key, values in zip(keys, replies, strict=True)]
+
+    async def _read_one(self, *command: str) -> Any:
+        return (await self._connection.read([command]))[0]
 
     async def list_page(
         self, kind: str, namespace: str | None = None, *, limit: int = 500, continue_token: str | None = None
@@ -137,17 +140,17 @@ class RedisStore:
 
     async def shoots_on(self, seed: str) -> Sequence[ObjectKey]:
         """Read the shoots that count on a seed."""
-        members = await self._connection.command("SMEMBERS", self._connection.key(f"usage:{seed}"))
+        members = await self._read_one("SMEMBERS", self._connection.key(f"usage:{seed}"))
         return sorted(ObjectKey("shoot", *member.decode().split("/", 1)) for member in members)
 
     async def dependents(self, owner_uid: str) -> Sequence[ObjectKey]:
         """Read the objects owned by a uid."""
-        keys = await self._connection.command("SMEMBERS", self._connection.key(f"owned:{owner_uid}"))
+        keys = await self._read_one("SMEMBERS", self._connection.key(f"owned:{owner_uid}"))
         return sorted(ObjectKey.from_stored(key.decode()) for key in keys)
 
     async def exists_uid(self, uid: str) -> bool:
         """Tell whether a uid is stored."""
-        return bool(await self._connection.command("HEXISTS", self._connection.key("uids"), uid))
+        return bool(await self._read_one("HEXISTS", self._connection.key("uids"), uid))
 
     async def unschedulable_classes(self, scheduler_name: str) -> Sequence[UnschedulableClass]:
         """Read the waiting classes, page by page: there may be as many as shoots."""
@@ -170,19 +173,19 @@ class RedisStore:
 
     async def pending(self, scheduler_name: str) -> int:
         """Count the pending shoots of a scheduler."""
-        return int(await self._connection.command("SCARD", self._connection.key(f"pending:{scheduler_name}")))
+        return int(await self._read_one("SCARD", self._connection.key(f"pending:{scheduler_name}")))
 
     async def census(self) -> Mapping[str, int]:
         """Count objects by kind, pending and waiting shoots, and what the outbox still holds."""
-        counts = {"outbox": int(await self._connection.command("XLEN", self._connection.key("outbox")))}
-        kinds = [kind.decode() for kind in await self._connection.command("SMEMBERS", self._connection.key("kinds"))]
-        sizes = await self._connection.pipeline([("ZCARD", self._connection.key(f"list:{kind}")) for kind in kinds])
+        counts = {"outbox": int(await self._read_one("XLEN", self._connection.key("outbox")))}
+        kinds = [kind.decode() for kind in await self._read_one("SMEMBERS", self._connection.key("kinds"))]
+        sizes = await self._connection.read([("ZCARD", self._connection.key(f"list:{kind}")) for kind in kinds])
         counts |= {f"objects.{kind}": int(size) for kind, size in zip(kinds, sizes, strict=True)}
-        schedulers = await self._connection.command("SMEMBERS", self._connection.key("schedulers"))
+        schedulers = await self._read_one("SMEMBERS", self._connection.key("schedulers"))
         pending = [("SCARD", self._connection.key(f"pending:{scheduler.decode()}")) for scheduler in schedulers]
-        counts["shoots.pending"] = sum(int(size) for size in await self._connection.pipeline([*pending]))
+        counts["shoots.pending"] = sum(int(size) for size in await self._connection.read([*pending]))
         classes: list[UnschedulableClass] = []
-        for scheduler in await self._connection.command("SMEMBERS", self._connection.key("waiting")):
+        for scheduler in await self._read_one("SMEMBERS", self._connection.key("waiting")):
             classes += await self.unschedulable_classes(scheduler.decode())
         counts["shoots.waiting"] = sum(each.count for each in classes)
         counts["shoots.waiting_unseen"] = sum(each.unseen for each in classes)
@@ -369,7 +372,7 @@ class RedisStore:
 
     async def bind_record(self, key: ObjectKey) -> BindRecord | None:
         """Read what was remembered with the bind."""
-        remembered = await self._connection.command("HGET", self._connection.key(f"o:{key.stored}"), "why")
+        remembered = await self._read_one("HGET", self._connection.key(f"o:{key.stored}"), "why")
         if not remembered:
             return None
         at, _, decision_record = remembered.partition(b" ")

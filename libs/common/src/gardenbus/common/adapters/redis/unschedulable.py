@@ -47,13 +47,13 @@ async def unschedulable_shoots(
 
 
 async def _schedulers(connection: RedisConnection) -> list[str]:
-    return [name.decode() for name in await connection.command("SMEMBERS", connection.key("waiting"))]
+    return [name.decode() for name in (await connection.read([("SMEMBERS", connection.key("waiting"))]))[0]]
 
 
 async def _positions(connection: RedisConnection, scheduler: str, limit: int) -> list[_Position]:
     """At most `limit` of each class: the oldest of all are among them."""
     key = connection.key(f"waiting:{scheduler}")
-    classes = [name.decode() for name in await connection.command("HKEYS", key)]
+    classes = [name.decode() for name in (await connection.read([("HKEYS", key)]))[0]]
     commands: list[Command] = [("ZRANGE", f"{key}:{name}", 0, limit - 1, "WITHSCORES") for name in classes]
     return [
         _Position(float(score), member.decode(), scheduler)
@@ -65,5 +65,5 @@ async def _positions(connection: RedisConnection, scheduler: str, limit: int) ->
 async def _replies(connection: RedisConnection, commands: Sequence[Command]) -> list[Any]:
     replies: list[Any] = []
     for start in range(0, len(commands), READS):
-        replies += await connection.pipeline(commands[start : start + READS])
+        replies += await connection.read(commands[start : start + READS])
     return replies

@@ -184,6 +184,8 @@ end
 -- A page of objects of a kind, with the version and gain that stood when it was read.
 local function list(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P)
+  if closed then return closed end
   local first = op.after ~= '' and '(' .. op.after or (op.ns ~= '' and '[' .. op.ns .. '/' or '-')
   local last = op.ns ~= '' and '(' .. op.ns .. '0' or '+' -- '0' follows '/'
   local members = redis.call('ZRANGEBYLEX', P .. ':list:' .. op.kind, first, last, 'LIMIT', 0, op.limit)

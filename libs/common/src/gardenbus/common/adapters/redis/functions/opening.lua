@@ -1,4 +1,4 @@
--- Permission to write: none before a relay has opened the store, one relay at a time, and the latest of a seed's gardenlets.
+-- Permission to read and write: none before a relay has opened the store, one relay at a time, and the latest of a seed's gardenlets.
 --
 -- A relay opens a store when it has compared it with the bus, and writes `P:opening`: the format of the data and a token
 -- that nobody else has had. A library accepts writes where the stored opening is one in its memory. Its memory is lost with
@@ -40,6 +40,11 @@ end
 local function refuse_when_closed(P, outbox_max)
   if not is_open(P) then return refuse_newer(P) or {'fenced'} end
   if outbox_max and redis.call('XLEN', P .. ':outbox') >= outbox_max then return {'full-outbox'} end
+end
+
+-- Tells whether what is read is all there is: an emptied store has nothing, until a relay has brought it back.
+local function check_open(keys, args)
+  return refuse_when_closed(keys[1]) or {'ok'}
 end
 
 -- Vouches, if the store is open, to the library that joins in this transaction (by its nonce ARGV[1]).
@@ -120,4 +125,5 @@ register('resign', resign, 'allow-oom')
 register('open', open_fence, 'allow-oom')
 register('accept_fence', accept_fence)
 register('is_fenced', is_fenced, 'no-writes')
+register('check_open', check_open, 'no-writes')
 register_unnoticed('vouch', vouch, 'allow-oom')

@@ -43,6 +43,7 @@ local function restore(keys, args)
   write_fields(object_key, set)
   redis.call('HSET', object_key, 'ver', op.version)
   redis.call('HDEL', object_key, 'class', 'pmsg')
+  redis.call('HSETNX', object_key, 'last', 'null') -- what was applied is not on the bus: unknown, which is not "nothing"
   local taken = object.ver == '' and redis.call('HGET', P .. ':dead:' .. op.key, 'req')
   if taken and taken ~= '' then redis.call('HSET', object_key, 'req', taken) end
   redis.call('ZADD', P .. ':by_version', op.version, op.key)

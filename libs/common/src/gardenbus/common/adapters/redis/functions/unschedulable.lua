@@ -73,6 +73,8 @@ end
 -- Equivalence classes of a scheduler, a page at a time, and the next cursor ('0': that was all).
 local function waiting(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P)
+  if closed then return closed end
   local found = redis.call('HSCAN', P .. ':waiting:' .. op.sched, op.cursor, 'COUNT', op.limit)
   local classes = found[2]
   local gain, reply = total_gain(P), {found[1]}

@@ -71,7 +71,7 @@ local function usage_reply(P, since)
 end
 
 local function usage(keys, args)
-  return usage_reply(keys[1], cmsgpack.unpack(args[1]).since)
+  return refuse_when_closed(keys[1]) or usage_reply(keys[1], cmsgpack.unpack(args[1]).since)
 end
 
 register('usage', usage, 'no-writes')
