@@ -81,7 +81,7 @@ async def start_apiserver(context: ServiceContext[ApiserverSettings], connection
 
 
 async def _problem_of_reading(store: Store) -> str | None:
-    """Why requests get no answer from the store; None when they do."""
+    """Reason for which the store answers no request; None when it does."""
     try:
         await store.exists_uid("")
     except Unavailable as error:

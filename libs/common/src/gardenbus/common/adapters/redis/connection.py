@@ -105,15 +105,15 @@ class RedisConnection:
     async def read(self, commands: Sequence[Command]) -> list[Any]:
         """Run commands that read objects or indexes, in one round trip.
 
-        Raises Unavailable, also while the store is closed: what is not there may only be missing. That is asked last,
+        Raises Unavailable, also while the store is closed: what is not there may only be missing. That is checked last,
         so that a store which is emptied meanwhile does not pass for one without objects.
         """
         if not commands:
             return []
-        asked = [*commands, self._function("FCALL_RO", "check_open", _pack({}))]
-        *replies, opening = await self._called(asked)
+        checked = [*commands, self._function("FCALL_RO", "check_open", _pack({}))]
+        *replies, opening = await self._called(checked)
         if _is_closed(opening) and await self._joined():
-            *replies, opening = await self._called(asked)
+            *replies, opening = await self._called(checked)
         _raise_unavailable(opening)
         return replies
 
