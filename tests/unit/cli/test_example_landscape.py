@@ -30,7 +30,7 @@ def test_it_has_what_a_landscape_needs():
     regions = {each["seedConfig"]["spec"]["provider"]["region"] for each in found.gardenlets}
 
     assert kinds == {
-        "CloudProfile": 2,
+        "CloudProfile": 3,
         "Project": 4,
         "ConfigMap": 1,
         "Secret": 4,
