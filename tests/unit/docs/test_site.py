@@ -39,7 +39,7 @@ def test_every_generated_page_is_committed_and_named():
 
 def test_the_site_is_built_without_a_warning(tmp_path: Path):
     shutil.copytree(DOCS, tmp_path / "docs")
-    for name in ("mkdocs.yml", "ARCHITECTURE.md"):
+    for name in ("mkdocs.yml", "ARCHITECTURE.md", "CHANGELOG.md"):
         shutil.copy(ROOT / name, tmp_path)
     built = subprocess.run(
         [sys.executable, "-m", "zensical", "build", "--clean", "--strict"],
@@ -58,9 +58,10 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path):
         r'<(?:script|link|img)[^>]+(?:src|href)="(?:https?:)?//[^"]+\.(?:js|css|woff2?|svg|png)"', page
     )
     assert "Where a change goes" in (tmp_path / "site" / "architecture.html").read_text()
+    assert "Unreleased" in (tmp_path / "site" / "release-notes.html").read_text()
 
 
-@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md"])
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"])
 def test_what_the_first_pages_refer_to_is_there(name: str):
     text = (ROOT / name).read_text()
     targets = re.findall(r"\]\(([^)#]+)", text) + re.findall(r"^\[\w+\]: ([^#\n]+)", text, re.MULTILINE)
