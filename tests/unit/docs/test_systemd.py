@@ -64,7 +64,8 @@ def test_each_service_reads_its_settings_from_what_its_unit_gives_it(instance: s
     settings = read_settings(instance)
     assert settings.health_port == int(environment(instance)["GARDENBUS_HEALTH_PORT"])
     assert settings.nats_url == environment("common")["GARDENBUS_NATS_URL"]
-    known = {f"GARDENBUS_{field.upper()}" for field in type(settings).__struct_fields__}
+    fields: tuple[str, ...] = settings.__struct_fields__
+    known = {f"GARDENBUS_{field.upper()}" for field in fields}
     assert environment("common", "store", instance).keys() - known <= {"ARGUMENTS", "GARDENBUS_SERVICE"}
 
 
