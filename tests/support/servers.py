@@ -127,6 +127,7 @@ def start_redis(directory: Path, port: int | None = None, *, appendfsync: str = 
         "appendfsync": appendfsync,
         "save": "",
         "maxmemory-policy": "noeviction",
+        "set-proc-title": "no",  # writes over the environment, by which those whose tests are gone are found
     }
     arguments = [word for name, value in settings.items() for word in (f"--{name}", value)]
     server = Server(
