@@ -185,6 +185,12 @@ async def test_the_same_event_again_raises_its_count_and_keeps_its_first_time(ki
     assert isinstance(other, EventEntry)
 
 
+async def test_an_event_that_happens_often_is_announced_less_and_less_often(kit: StoreUnderTest) -> None:
+    for _ in range(200):
+        await kit.store.record_event(announced())
+    assert [event.count for event in await kit.events()] == [1, 2, 4, 8, 16, 32, 64, 128, 192]
+
+
 async def test_a_gardenlets_fencing_number_never_goes_back(kit: StoreUnderTest) -> None:
     accept = kit.store.accept_fencing_token
     assert await accept("one", 5, 10)

@@ -89,6 +89,17 @@ async def test_the_same_refusal_again_writes_nothing_and_counts_the_attempts(kit
     assert (await kit.now(APOLLO)).version > waiting.version
 
 
+async def test_a_shoot_that_waits_for_other_reasons_each_time_has_one_event_that_counts(kit: StoreUnderTest) -> None:
+    shoot = await kit.created(a_shoot())
+    for number in range(1, 17):
+        await kit.marked_unschedulable(shoot, message=f"{number} of 20 seeds are full")
+    announced = await kit.events()
+    assert [(event.count, event.event.message) for event in announced] == [
+        (number, f"{number} of 20 seeds are full") for number in (1, 2, 4, 8, 16)
+    ]
+    assert len({event.event_id for event in announced}) == 1
+
+
 async def test_attempts_start_again_with_another_generation(kit: StoreUnderTest) -> None:
     shoot = await kit.created(a_shoot())
     await kit.marked_unschedulable(shoot)

@@ -192,16 +192,19 @@ class MemoryState:
         """Append a queue entry for a shoot without a seed."""
         self.enqueue(f"scheduling.{scheduler_name}.{key.namespace}.{key.name}")
 
-    def record_event(self, event: EventRecord) -> None:
-        """Append an Event; the same within its time raises its count."""
-        text = f"{event.about.stored}\n{event.uid}\n{event.reason}\n{event.message}"
+    def record_event(self, event: EventRecord, *, series: bool = False) -> None:
+        """Count an Event, and append some of its counts; the message of a series may be another each time."""
+        last = event.reporter if series else event.message
+        text = f"{event.about.stored}\n{event.uid}\n{event.reason}\n{last}"
         event_id = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
         monotonic, now = self.clock.monotonic(), self.now()
         seen = self._events.get(event_id)
         if seen is None or seen.until <= monotonic:
-            seen = self._events[event_id] = _EventCount(0, now, monotonic + EVENT_SECONDS)
+            seen = self._events[event_id] = _EventCount(0, now, 0)
         seen.count += 1
-        self.append(EventEntry(self.next_entry(), event, event_id, seen.count, seen.first_at, now))
+        seen.until = monotonic + EVENT_SECONDS
+        if seen.count in (1, 2, 4, 8, 16, 32) or seen.count % 64 == 0:
+            self.append(EventEntry(self.next_entry(), event, event_id, seen.count, seen.first_at, now))
 
     def unblock(self, *, freed: bool = False, objects: bool = False) -> None:
         """Enqueue the unblocking of every scheduler with unschedulable shoots."""

@@ -543,7 +543,8 @@ class MemoryStore:
                 message=unschedulable_shoot.message,
                 reporter=self._reporter,
                 action="Reconcile",
-            )
+            ),
+            series=True,
         )
 
     async def activate(self, scheduler_name: str, equivalence_class: str, limit: int) -> int:

@@ -24,7 +24,7 @@ VERSION_LEAP = 1_000_000
 """Jump of the version when the store opens: more than a second of writes that a disk may have lost."""
 
 EVENT_SECONDS = 600
-"""Time in which the same Event raises a count instead of being new."""
+"""Time after an Event in which the same raises its count instead of being new."""
 
 _CLAIMED = {
     "namespace": ("spec.namespace: ", "namespace"),

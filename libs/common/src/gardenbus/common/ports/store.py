@@ -337,7 +337,7 @@ class Store(Objects, Protocol):
         ...
 
     async def record_event(self, event: EventRecord) -> None:
-        """Record an Event; the same again within 10 minutes raises its count."""
+        """Record an Event; the same within 10 minutes of the last raises its count, announced at powers of two."""
         ...
 
     async def accept_fencing_token(self, seed: str, created: int, number: int) -> bool:

@@ -23,7 +23,7 @@
 --   kinds, schedulers      sets   every kind stored and every scheduler name asked for so far
 --   waiting                set    scheduler names with waiting shoots
 --   waiting:<scheduler>    hash   class -> descriptor;  waiting:<scheduler>:<class>  zset "<ns>/<name>" by gain seen
---   event:<id>             hash   count and first time of an Event, for ten minutes
+--   event:<id>             hash   count and first time of an Event, until ten minutes after the last
 --   fences                 hash   seed -> fencing number of its gardenlet
 --   outbox                 stream what must be announced (a bind: the shoot and its Event in one)
 --   relay                  hash   stream -> how far it had come at the last trim

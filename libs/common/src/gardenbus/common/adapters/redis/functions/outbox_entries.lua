@@ -17,14 +17,22 @@ local function enqueue(P, tail)
   add_entry(P, 'q', tail)
 end
 
+local EVENT_SECONDS, ANNOUNCED_EVERY = 600, 64
+
+-- A count that is announced: 1, 2, 4 ... 64, and each 64th. With one Event in EVENT_SECONDS that is twice a day at least.
+local function is_announced(count)
+  return bit.band(count, count - 1) == 0 and count <= ANNOUNCED_EVERY or count % ANNOUNCED_EVERY == 0
+end
+
+-- Counts an Event, and announces some of its counts. With `series` its message may be another each time.
 local function record_event(P, event)
-  local id = redis.sha1hex(event.key .. '\n' .. event.uid .. '\n' .. event.reason .. '\n' .. event.message)
+  local text = event.key .. '\n' .. event.uid .. '\n' .. event.reason .. '\n'
+  local id = redis.sha1hex(event.series and text .. event.by or text .. event.message)
   local seen = P .. ':event:' .. id
   local count = redis.call('HINCRBY', seen, 'count', 1)
-  if count == 1 then
-    redis.call('HSET', seen, 'first', event.now)
-    redis.call('EXPIRE', seen, 600)
-  end
+  if count == 1 then redis.call('HSET', seen, 'first', event.now) end
+  redis.call('EXPIRE', seen, EVENT_SECONDS)
+  if not is_announced(count) then return end
   redis.call('XADD', P .. ':outbox', '*', 'e', event.key, 'u', event.uid, 'id', id, 't', event.type, 'r', event.reason,
              'm', event.message, 'by', event.by, 'ac', event.action or '', 'n', count, 'at', event.now,
              'first', redis.call('HGET', seen, 'first') or event.now)

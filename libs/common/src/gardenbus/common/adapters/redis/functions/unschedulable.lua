@@ -35,7 +35,7 @@ local function park_one(P, item, gain_objects, gain_usage)
     local version = next_version(P, key)
     redis.call('HSET', object_key, 'ver', version, 'pend', item.pending, 'pmsg', item.message)
     announce(P, key, version, object.uid, 'modified', false, '')
-    record_event(P, {key = key, uid = object.uid, type = 'Warning', reason = 'SchedulingFailed',
+    record_event(P, {key = key, uid = object.uid, type = 'Warning', reason = 'SchedulingFailed', series = true,
                      message = item.message, by = item.by, action = 'Reconcile', now = item.now})
   end
   return {'parked', attempts}
