@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -337,3 +338,40 @@ async def test_an_owner_that_nobody_can_be_stops_no_news(joint: Joint, uid: str)
     seed = await joint.create(a_seed())
     await joint.announced(SUBJECTS.changed(seed.key), seed.version)
     await joint.quiet()
+
+
+async def test_pending_shoots_are_queued_again_though_their_queue_grew_past_its_recorded_end(
+    joint: Joint, tmp_path: Path
+) -> None:
+    joint.start_relay()
+    await joint.create(a_seed("s1"))
+    await joint.quiet()
+    await asyncio.to_thread(joint.nats.stop)
+    shutil.copytree(joint.nats.directory / "jetstream", tmp_path / "older")
+    await asyncio.to_thread(joint.nats.start)
+    waiting = await joint.create(a_shoot("waiting"))
+    await joint.announced(SUBJECTS.changed(waiting.key), waiting.version)
+    await joint.quiet()
+    await joint.stop_relays()
+    end = (await joint.bus.position("QUEUES")).sequence
+
+    await asyncio.to_thread(joint.nats.stop)
+    shutil.rmtree(joint.nats.directory / "jetstream")
+    shutil.copytree(tmp_path / "older", joint.nats.directory / "jetstream")
+    await asyncio.to_thread(joint.nats.start)
+
+    async def grown() -> None:
+        try:
+            await joint.bus.publish(Message(SUBJECTS.queue("garbage", "garden-dev", "waiting")))
+            assert (await joint.bus.position("QUEUES")).sequence > end
+        except Transient as error:
+            raise AssertionError(error.message) from error
+
+    await eventually(grown, within=10)
+    joint.start_relay()
+
+    async def queued() -> None:
+        subjects = await joint.bus.subjects("QUEUES", "garden.queue.scheduling.>")
+        assert SUBJECTS.scheduling("default-scheduler", waiting.key) in subjects
+
+    await eventually(queued, within=10)

@@ -26,6 +26,7 @@ class MemoryOutbox:
 
     def __init__(self, store: MemoryStore, *, leader: str = "relay") -> None:
         self._state: MemoryState = store.state
+        self.observe_stream, self.restart_stream = store.observe_stream, store.restart_stream
         self._leader = leader
         self._last_seen = 0
 

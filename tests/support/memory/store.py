@@ -48,6 +48,7 @@ from gardenbus.common.ports.store import (
     Usage,
     WritePrecondition,
 )
+from gardenbus.common.ports.stream_history import StreamEntry, StreamHistory
 from gardenbus.relay.ports.outbox import EventEntry
 from tests.support.memory.followed_shoots import followed_shoot
 from tests.support.memory.state import (
@@ -59,6 +60,7 @@ from tests.support.memory.state import (
     origin_of_tombstone,
     seeds_of,
 )
+from tests.support.memory.stream_histories import MemoryStreamHistories
 from tests.support.memory.write_checks import check_write, seed_rejection_reason
 
 
@@ -79,6 +81,7 @@ class MemoryStore:
         outbox_max: int = OUTBOX_MAX,
     ) -> None:
         self.state = MemoryState(clock, is_open=is_open, outbox_max=outbox_max)
+        self._histories = MemoryStreamHistories(clock)
         self.conflicts = conflicts
         self._reporter = reporter
 
@@ -582,6 +585,18 @@ class MemoryStore:
         """Look for a fencing number of a seed."""
         self.state.check_open(with_outbox=False)
         return seed in self.state.fencing_tokens
+
+    async def observe_stream(
+        self, stream: str, created: int, entries: Sequence[StreamEntry] = (), *, last_sequence: int = 0
+    ) -> StreamHistory:
+        """Remember what was seen of a stream."""
+        self.state.check_open(with_outbox=False)
+        return self._histories.observe(stream, created, entries, last_sequence)
+
+    async def restart_stream(self, stream: str, created: int, last_sequence: int, *, seen: int) -> StreamHistory:
+        """Raise the incarnation of a stream."""
+        self.state.check_open(with_outbox=False)
+        return self._histories.restart(stream, created, last_sequence, seen=seen)
 
     async def reannounce_object(self, key: ObjectKey, seed: str, uid: str = "") -> bool:
         """Announce an object again, or its removal, if the store has or remembers it."""

@@ -1,10 +1,9 @@
 """Many who ask where the stream stands share an answer that is never older than their question."""
 
 import asyncio
-from typing import cast
 
 from gardenbus.apiserver.handlers.api import LatestPosition
-from gardenbus.common.ports.bus import Bus, StreamPosition
+from gardenbus.common.ports.bus import StreamPosition
 
 
 class SlowStream:
@@ -14,8 +13,7 @@ class SlowStream:
         self.sequence = 0
         self.asked = 0
 
-    async def position(self, stream: str) -> StreamPosition:
-        assert stream == "REQUESTS"
+    async def position(self) -> StreamPosition:
         self.asked += 1
         position = StreamPosition(1, self.sequence)
         await asyncio.sleep(0.01)
@@ -24,7 +22,7 @@ class SlowStream:
 
 async def test_nobody_gets_a_position_from_before_the_question() -> None:
     stream = SlowStream()
-    latest = LatestPosition(cast("Bus", stream), "REQUESTS")
+    latest = LatestPosition(stream.position)
 
     async def ask() -> None:
         stream.sequence += 1

@@ -7,7 +7,8 @@ that came back), it *recovers*: it compares the positions of the streams with th
     |------------|----------------------------------|------------------------------------------------------------|
     | is closed  | holds more than was trimmed      | puts back what the bus has in a higher version, then opens |
     | is open    | another incarnation, or shorter  | announces again what lies above the stream's last version  |
-    | any        | QUEUES went back                 | queues every pending shoot again                           |
+    | any        | QUEUES went back, or one of both | queues every pending shoot again                           |
+    | any        | REQUESTS or REPORTS went back    | raises its incarnation (`stream_history`)                  |
 
 A batch carries the sequence that the stream must stand at, and lets nobody else in between, so a relay that was paused
 while another took over cannot announce the past after the present. The first page after a recovery goes in batches that
@@ -26,6 +27,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.controller.cancellation import is_cancelled
+from gardenbus.common.controller.stream_incarnation import StreamIncarnation
 from gardenbus.common.errors import BadRequest, Conflict, NotFound, Transient
 from gardenbus.common.ports.bus import Bus, Message, ReplayDone, StreamMessage, StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
@@ -36,7 +38,7 @@ from gardenbus.relay.tracing import log_announced, with_spans
 _log = structlog.stdlib.get_logger()
 _decode = json_decoder(Document)
 
-OBJECTS, BINDINGS, QUEUES, REQUESTS = "OBJECTS", "BINDINGS", "QUEUES", "REQUESTS"
+OBJECTS, BINDINGS, QUEUES, REQUESTS, REPORTS = "OBJECTS", "BINDINGS", "QUEUES", "REQUESTS", "REPORTS"
 TOMBSTONE_AGE = timedelta(hours=1)
 
 RESTORED_TOGETHER = 200
@@ -69,6 +71,8 @@ class Relay:
         self._subjects = subjects
         self._clock = clock
         self._settings = settings or RelaySettings()
+        self._requests = StreamIncarnation(bus, outbox, subjects.stream(REQUESTS))
+        self._reports = StreamIncarnation(bus, outbox, subjects.stream(REPORTS))
         self._positions: dict[str, StreamPosition] = {}
         self._needs_recovery = True
         self._is_cautious = True
@@ -220,18 +224,23 @@ class Relay:
         if not leadership.is_open:
             await self._reopen(recorded.get(OBJECTS), now[OBJECTS])
         await self._repeat(recorded, now)
+        await asyncio.gather(self._requests.position(), self._reports.position())
         self._positions = dict(now)
         self._needs_recovery, self._is_cautious = False, True
         await self._outbox.trim(None, self._positions)
 
     async def _repeat(self, recorded: Mapping[str, StreamPosition], now: Mapping[str, StreamPosition]) -> None:
-        """Announce again what streams that went back have lost."""
+        """Announce again what streams that went back have lost.
+
+        QUEUES may have grown past its recorded end since, through what others publish: the two that only relays write
+        tell that it went back with them.
+        """
         lost = [name for name in (OBJECTS, BINDINGS) if _went_back(recorded.get(name), now[name])]
         if lost:
             above = min([await self._last_version(name, recorded[name], now[name]) for name in lost])
             _log.warning("announcements.repeated", streams=lost, above_version=above)
             await self._outbox.reannounce(above)
-        if _went_back(recorded.get(QUEUES), now[QUEUES]):
+        if lost or _went_back(recorded.get(QUEUES), now[QUEUES]):
             _log.warning("pending_shoots.requeued")
             await self._outbox.requeue_pending()
 
@@ -315,6 +324,7 @@ class Relay:
             )
         except NotFound:
             return  # no apiserver has ever run: there are no requests to wait for, and nothing was removed either
+        floor = msgspec.structs.replace(floor, created=(await self._requests.position()).created)
         collected = await self._outbox.collect_tombstones(timestamp(self._clock.now() - TOMBSTONE_AGE), floor)
         if collected:
             _log.info("tombstones.collected", count=collected)

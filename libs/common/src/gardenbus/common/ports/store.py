@@ -13,10 +13,11 @@ import msgspec
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError
+from gardenbus.common.ports.stream_history import StreamHistories
 
 
 class RequestOrigin(msgspec.Struct, frozen=True, order=True):
-    """Position of a request on the bus: REQUESTS' incarnation, sequence, document within the message.
+    """Position of a request on the bus: REQUESTS' incarnation (`created`), sequence, document within the message.
 
     A request with a response has the position of REQUESTS' last message at its arrival (`document` = 2**31).
     """
@@ -266,7 +267,7 @@ class Objects(Protocol):
         ...
 
 
-class Store(Objects, Protocol):
+class Store(Objects, StreamHistories, Protocol):
     """The store of record. Errors as in the module."""
 
     async def get_many_partial(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:

@@ -33,6 +33,7 @@ class Report(msgspec.Struct, frozen=True):
     at: str
     sequence: int
     body: Document
+    incarnation: int
     tombstone_sequence: int = 0
     """Of a `gone`: the sequence of the tombstone in BINDINGS."""
 
@@ -47,8 +48,8 @@ class RejectedReport(Exception):
         self.about = about
 
 
-def read_report(queued: QueueMessage, seed: str, key: ObjectKey) -> Report:
-    """Read a report's headers and body. Raises Terminal."""
+def read_report(queued: QueueMessage, seed: str, key: ObjectKey, incarnation: int) -> Report:
+    """Read the headers and body of a report that belongs to an incarnation of REPORTS. Raises Terminal."""
     message = queued.message
     question = message.headers.get(Header.QUERY)
     verb = question or message.headers.get(Header.VERB, "status")
@@ -72,6 +73,7 @@ def read_report(queued: QueueMessage, seed: str, key: ObjectKey) -> Report:
         at=timestamp(message.at),
         sequence=message.sequence,
         body=body,
+        incarnation=incarnation,
         tombstone_sequence=_tombstone_sequence(message.headers) if verb == "gone" else 0,
     )
 

@@ -22,7 +22,7 @@ says what becomes of fields that the kind does not have: `strict` (the default) 
 """
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -49,6 +49,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse, read_values
+from gardenbus.common.controller.stream_incarnation import StreamIncarnation
 from gardenbus.common.errors import BadRequest, GardenbusError, Unavailable
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, Headers, Request, StreamPosition
@@ -96,9 +97,8 @@ class WriteSession(NamedTuple):
 class LatestPosition:
     """Position of REQUESTS, queried once for all concurrent callers; never older than the call."""
 
-    def __init__(self, bus: Bus, stream: str) -> None:
-        self._bus = bus
-        self._stream = stream
+    def __init__(self, query: Callable[[], Awaitable[StreamPosition]]) -> None:
+        self._query = query
         self._running: asyncio.Task[StreamPosition] | None = None
         self._next: asyncio.Task[StreamPosition] | None = None
 
@@ -112,7 +112,7 @@ class LatestPosition:
         if running is not None:
             await asyncio.wait({running})
         self._running, self._next = self._next, None
-        return await self._bus.position(self._stream)
+        return await self._query()
 
 
 @dataclass(kw_only=True)
@@ -131,7 +131,9 @@ class ApiHandler:
     def __post_init__(self) -> None:
         self._reader = ObjectReader(self.store, self.bus, self.subjects)
         self._unschedulable = UnschedulableShoots(self.store, self.bus, self.subjects)
-        self._position = LatestPosition(self.bus, self.subjects.stream("REQUESTS"))
+        self._position = LatestPosition(
+            StreamIncarnation(self.bus, self.store, self.subjects.stream("REQUESTS")).position
+        )
         self._slots = asyncio.Semaphore(self.concurrency)
 
     async def handle(self, request: Request) -> bytes:

@@ -33,6 +33,7 @@ from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse
 from gardenbus.common.controller.dead_letter import EVENT_TEXT_LIMIT, DeadLetter
 from gardenbus.common.controller.event_recorder import EventRecorder
+from gardenbus.common.controller.stream_incarnation import StreamIncarnation
 from gardenbus.common.errors import Conflict, GardenbusError, NotFound, Terminal, Transient, Unavailable, Unsupported
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, QueueMessage, StreamMessage, WorkQueue
@@ -110,18 +111,20 @@ class DurableRequestHandler:
         self._creator = BatchCreator(self.store, self.writer)
         self._recorder = EventRecorder(self.store, self.reporter)
         self._slots = asyncio.Semaphore(self.concurrency)
-        self._created = 0
+        self._incarnation = StreamIncarnation(self.bus, self.store, self.subjects.stream("REQUESTS"))
+        self._is_located = False
         self._prepared: _PreparedBatch | None = None
         self._in_flight: frozenset[ObjectKey] = frozenset()
 
     async def refresh(self) -> None:
         """Read which incarnation of REQUESTS this is: at the start and after every reconnect."""
-        self._created = (await self.bus.position(self.subjects.stream("REQUESTS"))).created
+        await self._incarnation.position()
+        self._is_located = True
         self._prepared = None
 
     async def handle(self, queued_messages: Sequence[QueueMessage]) -> None:
         """Handle a batch and acknowledge it. Raises Unavailable; a second time has the same result."""
-        if not self._created:
+        if not self._is_located:
             await self.refresh()
         requests, rejected, reads = await self._prepared_or_read(queued_messages)
         self._in_flight = frozenset(request.key for request in requests)
@@ -142,7 +145,7 @@ class DurableRequestHandler:
 
         Other objects, which admission needs, are read when it is handled.
         """
-        if not self._created:
+        if not self._is_located:
             return
         requests, rejected = await self._read(queued_messages)
         reads = ReadCache(self.store, self.manifests)
@@ -163,7 +166,8 @@ class DurableRequestHandler:
     ) -> tuple[list[DocumentRequest], list[RejectedDocument]]:
         requests: list[DocumentRequest] = []
         rejected: list[RejectedDocument] = []
-        for number, queued in enumerate(queued_messages, 1):
+        incarnations = await self._incarnation.of([queued.message for queued in queued_messages])
+        for number, (queued, incarnation) in enumerate(zip(queued_messages, incarnations, strict=True), 1):
             if number % READ_TOGETHER == 0:
                 await asyncio.sleep(0)
             message = queued.message
@@ -178,7 +182,7 @@ class DurableRequestHandler:
             parent = tracing.received(message.headers)
             is_traced = bool(parent) or tracing.is_on()
             for index, document in enumerate(documents):
-                origin = RequestOrigin(self._created, queued.message.sequence, index)
+                origin = RequestOrigin(incarnation, queued.message.sequence, index)
                 try:
                     key = key_of(document) if verb == "apply" else await self._reference(document)
                 except Terminal as error:

@@ -42,6 +42,7 @@ from gardenbus.common.api.garden.migration_feasibility import is_older_state
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.controller.dead_letter import DeadLetter
+from gardenbus.common.controller.stream_incarnation import StreamIncarnation
 from gardenbus.common.errors import BadRequest, Conflict, Forbidden, NotFound, Terminal, Unavailable
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, QueueMessage, WorkQueue
@@ -68,16 +69,14 @@ class ReportHandler:
 
     def __post_init__(self) -> None:
         self._slots = asyncio.Semaphore(self.concurrency)
-        self._created = 0
+        self._incarnation = StreamIncarnation(self.bus, self.store, self.subjects.stream("REPORTS"))
 
     async def refresh(self) -> None:
         """Read which incarnation of REPORTS this is: at the start and after every reconnect."""
-        self._created = (await self.bus.position(self.subjects.stream("REPORTS"))).created
+        await self._incarnation.position()
 
     async def handle(self, queued_messages: Sequence[QueueMessage]) -> None:
         """Handle a batch and acknowledge it. Raises Unavailable; a second time has the same result."""
-        if not self._created:
-            await self.refresh()
         reports, rejected = await self._read(queued_messages)
         reads = ReadCache(self.store, self.manifests)
         await reads.fetch(report.key for report in reports)
@@ -101,7 +100,8 @@ class ReportHandler:
         reports: list[Report] = []
         rejected: list[RejectedReport] = []
         is_current: dict[tuple[str, str], bool] = {}
-        for queued in queued_messages:
+        incarnations = await self._incarnation.of([queued.message for queued in queued_messages])
+        for queued, incarnation in zip(queued_messages, incarnations, strict=True):
             try:
                 seed, key = parse_report_subject(queued.message.subject, self.subjects)
                 token = queued.message.headers.get(Header.FENCING_TOKEN, "")
@@ -112,7 +112,7 @@ class ReportHandler:
                     raise Forbidden(_not_current(seed, token))
                 if token:
                     is_current[seed, ""] = False
-                reports.append(read_report(queued, seed, key))
+                reports.append(read_report(queued, seed, key, incarnation))
             except Terminal as error:
                 rejected.append(RejectedReport(queued, error))
         return reports, rejected
@@ -208,7 +208,7 @@ class ReportHandler:
         if report.queued.deliveries == 1:
             return False
         return stored is None or is_set_by(
-            stored.report_stamps, "seedName", incarnation=self._created, sequence=report.sequence
+            stored.report_stamps, "seedName", incarnation=report.incarnation, sequence=report.sequence
         )
 
     async def _merge(
@@ -223,7 +223,7 @@ class ReportHandler:
         if report.key.kind == "shoot":
             report_admission.check_seed_claim(document, status)
         stamped = merge_report(
-            section(document, "status"), stamps, report=status, incarnation=self._created, sequence=report.sequence
+            section(document, "status"), stamps, report=status, incarnation=report.incarnation, sequence=report.sequence
         )
         if not stamped.is_changed:
             return document, stamps

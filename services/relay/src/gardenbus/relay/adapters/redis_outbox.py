@@ -7,6 +7,7 @@ from typing import Any, cast
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.records import read_record, restored_fields
 from gardenbus.common.adapters.redis.store import origin_text
+from gardenbus.common.adapters.redis.stream_histories import RedisStreamHistories
 from gardenbus.common.adapters.store_responses import VERSION_LEAP, scheduled_event
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
@@ -27,11 +28,11 @@ from gardenbus.relay.ports.outbox import (
 _PAGE = 500
 
 
-class RedisOutbox:
+class RedisOutbox(RedisStreamHistories):
     """See `ports.outbox.Outbox`. `leader` names this relay."""
 
     def __init__(self, connection: RedisConnection, clock: Clock, *, leader: str) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._clock = clock
         self._leader = leader
         self._last_seen = "0-0"

@@ -12,6 +12,7 @@ from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.store import EventRecord
+from gardenbus.common.ports.stream_history import StreamHistories
 
 Verb = Literal["added", "modified", "deleted"]
 
@@ -82,7 +83,7 @@ class Restored(msgspec.Struct, frozen=True):
     document: Document | None
 
 
-class Outbox(Protocol):
+class Outbox(StreamHistories, Protocol):
     """See the module."""
 
     async def lead(self, ttl_seconds: float) -> Leadership:

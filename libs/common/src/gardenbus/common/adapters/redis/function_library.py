@@ -25,6 +25,7 @@ FILES = (
     "binding.lua",
     "outbox.lua",
     "restoring.lua",
+    "stream_histories.lua",
 )
 """In the order of the text: each file may use what stands in those before it."""
 

@@ -11,6 +11,7 @@ import msgspec
 
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.records import PARTS, PRIVATE, applied_reply, read_record, written_fields
+from gardenbus.common.adapters.redis.stream_histories import RedisStreamHistories
 from gardenbus.common.adapters.redis.unschedulable import unschedulable_shoots
 from gardenbus.common.adapters.store_responses import (
     BATCH,
@@ -75,11 +76,11 @@ def _origin_of(text: bytes) -> RequestOrigin:
     return RequestOrigin(int(created), int(sequence), int(document))
 
 
-class RedisStore:
+class RedisStore(RedisStreamHistories):
     """See `ports.store.Store`. `reporter` signs the Events of binds and of shoots marked unschedulable."""
 
     def __init__(self, connection: RedisConnection, clock: Clock, *, reporter: str = "gardenbus") -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._clock = clock
         self._reporter = reporter
 

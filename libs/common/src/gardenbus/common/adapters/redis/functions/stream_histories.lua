@@ -1,0 +1,92 @@
+-- What is remembered of streams, so that one that went back is noticed (ports/stream_history.py). Incarnations and
+-- `created` are texts of 20 digits: they exceed what a Lua number holds exactly. Times are microseconds.
+
+local function read_history(P, stream)
+  local text = redis.call('HGET', P .. ':streams', stream)
+  return text and cmsgpack.unpack(text)
+end
+
+local function begin_history(created)
+  return {created = created, incarnation = created, previous = created, start = 0, ended_at = 0, sequence = 0, at = 0,
+          last = 0}
+end
+
+-- Raises the incarnation to `proposed`, or to one more where the clock is behind.
+local function raise_incarnation(history, proposed, start)
+  local incarnation = history.incarnation
+  if proposed <= incarnation then
+    proposed = string.sub(incarnation, 1, 11) .. string.format('%09d', tonumber(string.sub(incarnation, 12)) + 1)
+  end
+  history.previous, history.incarnation = incarnation, proposed
+  history.start, history.ended_at = start, history.at
+  history.sequence, history.at, history.last = 0, 0, 0
+end
+
+-- The lowest sequence that was seen before with an older message, or nil. Entries are pairs of sequence and time.
+local function contradiction(history, entries)
+  local lowest
+  for i = 1, #entries, 2 do
+    local sequence, at = entries[i], entries[i + 1]
+    if sequence <= history.sequence and at > history.at and (not lowest or sequence < lowest) then lowest = sequence end
+  end
+  return lowest
+end
+
+local function advance(history, entries, last)
+  for i = 1, #entries, 2 do
+    local sequence, at = entries[i], entries[i + 1]
+    if sequence >= history.start or at > history.ended_at then
+      history.sequence, history.at = math.max(history.sequence, sequence), math.max(history.at, at)
+    end
+  end
+  history.last = math.max(history.last, history.sequence, last)
+end
+
+local function keep_history(P, stream, history)
+  redis.call('HSET', P .. ':streams', stream, cmsgpack.pack(history))
+end
+
+local function history_reply(history)
+  return {'ok', history.created, history.incarnation, history.previous, whole(history.start), whole(history.ended_at),
+          whole(history.last)}
+end
+
+local function observe_stream(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P)
+  if closed then return closed end
+  local history = read_history(P, op.stream)
+  if not history then
+    history = begin_history(op.created)
+  elseif op.created < history.created then
+    return history_reply(history)
+  elseif op.created > history.created then
+    raise_incarnation(history, op.created, 0)
+    history.created = op.created
+  else
+    local lowest = contradiction(history, op.entries)
+    if lowest then raise_incarnation(history, op.proposed, lowest) end
+  end
+  advance(history, op.entries, op.last)
+  keep_history(P, op.stream, history)
+  return history_reply(history)
+end
+
+local function restart_stream(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P)
+  if closed then return closed end
+  local history = read_history(P, op.stream)
+  if not history then
+    history = begin_history(op.created)
+  elseif history.incarnation == op.seen then
+    raise_incarnation(history, op.proposed, op.last + 1)
+    history.created = op.created
+  end
+  advance(history, {}, op.last)
+  keep_history(P, op.stream, history)
+  return history_reply(history)
+end
+
+register('observe_stream', observe_stream)
+register('restart_stream', restart_stream)

@@ -1,0 +1,68 @@
+"""Tells which incarnation of a stream a message or a position belongs to, and notices when the stream went back."""
+
+from collections.abc import Sequence
+
+import structlog
+
+from gardenbus.common.ports.bus import Bus, StreamMessage, StreamPosition
+from gardenbus.common.ports.stream_history import StreamEntry, StreamHistories, StreamHistory
+
+_log = structlog.stdlib.get_logger()
+
+
+class StreamIncarnation:
+    """One stream's. Two things raise its incarnation, whoever sees them first.
+
+    - A message that is younger than every one known, at a sequence that was seen before (`of`).
+    - A last sequence below one that was known before it was read, or an older `created` (`position`).
+    """
+
+    def __init__(self, bus: Bus, histories: StreamHistories, stream: str) -> None:
+        self._bus = bus
+        self._histories = histories
+        self._stream = stream
+        self._created = 0
+        self._known = 0
+
+    async def position(self) -> StreamPosition:
+        """The stream's incarnation (as `created`) and last sequence. Raises Unavailable."""
+        position = await self._bus.position(self._stream)
+        history = await self._observe(position)
+        if _is_behind(position, history):  # or another position was observed in between
+            position = await self._bus.position(self._stream)
+            if _is_behind(position, history):
+                history = await self._histories.restart_stream(
+                    self._stream, position.created, position.sequence, seen=history.incarnation
+                )
+                self._note(history)
+        self._created = position.created
+        return StreamPosition(history.incarnation, position.sequence)
+
+    async def of(self, messages: Sequence[StreamMessage]) -> list[int]:
+        """The incarnation that each of these messages belongs to. Raises Unavailable."""
+        if not self._created:
+            await self.position()
+        entries = [StreamEntry.of(message.sequence, message.at) for message in messages]
+        history = await self._histories.observe_stream(self._stream, self._created, entries)
+        if history.created != self._created:
+            await self.position()
+            history = await self._histories.observe_stream(self._stream, self._created, entries)
+        self._note(history)
+        return [history.incarnation_of(entry) for entry in entries]
+
+    async def _observe(self, position: StreamPosition) -> StreamHistory:
+        history = await self._histories.observe_stream(self._stream, position.created, last_sequence=position.sequence)
+        self._note(history)
+        return history
+
+    def _note(self, history: StreamHistory) -> None:
+        if self._known and history.incarnation != self._known:
+            _log.warning(
+                "stream.restarted", stream=self._stream, incarnation=history.incarnation, before=history.previous
+            )
+        self._known = history.incarnation
+
+
+def _is_behind(position: StreamPosition, history: StreamHistory) -> bool:
+    """True if a stream is older than what is remembered of it."""
+    return (position.created, position.sequence) < (history.created, history.sequence)

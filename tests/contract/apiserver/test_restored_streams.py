@@ -1,0 +1,155 @@
+"""NATS comes back from an older copy: what people and gardenlets say from then on counts at once."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nats.errors import Error as NatsError
+
+from gardenbus.common.api.keys import ObjectKey
+from tests.contract.apiserver.conftest import Apiserver, an_idle_apiserver
+from tests.support.builders import a_project, a_seed, merged
+from tests.support.eventually import eventually
+from tests.support.servers import Server
+
+DEV = ObjectKey("project", "", "dev")
+SEED = ObjectKey("seed", "", "s1")
+
+
+@pytest.fixture
+async def apiserver(nats_server: Server, redis_server: Server) -> AsyncIterator[Apiserver]:
+    """An apiserver at work, on servers of its own."""
+    async with an_idle_apiserver(nats_server.url, redis_server.url) as apiserver:
+        await apiserver.start()
+        yield apiserver
+
+
+async def copy_streams(server: Server, to: Path) -> None:
+    """Copy what a stopped NATS has on disk."""
+    await asyncio.to_thread(server.stop)
+    shutil.copytree(server.directory / "jetstream", to)
+    await asyncio.to_thread(server.start)
+
+
+async def put_back(server: Server, copy: Path) -> None:
+    """Start NATS on an older copy of what it had on disk."""
+    await asyncio.to_thread(server.stop)
+    shutil.rmtree(server.directory / "jetstream")
+    shutil.copytree(copy, server.directory / "jetstream")
+    await asyncio.to_thread(server.start)
+
+
+async def published(apiserver: Apiserver, tail: str, body: object) -> None:
+    """Publish as soon as the server is there, and wait until it is taken."""
+
+    async def accepted() -> None:
+        try:
+            await apiserver.publish(tail, body)
+        except (NatsError, KeyError) as error:
+            raise AssertionError(str(error)) from error
+
+    await eventually(accepted, within=10)
+    await handled(apiserver)
+
+
+async def handled(apiserver: Apiserver) -> None:
+    async def check() -> None:
+        try:
+            await apiserver.until_handled()
+        except NatsError as error:
+            raise AssertionError(str(error)) from error
+
+    await eventually(check, within=20)
+
+
+def project(step: int) -> dict[str, Any]:
+    confirmed = {"confirmation.gardener.cloud/deletion": "true"}
+    return merged(a_project(spec={"description": str(step)}), {"metadata": {"annotations": confirmed}})
+
+
+async def description(apiserver: Apiserver) -> str:
+    return (await apiserver.now(DEV)).document()["spec"]["description"]
+
+
+async def test_requests_count_at_once(apiserver: Apiserver, nats_server: Server, tmp_path: Path) -> None:
+    await published(apiserver, "apply", project(0))
+    await copy_streams(nats_server, tmp_path / "older")
+    for step in range(1, 10):
+        await published(apiserver, "apply", project(step))
+    await put_back(nats_server, tmp_path / "older")
+
+    await published(apiserver, "apply", project(100))
+    assert await description(apiserver) == "100"
+    await published(apiserver, "apply", project(101))
+    assert await description(apiserver) == "101"
+    await published(apiserver, "delete", project(101))
+    assert await apiserver.kit.store.get(DEV) is None
+
+
+async def test_answered_requests_count_at_once(apiserver: Apiserver, nats_server: Server, tmp_path: Path) -> None:
+    await published(apiserver, "apply", project(0))
+    await copy_streams(nats_server, tmp_path / "older")
+    for step in range(1, 10):
+        await published(apiserver, "apply", project(step))
+    await put_back(nats_server, tmp_path / "older")
+
+    async def responds() -> None:
+        try:
+            await apiserver.request("apply", project(100))
+        except NatsError as error:
+            raise AssertionError(str(error)) from error
+
+    await eventually(responds, within=10)
+    assert await description(apiserver) == "100"
+    await published(apiserver, "apply", project(101))
+    assert await description(apiserver) == "101"
+
+
+async def test_what_the_copy_still_holds_does_not_undo_what_came_after_it(
+    apiserver: Apiserver, nats_server: Server, tmp_path: Path
+) -> None:
+    await published(apiserver, "apply", project(0))
+    for context in apiserver.contexts:
+        await context.close()
+    await apiserver.publish("apply", project(1))
+    await copy_streams(nats_server, tmp_path / "older")
+    await apiserver.start()
+    for step in range(2, 10):
+        await published(apiserver, "apply", project(step))
+    assert await description(apiserver) == "9"
+    await put_back(nats_server, tmp_path / "older")
+    await handled(apiserver)
+    assert await description(apiserver) == "9"
+    await published(apiserver, "apply", project(100))
+    assert await description(apiserver) == "100"
+    assert await apiserver.rejected() == []
+
+
+async def test_reports_count_at_once(apiserver: Apiserver, nats_server: Server, tmp_path: Path) -> None:
+    seed = await apiserver.kit.created(a_seed("s1"))
+    headers = {"Gardenbus-Uid": seed.uid}
+
+    async def report(step: int) -> None:
+        body = {"status": {"kubernetesVersion": f"1.{step}.0"}}
+
+        async def accepted() -> None:
+            try:
+                await apiserver.publish(f"report.s1.{SEED.tail}", body, headers)
+            except (NatsError, KeyError) as error:
+                raise AssertionError(str(error)) from error
+
+        await eventually(accepted, within=10)
+        await handled(apiserver)
+
+    await report(1)
+    await copy_streams(nats_server, tmp_path / "older")
+    for step in range(2, 10):
+        await report(step)
+    await put_back(nats_server, tmp_path / "older")
+    await report(30)
+    status = (await apiserver.now(SEED)).document()["status"]
+    assert status["kubernetesVersion"] == "1.30.0", json.dumps(status)

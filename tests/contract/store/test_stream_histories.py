@@ -1,0 +1,72 @@
+"""The store's memory of streams: a raised incarnation tells what came after a stream went back."""
+
+import time
+
+import pytest
+
+from gardenbus.common.ports.stream_history import StreamEntry
+from tests.support.stores import StoreUnderTest
+
+CREATED = 1_767_323_045_123_456_789
+T = 1_767_323_050_000_000
+REQUESTS = "REQUESTS"
+
+
+def entries(*pairs: tuple[int, int]) -> list[StreamEntry]:
+    return [StreamEntry(sequence, T + second * 1_000_000) for sequence, second in pairs]
+
+
+async def test_what_is_redelivered_or_overtaken_raises_nothing(kit: StoreUnderTest) -> None:
+    for seen in ([(5, 5), (6, 6)], [(5, 5)], [(1, 1), (2, 2)], [(9, 9)], [(7, 7)]):
+        history = await kit.store.observe_stream(REQUESTS, CREATED, entries(*seen))
+        assert history.incarnation == CREATED
+    assert history.sequence == 9
+    assert (await kit.store.observe_stream(REQUESTS, CREATED, last_sequence=12)).sequence == 12
+    assert (await kit.store.observe_stream("REPORTS", CREATED)).sequence == 0
+
+
+async def test_a_clock_that_was_set_back_raises_nothing(kit: StoreUnderTest) -> None:
+    for seen in ([(5, 3600)], [(6, 6)], [(5, 3600)], [(7, 7)]):
+        assert (await kit.store.observe_stream(REQUESTS, CREATED, entries(*seen))).incarnation == CREATED
+
+
+async def test_a_younger_message_at_a_known_sequence_raises_the_incarnation(kit: StoreUnderTest) -> None:
+    await kit.store.observe_stream(REQUESTS, CREATED, entries((3, 3), (9, 9)))
+    history = await kit.store.observe_stream(REQUESTS, CREATED, entries((3, 3), (5, 20), (6, 21)))
+    assert history.incarnation > CREATED
+    assert history.sequence == 6
+    old, new, later = entries((3, 3), (5, 20), (30, 30))
+    assert [history.incarnation_of(entry) for entry in (old, new, later)] == [
+        CREATED,
+        history.incarnation,
+        history.incarnation,
+    ]
+    assert (await kit.store.observe_stream(REQUESTS, CREATED, entries((7, 22)))).incarnation == history.incarnation
+
+
+@pytest.mark.parametrize("created", [CREATED, CREATED - 1])
+async def test_whoever_notices_first_restarts_it_once(kit: StoreUnderTest, created: int) -> None:
+    await kit.store.observe_stream(REQUESTS, CREATED, entries((9, 9)))
+    first = await kit.store.restart_stream(REQUESTS, created, 4, seen=CREATED)
+    assert first.incarnation > CREATED
+    assert (first.created, first.sequence) == (created, 4)
+    second = await kit.store.restart_stream(REQUESTS, created, 5, seen=CREATED)
+    assert (second.incarnation, second.sequence) == (first.incarnation, 5)
+    kept, behind = entries((4, 4), (5, 5))  # the second by a server whose clock is behind
+    assert [first.incarnation_of(kept), first.incarnation_of(behind)] == [CREATED, first.incarnation]
+
+
+async def test_a_younger_stream_is_another_incarnation_and_an_older_one_changes_nothing(kit: StoreUnderTest) -> None:
+    await kit.store.observe_stream(REQUESTS, CREATED, entries((9, 9)))
+    history = await kit.store.observe_stream(REQUESTS, CREATED + 7, entries((1, 20)))
+    assert (history.created, history.incarnation, history.sequence) == (CREATED + 7, CREATED + 7, 1)
+    late = await kit.store.observe_stream(REQUESTS, CREATED, entries((50, 50)))
+    assert late == history
+
+
+async def test_incarnations_grow_when_the_clock_is_behind(kit: StoreUnderTest) -> None:
+    ahead = time.time_ns() + 10**18
+    for number in range(3):
+        history = await kit.store.observe_stream(REQUESTS, ahead, last_sequence=9)
+        assert history.incarnation == ahead + number
+        await kit.store.restart_stream(REQUESTS, ahead, 1, seen=history.incarnation)
