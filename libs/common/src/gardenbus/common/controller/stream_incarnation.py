@@ -22,7 +22,7 @@ class StreamIncarnation:
         self._histories = histories
         self._stream = stream
         self._created = 0
-        self._known = 0
+        self._incarnation = 0
 
     async def position(self) -> StreamPosition:
         """The stream's incarnation (as `created`) and last sequence. Raises Unavailable."""
@@ -56,11 +56,11 @@ class StreamIncarnation:
         return history
 
     def _note(self, history: StreamHistory) -> None:
-        if self._known and history.incarnation != self._known:
+        if self._incarnation and history.incarnation != self._incarnation:
             _log.warning(
                 "stream.restarted", stream=self._stream, incarnation=history.incarnation, before=history.previous
             )
-        self._known = history.incarnation
+        self._incarnation = history.incarnation
 
 
 def _is_behind(position: StreamPosition, history: StreamHistory) -> bool:
