@@ -66,7 +66,7 @@ def test_a_kind_that_is_not_understood_is_taken_from_a_known_group() -> None:
     quota = resolve("core.gardener.cloud/v1beta1", "Quota")
     assert (quota.understood, quota.namespaced) == (False, True)
     assert resolve("druid.gardener.cloud/v1alpha1", "Etcd").namespaced is None
-    assert resolve("v1", "Node").namespaced is False
+    assert resolve("v1", "PersistentVolume").namespaced is False
 
 
 @pytest.mark.parametrize(
