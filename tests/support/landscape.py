@@ -133,7 +133,7 @@ async def attached(directory: Path) -> AsyncGenerator[Landscape]:
 
 @contextlib.asynccontextmanager
 async def a_landscape(directory: Path, *arguments: str, ready_within: float = 60) -> AsyncGenerator[Landscape]:
-    """Start `gardenbus up` in a directory, and stop it in the end."""
+    """Start `gardenbus up` in a directory, with `-f` until it has applied the files, and stop it in the end."""
     log = (directory.parent / f"{directory.name}-up.log").open("wb")
     process = await asyncio.create_subprocess_exec(
         str(GARDENBUS),
@@ -151,8 +151,14 @@ async def a_landscape(directory: Path, *arguments: str, ready_within: float = 60
             assert process.returncode is None, f"gardenbus up ended with {process.returncode}: see {log.name}"
             assert (directory / "landscape.json").exists()
 
+        async def applied() -> None:
+            said = Path(log.name).read_text(errors="replace")
+            assert "manifests: " in said or "settled" in said, f"nothing is applied yet: see {log.name}"
+
         await eventually(described, within=ready_within)
         async with attached(directory) as landscape:
+            if "-f" in arguments:
+                await eventually(applied, within=ready_within)
             yield landscape
     finally:
         if process.returncode is None:
