@@ -1,6 +1,8 @@
+import tracemalloc
+
 import pytest
 
-from gardenbus.common.api.networks import ip_family_of, overlap, parse_cidr
+from gardenbus.common.api.networks import ip_family_of, is_cidr, overlap, parse_cidr
 
 
 @pytest.mark.parametrize(
@@ -39,3 +41,15 @@ def test_a_malformed_range_is_an_error(text: str) -> None:
 
 def test_families_are_told_apart() -> None:
     assert (ip_family_of("10.0.0.0/8"), ip_family_of("2001:db8::/32")) == ("IPv4", "IPv6")
+
+
+def test_texts_that_are_no_ranges_are_not_kept_in_memory() -> None:
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for number in range(200):
+        text = f"{number}" + "x" * 20_000 + "/8"
+        assert not is_cidr(text)
+        assert overlap(text, "10.0.0.0/8")
+    kept = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert kept < 100_000

@@ -9,8 +9,16 @@ RESERVED_RANGES = ("240.0.0.0/8", "241.0.0.0/8", "242.0.0.0/8", "243.0.0.0/8", "
 """Ranges reserved by Gardener (VPN, mapped ranges); no shoot may use them. Source: its `types_constants.go`."""
 
 
-@lru_cache(maxsize=65_536)
+LONGEST_RANGE = 64
+"""Characters of the longest text that may be a range: what is longer is neither parsed nor remembered."""
+
+
 def _network(text: str) -> IPNetwork | None:
+    return _parsed(text) if len(text) <= LONGEST_RANGE else None
+
+
+@lru_cache(maxsize=65_536)
+def _parsed(text: str) -> IPNetwork | None:
     address, slash, length = text.partition("/")
     if not slash or not length.isascii() or not length.isdigit() or "%" in address:
         return None
@@ -39,9 +47,13 @@ def ip_family_of(text: str) -> str | None:
     return None if network is None else f"IPv{network.version}"
 
 
-@lru_cache(maxsize=65_536)
 def overlap(one: str, other: str) -> bool:
     """True when two ranges share an address; a malformed one overlaps with everything."""
+    return max(len(one), len(other)) > LONGEST_RANGE or _overlap(one, other)
+
+
+@lru_cache(maxsize=65_536)
+def _overlap(one: str, other: str) -> bool:
     first, second = _network(one), _network(other)
     if first is None or second is None:
         return True
