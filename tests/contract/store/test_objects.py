@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import AlreadyExists, Conflict, NotFound
 from tests.support.builders import a_cloudprofile, a_seed, a_shoot, merged
-from tests.support.stores import StoreUnderTest
+from tests.support.stores import StoreUnderTest, stored
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 
@@ -223,6 +223,22 @@ async def test_an_object_without_spec_has_no_generation(kit: StoreUnderTest) -> 
     assert "generation" not in document["metadata"]
     assert "spec" not in document
     assert document["data"] == {"a": "b"}
+
+
+async def test_a_generation_that_was_shown_stays_when_the_spec_goes_away(kit: StoreUnderTest) -> None:
+    thing: Document = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "garden-dev", "finalizers": ["example.org/kept"]},
+    }
+    made = await kit.created({**thing, "spec": {"replicas": 1}})
+    assert made.document()["metadata"]["generation"] == 1
+    bare = await kit.changed(made, thing)
+    assert bare.document()["metadata"]["generation"] == 2
+    labelled = await kit.changed(bare, merged(thing, {"metadata": {"labels": {"a": "b"}}}))
+    assert labelled.document()["metadata"]["generation"] == 2
+    deleting = stored(await kit.store.delete(labelled))
+    assert deleting.document()["metadata"]["generation"] == 3
 
 
 async def test_the_stores_own_labels_say_which_seeds_a_shoot_concerns(kit: StoreUnderTest) -> None:

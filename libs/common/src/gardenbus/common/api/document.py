@@ -194,6 +194,11 @@ class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
         document: Document = _decode(self.encoded())
         return document
 
+    @property
+    def _has_had_spec(self) -> bool:
+        """True when more than a deletion has raised the generation."""
+        return self.generation > (2 if self.deleting_at else 1)
+
     def _metadata(self) -> bytes:
         parts = self.parts
         members = [parts.meta] if parts.meta else []
@@ -202,7 +207,7 @@ class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
         if self.uid:
             members.append(b'"uid":' + encode(self.uid))
         members.append(b'"resourceVersion":"%d"' % self.version)
-        if parts.spec != NO_SPEC:
+        if parts.spec != NO_SPEC or self._has_had_spec:
             members.append(b'"generation":%d' % self.generation)
         if self.created_at:
             members.append(b'"creationTimestamp":' + encode(self.created_at))
