@@ -65,7 +65,7 @@ def test_the_picture_of_a_bindings_life_has_every_step_there_is_and_no_other():
 
 
 def test_the_short_names_on_the_page_are_known():
-    table = PAGE.split("## Who is who", 1)[1].split("![", 1)[0]
+    table = PAGE.split("## Kinds", 1)[1].split("![", 1)[0]
     words = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (.+?) \|", table, re.MULTILINE)))
     assert len(words) == 12
     for word in words:

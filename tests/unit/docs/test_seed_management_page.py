@@ -129,15 +129,15 @@ def test_in_the_page_s_landscape_replicas_go_on_the_soil_and_shoots_on_what_grow
     (grove,) = [document for document in landscape if document["kind"] == "ManagedSeedSet"]
     (apollo,) = documents(BLOCKS[1])
     ground = [document for document in landscape if document["kind"] in ("Project", "CloudProfile")]
-    soil = [document for document in landscape if document["kind"] == "GardenletConfiguration"]
+    hosts = [document for document in landscape if document["kind"] == "GardenletConfiguration"]
     replica = replica_shoot(grove, "grove-0")
 
-    before = simulate(with_ready_seeds([*soil, *map(with_defaults, ground), replica, apollo]), "SameRegion")
+    before = simulate(with_ready_seeds([*hosts, *map(with_defaults, ground), replica, apollo]), "SameRegion")
     grown = template_seed(grove, "grove-0")
-    after = simulate(with_ready_seeds([*soil, *map(with_defaults, ground), grown, replica, apollo]), "SameRegion")
+    after = simulate(with_ready_seeds([*hosts, *map(with_defaults, ground), grown, replica, apollo]), "SameRegion")
 
-    assert [placement.seed for placement in before] == ["soil", None]
-    assert [placement.seed for placement in after] == ["soil", "grove-0"]
+    assert [placement.seed for placement in before] == ["host", None]
+    assert [placement.seed for placement in after] == ["host", "grove-0"]
 
 
 def test_the_configuration_files_hold_the_defaults() -> None:
