@@ -6,7 +6,7 @@ import pytest
 
 from gardenbus.common.api.keys import ObjectKey
 from tests.contract.apiserver.conftest import Apiserver
-from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, a_shoot_state
+from tests.support.builders import NOW, a_cloudprofile, a_condition, a_project, a_seed, a_shoot, a_shoot_state
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 SEED = ObjectKey("seed", "", "aws-eu1")
@@ -260,6 +260,45 @@ async def test_a_question_for_what_nobody_remembers_is_an_event_on_the_seed_and_
     assert (warning.event.about, warning.event.reason) == (SEED, "ObjectUnknown")
     assert "garden-dev/nobody runs on this seed" in warning.event.message
     assert [entry for entry in await placed.kit.changes() if entry.key == nobody] == []
+
+
+async def test_what_nobody_remembers_is_adopted_as_its_gardenlet_holds_it_or_forgotten(placed: Apiserver) -> None:
+    uid, held = (
+        "00000000-0000-4000-8000-000000000007",
+        a_shoot("nobody", spec={"seedName": "aws-eu1"}, status={"observedGeneration": 2}),
+    )
+    held["metadata"] |= {"uid": uid, "generation": 2, "creationTimestamp": NOW, "finalizers": ["gardener"]}
+    nobody, tail = ObjectKey("shoot", "garden-dev", "nobody"), "shoot.garden-dev.nobody"
+    body = {"seed": "aws-eu1"}
+    assert (await placed.rejection(f"adopt.{tail}", body))["code"] == 404
+    assert (await placed.rejection(f"forget.{tail}", body))["code"] == 404
+    await placed.report("aws-eu1", nobody, held, question="exists", uid=uid)
+    await placed.until_handled()
+    (unknown,) = (await placed.request("unknown"))["items"]
+    assert (unknown["name"], unknown["seed"], unknown["adoptable"]) == ("nobody", "aws-eu1", True)
+    for verb in ("adopt", "forget"):
+        assert (await placed.response(f"{verb}.{tail}", body, dry_run="true"))["ok"]
+    assert await placed.kit.store.get(nobody) is None
+
+    for _ in range(2):
+        adopted = await placed.request(f"adopt.{tail}", body)
+        assert (adopted["metadata"]["uid"], adopted["metadata"]["generation"]) == (uid, 2)
+        assert adopted["status"] == {"observedGeneration": 2, "seedName": "aws-eu1"}
+    assert (await placed.request("unknown"))["items"] == []
+    assert (await placed.rejection(f"forget.{tail}", body))["code"] == 409
+    assert (await placed.rejection("adopt.seed.aws-eu1", body))["code"] == 400
+
+    other = ObjectKey("shoot", "garden-dev", "other")
+    await placed.report("aws-eu1", other, b"no manifest", question="exists", uid="u")
+    await placed.until_handled()
+    assert await placed.rejected() == []
+    await placed.kit.fresh_entries()
+    for _ in range(2):
+        await placed.request("forget.shoot.garden-dev.other", body)
+    changes = await placed.kit.changes()
+    assert [(each.key, each.uid, each.verb, each.left) for each in changes] == [
+        (other, "u", "deleted", ("aws-eu1",))
+    ] * 2
 
 
 async def test_many_reports_on_one_object_are_few_writes(placed: Apiserver) -> None:

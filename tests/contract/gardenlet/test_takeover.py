@@ -245,6 +245,19 @@ async def test_a_control_plane_that_the_store_has_lost_is_kept(garden: Garden) -
     assert not record.is_half_gone
     assert record.last_operation["state"] == "Succeeded"
 
+    steps, (unknown,) = applied(host), await garden.store.unknown_objects()
+    assert unknown.uid == record.uid
+    await garden.store.adopt(unknown)
+    await garden.until_state("Succeeded")
+
+    async def observed() -> None:
+        shoot = host.gardenlets["aws-eu1"].cache.shoot(NAME)
+        assert shoot is not None
+        assert shoot.uid == record.uid
+
+    await eventually(observed, within=20)
+    assert applied(host) == steps
+
 
 async def test_without_a_configuration_the_process_ends_with_code_2(tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"

@@ -18,7 +18,7 @@ from gardenbus.common.api.keys import CLUSTER_SCOPE, GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
-from gardenbus.common.ports.store import BindRecord, EventRecord, RequestOrigin
+from gardenbus.common.ports.store import BindRecord, EventRecord, RequestOrigin, UnknownObject
 from gardenbus.relay.ports.outbox import EventEntry, ObjectEntry, OutboxEntry, QueueEntry, Verb
 from tests.support.memory.followed_shoots import followed_shoot
 
@@ -116,6 +116,7 @@ class MemoryState:
         self.usage_changed: dict[str, int] = {}
         self.waiting: defaultdict[str, dict[str, UnschedulableIndex]] = defaultdict(dict)
         self.fencing_tokens: dict[str, tuple[int, int]] = {}
+        self.unknown: dict[tuple[str, ObjectKey], UnknownObject] = {}
         self.outbox: list[OutboxEntry] = []
         self.positions: dict[str, StreamPosition] = {}
         self.leader = ""

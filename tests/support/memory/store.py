@@ -15,13 +15,15 @@ from gardenbus.common.adapters.store_responses import (
     ContinueToken,
     decode_token,
     encode_token,
+    exists_already,
+    is_gone,
     key_of,
     pending_operation,
     scheduled_event,
     unschedulable_since,
 )
 from gardenbus.common.api.changes import ObjectChange, change_of, creation_of
-from gardenbus.common.api.document import Document, StoredObject, split
+from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, Document, StoredObject, split
 from gardenbus.common.api.garden.profile_parts import PART_MARK
 from gardenbus.common.api.index_keys import FINALIZER, IndexKeys, effects_of
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
@@ -40,6 +42,7 @@ from gardenbus.common.ports.store import (
     SeedBinding,
     Superseded,
     UnblockIndexes,
+    UnknownObject,
     UnschedulableClass,
     UnschedulableResult,
     UnschedulableResults,
@@ -54,6 +57,7 @@ from tests.support.memory.followed_shoots import followed_shoot
 from tests.support.memory.state import (
     MemoryState,
     ObjectRow,
+    Tombstone,
     UnschedulableIndex,
     is_migrating,
     member_of,
@@ -218,6 +222,26 @@ class MemoryStore:
         preconditions: Sequence[WritePrecondition] = (),
     ) -> StoredObject | Superseded:
         """Store a new object."""
+        return await self._create(
+            document,
+            origin=origin,
+            last_applied=last_applied,
+            scheduling_generation=scheduling_generation,
+            preconditions=preconditions,
+        )
+
+    async def _create(
+        self,
+        document: Document,
+        *,
+        origin: RequestOrigin | None = None,
+        last_applied: bytes = b"",
+        scheduling_generation: int | None = None,
+        preconditions: Sequence[WritePrecondition] = (),
+        uid: str = "",
+        generation: int = 1,
+        created_at: str = "",
+    ) -> StoredObject | Superseded:
         state, change, key = self.state, creation_of(document), key_of(document)
         state.check_open()
         superseded = check_write(
@@ -235,10 +259,10 @@ class MemoryStore:
         stored = StoredObject(
             key=key,
             parts=change.parts,
-            uid=str(uuid.uuid4()),
+            uid=uid or str(uuid.uuid4()),
             version=version,
-            generation=1,
-            created_at=state.now(),
+            generation=generation,
+            created_at=created_at or state.now(),
             scheduling_generation=version if change.effects.outdates_decisions else 0,
             last_applied=last_applied,
         )
@@ -598,7 +622,9 @@ class MemoryStore:
         self.state.check_open(with_outbox=False)
         return self._histories.restart(stream, created, last_sequence, seen=seen)
 
-    async def reannounce_object(self, key: ObjectKey, seed: str, uid: str = "") -> bool:
+    async def reannounce_object(
+        self, key: ObjectKey, seed: str, uid: str = "", unknown: UnknownObject | None = None
+    ) -> bool:
         """Announce an object again, or its removal, if the store has or remembers it."""
         state = self.state
         state.check_open(with_outbox=False)
@@ -608,8 +634,44 @@ class MemoryStore:
         elif tombstone and uid in ("", tombstone.uid):
             state.announce_key(key, tombstone.version, tombstone.uid, "deleted", left=(seed,))
         else:
+            if unknown is not None:
+                state.unknown[seed, key] = unknown
             return False
         return True
+
+    async def unknown_objects(self) -> Sequence[UnknownObject]:
+        """Read what is unknown."""
+        self.state.check_open(with_outbox=False)
+        found = [unknown for (_, key), unknown in self.state.unknown.items() if key not in self.state.rows]
+        return sorted(found, key=lambda each: (each.key, each.seed))
+
+    async def adopt(self, unknown: UnknownObject) -> StoredObject:
+        """Store an unknown object."""
+        metadata = unknown.manifest["metadata"]
+        adopted = await self._create(
+            unknown.manifest,
+            last_applied=UNKNOWN_LAST_APPLIED,
+            uid=unknown.uid,
+            generation=metadata["generation"],
+            created_at=metadata["creationTimestamp"],
+        )
+        assert isinstance(adopted, StoredObject)
+        self.state.unknown.pop((unknown.seed, unknown.key), None)
+        return adopted
+
+    async def forget(self, key: ObjectKey, seed: str, uid: str = "") -> None:
+        """Remember a removal."""
+        state, tombstone = self.state, self.state.tombstones.get(key)
+        state.check_open()
+        if key in state.rows:
+            raise exists_already(key)
+        if uid and (tombstone is None or tombstone.uid != uid):
+            origin = origin_of_tombstone(tombstone)
+            tombstone = state.tombstones[key] = Tombstone(uid, state.next_version(), state.now(), (seed,), origin)
+        if tombstone is None:
+            raise is_gone(key)
+        state.unknown.pop((seed, key), None)
+        state.announce_key(key, tombstone.version, tombstone.uid, "deleted", left=(seed,))
 
     async def close(self) -> None:
         """Nothing to release."""

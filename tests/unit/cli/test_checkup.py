@@ -20,7 +20,13 @@ from gardenbus.common.diagnostics.servers import (
     assess_redis,
     assess_storage,
 )
-from gardenbus.common.diagnostics.services import SeedHeartbeat, assess_heartbeats, assess_versions, service_name
+from gardenbus.common.diagnostics.services import (
+    SeedHeartbeat,
+    assess_heartbeats,
+    assess_unknown,
+    assess_versions,
+    service_name,
+)
 from gardenbus.common.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
 from gardenbus.common.ports.bus import Bus
 
@@ -163,3 +169,12 @@ def test_a_scheduler_is_called_by_the_name_that_its_shoots_ask_for() -> None:
 
     assert [service_name(info(name)) for name in ("default-scheduler", "mine")] == ["scheduler", "scheduler@mine"]
     assert service_name({"name": "relay", "endpoints": None}) == "relay"
+
+
+def test_what_runs_and_is_neither_stored_nor_remembered_is_named_with_both_commands() -> None:
+    assert states(assess_unknown(PATIENT, [])) == {"unknown": "ok"}
+    (finding,) = assess_unknown(PATIENT, [("garden-dev/apollo", "aws-eu1"), ("garden-dev/b", "aws-eu1")])
+    assert finding.state == "warning"
+    assert "garden-dev/apollo on aws-eu1, garden-dev/b on aws-eu1" in finding.found
+    for verb in ("adopt", "forget"):
+        assert f"gardenbus {verb} shoot garden-dev/apollo --seed aws-eu1" in finding.suggestion

@@ -13,6 +13,7 @@ from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.docs.messages import (
     BindRequest,
     EventReport,
+    HostRequest,
     ListRequest,
     MergePatch,
     Reference,
@@ -210,6 +211,9 @@ _API: Sequence[tuple[str, str, str, Payload, bool]] = (
     ("usage", "usage", "How many shoots count on each seed.", "bytes", False),
     ("waiting", "waiting", "Shoots that wait for a seed.", "bytes", False),
     ("waitingFor", "waiting.{schedulerName}", "Shoots that wait for a seed from one scheduler.", "bytes", False),
+    ("unknown", "unknown", "What runs on seeds, and is neither stored nor remembered.", "bytes", False),
+    ("adopt", f"adopt.{_OBJECT}", "Store a shoot again as its gardenlet holds it.", HostRequest, True),
+    ("forget", f"forget.{_OBJECT}", "Have a shoot torn down that is not stored.", HostRequest, True),
     ("retry", f"retry.{_OBJECT}", "Have a waiting shoot decided now.", "bytes", False),
 )
 """Requests below `garden.api.`: name, tail of the subject, summary, body, whether they write."""

@@ -235,6 +235,12 @@ class MergePatch(TypedView, frozen=True):
     namespace: str = ""
 
 
+class HostRequest(TypedView, frozen=True):
+    """The seed that an object runs on."""
+
+    seed: str
+
+
 class BindRequest(TypedView, frozen=True):
     """Target seed of a shoot. `force` moves it without its current seed, which is lost for good."""
 

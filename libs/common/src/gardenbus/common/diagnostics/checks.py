@@ -21,6 +21,7 @@ CHECKS: Mapping[str, Check] = {
     "outbox": queues.outbox,
     "work": queues.work,
     "rejected": queues.rejections,
+    "unknown": services.unknown_objects,
     "heartbeats": services.gardenlets,
     "clocks": servers.clocks,
 }

@@ -42,6 +42,41 @@ async def api(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     return [DiagnosticFinding("api", "ok", f"answers: {text}, {census.get('shoots.waiting', 0)} waiting")]
 
 
+class _Unknown(msgspec.Struct):
+    namespace: str
+    name: str
+    seed: str
+
+
+class _UnknownList(msgspec.Struct):
+    items: list[_Unknown]
+
+
+class _UnknownResponse(msgspec.Struct):
+    result: _UnknownList
+
+
+async def unknown_objects(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
+    """Finding for the control planes that run on seeds, and that the store neither has nor remembers."""
+    reply = await target.api.bus.request(target.api.subjects.api("unknown"), b"", timeout_seconds=5.0)
+    try:
+        found = msgspec.json.decode(reply, type=_UnknownResponse).result.items
+    except msgspec.DecodeError:
+        return [DiagnosticFinding("unknown", "skipped", "no apiserver says what is unknown")]
+    return assess_unknown(target, [(f"{each.namespace}/{each.name}", each.seed) for each in found])
+
+
+def assess_unknown(target: DiagnosticsTarget, found: Sequence[tuple[str, str]]) -> list[DiagnosticFinding]:
+    """Finding for the unknown shoots and their seeds."""
+    if not found:
+        return [DiagnosticFinding("unknown", "ok", "every control plane on a seed is known")]
+    shoot, seed = found[0]
+    text = some_of(f"{shoot} on {seed}" for shoot, seed in found)
+    what = f"control planes that the store neither has nor remembers: {text}"
+    commands = " or ".join(target.command(f"{verb} shoot {shoot} --seed {seed}") for verb in ("adopt", "forget"))
+    return [DiagnosticFinding("unknown", "warning", what, commands)]
+
+
 async def versions(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     """Findings for the micro services of the landscape and their versions."""
     responses = await target.admin.request_many("$SRV.INFO")

@@ -168,6 +168,18 @@ class WritePrecondition(msgspec.Struct, frozen=True):
     version: int = 0
 
 
+class UnknownObject(msgspec.Struct, frozen=True, kw_only=True):
+    """An object that runs on a seed, and that the store neither has nor remembers.
+
+    `manifest`: as its agent holds it, with its status; empty if it holds none.
+    """
+
+    key: ObjectKey
+    uid: str
+    seed: str
+    manifest: Document = {}
+
+
 class Creation(msgspec.Struct, frozen=True):
     """A new object in a batch of creations. It names no seed.
 
@@ -349,11 +361,31 @@ class Store(Objects, StreamHistories, Protocol):
         """True when a fencing token was accepted for a seed: what comes without one is not of its gardenlet."""
         ...
 
-    async def reannounce_object(self, key: ObjectKey, seed: str, uid: str = "") -> bool:
+    async def reannounce_object(
+        self, key: ObjectKey, seed: str, uid: str = "", unknown: UnknownObject | None = None
+    ) -> bool:
         """Announce an object, or its removal, again; `seed` gets a tombstone if the object is not its own.
 
         False, and nothing is announced, if the store neither has the object nor remembers the removal of one with this
-        uid ("" for any): absence alone must never end what runs.
+        uid ("" for any): absence alone must never end what runs. Then `unknown` is kept (at most 1,000 of them).
+        """
+        ...
+
+    async def unknown_objects(self) -> Sequence[UnknownObject]:
+        """List what `reannounce_object` has kept, and what is not stored since."""
+        ...
+
+    async def adopt(self, unknown: UnknownObject) -> StoredObject:
+        """Store an unknown object as it was: manifest, status, uid, generation, creationTimestamp.
+
+        Raises what `create` raises, also when its seed is full.
+        """
+        ...
+
+    async def forget(self, key: ObjectKey, seed: str, uid: str = "") -> None:
+        """Remember the removal of an object that is not stored, and announce it to `seed`; repeatable.
+
+        Raises AlreadyExists if it is stored, NotFound without `uid` if no removal is remembered.
         """
         ...
 

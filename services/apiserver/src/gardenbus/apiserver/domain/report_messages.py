@@ -64,6 +64,8 @@ def read_report(queued: QueueMessage, seed: str, key: ObjectKey, incarnation: in
         if len(values) != 1 or not isinstance(values[0], dict):
             raise BadRequest("a report is one JSON object")
         body = cast("Document", values[0])
+    if verb == "exists":
+        body = _held(message.body)
     return Report(
         queued=queued,
         seed=seed,
@@ -76,6 +78,15 @@ def read_report(queued: QueueMessage, seed: str, key: ObjectKey, incarnation: in
         incarnation=incarnation,
         tombstone_sequence=_tombstone_sequence(message.headers) if verb == "gone" else 0,
     )
+
+
+def _held(body: bytes) -> Document:
+    """The object as the sender of an `exists` holds it; empty where that cannot be read: the question counts."""
+    try:
+        values: Sequence[Any] = read_values(body) if body.strip() else ()
+    except GardenbusError:
+        return {}
+    return cast("Document", values[0]) if len(values) == 1 and isinstance(values[0], dict) else {}
 
 
 def _tombstone_sequence(headers: Mapping[str, str]) -> int:

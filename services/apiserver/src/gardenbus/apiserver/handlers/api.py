@@ -13,6 +13,9 @@
 | `explain-seed.<name>` | | its feasibility, and the unschedulable shoots that fit |
 | `waiting[.<schedulerName>]` | `{"limit", "namespace", "name", "classes"}` | unschedulable shoots, next attempts |
 | `retry.shoot.<ns>.<name>` | | a shoot without seed is scheduled now |
+| `unknown` | | what runs on seeds, and is neither stored nor remembered |
+| `adopt.shoot.<ns>.<name>` | `{"seed"}` | such a shoot, stored again as its gardenlet holds it |
+| `forget.shoot.<ns>.<name>` | `{"seed"}` | such a shoot is torn down |
 | `kinds`, `census`, `usage` | | |
 
 A request that writes comes, in the order of the bus, after all durable requests that were stored before it. With the
@@ -37,6 +40,7 @@ from gardenbus.apiserver.domain.request_subjects import parse_request_subject, u
 from gardenbus.apiserver.domain.responses import RequestResponse, combined_response, error_response, success_response
 from gardenbus.apiserver.handlers import spans
 from gardenbus.apiserver.handlers.queries import ObjectReader
+from gardenbus.apiserver.handlers.unknown_objects import UnknownObjects
 from gardenbus.apiserver.handlers.unschedulable import UnschedulableShoots
 from gardenbus.apiserver.registry.dry_run import DryRunStore, is_dry_run
 from gardenbus.apiserver.registry.preconditions import Precondition, precondition_of
@@ -63,8 +67,8 @@ REQUEST_SECONDS = Histogram(
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )  # fmt: skip
 
-_WRITES = ("apply", "patch", "delete", "bind", "scale", "retry")
-_QUERIES = ("get", "list", "explain", "explain-seed", "kinds", "census", "usage", "waiting")
+_WRITES = ("apply", "patch", "delete", "bind", "scale", "retry", "adopt", "forget")
+_QUERIES = ("get", "list", "explain", "explain-seed", "kinds", "census", "usage", "waiting", "unknown")
 VERBS = frozenset((*_WRITES, *_QUERIES))
 
 
@@ -131,6 +135,7 @@ class ApiHandler:
     def __post_init__(self) -> None:
         self._reader = ObjectReader(self.store, self.bus, self.subjects)
         self._unschedulable = UnschedulableShoots(self.store, self.bus, self.subjects)
+        self._unknown = UnknownObjects(self.store)
         self._position = LatestPosition(
             StreamIncarnation(self.bus, self.store, self.subjects.stream("REQUESTS")).position
         )
@@ -180,6 +185,11 @@ class ApiHandler:
                 return await self._bind(body, options)
             case "scale":
                 return await self._scale(body, options)
+            case "adopt":
+                adopted = await self._unknown.adopt(rest, body, is_dry_run=options.is_dry_run)
+                return success_response(adopted)
+            case "forget":
+                return success_response(await self._unknown.forget(rest, body, is_dry_run=options.is_dry_run))
             case "list":
                 listed = await self._reader.list_objects(rest, body)
                 return success_response(listed.result, listed.warnings)
@@ -202,6 +212,8 @@ class ApiHandler:
                 return await self._reader.usage()
             case "waiting":
                 return await self._unschedulable.listed(rest, body)
+            case "unknown":
+                return await self._unknown.listed()
             case "retry":
                 return await self._unschedulable.retry(rest)
             case _:

@@ -14,6 +14,7 @@ from gardenbus.apiserver.domain import report_admission
 from gardenbus.apiserver.domain.report_messages import RejectedReport, Report, read_report
 from gardenbus.apiserver.domain.report_stamps import is_set_by, merge_report
 from gardenbus.apiserver.domain.request_subjects import parse_report_subject
+from gardenbus.apiserver.domain.unknown_objects import adoptable_manifest
 from gardenbus.apiserver.domain.validation import validate_status
 from gardenbus.apiserver.handlers import spans
 from gardenbus.apiserver.handlers.member_reports import (
@@ -46,7 +47,7 @@ from gardenbus.common.controller.stream_incarnation import StreamIncarnation
 from gardenbus.common.errors import BadRequest, Conflict, Forbidden, NotFound, Terminal, Unavailable
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, QueueMessage, WorkQueue
-from gardenbus.common.ports.store import EventRecord, Store
+from gardenbus.common.ports.store import EventRecord, Store, UnknownObject
 
 _log = structlog.stdlib.get_logger()
 
@@ -255,7 +256,10 @@ class ReportHandler:
                 return
         match report.verb:
             case "exists":
-                if not await self.store.reannounce_object(report.key, report.seed, report.uid):
+                manifest = adoptable_manifest(report.body, report.key, uid=report.uid, seed=report.seed)
+                unknown = UnknownObject(key=report.key, uid=report.uid, seed=report.seed, manifest=manifest)
+                kept = unknown if report.key.kind == "shoot" and report.uid else None
+                if not await self.store.reannounce_object(report.key, report.seed, report.uid, kept):
                     await self._warn_of_unknown(report, reads)
             case "gone":
                 await self._remove_tombstone(report)

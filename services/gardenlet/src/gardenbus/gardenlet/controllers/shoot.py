@@ -50,7 +50,7 @@ from gardenbus.gardenlet.domain.operations import (
     next_action,
 )
 from gardenbus.gardenlet.domain.reconcile_result import ShootResult
-from gardenbus.gardenlet.domain.shoot_record import Run, ShootName, ShootRecord, with_status
+from gardenbus.gardenlet.domain.shoot_record import Run, ShootName, ShootRecord, held_manifest, with_status
 from gardenbus.gardenlet.domain.shoot_status import (
     awaiting_dependency,
     care_patch,
@@ -136,7 +136,7 @@ class ShootReconciler:
         if observed is None:
             if record is None or not self._cache.is_complete:
                 return ShootResult("waiting")
-            await self._reporter.query(ObjectKey("shoot", *shoot), record.uid)
+            await self._reporter.query(ObjectKey("shoot", *shoot), record.uid, held_manifest(record))
             return ShootResult("queried", QUERY_INTERVAL_SECONDS, "recorded but not observed")
         if isinstance(observed, Tombstone):
             outcome = ShootResult("waiting")
@@ -401,7 +401,7 @@ class ShootReconciler:
 
     def _keep(self, observed: ObservedShoot, record: ShootRecord, patch: Document) -> ShootRecord:
         """Merge a patch into the record, save it, then report it."""
-        record = with_status(record, patch)
+        record = with_status(msgspec.structs.replace(record, manifest=observed.manifest or record.manifest), patch)
         self._backend.save(record)
         self._report(observed, patch)
         return record

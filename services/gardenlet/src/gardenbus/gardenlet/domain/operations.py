@@ -43,7 +43,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.migration_feasibility import READY_FOR_MIGRATION
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.gardenlet.domain.flows import SAVE_STATE, OperationType
-from gardenbus.gardenlet.domain.shoot_record import Run, ShootName, ShootRecord
+from gardenbus.gardenlet.domain.shoot_record import Run, ShootName, ShootRecord, manifest_text
 
 FINALIZER = "gardener"
 IGNORE_ANNOTATION = "shoot.gardener.cloud/ignore"
@@ -53,7 +53,10 @@ REPEAT_AFTER = timedelta(seconds=30)
 
 
 class ObservedShoot(NamedTuple):
-    """A shoot as its binding describes it. `status_seed` is the seed that runs it ("": none yet)."""
+    """A shoot as its binding describes it. `status_seed` is the seed that runs it ("": none yet).
+
+    `manifest`: as records keep it.
+    """
 
     namespace: str
     name: str
@@ -69,6 +72,7 @@ class ObservedShoot(NamedTuple):
     annotations: dict[str, str]
     last_operation: Document
     status: Document
+    manifest: str = ""
 
     @property
     def full_name(self) -> ShootName:
@@ -99,6 +103,7 @@ class ObservedShoot(NamedTuple):
             annotations=section(metadata, "annotations"),
             last_operation=section(status, "lastOperation"),
             status=status,
+            manifest=manifest_text(manifest),
         )
 
 

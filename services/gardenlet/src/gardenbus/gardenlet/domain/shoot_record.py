@@ -8,8 +8,11 @@ from typing import Any
 
 import msgspec
 
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.document import Document, encode, section
 from gardenbus.gardenlet.domain.flows import OperationType
+
+_decode = json_decoder(dict[str, Any])
 
 ShootName = tuple[str, str]
 """Namespace and name of a shoot."""
@@ -30,7 +33,8 @@ class ShootRecord(msgspec.Struct, frozen=True, kw_only=True):
     `resources` are the results of the steps (step → result and time), `applied` counts how often each step took
     effect, `failed` how often each injected failure occurred. `retry_at` is when a failed run may continue, `attempts`
     how often it failed. `state` is what a migration takes along (on the source) or brings (on the destination), by
-    step. `state_of_generation`: a restoration needs a state saved at this generation or later.
+    step. `state_of_generation`: a restoration needs a state saved at this generation or later. `manifest`: the Shoot
+    as last observed, without status, as JSON.
     """
 
     namespace: str
@@ -46,6 +50,7 @@ class ShootRecord(msgspec.Struct, frozen=True, kw_only=True):
     failed: dict[str, int] = {}
     state: dict[str, Document] = {}
     state_of_generation: int = 0
+    manifest: str = ""
 
     @property
     def last_operation(self) -> Document:
@@ -88,6 +93,20 @@ class ShootRecord(msgspec.Struct, frozen=True, kw_only=True):
             self.last_operation.get("type") not in {"Create", "Restore"}
             or self.last_operation.get("state") == "Succeeded"
         )
+
+
+def manifest_text(manifest: Document) -> str:
+    """A Shoot as records keep it: without its status and the version of the store."""
+    metadata = {name: value for name, value in section(manifest, "metadata").items() if name != "resourceVersion"}
+    kept = {name: value for name, value in manifest.items() if name != "status"}
+    return encode({**kept, "metadata": metadata}).decode()
+
+
+def held_manifest(record: ShootRecord) -> Document:
+    """The Shoot as this record holds it, with its status; empty unless its control plane runs here."""
+    if not record.manifest or record.is_half_gone or record.is_torn_down or record.has_left:
+        return {}
+    return {**_decode(record.manifest), "status": record.status}
 
 
 def with_status(record: ShootRecord, patch: Document) -> ShootRecord:

@@ -22,6 +22,7 @@ FILES = (
     "following.lua",
     "write_checks.lua",
     "objects.lua",
+    "unknown.lua",
     "binding.lua",
     "outbox.lua",
     "restoring.lua",

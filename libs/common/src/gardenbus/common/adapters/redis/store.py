@@ -33,7 +33,7 @@ from gardenbus.common.adapters.store_responses import (
     seed_rejection,
 )
 from gardenbus.common.api.changes import ObjectChange, change_of, creation_of
-from gardenbus.common.api.document import Document, Parts, StoredObject, split
+from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, Document, Parts, StoredObject, encode, split
 from gardenbus.common.api.index_keys import effects_of
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
 from gardenbus.common.errors import GardenbusError, Unavailable
@@ -51,6 +51,7 @@ from gardenbus.common.ports.store import (
     SeedBinding,
     Superseded,
     UnblockIndexes,
+    UnknownObject,
     UnschedulableClass,
     UnschedulableResult,
     UnschedulableResults,
@@ -430,10 +431,42 @@ class RedisStore(RedisStreamHistories):
         reply = await self._connection.call("is_fenced", {"seed": seed}, read_only=True)
         return bool(reply[1])
 
-    async def reannounce_object(self, key: ObjectKey, seed: str, uid: str = "") -> bool:
+    async def reannounce_object(
+        self, key: ObjectKey, seed: str, uid: str = "", unknown: UnknownObject | None = None
+    ) -> bool:
         """Announce an object again, or its removal, if the store has or remembers it."""
-        reply = await self._connection.call("announce_again", {"key": key.stored, "left": seed, "uid": uid})
-        return reply[0] == b"ok"
+        held = _held(unknown) if unknown is not None else ""
+        operation = {"key": key.stored, "left": seed, "uid": uid, "held": held}
+        return (await self._connection.call("announce_again", operation))[0] == b"ok"
+
+    async def unknown_objects(self) -> Sequence[UnknownObject]:
+        """Read what is unknown."""
+        reply = await self._connection.call("unknown", {}, read_only=True)
+        return sorted(map(_unknown, reply[1::2], reply[2::2]), key=lambda each: (each.key, each.seed))
+
+    async def adopt(self, unknown: UnknownObject) -> StoredObject:
+        """Store an unknown object."""
+        metadata, key = unknown.manifest["metadata"], unknown.key
+        change = creation_of(unknown.manifest)
+        operation = self._creation(key, change, None, UNKNOWN_LAST_APPLIED, self._now()) | {
+            "uid": unknown.uid,
+            "generation": metadata["generation"],
+            "created": metadata["creationTimestamp"],
+            "unknown": f"{unknown.seed} {key.stored}",
+        }
+        reply = await self._connection.call("put", operation)
+        adopted = self._created(key, change, UNKNOWN_LAST_APPLIED, reply, ())
+        assert isinstance(adopted, StoredObject)  # it has no origin that could be superseded
+        return adopted
+
+    async def forget(self, key: ObjectKey, seed: str, uid: str = "") -> None:
+        """Remember a removal."""
+        operation = self._object_fields(key) | {"seed": seed, "uid": uid}
+        reply = await self._connection.call("forget", operation)
+        if reply[0] == b"exists":
+            raise exists_already(key)
+        if reply[0] == b"gone":
+            raise is_gone(key)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -534,6 +567,15 @@ class RedisStore(RedisStreamHistories):
                 raise seed_rejection(key, reply[1].decode())
             case other:
                 raise Unavailable(f"the store answered {other!r}")
+
+
+def _held(unknown: UnknownObject) -> str:
+    return encode({"uid": unknown.uid, "manifest": unknown.manifest}).decode()
+
+
+def _unknown(field: bytes, held: bytes) -> UnknownObject:
+    seed, _, stored = field.decode().partition(" ")
+    return UnknownObject(key=ObjectKey.from_stored(stored), seed=seed, **msgspec.json.decode(held))
 
 
 def _unmet(precondition: WritePrecondition, reply: Sequence[Any]) -> GardenbusError:

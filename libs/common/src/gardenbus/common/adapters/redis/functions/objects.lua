@@ -93,7 +93,7 @@ local function put(keys, args)
   end
 
   local version = next_version(P, op.key)
-  local generation = created and 1 or tonumber(object.gen)
+  local generation = created and (op.generation or 1) or tonumber(object.gen)
   local changed_spec = not created and op.bump
   if changed_spec then generation = generation + 1 end
   set.ver, set.gen = whole(version), whole(generation)
@@ -101,12 +101,13 @@ local function put(keys, args)
   elseif created then set.req = redis.call('HGET', P .. ':dead:' .. op.key, 'req') or '' end
   if op.gate then set.gate = whole(version) end
   if created then
-    set.uid, set.created = op.uid, op.now
+    set.uid, set.created = op.uid, op.created or op.now
     redis.call('HSET', P .. ':uids', op.uid, op.key)
     redis.call('SADD', P .. ':kinds', op.kind)
     redis.call('ZADD', P .. ':list:' .. op.kind, 0, op.ns .. '/' .. op.name)
     redis.call('ZREM', P .. ':graves', op.key)
     redis.call('DEL', P .. ':dead:' .. op.key)
+    if op.unknown then redis.call('HDEL', P .. ':unknown', op.unknown) end
     object.uid = op.uid
   end
   if set.refs and set.refs ~= object.refs then reindex_set(P, ':refs:', object.refs, set.refs, op.key) end

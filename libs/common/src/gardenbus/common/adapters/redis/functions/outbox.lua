@@ -39,7 +39,10 @@ local function announce_again(keys, args)
     announce(P, op.key, object.ver, object.uid, 'modified', true, op.left)
   else
     local dead = read_fields(P .. ':dead:' .. op.key, {'ver', 'uid'})
-    if dead.ver == '' or (op.uid ~= '' and op.uid ~= dead.uid) then return {'unknown'} end
+    if dead.ver == '' or (op.uid ~= '' and op.uid ~= dead.uid) then
+      note_unknown(P, op)
+      return {'unknown'}
+    end
     announce(P, op.key, dead.ver, dead.uid, 'deleted', true, op.left)
   end
   return {'ok'}

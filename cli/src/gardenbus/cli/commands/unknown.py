@@ -1,0 +1,83 @@
+"""`adopt`, `forget`: shoots that run on a seed, and that the store neither has nor remembers."""
+
+from typing import Annotated
+
+import typer
+
+from gardenbus.cli import completions
+from gardenbus.cli.client.api import ApiClient, api_error
+from gardenbus.cli.client.resource_args import parse_resource
+from gardenbus.cli.commands.options import Directory, DryRun, NatsUrl, Prefix, is_dry_run, run_with_client
+from gardenbus.cli.output.console import exit_codes, show_lines
+from gardenbus.common.api.document import encode
+from gardenbus.common.errors import BadRequest
+
+Shoot = Annotated[list[str], typer.Argument(help="shoot NAMESPACE/NAME", metavar="shoot NAMESPACE/NAME")]
+Seed = Annotated[
+    str,
+    typer.Option("--seed", help="The seed that it runs on.", metavar="SEED", autocompletion=completions.seeds),
+]
+
+
+def adopt(
+    words: Shoot,
+    *,
+    seed: Seed,
+    dry_run: DryRun = None,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Store a shoot again that its seed runs and the store has lost, as its gardenlet holds it.
+
+    It keeps its uid, and nothing of it is built again. `gardenbus doctor` names such shoots.
+
+    Example: gardenbus adopt shoot garden-dev/apollo --seed aws-cork
+    """
+    _send("adopt", words, seed, dry_run, directory, nats_url, prefix)
+
+
+def forget(
+    words: Shoot,
+    *,
+    seed: Seed,
+    dry_run: DryRun = None,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Have a seed tear a shoot down that the store has lost. Refused while the shoot is stored.
+
+    Example: gardenbus forget shoot garden-dev/apollo --seed aws-cork
+    """
+    _send("forget", words, seed, dry_run, directory, nats_url, prefix)
+
+
+def _send(  # noqa: PLR0913, PLR0917 - one parameter an option
+    verb: str,
+    words: list[str],
+    seed: str,
+    dry_run: str | None,
+    directory: Directory,
+    nats_url: NatsUrl,
+    prefix: Prefix,
+) -> None:
+    with exit_codes():
+        only_checks, wanted = is_dry_run(dry_run), parse_resource(words)
+        names = [name.partition("/") for name in wanted.names]
+        if wanted.kind != "shoot" or not names or not all(name for _, _, name in names):
+            raise BadRequest(f"gardenbus {verb} shoot NAMESPACE/NAME --seed SEED")
+
+    async def work(api: ApiClient) -> list[str]:
+        done = {"adopt": "adopted from", "forget": "forgotten, and torn down on"}[verb]
+        lines: list[str] = []
+        for namespace, _, name in names:
+            response = await api.request(
+                f"{verb}.shoot.{namespace}.{name}", encode({"seed": seed}), is_dry_run=only_checks
+            )
+            if not response.ok:
+                raise api_error(response.error)
+            lines.append(f"shoot {namespace}/{name} {done} {seed}{' (server dry run)' if only_checks else ''}")
+        return lines
+
+    show_lines(run_with_client(work, directory, nats_url, prefix))

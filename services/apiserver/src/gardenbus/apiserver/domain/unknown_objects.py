@@ -1,0 +1,26 @@
+"""Manifest of a shoot that the store neither has nor remembers, by what its gardenlet holds. Pure."""
+
+from gardenbus.common.api.document import Document, encode, section
+from gardenbus.common.api.keys import ObjectKey
+
+MANIFEST_LIMIT = 256 * 1024
+"""Bytes of a manifest that is kept; the store keeps up to 1,000 of them."""
+
+_IDENTITY = {"creationTimestamp": str, "generation": int, "uid": str}
+
+
+def adoptable_manifest(held: Document, key: ObjectKey, *, uid: str, seed: str) -> Document:
+    """The manifest of a Shoot on this seed by what its gardenlet holds; empty if that is not this Shoot's."""
+    metadata = section(held, "metadata")
+    is_its_own = (
+        key.kind == "shoot"
+        and held.get("kind") == "Shoot"
+        and (metadata.get("namespace"), metadata.get("name"), metadata.get("uid")) == (key.namespace, key.name, uid)
+        and all(isinstance(metadata.get(name), wanted) for name, wanted in _IDENTITY.items())
+    )
+    if not is_its_own:
+        return {}
+    kept = {name: value for name, value in metadata.items() if not name.startswith("deletion")}
+    placed = {part: {**section(held, part), "seedName": seed} for part in ("spec", "status")}
+    manifest = {"apiVersion": held.get("apiVersion"), "kind": "Shoot", "metadata": kept, **placed}
+    return manifest if len(encode(manifest)) <= MANIFEST_LIMIT else {}

@@ -1,0 +1,98 @@
+"""Objects that run on seeds, and that the store neither has nor remembers: they are listed, adopted and forgotten.
+
+The result of `unknown` is `{"items": [{"kind", "namespace", "name", "uid", "seed", "adoptable"}]}`; `adoptable`: their
+gardenlet has sent their manifest, which it does each time that it asks for them.
+"""
+
+from typing import Any
+
+import msgspec
+
+from gardenbus.apiserver.domain.metadata import key_of
+from gardenbus.apiserver.domain.request_subjects import key_of_tail
+from gardenbus.apiserver.domain.validation import validate
+from gardenbus.common.api.decoding import decode_json
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import AlreadyExists, BadRequest, NotFound
+from gardenbus.common.ports.store import Store, UnknownObject
+
+
+class SeedBody(msgspec.Struct, frozen=True):
+    """Body of `adopt` and `forget`: the seed that the object runs on."""
+
+    seed: str
+
+
+class UnknownObjects:
+    """Handles `unknown`, `adopt` and `forget`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def listed(self) -> Any:
+        """All of them. Raises Unavailable."""
+        found = await self._store.unknown_objects()
+        return {
+            "items": [
+                {
+                    "kind": unknown.key.kind,
+                    "namespace": unknown.key.namespace,
+                    "name": unknown.key.name,
+                    "uid": unknown.uid,
+                    "seed": unknown.seed,
+                    "adoptable": bool(unknown.manifest),
+                }
+                for unknown in found
+            ]
+        }
+
+    async def adopt(self, tail: str, body: bytes, *, is_dry_run: bool) -> Any:
+        """Store a shoot as its gardenlet holds it; returns it, also when it is stored on that seed already.
+
+        Raises NotFound, AlreadyExists, Forbidden when its seed is full or gone, InvalidResource, Unavailable.
+        """
+        key, seed = _shoot_in(tail, "adopt"), _seed_in(body)
+        stored = await self._store.get(key)
+        if stored is not None and stored.parts.seed_name != seed:
+            raise AlreadyExists(f"{key} is another one, on seed {stored.parts.seed_name or 'none'}: nothing is adopted")
+        if stored is None:
+            unknown = await self._unknown(key, seed)
+            if unknown is None or not unknown.manifest:
+                raise NotFound(f"{key}: the gardenlet of seed {seed} has not sent its manifest (it does once a minute)")
+            key_of(unknown.manifest)
+            validate(unknown.manifest, None)
+            if is_dry_run:
+                await self._store.dry_run(key, None, unknown.manifest)
+                return unknown.manifest
+            stored = await self._store.adopt(unknown)
+        return msgspec.Raw(stored.encoded())
+
+    async def forget(self, tail: str, body: bytes, *, is_dry_run: bool) -> Any:
+        """Have a seed tear a shoot down that is not stored. Raises NotFound, AlreadyExists if it is, Unavailable."""
+        key, seed = _shoot_in(tail, "forget"), _seed_in(body)
+        if await self._store.get(key) is not None:
+            raise AlreadyExists(f"{key} is stored: delete it, if it shall go")
+        unknown = await self._unknown(key, seed)
+        if not is_dry_run:
+            await self._store.forget(key, seed, unknown.uid if unknown is not None else "")
+        elif unknown is None:
+            raise NotFound(f"{key} is not unknown on seed {seed}")
+        return {"kind": key.kind, "namespace": key.namespace, "name": key.name, "seed": seed, "deleted": True}
+
+    async def _unknown(self, key: ObjectKey, seed: str) -> UnknownObject | None:
+        found = await self._store.unknown_objects()
+        return next((each for each in found if (each.key, each.seed) == (key, seed)), None)
+
+
+def _shoot_in(tail: str, verb: str) -> ObjectKey:
+    key = key_of_tail(tail)
+    if key.kind != "shoot":
+        raise BadRequest(f"{verb}.{tail}: a shoot is named as shoot.<namespace>.<name>")
+    return key
+
+
+def _seed_in(body: bytes) -> str:
+    try:
+        return decode_json(body, SeedBody).seed
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadRequest(f"send an object with seed: {error}") from error
