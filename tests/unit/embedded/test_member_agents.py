@@ -61,6 +61,6 @@ def test_what_is_wrong_is_said_before_anything_starts():
         sort_manifests([an_agent_configuration(a_member_cluster()), an_agent_configuration(a_member_cluster("oslo"))])
     with pytest.raises(SettingsInvalid, match="RFC 1123"):
         check_configurations(sort_manifests([an_agent_configuration(a_member_cluster("Lisbon"))]))
-    named = (an_agent_configuration(a_member_cluster(), metadata={"name": name}) for name in ("a", "b"))
+    named = [an_agent_configuration(a_member_cluster(), metadata={"name": name}) for name in ("a", "b")]
     with pytest.raises(SettingsInvalid, match="cluster lisbon is configured twice"):
         check_configurations(sort_manifests(named))
