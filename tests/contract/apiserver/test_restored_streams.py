@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from nats.errors import Error as NatsError
 
-from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.adapters.nats.jetstream import connect
+from gardenbus.common.api.keys import Header, ObjectKey
 from tests.contract.apiserver.conftest import Apiserver, an_idle_apiserver
 from tests.support.builders import a_project, a_seed, merged
 from tests.support.eventually import eventually
@@ -153,3 +154,34 @@ async def test_reports_count_at_once(apiserver: Apiserver, nats_server: Server, 
     await report(30)
     status = (await apiserver.now(SEED)).document()["status"]
     assert status["kubernetesVersion"] == "1.30.0", json.dumps(status)
+
+
+async def test_a_gardenlet_that_takes_a_restored_lease_is_heard(
+    apiserver: Apiserver, nats_server: Server, tmp_path: Path
+) -> None:
+    seed = await apiserver.kit.created(a_seed("s1"))
+    bus = await apiserver.stack.enter_async_context(connect(apiserver.nats_url, "gardenlet", apiserver.subjects.prefix))
+    created = (await bus.position(apiserver.subjects.stream("LEASES"))).created
+
+    async def report(step: int) -> None:
+        async def acquired() -> int:
+            try:
+                return await apiserver.publish("lease.s1", {})
+            except (NatsError, KeyError) as error:
+                raise AssertionError(str(error)) from error
+
+        token = f"{created}.{await eventually(acquired, within=10)}"
+        body = {"status": {"kubernetesVersion": f"1.{step}.0"}}
+        await apiserver.publish(
+            f"report.s1.{SEED.tail}", body, {"Gardenbus-Uid": seed.uid, Header.FENCING_TOKEN: token}
+        )
+        await handled(apiserver)
+
+    await report(1)
+    await copy_streams(nats_server, tmp_path / "older")
+    for step in range(2, 10):
+        await report(step)
+    await put_back(nats_server, tmp_path / "older")
+    await report(30)
+    assert (await apiserver.now(SEED)).document()["status"]["kubernetesVersion"] == "1.30.0"
+    assert await apiserver.rejected() == []

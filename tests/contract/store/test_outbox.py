@@ -203,6 +203,18 @@ async def test_a_gardenlets_fencing_number_never_goes_back(kit: StoreUnderTest) 
     assert not await accept("one", 5, 10**12)
 
 
+async def test_a_fencing_number_that_leases_has_lost_makes_way(kit: StoreUnderTest) -> None:
+    accept = kit.store.accept_fencing_token
+    assert await accept("one", 5, 100)
+    assert not await accept("one", 5, 30, last=StreamPosition(5, 100)), "the stream has it still"
+    assert not await accept("one", 5, 30, last=StreamPosition(5, 29)), "nor can it have given out this one"
+    assert await accept("one", 5, 30, last=StreamPosition(5, 30))
+    assert not await accept("one", 5, 100), "it was replaced"
+    assert not await accept("one", 5, 29)
+    assert await accept("one", 5, 30)
+    assert await accept("one", 5, 101)
+
+
 async def test_a_seed_is_fenced_from_its_first_fencing_number_on(kit: StoreUnderTest) -> None:
     assert not await kit.store.is_fenced("one")
     await kit.store.accept_fencing_token("one", 5, 10)

@@ -117,6 +117,7 @@ class MemoryState:
         self.waiting: defaultdict[str, dict[str, UnschedulableIndex]] = defaultdict(dict)
         self.fencing_tokens: dict[str, tuple[int, int]] = {}
         self.unknown: dict[tuple[str, ObjectKey], UnknownObject] = {}
+        self.lost_fencing_tokens: dict[str, tuple[int, int]] = {}
         self.outbox: list[OutboxEntry] = []
         self.positions: dict[str, StreamPosition] = {}
         self.leader = ""

@@ -29,6 +29,7 @@ from gardenbus.common.api.index_keys import FINALIZER, IndexKeys, effects_of
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
 from gardenbus.common.errors import Conflict, GardenbusError
 from gardenbus.common.ports import tracing
+from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import (
     BindOutcome,
@@ -597,12 +598,21 @@ class MemoryStore:
         self.state.check_open()
         self.state.record_event(event)
 
-    async def accept_fencing_token(self, seed: str, created: int, number: int) -> bool:
+    async def accept_fencing_token(
+        self, seed: str, created: int, number: int, *, last: StreamPosition | None = None
+    ) -> bool:
         """Compare a fencing number with the highest of its seed."""
-        self.state.check_open(with_outbox=False)
-        if (created, number) < self.state.fencing_tokens.get(seed, (0, 0)):
+        state, token = self.state, (created, number)
+        state.check_open(with_outbox=False)
+        highest = state.fencing_tokens.get(seed, (0, 0))
+        if token == state.lost_fencing_tokens.get(seed):
             return False
-        self.state.fencing_tokens[seed] = (created, number)
+        if token < highest:
+            end = (last.created, last.sequence) if last else highest
+            if highest <= end or token > end:
+                return False
+            state.lost_fencing_tokens[seed] = highest
+        state.fencing_tokens[seed] = token
         return True
 
     async def is_fenced(self, seed: str) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError
+from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.stream_history import StreamHistories
 
 
@@ -353,8 +354,13 @@ class Store(Objects, StreamHistories, Protocol):
         """Record an Event; the same within 10 minutes of the last raises its count, announced at powers of two."""
         ...
 
-    async def accept_fencing_token(self, seed: str, created: int, number: int) -> bool:
-        """Accept a gardenlet's fencing token unless a higher one was accepted for its seed."""
+    async def accept_fencing_token(
+        self, seed: str, created: int, number: int, *, last: StreamPosition | None = None
+    ) -> bool:
+        """Accept a gardenlet's fencing token unless a higher one was accepted for its seed.
+
+        `last`: the end of LEASES. A higher one beyond it is of a stream that has been lost; it ends with this call.
+        """
         ...
 
     async def is_fenced(self, seed: str) -> bool:

@@ -130,7 +130,10 @@ class ReportHandler:
         created, _, number = fencing_token.partition(".")
         if not (created.isdecimal() and number.isdecimal() and len(fencing_token) <= 40):  # noqa: PLR2004 - two 64-bit numbers
             raise BadRequest(f"{Header.FENCING_TOKEN}: must be <created>.<sequence> of the Lease")
-        return await self.store.accept_fencing_token(seed, int(created), int(number))
+        if await self.store.accept_fencing_token(seed, int(created), int(number)):
+            return True
+        last = await self.bus.position(self.subjects.stream("LEASES"))  # it may have gone back
+        return await self.store.accept_fencing_token(seed, int(created), int(number), last=last)
 
     # ------------------------------------------------------------------------------------------ handling
 

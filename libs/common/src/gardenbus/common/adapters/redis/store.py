@@ -38,6 +38,7 @@ from gardenbus.common.api.index_keys import effects_of
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
 from gardenbus.common.errors import GardenbusError, Unavailable
 from gardenbus.common.ports import tracing
+from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import (
     BindOutcome,
@@ -421,10 +422,13 @@ class RedisStore(RedisStreamHistories):
             },
         )
 
-    async def accept_fencing_token(self, seed: str, created: int, number: int) -> bool:
+    async def accept_fencing_token(
+        self, seed: str, created: int, number: int, *, last: StreamPosition | None = None
+    ) -> bool:
         """Compare a fencing number with the highest of its seed."""
-        reply = await self._connection.call("accept_fence", {"seed": seed, "number": f"{created:020d}.{number:020d}"})
-        return bool(reply[1])
+        end = f"{last.created:020d}.{last.sequence:020d}" if last else ""
+        operation = {"seed": seed, "number": f"{created:020d}.{number:020d}", "last": end}
+        return bool((await self._connection.call("accept_fence", operation))[1])
 
     async def is_fenced(self, seed: str) -> bool:
         """Look for a fencing number of a seed."""

@@ -24,7 +24,7 @@
 --   waiting                set    scheduler names with waiting shoots
 --   waiting:<scheduler>    hash   class -> descriptor;  waiting:<scheduler>:<class>  zset "<ns>/<name>" by gain seen
 --   event:<id>             hash   count and first time of an Event, until ten minutes after the last
---   fences                 hash   seed -> fencing number of its gardenlet
+--   fences                 hash   seed -> fencing number of its gardenlet;  seed/void -> one that LEASES has lost
 --   outbox                 stream what must be announced (a bind: the shoot and its Event in one)
 --   relay                  hash   stream -> how far it had come at the last trim
 --   streams                hash   stream -> its history, as msgpack (stream_histories.lua)

@@ -106,9 +106,14 @@ local function accept_fence(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local closed = refuse_when_closed(P)
   if closed then return closed end
-  local known = redis.call('HGET', P .. ':fences', op.seed)
-  if known and op.number < known then return {'ok', 0} end
-  if known ~= op.number then redis.call('HSET', P .. ':fences', op.seed, op.number) end
+  local fences = redis.call('HMGET', P .. ':fences', op.seed, op.seed .. '/void')
+  local highest, void = fences[1], fences[2]
+  if op.number == void then return {'ok', 0} end
+  if highest and op.number < highest then
+    if op.last == '' or highest <= op.last or op.number > op.last then return {'ok', 0} end
+    redis.call('HSET', P .. ':fences', op.seed .. '/void', highest) -- LEASES went back: it cannot have given that out
+  end
+  if highest ~= op.number then redis.call('HSET', P .. ':fences', op.seed, op.number) end
   return {'ok', 1}
 end
 
