@@ -17,7 +17,7 @@ from gardenbus.common.runtime.bus_connection import connect_bus
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.landscape import DashboardCache
-from gardenbus.dashboard.cache.updater import CacheUpdater, record_fills
+from gardenbus.dashboard.cache.updater import CacheUpdater, keep_orders, record_fills
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.address import Address, first_visit, listen_on
 from gardenbus.dashboard.web.change_feed import ChangeFeed
@@ -73,6 +73,7 @@ async def _serve(
         ("changes", changes.run()),
         ("beats", changes.run_heartbeats()),
         ("fills", record_fills(cache, context.clock)),
+        ("orders", keep_orders(cache, context.clock)),
     ):
         context.spawn(name, work)
     from gardenbus.dashboard.cache.operations import (  # noqa: PLC0415 - as below

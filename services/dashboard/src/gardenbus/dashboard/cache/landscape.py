@@ -4,7 +4,7 @@ Callbacks receive the changed keys. Nothing here waits; `cache.updater` feeds it
 """
 
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -27,10 +27,12 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.dashboard.cache.placements import CLUSTER, FleetCache
 from gardenbus.dashboard.cache.placements import ROW_OF as FLEET_ROW_OF
+from gardenbus.dashboard.cache.shoot_lists import ShootLists
 from gardenbus.dashboard.cache.waiting import WaitingCache
 from gardenbus.dashboard.domain.fill_history import FillHistory
-from gardenbus.dashboard.domain.rows import OtherRow, event_row, other_row, shortened
+from gardenbus.dashboard.domain.rows import OtherRow, event_row, other_row, share_texts, shortened
 from gardenbus.dashboard.domain.scaling_history import Sample, rescaled, with_event, with_row
+from gardenbus.dashboard.domain.shoot_query import ShootPage, ShootQuery
 
 MAX_EVENTS_KEPT = 2_000
 """Events kept; those of one object are read anew when its page is opened."""
@@ -63,8 +65,7 @@ class DashboardCache:
         self.events: OrderedDict[str, Document] = OrderedDict()
         self.histories: dict[ObjectKey, list[Sample]] = {}
         self.synced = False
-        self.shoots_changed = 0
-        """Counts changes of shoot rows, so that sorted lists can be reused while it is unchanged."""
+        self.lists = ShootLists(self.shoots)
         self._tables: Mapping[str, dict[ObjectKey, Any]] = {
             "shoot": self.shoots,
             "seed": self.seeds,
@@ -90,6 +91,17 @@ class DashboardCache:
         """Yield the keys of all cached objects."""
         for table in (*self._tables.values(), self.others):
             yield from table
+
+    def shoots_page(self, query: ShootQuery) -> ShootPage:
+        """Return a page of the shoots, filtered and sorted."""
+        return self.lists.page(query, self._placed.get(query.seed, ()) if query.seed else None)
+
+    def named(self, words: Sequence[str]) -> list[ObjectKey]:
+        """Return the keys of the objects in whose name or namespace (or kind) all words are found."""
+        found: list[ObjectKey] = []
+        for kind, table in (*self._tables.items(), ("", self.others)):
+            found += _named(table, [word for word in words if word not in kind])
+        return found
 
     def used(self, seed: str) -> int:
         """Return the number of shoots on a seed; a migrating one counts on both."""
@@ -133,6 +145,9 @@ class DashboardCache:
         old = table.get(key)
         if old == row:
             return
+        if isinstance(row, ShootRow):
+            share_texts(row)
+            key = ObjectKey("shoot", row.namespace, row.name)  # its texts are the row's
         table[key] = row
         if isinstance(row, ShootRow):
             self._count(key, old if isinstance(old, ShootRow) else None, row)
@@ -191,7 +206,7 @@ class DashboardCache:
             callback(key)
 
     def _count(self, key: ObjectKey, old: ShootRow | None, new: ShootRow | None) -> None:
-        self.shoots_changed += 1
+        self.lists.changed(old, new)
         if old is not None:
             self._states.subtract(_counted(old))
         if new is not None:
@@ -208,6 +223,15 @@ class DashboardCache:
 def milliseconds(at: datetime) -> int:
     """Return milliseconds since the epoch, as browsers count."""
     return int(at.timestamp() * 1000)
+
+
+def _named(keys: Iterable[ObjectKey], words: Sequence[str]) -> Iterable[ObjectKey]:
+    for word in words:
+        if "/" in word:
+            keys = [key for key in keys if word in f"{key.namespace}/{key.name}"]
+        else:
+            keys = [key for key in keys if word in key.name or word in key.namespace or word in key.kind]
+    return keys
 
 
 def _is_open(seed: SeedRow) -> bool:

@@ -5,6 +5,7 @@ complete; then rows that it did not contain are removed.
 """
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
@@ -115,6 +116,7 @@ class CacheUpdater:
             for key in [key for key in self._cache.keys() if key not in replayed]:  # noqa: SIM118 - no mapping
                 self._cache.remove(key)
         self._cache.synced = True
+        gc.freeze()  # rows refer to nothing: the garbage collector need not look through all of them again and again
 
     async def _leases(self) -> None:
         stream, everybody = self._subjects.stream("LEASES"), self._subjects.lease(">")
@@ -147,6 +149,13 @@ async def record_fills(cache: DashboardCache, clock: Clock) -> NoReturn:
         if cache.synced:
             cache.record_fills(clock.now())
         await clock.sleep(FILL_SECONDS if cache.synced else RETRY_SECONDS)
+
+
+async def keep_orders(cache: DashboardCache, clock: Clock) -> None:
+    """Put the shoots in all orders that the page offers, as soon as the whole landscape is cached."""
+    while not cache.synced:
+        await clock.sleep(RETRY_SECONDS)
+    await cache.lists.keep_all_orders()
 
 
 async def _keep_following(content: str, follow: Callable[[], Awaitable[None]]) -> NoReturn:

@@ -1,11 +1,12 @@
 """Rows as the page shows them: texts of bounded length, Events, and objects of other kinds. Pure."""
 
+from sys import intern
 from typing import Any, TypeVar
 
 import msgspec
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.rows import TableRow, metadata_fields, text
+from gardenbus.common.api.garden.rows import ShootRow, TableRow, metadata_fields, text
 from gardenbus.common.api.keys import ObjectKey
 
 LONGEST_TEXT = 400
@@ -15,6 +16,20 @@ LONGEST_MESSAGE = 1_000
 """Maximum length of an Event's message."""
 
 _TEXTS = frozenset({"description", "message", "reason", "trouble"})
+
+_SHARED = (
+    "namespace",
+    "provider",
+    "region",
+    "purpose",
+    "seed",
+    "actual_seed",
+    "operation",
+    "state",
+    "description",
+    "conditions",
+    "scheduler",
+)
 
 RowT = TypeVar("RowT", bound=TableRow)
 
@@ -29,6 +44,12 @@ def shortened(row: RowT) -> RowT:
     """Return a row whose texts are cut to LONGEST_TEXT."""
     long = {name: value for name in _TEXTS if len(value := getattr(row, name, "")) > LONGEST_TEXT}
     return msgspec.structs.replace(row, **{name: value[:LONGEST_TEXT] for name, value in long.items()}) if long else row
+
+
+def share_texts(row: ShootRow) -> None:
+    """Have equal texts of different rows be one object: most of what a row holds is the same in thousands of them."""
+    for name in _SHARED:
+        msgspec.structs.force_setattr(row, name, intern(getattr(row, name)))
 
 
 def other_row(key: ObjectKey, document: Document) -> OtherRow:

@@ -1,6 +1,7 @@
 """Query over shoot rows: filter, order and page. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,7 +15,7 @@ DEFAULT_PAGE = 200
 _URGENCY = {"failed": 0, "error": 1, "pending": 2, "deleting": 3, "processing": 4, "new": 5, "succeeded": 6}
 """Order by state, the most urgent first."""
 
-_ORDERS: Mapping[str, Callable[[ShootRow], Any]] = {
+ORDERS: Mapping[str, Callable[[ShootRow], Any]] = {
     "name": lambda row: (row.name, row.namespace),
     "namespace": lambda row: (row.namespace, row.name),
     "seed": lambda row: (row.seed or "~", row.namespace, row.name),
@@ -23,6 +24,9 @@ _ORDERS: Mapping[str, Callable[[ShootRow], Any]] = {
     "progress": lambda row: (row.progress, row.namespace, row.name),
     "created": lambda row: (row.created, row.namespace, row.name),
 }
+
+
+_FILTERS = ("search", "namespace", "seed", "provider", "region", "state")
 
 
 class ShootQuery(msgspec.Struct, frozen=True):
@@ -59,17 +63,22 @@ def query_from(parameters: Mapping[str, str]) -> ShootQuery:
         query = msgspec.convert(dict(parameters), ShootQuery, strict=False)
     except msgspec.ValidationError as error:
         raise BadRequest(str(error)) from error
-    if query.sort.removeprefix("-") not in _ORDERS:
-        raise BadRequest(f"sort: {query.sort!r} is no column; there are {', '.join(_ORDERS)}")
+    if query.sort.removeprefix("-") not in ORDERS:
+        raise BadRequest(f"sort: {query.sort!r} is no column; there are {', '.join(ORDERS)}")
     if query.offset < 0 or not 1 <= query.limit <= LARGEST_PAGE:
         raise BadRequest(f"offset must not be negative, limit between 1 and {LARGEST_PAGE}")
     return query
 
 
+def is_filtered(query: ShootQuery) -> bool:
+    """Return True unless the query wants all shoots."""
+    return any(getattr(query, name) for name in _FILTERS)
+
+
 def select_rows(rows: Iterable[ShootRow], query: ShootQuery) -> list[ShootRow]:
     """Return all matching rows, in order."""
-    wanted = [row for row in rows if _matches(row, query)]
-    wanted.sort(key=_ORDERS[query.sort.removeprefix("-")], reverse=query.sort.startswith("-"))
+    wanted = matching(rows, query)
+    wanted.sort(key=ORDERS[query.sort.removeprefix("-")], reverse=query.sort.startswith("-"))
     return wanted
 
 
@@ -78,31 +87,52 @@ def page_of(rows: Sequence[ShootRow], query: ShootQuery) -> ShootPage:
     return ShootPage(rows[query.offset : query.offset + query.limit], len(rows))
 
 
-def _matches(row: ShootRow, query: ShootQuery) -> bool:
-    if query.namespace and row.namespace != query.namespace:
-        return False
-    if query.seed and query.seed not in (row.seed, row.actual_seed):
-        return False
-    if query.provider and row.provider != query.provider:
-        return False
-    if query.region and row.region != query.region:
-        return False
-    if query.state and not _is_in(row, query.state):
-        return False
-    return all(word in _searchable_text(row) for word in query.search.lower().split())
+def matching(rows: Iterable[ShootRow], query: ShootQuery) -> list[ShootRow]:
+    """Return all matching rows, in the order in which they come: a pass a filter, the short ones first."""
+    found = list(rows)
+    if wanted := query.seed:
+        found = [row for row in found if wanted in (row.seed, row.actual_seed)]
+    if wanted := query.state:
+        found = _in_state(found, wanted)
+    if wanted := query.namespace:
+        found = [row for row in found if row.namespace == wanted]
+    if wanted := query.provider:
+        found = [row for row in found if row.provider == wanted]
+    if wanted := query.region:
+        found = [row for row in found if row.region == wanted]
+    for word in query.search.lower().split():
+        found = _with_word(found, word)
+    return found
 
 
-def _is_in(row: ShootRow, state: str) -> bool:
+def _in_state(rows: Iterable[ShootRow], state: str) -> list[ShootRow]:
     match state:
         case "waiting":
-            return row.is_unschedulable
+            return [row for row in rows if row.is_unschedulable]
         case "moving":
-            return row.is_migrating
+            return [row for row in rows if row.is_migrating]
         case "trouble":
-            return row.state in ("error", "failed")
+            return [row for row in rows if row.state in ("error", "failed")]
         case _:
-            return row.state == state
+            return [row for row in rows if row.state == state]
 
 
-def _searchable_text(row: ShootRow) -> str:
-    return f"{row.namespace}/{row.name} {row.seed} {row.provider} {row.region} {row.purpose}".lower()
+def _with_word(rows: Iterable[ShootRow], word: str) -> list[ShootRow]:
+    """Return the rows with a word in what they are called, where they are, or what they are for.
+
+    Names are lower case, as the apiserver admits no others.
+    """
+    if "/" in word:
+        return [row for row in rows if word in f"{row.namespace}/{row.name}" or word in _kind_of(row)]
+    return [
+        row for row in rows if word in row.name or word in row.namespace or word in row.seed or word in _kind_of(row)
+    ]
+
+
+def _kind_of(row: ShootRow) -> str:
+    return _lower(row.provider, row.region, row.purpose)
+
+
+@lru_cache(maxsize=4096)
+def _lower(*texts: str) -> str:
+    return " ".join(texts).lower()

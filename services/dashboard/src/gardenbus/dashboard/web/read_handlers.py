@@ -1,6 +1,7 @@
 """Read-only request handlers: lists and numbers from the cache, single objects and decisions from the API."""
 
 import asyncio
+import heapq
 from typing import Any
 
 import yaml
@@ -8,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.rows import ShootRow
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest, NotFound
 from gardenbus.common.ports.clock import Clock
@@ -17,7 +17,7 @@ from gardenbus.dashboard.cache.landscape import DashboardCache, milliseconds
 from gardenbus.dashboard.domain.moves import moves_of
 from gardenbus.dashboard.domain.redaction import redacted
 from gardenbus.dashboard.domain.related_objects import Related, related_to
-from gardenbus.dashboard.domain.shoot_query import ShootQuery, page_of, query_from, select_rows
+from gardenbus.dashboard.domain.shoot_query import query_from
 from gardenbus.dashboard.web.paths import key_in
 from gardenbus.dashboard.web.responses import json_response
 
@@ -37,7 +37,6 @@ class ReadHandlers:
         self._clock = clock
         self._prefix = prefix
         self._token = token
-        self._sorted: tuple[int, ShootQuery, list[ShootRow]] | None = None
 
     async def session(self, _: Request) -> Response:
         """Respond with the page's permissions. A foreign page cannot read this, so it never learns the token."""
@@ -57,17 +56,18 @@ class ReadHandlers:
     async def shoots(self, request: Request) -> Response:
         """Respond with a page of the shoots, filtered and sorted."""
         query = query_from(dict(request.query_params))
-        page = page_of(self._selected(query), query)
+        page = self._cache.shoots_page(query)
         return json_response({"items": page.rows, "total": page.total, "offset": query.offset})
 
     async def places(self, _: Request) -> Response:
         """Respond with filters for shoots: namespaces, providers with regions, and seeds."""
         regions: dict[str, set[str]] = {}
-        for row in (*self._cache.shoots.values(), *self._cache.seeds.values()):
-            regions.setdefault(row.provider, set()).add(row.region)
+        of_seeds = ((row.provider, row.region) for row in self._cache.seeds.values())
+        for provider, region in (*self._cache.lists.regions, *of_seeds):
+            regions.setdefault(provider, set()).add(region)
         return json_response(
             {
-                "namespaces": sorted({key.namespace for key in self._cache.shoots}),
+                "namespaces": sorted(self._cache.lists.namespaces),
                 "providers": {provider: sorted(found) for provider, found in sorted(regions.items())},
                 "seeds": sorted(row.name for row in self._cache.seeds.values()),
             }
@@ -106,13 +106,9 @@ class ReadHandlers:
     async def search(self, request: Request) -> Response:
         """Respond with objects whose names contain all words; those that begin with the first word come first."""
         words = request.query_params.get("q", "").lower().split()
-        found: list[tuple[int, str, ObjectKey]] = []
-        for key in self._cache.keys() if words else ():
-            name = f"{key.namespace}/{key.name}".lower()
-            if all(word in name or word in key.kind for word in words):
-                found.append((_rank(key, words[0]), name, key))
-        found.sort()
-        return json_response({"items": [_found(key) for _, _, key in found[:MOST_FOUND]], "total": len(found)})
+        found = self._cache.named(words) if words else []
+        first = heapq.nsmallest(MOST_FOUND, found, key=lambda key: (_rank(key, words[0]), key.namespace, key.name))
+        return json_response({"items": [_found(key) for key in first], "total": len(found)})
 
     async def get_object(self, request: Request) -> Response:
         """Respond with an object: manifest (credentials hidden), related objects, and Events."""
@@ -151,15 +147,6 @@ class ReadHandlers:
         """Respond with a seed's usability, by filter, and the waiting shoots that fit on it."""
         return json_response(await self._api.request(f"explain-seed.{request.path_params['name']}"))
 
-    def _selected(self, query: ShootQuery) -> list[ShootRow]:
-        whole = ShootQuery(**{name: getattr(query, name) for name in _SORTED_BY})
-        present = self._sorted
-        if present is not None and present[0] == self._cache.shoots_changed and present[1] == whole:
-            return present[2]
-        rows = select_rows(self._cache.shoots.values(), whole)
-        self._sorted = (self._cache.shoots_changed, whole, rows)
-        return rows
-
     def _referrers(self, key: ObjectKey) -> list[Related]:
         """Return cached objects that refer to this one."""
         cache = self._cache
@@ -182,9 +169,6 @@ class ReadHandlers:
 
     def _now(self) -> int:
         return milliseconds(self._clock.now())
-
-
-_SORTED_BY = ("search", "namespace", "seed", "provider", "region", "state", "sort")
 
 
 def _rank(key: ObjectKey, word: str) -> int:

@@ -37,11 +37,12 @@ CONFIGURATION = "controller-manager.yaml"
 
 
 class Gardenlets:
-    """The generator: renews every seed's Lease once in two seconds, spread evenly, until it is stopped."""
+    """The generator: renews every seed's Lease once a period, spread evenly, until it is stopped."""
 
-    def __init__(self, rig: Rig, seeds: Sequence[str]) -> None:
+    def __init__(self, rig: Rig, seeds: Sequence[str], renewal_seconds: float = RENEWAL_SECONDS) -> None:
         self._rig = rig
         self._seeds = seeds
+        self._renewal_seconds = renewal_seconds
         self._silent: set[str] = set()
         self.last_renewed_at: dict[str, float] = {}
         """Of the silenced: when their last renewal was stored (monotonic)."""
@@ -55,7 +56,7 @@ class Gardenlets:
         next_seed, began = 0, time.monotonic()
         stored_at: dict[str, float] = {}
         while True:
-            due = int((time.monotonic() - began) * len(self._seeds) / RENEWAL_SECONDS)
+            due = int((time.monotonic() - began) * len(self._seeds) / self._renewal_seconds)
             due_seeds = [self._seeds[number % len(self._seeds)] for number in range(next_seed, due)]
             next_seed = due
             renewing_seeds = [seed for seed in due_seeds if seed not in self._silent]

@@ -42,7 +42,7 @@ class TableRow(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     is_deleting: bool = msgspec.field(default=False, name="deleting")
 
 
-class ShootRow(TableRow, frozen=True):
+class ShootRow(TableRow, frozen=True, gc=False):
     """One shoot. `seed` is its target, `actual_seed` the one it is on."""
 
     provider: str

@@ -1,0 +1,123 @@
+"""Lists of shoots: kept in order as they change, and filtered when somebody looks.
+
+Each order that the table offers is kept: the one that is shown first from the beginning on, the others once all shoots
+are there, a few rows at a time. A filter that takes long to apply is not applied again at once.
+"""
+
+import asyncio
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from gardenbus.common.api.garden.rows import ShootRow
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.dashboard.domain.ordered_rows import OrderedRows
+from gardenbus.dashboard.domain.shoot_query import (
+    ORDERS,
+    ShootPage,
+    ShootQuery,
+    is_filtered,
+    matching,
+    page_of,
+    select_rows,
+)
+
+FIRST_ORDER = "namespace"
+AT_ONCE = 500
+"""Rows put in order between two pauses for browsers."""
+
+ANSWERS_KEPT = 4
+QUICK_SECONDS = 0.03
+"""What takes no longer is looked up anew after each change."""
+
+REST = 4.0
+"""How many times as long as it took an answer stands."""
+
+
+class _Answer(NamedTuple):
+    rows: list[ShootRow]
+    changes: int
+    until: float
+
+
+class ShootLists:
+    """Orders and filters over a table of shoots; `changed` is to be called after each change of it."""
+
+    def __init__(self, table: Mapping[ObjectKey, ShootRow], clock: Callable[[], float] = time.monotonic) -> None:
+        self._table = table
+        self._clock = clock
+        self._orders = {FIRST_ORDER: OrderedRows(ORDERS[FIRST_ORDER])}
+        self._complete = {FIRST_ORDER}
+        self._answers: OrderedDict[ShootQuery, _Answer] = OrderedDict()
+        self._changes = 0
+        self.namespaces: Counter[str] = Counter()
+        self.regions: Counter[tuple[str, str]] = Counter()
+        """Shoots by namespace, and by provider and region."""
+
+    def changed(self, old: ShootRow | None, new: ShootRow | None) -> None:
+        """Update after a change."""
+        self._changes += 1
+        self._count(old, -1)
+        self._count(new, 1)
+        for rows in self._orders.values():
+            if old is not None and new is not None:
+                rows.replace(old, new)
+            elif new is not None:
+                rows.put(new)
+            elif old is not None:
+                rows.remove(old)
+
+    async def keep_all_orders(self) -> None:
+        """Put all shoots into each order, with pauses; they are kept from then on."""
+        for name in ORDERS.keys() - self._orders.keys():
+            rows = self._orders[name] = OrderedRows(ORDERS[name])
+            for number, key in enumerate(list(self._table)):
+                if row := self._table.get(key):
+                    rows.put(row)
+                if number % AT_ONCE == 0:
+                    await asyncio.sleep(0)
+            self._complete.add(name)
+
+    def page(self, query: ShootQuery, among: Iterable[ObjectKey] | None = None) -> ShootPage:
+        """Return a page; `among` are the keys to choose from, where they are few."""
+        name, is_descending = query.sort.removeprefix("-"), query.sort.startswith("-")
+        if among is not None:
+            return page_of(select_rows([self._table[key] for key in among if key in self._table], query), query)
+        if not is_filtered(query) and name in self._complete:
+            rows = self._orders[name]
+            page = rows.page_from_end if is_descending else rows.page
+            return ShootPage(page(query.offset, query.limit), len(rows))
+        page, total = page_of(self._found(query, name, is_descending=is_descending), query)
+        return ShootPage([self._table.get(ObjectKey("shoot", row.namespace, row.name), row) for row in page], total)
+
+    def _found(self, query: ShootQuery, name: str, *, is_descending: bool) -> list[ShootRow]:
+        whole = msgspec.structs.replace(query, offset=0, limit=1)
+        answer, began = self._answers.get(whole), self._clock()
+        if answer is not None and (answer.changes == self._changes or began < answer.until):
+            return answer.rows
+        if name in self._complete:
+            rows = matching(self._orders[name], query)
+            rows = rows[::-1] if is_descending else rows
+        else:
+            rows = select_rows(self._table.values(), query)
+        took = self._clock() - began
+        until = began + took * (1 + REST) if took > QUICK_SECONDS else 0.0
+        self._answers.pop(whole, None)
+        self._answers[whole] = _Answer(rows, self._changes, until)
+        while len(self._answers) > ANSWERS_KEPT:
+            self._answers.popitem(last=False)
+        return rows
+
+    def _count(self, row: ShootRow | None, by: int) -> None:
+        if row is None:
+            return
+        place = row.provider, row.region
+        self.namespaces[row.namespace] += by
+        self.regions[place] += by
+        if not self.namespaces[row.namespace]:
+            del self.namespaces[row.namespace]
+        if not self.regions[place]:
+            del self.regions[place]
