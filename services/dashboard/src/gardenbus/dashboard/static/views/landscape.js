@@ -14,23 +14,81 @@ export function landscapePage(main) {
   const legend = h("div", { class: "legend" }, [["good", "ready"], ["warn", "closed"], ["bad", "silent or broken"], ["hollow", "not reported"]].map(([tone, words]) => h("span", null, h("span", { class: `dot ${tone}` }), words)), h("span", null, h("span", { class: "meter taken sample" }, h("i")), "places taken"));
   main.append(h("div", { class: "head" }, h("div", null, h("h1", null, "Landscape"), h("p", { class: "sub" }, "Every seed, where it stands and how full it is")), h("div", { class: "actions" }, legend)), tiles, map);
   const numbers = numberTiles(tiles);
-  const cells = new Map();
-  let shape = "";
+  const cells = seedCells();
+  let isOver = false;
 
   function draw() {
-    if (!live.summary) return;
+    if (!live.summary || isOver) return;
     numbers(live.summary);
-    const seeds = [...live.seeds.values()].sort((a, b) => a.name.localeCompare(b.name));
-    const wanted = seeds.map((seed) => `${seed.provider}/${seed.region}/${seed.name}`).join(" ");
-    if (wanted !== shape || !seeds.length) {
-      shape = wanted;
-      cells.clear();
-      map.replaceChildren(seeds.length ? providers(seeds, cells) : nothing());
-    }
-    for (const seed of seeds) cells.get(seed.name)?.(seed);
+    const seeds = [...live.seeds.values()];
+    if (cells.isShapeOf(seeds)) return cells.fillSeen();
+    cells.begin();
+    map.replaceChildren(seeds.length ? providers(seeds.sort(byName), cells) : nothing());
+  }
+  // Seeds come and go rarely: most batches change numbers, and those of cells that are seen.
+  function update(batches) {
+    const seeds = batches.flatMap((batch) => batch.seed ?? []);
+    if (batches.some((batch) => batch.reload || batch.gone?.some(([kind]) => kind === "seed")) || !cells.have(seeds)) return draw();
+    numbers(live.summary);
+    if (!live.seeds.size) map.replaceChildren(nothing());
+    seeds.forEach((seed) => cells.fill(seed.name));
   }
   draw();
-  return { update: draw, tick: () => live.seeds.forEach((seed) => cells.get(seed.name)?.(seed)) };
+  return {
+    update,
+    tick: () => cells.fillSeen(),
+    end() {
+      isOver = true;
+      cells.end();
+    },
+  };
+}
+
+const byName = (one, other) => (one.name < other.name ? -1 : one.name > other.name ? 1 : 0);
+const placeOf = (seed) => `${seed.provider}/${seed.region}`;
+
+// The cells of the map, of which only those in (or near) the window are filled and kept current.
+function seedCells() {
+  const places = new Map(); // name → provider and region
+  const roots = new Map(); // name → element
+  const fillers = new Map(); // name → function, of cells that were seen once
+  const seen = new Set();
+  const fill = (name) => {
+    const seed = live.seeds.get(name);
+    if (!seed || !seen.has(name)) return;
+    if (!fillers.has(name)) fillers.set(name, filler(roots.get(name)));
+    fillers.get(name)(seed);
+  };
+  const observer = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      const name = target.dataset.seed;
+      if (roots.get(name) !== target) continue;
+      if (isIntersecting) {
+        seen.add(name);
+        fill(name);
+      } else seen.delete(name);
+    }
+  }, { rootMargin: "400px 0px" });
+  return {
+    fill,
+    fillSeen: () => seen.forEach(fill),
+    have: (seeds) => seeds.every((seed) => places.get(seed.name) === placeOf(seed)),
+    isShapeOf(seeds) {
+      return seeds.length > 0 && seeds.length === places.size && this.have(seeds);
+    },
+    begin() {
+      observer.disconnect();
+      for (const each of [places, roots, fillers, seen]) each.clear();
+    },
+    add(seed) {
+      const root = h("a", { class: "seed", href: pathOf("seed", "", seed.name), "aria-label": seed.name, "data-walk": true, data: { seed: seed.name } });
+      places.set(seed.name, placeOf(seed));
+      roots.set(seed.name, root);
+      observer.observe(root);
+      return root;
+    },
+    end: () => observer.disconnect(),
+  };
 }
 
 function nothing() {
@@ -85,19 +143,21 @@ function providers(seeds, cells) {
     return h("section", { class: "provider" }, h("h2", null, provider || "no provider", h("small", null, `${many(regions.size, "region")} · ${many(number, "seed")}`)),
       h("div", { class: "regions" }, sorted(regions).map(([region, members]) => h("section", { class: "region card", style: { "flex-grow": Math.min(4, members.length) } },
         h("h3", null, region || "no region", h("small", null, many(members.length, "seed"))),
-        h("div", { class: "seeds" }, members.map((seed) => cell(seed, cells)))))));
+        h("div", { class: "seeds" }, members.map(cells.add))))));
   }));
 }
 
-function cell(seed, cells) {
+// What fills a cell, and changes in it what has changed.
+function filler(root) {
   const dot = h("span", { class: "dot" });
+  const name = h("span", { class: "name" }, root.dataset.seed);
   const words = h("span");
   const filled = h("span", { class: "fill" });
   const beat = h("span");
   const bar = h("i");
   const gauge = h("span", { class: "meter" }, bar);
-  const root = h("a", { class: "seed", href: pathOf("seed", "", seed.name), "data-walk": true, data: { seed: seed.name } }, dot, h("span", { class: "name" }, seed.name), filled, gauge, h("span", { class: "foot" }, words, beat));
-  cells.set(seed.name, (row) => {
+  root.append(dot, name, filled, gauge, h("span", { class: "foot" }, words, beat));
+  return (row) => {
     const [tone, standing] = health(row);
     const full = fill(row);
     as(root, `seed ${tone}`);
@@ -114,6 +174,5 @@ function cell(seed, cells) {
       root.title = label;
       root.setAttribute("aria-label", label);
     }
-  });
-  return root;
+  };
 }
