@@ -34,7 +34,7 @@ SHOOTS_CAPACITY = 250
 
 
 class HeldLandscape(NamedTuple):
-    """How large it is, and how many shoots change each second."""
+    """Its size, and the number of shoots that change each second."""
 
     seeds: int
     placed: int

@@ -29,15 +29,15 @@ FIRST_ORDER = "namespace"
 AT_ONCE = 500
 """Rows put in order between two pauses for browsers."""
 
-ANSWERS_KEPT = 4
+LOOKS_KEPT = 4
 QUICK_SECONDS = 0.03
 """What takes no longer is looked up anew after each change."""
 
 REST = 4.0
-"""How many times as long as it took an answer stands."""
+"""How many times as long as it took a look stands."""
 
 
-class _Answer(NamedTuple):
+class _Found(NamedTuple):
     rows: list[ShootRow]
     changes: int
     until: float
@@ -51,7 +51,7 @@ class ShootLists:
         self._clock = clock
         self._orders = {FIRST_ORDER: OrderedRows(ORDERS[FIRST_ORDER])}
         self._complete = {FIRST_ORDER}
-        self._answers: OrderedDict[ShootQuery, _Answer] = OrderedDict()
+        self._looks: OrderedDict[ShootQuery, _Found] = OrderedDict()
         self._changes = 0
         self.namespaces: Counter[str] = Counter()
         self.regions: Counter[tuple[str, str]] = Counter()
@@ -95,9 +95,9 @@ class ShootLists:
 
     def _found(self, query: ShootQuery, name: str, *, is_descending: bool) -> list[ShootRow]:
         whole = msgspec.structs.replace(query, offset=0, limit=1)
-        answer, began = self._answers.get(whole), self._clock()
-        if answer is not None and (answer.changes == self._changes or began < answer.until):
-            return answer.rows
+        look, began = self._looks.get(whole), self._clock()
+        if look is not None and (look.changes == self._changes or began < look.until):
+            return look.rows
         if name in self._complete:
             rows = matching(self._orders[name], query)
             rows = rows[::-1] if is_descending else rows
@@ -105,10 +105,10 @@ class ShootLists:
             rows = select_rows(self._table.values(), query)
         took = self._clock() - began
         until = began + took * (1 + REST) if took > QUICK_SECONDS else 0.0
-        self._answers.pop(whole, None)
-        self._answers[whole] = _Answer(rows, self._changes, until)
-        while len(self._answers) > ANSWERS_KEPT:
-            self._answers.popitem(last=False)
+        self._looks.pop(whole, None)
+        self._looks[whole] = _Found(rows, self._changes, until)
+        while len(self._looks) > LOOKS_KEPT:
+            self._looks.popitem(last=False)
         return rows
 
     def _count(self, row: ShootRow | None, by: int) -> None:
