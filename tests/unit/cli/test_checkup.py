@@ -1,5 +1,6 @@
 """What `doctor` makes of what it found."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
@@ -178,3 +179,18 @@ def test_what_runs_and_is_neither_stored_nor_remembered_is_named_with_both_comma
     assert "garden-dev/apollo on aws-eu1, garden-dev/b on aws-eu1" in finding.found
     for verb in ("adopt", "forget"):
         assert f"gardenbus {verb} shoot garden-dev/apollo --seed aws-eu1" in finding.suggestion
+
+
+def test_heartbeats_of_ten_thousand_seeds_are_looked_through_once():
+    class Counted(list[str]):
+        iterated = 0
+
+        def __iter__(self) -> Iterator[str]:
+            self.iterated += 1
+            return super().__iter__()
+
+    seeds = Counted(f"seed-{number}" for number in range(10_000))
+    beats = {seed: SeedHeartbeat(seed, 1.0, 0.0) for seed in list(seeds)} | {"gone": SeedHeartbeat("gone", 99.0, 0.0)}
+    seeds.iterated = 0
+    assert states(assess_heartbeats(PATIENT, seeds, beats, 40))["heartbeats"] == "ok"
+    assert seeds.iterated < 5

@@ -35,8 +35,8 @@ class Lists:
     def remove(self, name: str) -> None:
         self.lists.changed(self.table.pop(ObjectKey("shoot", "garden-dev", name)), None)
 
-    def names(self, **query: str) -> list[str]:
-        return [row.name for row in self.lists.page(ShootQuery(**query)).rows]
+    def names(self, *, sort: str = "namespace", region: str = "") -> list[str]:
+        return [row.name for row in self.lists.page(ShootQuery(sort=sort, region=region)).rows]
 
 
 @pytest.mark.parametrize("are_kept", [False, True])

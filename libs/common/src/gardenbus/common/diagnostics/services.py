@@ -151,7 +151,8 @@ def assess_heartbeats(
 ) -> list[DiagnosticFinding]:
     """Seeds without a Lease, Leases that are late, and clocks that differ."""
     found: list[DiagnosticFinding] = []
-    beats = {seed: beat for seed, beat in beats.items() if seed in set(seeds)}  # others have been removed
+    present = set(seeds)
+    beats = {seed: beat for seed, beat in beats.items() if seed in present}  # others have been removed
     silent = sorted(seed for seed in seeds if seed not in beats)
     late = sorted(seed for seed, beat in beats.items() if beat.age_seconds > life_seconds * LATE_SHARE)
     if silent:
