@@ -6,6 +6,17 @@ local function read_history(P, stream)
   return text and cmsgpack.unpack(text)
 end
 
+local function extent(history)
+  return {history.incarnation, history.sequence, history.at, history.last}
+end
+
+local function is_same(extent_a, extent_b)
+  for i = 1, #extent_a do
+    if extent_a[i] ~= extent_b[i] then return false end
+  end
+  return true
+end
+
 local function begin_history(created)
   return {created = created, incarnation = created, previous = created, start = 0, ended_at = 0, sequence = 0, at = 0,
           last = 0}
@@ -56,6 +67,7 @@ local function observe_stream(keys, args)
   local closed = refuse_when_closed(P)
   if closed then return closed end
   local history = read_history(P, op.stream)
+  local before = history and extent(history)
   if not history then
     history = begin_history(op.created)
   elseif op.created < history.created then
@@ -68,7 +80,7 @@ local function observe_stream(keys, args)
     if lowest then raise_incarnation(history, op.proposed, lowest) end
   end
   advance(history, op.entries, op.last)
-  keep_history(P, op.stream, history)
+  if not before or not is_same(before, extent(history)) then keep_history(P, op.stream, history) end
   return history_reply(history)
 end
 
