@@ -25,6 +25,15 @@ if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM_NEEDED:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
+LONGEST = ("test_documented_sessions.py", "test_kills.py", "test_closed_loop.py")
+"""Modules of single tests that take most of a minute: the run would wait for them if they came last."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest tests."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
 @pytest.fixture(autouse=True)
 def _logs_as_ever() -> Iterator[None]:
     """What a command of the test does to logging ends with it."""

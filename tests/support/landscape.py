@@ -115,6 +115,13 @@ async def ended(process: asyncio.subprocess.Process, *, within: float) -> Ended:
 async def attached(directory: Path) -> AsyncGenerator[Landscape]:
     """A landscape that runs already (`gardenbus up --detach`), and answers."""
     url: str = json.loads((directory / "landscape.json").read_text())["nats_url"]
+    async with attached_to(url, directory) as landscape:
+        yield landscape
+
+
+@contextlib.asynccontextmanager
+async def attached_to(url: str, directory: Path = Path()) -> AsyncGenerator[Landscape]:
+    """The landscape on a NATS server, once it answers; `directory` where it has one."""
     client = await nats.connect(url, max_reconnect_attempts=-1, reconnect_time_wait=0.2, connect_timeout=5)  # pyright: ignore[reportUnknownMemberType]
     try:
         landscape = Landscape(directory, client)
