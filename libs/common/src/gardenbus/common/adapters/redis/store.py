@@ -10,6 +10,7 @@ from typing import Any, cast
 import msgspec
 
 from gardenbus.common.adapters.redis.connection import RedisConnection
+from gardenbus.common.adapters.redis.preconditions import for_people, guards, unmet
 from gardenbus.common.adapters.redis.records import PARTS, PRIVATE, applied_reply, read_record, written_fields
 from gardenbus.common.adapters.redis.stream_histories import RedisStreamHistories
 from gardenbus.common.adapters.redis.unschedulable import unschedulable_shoots
@@ -24,9 +25,6 @@ from gardenbus.common.adapters.store_responses import (
     exists_already,
     has_moved_on,
     is_gone,
-    is_guarded,
-    is_held,
-    is_outdated,
     key_of,
     pending_operation,
     seed_has_shoots,
@@ -208,7 +206,7 @@ class RedisStore(RedisStreamHistories):
         """Store a new object."""
         change, key = creation_of(document), key_of(document)
         operation = self._creation(key, change, origin, last_applied, self._now())
-        operation["guards"] = _guards(preconditions)
+        operation["guards"] = guards(preconditions)
         if scheduling_generation is not None:
             operation["gate_seen"] = scheduling_generation
         return self._created(key, change, last_applied, await self._connection.call("put", operation), preconditions)
@@ -222,7 +220,7 @@ class RedisStore(RedisStreamHistories):
             if creation.trace:
                 operation["trace"] = creation.trace
             if creation.preconditions:
-                operation["guards"] = _guards(creation.preconditions)
+                operation["guards"] = guards(creation.preconditions)
         replies = await self._connection.call_batch("put", operations)
         return [
             reply if isinstance(reply, GardenbusError) else self._ended(key, change, one, reply)
@@ -329,7 +327,7 @@ class RedisStore(RedisStreamHistories):
             "base": base.version,
             "origin": origin_text(origin),
             "gain": unblock_index,
-            "guards": _guards(preconditions),
+            "guards": guards(preconditions),
         }
         reply = await self._connection.call("delete", operation)
         if reply[0] == b"removed":
@@ -358,7 +356,7 @@ class RedisStore(RedisStreamHistories):
             **self._object_fields(key),
             "base": base.version if base is not None else 0,
             "origin": "",
-            "guards": _guards(preconditions),
+            "guards": guards(preconditions),
             "set": fields,
             **({} if scheduling_generation is None else {"gate_seen": scheduling_generation}),
         }
@@ -507,7 +505,7 @@ class RedisStore(RedisStreamHistories):
             "gate": change.effects.outdates_decisions,
             "gain": change.effects.unblocks,
             "bindings": change.beyond_status or key.kind == "seed",
-            "guards": _guards(preconditions),
+            "guards": guards(preconditions),
             **({} if scheduling_generation is None else {"gate_seen": scheduling_generation}),
         }
 
@@ -562,9 +560,9 @@ class RedisStore(RedisStreamHistories):
             case b"conflict":
                 raise has_moved_on(key, int(reply[1]))
             case b"guarded" | b"held" | b"outdated":
-                raise _unmet(preconditions[int(reply[1]) - 1], reply)
+                raise unmet(preconditions[int(reply[1]) - 1], reply)
             case b"in-use":
-                raise seed_has_shoots(key, int(reply[1]), _for_people(reply[2]))
+                raise seed_has_shoots(key, int(reply[1]), for_people(reply[2]))
             case b"claimed":
                 raise claim_conflict(reply[1].decode(), ObjectKey.from_stored(reply[2].decode()))
             case b"refused":
@@ -580,38 +578,6 @@ def _held(unknown: UnknownObject) -> str:
 def _unknown(field: bytes, held: bytes) -> UnknownObject:
     seed, _, stored = field.decode().partition(" ")
     return UnknownObject(key=ObjectKey.from_stored(stored), seed=seed, **msgspec.json.decode(held))
-
-
-def _unmet(precondition: WritePrecondition, reply: Sequence[Any]) -> GardenbusError:
-    """The error of a write whose precondition does not hold."""
-    if reply[0] == b"outdated":
-        return is_outdated(precondition.message, int(reply[2]))
-    if reply[0] == b"held":
-        return is_held(precondition.message, ObjectKey.from_stored(reply[2].decode()))
-    return is_guarded(precondition.message, int(reply[2]), map(_for_people, reply[3]))
-
-
-def _guards(preconditions: Sequence[WritePrecondition]) -> list[dict[str, Any]]:
-    """Guards in the form of write_checks.lua."""
-    return [_guard(precondition) for precondition in preconditions]
-
-
-def _guard(precondition: WritePrecondition) -> dict[str, Any]:
-    """A set that must be empty, a key and the version that it must have, or a claim that nothing living may hold."""
-    match precondition.kind:
-        case "version":
-            return {"key": precondition.name, "version": precondition.version}
-        case "claim":
-            return {"claim": precondition.name}
-        case "usage":
-            return {"set": f"usage:{precondition.name}"}
-        case "references":
-            return {"set": f"refs:{precondition.name}"}
-
-
-def _for_people(member: bytes) -> str:
-    """A member of an index as people write it: `<kind> <ns>/<name>`, or `<ns>/<name>` for a shoot in a usage."""
-    return member.decode().replace(":", " ", 1).replace(":", "/")
 
 
 def _changed_fields(old: Parts, change: ObjectChange) -> dict[str, str]:

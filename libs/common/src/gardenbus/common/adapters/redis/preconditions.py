@@ -1,0 +1,41 @@
+"""Preconditions of a write: how the store's functions are given them, and the errors of those that do not hold."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from gardenbus.common.adapters.store_responses import is_guarded, is_held, is_outdated
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import GardenbusError
+from gardenbus.common.ports.store import WritePrecondition
+
+
+def unmet(precondition: WritePrecondition, reply: Sequence[Any]) -> GardenbusError:
+    """The error of a write whose precondition does not hold."""
+    if reply[0] == b"outdated":
+        return is_outdated(precondition.message, int(reply[2]))
+    if reply[0] == b"held":
+        return is_held(precondition.message, ObjectKey.from_stored(reply[2].decode()))
+    return is_guarded(precondition.message, int(reply[2]), map(for_people, reply[3]))
+
+
+def guards(preconditions: Sequence[WritePrecondition]) -> list[dict[str, Any]]:
+    """Preconditions in the form of write_checks.lua."""
+    return [_guard(precondition) for precondition in preconditions]
+
+
+def _guard(precondition: WritePrecondition) -> dict[str, Any]:
+    """A set that must be empty, a key and the version that it must have, or a claim that nothing living may hold."""
+    match precondition.kind:
+        case "version":
+            return {"key": precondition.name, "version": precondition.version}
+        case "claim":
+            return {"claim": precondition.name}
+        case "usage":
+            return {"set": f"usage:{precondition.name}"}
+        case "references":
+            return {"set": f"refs:{precondition.name}"}
+
+
+def for_people(member: bytes) -> str:
+    """A member of an index as people write it: `<kind> <ns>/<name>`, or `<ns>/<name>` for a shoot in a usage."""
+    return member.decode().replace(":", " ", 1).replace(":", "/")
