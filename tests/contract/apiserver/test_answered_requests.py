@@ -317,6 +317,24 @@ async def test_the_shoots_of_a_seed_are_listed_by_its_usage_and_counted(apiserve
     assert await apiserver.request("usage") == {"seeds": {"earth": 3}}
 
 
+async def test_what_is_listed_by_its_name_is_looked_up_and_not_looked_for(
+    apiserver: Apiserver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gardenbus.apiserver.handlers.queries.SCAN_LIMIT", 1)  # a scan would come to nothing
+    others = [a_shoot(f"a{number}") for number in range(3)]
+    await apiserver.request("apply", yaml.safe_dump_all([*LANDSCAPE, *others, a_shoot("wanted")]).encode())
+    query = {"fieldSelector": "metadata.name=wanted"}
+
+    found = await apiserver.request("list.shoot", query)
+
+    assert [shoot["metadata"]["name"] for shoot in found["items"]] == ["wanted"]
+    assert "continue" not in found
+    assert (await apiserver.request("list.shoot.garden-dev", query))["items"] == found["items"]
+    assert (await apiserver.request("list.shoot.elsewhere", query))["items"] == []
+    by_both = {"fieldSelector": "metadata.name=wanted,spec.region=mars-1"}
+    assert (await apiserver.request("list.shoot", by_both))["items"] == []
+
+
 async def test_events_are_listed_of_one_object(apiserver: Apiserver) -> None:
     for name in "ab":
         event = {

@@ -74,6 +74,23 @@ async def test_a_page_has_at_most_200_objects(kit: StoreUnderTest) -> None:
     assert rest.continue_token is None
 
 
+@pytest.mark.parametrize("several", [1, 2, 500], ids="{0} namespaces a call".format)
+async def test_objects_are_found_by_their_name_in_whatever_namespace(
+    kit: StoreUnderTest, several: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gardenbus.common.adapters.redis.store.NAMESPACES", several)
+    for namespace in ("garden", "garden-a", "garden.a", "garden0", "z"):
+        for name in ("0", "one", "two" if namespace != "garden-a" else "three"):
+            await kit.created(a_shoot(name, namespace))
+    await kit.created(a_seed("one"))
+    assert [key.namespace for key in await kit.store.named("shoot", "two")] == ["garden", "garden.a", "garden0", "z"]
+    assert await kit.store.named("shoot", "three") == [ObjectKey("shoot", "garden-a", "three")]
+    assert len(await kit.store.named("shoot", "0")) == 5
+    assert await kit.store.named("shoot", "on") == []
+    assert await kit.store.named("seed", "one") == [ObjectKey("seed", "", "one")]
+    assert await kit.store.named("project", "one") == []
+
+
 async def test_a_token_of_somebody_elses_is_a_bad_request(kit: StoreUnderTest) -> None:
     for token in ("x", "bm8=", "ÄÖ", "W10="):
         with pytest.raises(BadRequest):

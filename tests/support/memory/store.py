@@ -151,6 +151,11 @@ class MemoryStore:
         self.state.check_open(with_outbox=False)
         return sorted(self.state.usage[seed])
 
+    async def named(self, kind: str, name: str) -> Sequence[ObjectKey]:
+        """Read the objects of a kind with this name."""
+        self.state.check_open(with_outbox=False)
+        return sorted(key for key in self.state.rows if (key.kind, key.name) == (kind, name))
+
     async def dependents(self, owner_uid: str) -> Sequence[ObjectKey]:
         """Read the objects owned by a uid."""
         self.state.check_open(with_outbox=False)

@@ -342,6 +342,10 @@ class Store(Objects, StreamHistories, Protocol):
         """Read the usage of seeds whose usage changed after `since` (0: of all with usage)."""
         ...
 
+    async def named(self, kind: str, name: str) -> Sequence[ObjectKey]:
+        """List the objects of a kind that have this name: one in a namespace at most."""
+        ...
+
     async def dependents(self, owner_uid: str) -> Sequence[ObjectKey]:
         """List the objects with an ownerReference to this uid."""
         ...

@@ -9,7 +9,7 @@ from gardenbus.apiserver.domain.metadata import reference_of
 from gardenbus.apiserver.domain.request_subjects import ListTarget, key_of_tail, list_target_of_tail
 from gardenbus.apiserver.handlers.bus_lists import BusLists, as_object
 from gardenbus.apiserver.handlers.query_bodies import read_query
-from gardenbus.apiserver.registry.shoots_on_seed import SHOOT, ShootsOnSeed
+from gardenbus.apiserver.registry.indexed_lists import SHOOT, IndexedList, objects_named, shoots_on_seed
 from gardenbus.apiserver.registry.stored_kinds import stored_kinds
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, section
@@ -62,6 +62,11 @@ class ListQuery(msgspec.Struct, frozen=True, rename="camel"):
         return required_field(self.field_selector, "spec", "seedName") or required_field(
             self.field_selector, "status", "seedName"
         )
+
+    @property
+    def name(self) -> str:
+        """The name that alone can match; "" when it may be any."""
+        return required_field(self.field_selector, "metadata", "name")
 
     @property
     def matches(self) -> ObjectPredicate | None:
@@ -224,12 +229,12 @@ class ObjectReader:
 
     async def _stored(self, target: ListTarget, query: ListQuery) -> dict[str, Any]:
         matches = query.matches
-        on_seed = ShootsOnSeed(self._store, query.seed) if target.kind == SHOOT and query.seed else None
+        indexed = self._indexed(target, query)
         selected: list[msgspec.Raw] = []
         token, size, seen = query.continue_token, 0, 0
         first: Page | None = None
         while True:
-            page = await self._page(target, on_seed, query.limit - len(selected), token, RESPONSE_LIMIT - size)
+            page = await self._page(target, indexed, query.limit - len(selected), token, RESPONSE_LIMIT - size)
             first = first or page
             for stored in page.objects:
                 if matches is None or matches(stored.document()):
@@ -241,18 +246,24 @@ class ObjectReader:
                 break
         return _list(selected, str(first.version), token)
 
+    def _indexed(self, target: ListTarget, query: ListQuery) -> IndexedList | None:
+        """The index that has all that can match, and little else; None when all of the kind must be looked through."""
+        if query.name:
+            return objects_named(self._store, target.kind, query.name)
+        return shoots_on_seed(self._store, query.seed) if target.kind == SHOOT and query.seed else None
+
     async def _page(
-        self, target: ListTarget, on_seed: ShootsOnSeed | None, limit: int, token: str | None, room: int
+        self, target: ListTarget, indexed: IndexedList | None, limit: int, token: str | None, room: int
     ) -> Page:
-        """A page that fits a response, of all objects or of those on a seed."""
+        """A page that fits a response, of all objects or of those that an index lists."""
         while True:
             try:
                 page = (
                     await self._store.list_page(
                         target.kind, target.namespace, limit=limit, continue_token=token or None
                     )
-                    if on_seed is None
-                    else await on_seed.page(target.namespace, limit=limit, continue_token=token)
+                    if indexed is None
+                    else await indexed.page(target.namespace, limit=limit, continue_token=token)
                 )
             except GardenbusError:
                 raise

@@ -198,7 +198,25 @@ local function list(keys, args)
   return reply
 end
 
+-- The namespaces that have an object of a name, of so many namespaces after one; first the last of these, '' at the end.
+local function named(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P)
+  if closed then return closed end
+  local objects, after, reply = P .. ':list:' .. op.kind, op.after, {''}
+  for _ = 1, op.limit do
+    local first = after ~= '' and '[' .. after .. '0' or '-' -- '0' follows '/'
+    local member = redis.call('ZRANGEBYLEX', objects, first, '+', 'LIMIT', 0, 1)[1]
+    if not member then return reply end
+    after = string.match(member, '^[^/]*')
+    if redis.call('ZSCORE', objects, after .. '/' .. op.name) then reply[#reply + 1] = after end
+  end
+  reply[1] = after
+  return reply
+end
+
 register('put', put)
 register('put_many', put_many)
 register('delete', delete, 'allow-oom')
 register('list', list, 'no-writes')
+register('named', named, 'no-writes')
