@@ -108,6 +108,20 @@ async def test_lists_are_filtered_by_name_and_state():
         assert (await dashboard.get(path)).status == 400
 
 
+async def test_lists_come_in_pages_of_which_the_last_has_what_is_left():
+    dashboard = a_fleet()
+    for path, names in (("placements", ["logs", "web"]), ("clusters", ["east", "north", "west"])):
+        seen: list[str] = []
+        while len(seen) < len(names):
+            page = (await dashboard.get(f"/api/{path}?limit=2&offset={len(seen)}")).json()
+            assert (page["total"], page["offset"]) == (len(names), len(seen))
+            seen += [row["name"] for row in page["items"]]
+        assert seen == names
+        assert (await dashboard.get(f"/api/{path}?offset=9")).json()["items"] == []
+        for wrong in ("limit=0", "limit=101", "offset=-1", "offset=x"):
+            assert (await dashboard.get(f"/api/{path}?{wrong}")).status == 400
+
+
 async def test_clusters_are_listed_with_taints_and_placements():
     items = {row["name"]: row for row in (await a_fleet().get("/api/clusters")).json()["items"]}
     assert {name: row["placements"] for name, row in items.items()} == {"east": 2, "north": 1, "west": 0}

@@ -1,7 +1,7 @@
 """Cache of placements, their bindings and the member clusters."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -22,7 +22,7 @@ from gardenbus.common.api.fleet.rows import (
 )
 from gardenbus.common.api.garden.rows import TableRow
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.dashboard.domain.placement_rows import count_bindings, is_cluster_healthy
+from gardenbus.dashboard.domain.placement_rows import PlacementProgress, count_bindings, is_cluster_healthy
 
 CLUSTER = "membercluster"
 BINDING_KINDS = tuple(of(kind).binding.lower() for kind in KINDS)
@@ -75,23 +75,24 @@ class FleetCache:
         """Return the placements that have a binding on a cluster."""
         return sorted(set(self._on.get(cluster, {}).values()))
 
-    def placements(self) -> list[Document]:
-        """Return all placements with their numbers, by namespace and name."""
-        rows: Iterable[tuple[ObjectKey, PlacementRow]] = (
-            (key, row) for kind in KINDS for key, row in self.tables[kind].items()
-        )
-        return [self.shown_placement(key, row) for key, row in sorted(rows, key=lambda each: each[0][1:])]
+    def placements(self) -> list[tuple[ObjectKey, PlacementRow]]:
+        """Return all placements, by namespace and name."""
+        rows = ((key, row) for kind in KINDS for key, row in self.tables[kind].items())
+        return sorted(rows, key=lambda each: each[0][1:])
+
+    def progress_of(self, placement: ObjectKey) -> PlacementProgress:
+        """Return a placement's numbers of clusters."""
+        return count_bindings(self._bindings.get(placement, {}).values())
 
     def shown_placement(self, key: ObjectKey, row: PlacementRow) -> Document:
         """Return a placement's row with its numbers of clusters."""
-        progress = count_bindings(self._bindings.get(key, {}).values())
-        return msgspec.to_builtins(row) | msgspec.structs.asdict(progress)
+        return msgspec.to_builtins(row) | msgspec.structs.asdict(self.progress_of(key))
 
-    def clusters(self, now: datetime) -> list[Document]:
-        """Return all member clusters by name, each with its number of placements."""
-        rows: list[ClusterRow] = sorted(self.tables[CLUSTER].values(), key=lambda row: row.name)
-        return [
-            msgspec.to_builtins(row)
-            | {"well": is_cluster_healthy(row, now), "placements": len(set(self._on.get(row.name, {}).values()))}
-            for row in rows
-        ]
+    def clusters(self) -> list[ClusterRow]:
+        """Return all member clusters, by name."""
+        return sorted(self.tables[CLUSTER].values(), key=lambda row: row.name)
+
+    def shown_cluster(self, row: ClusterRow, now: datetime) -> Document:
+        """Return a cluster's row with its number of placements, and whether it is well."""
+        on_it = set(self._on.get(row.name, {}).values())
+        return msgspec.to_builtins(row) | {"well": is_cluster_healthy(row, now), "placements": len(on_it)}

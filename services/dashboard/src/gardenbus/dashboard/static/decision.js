@@ -1,7 +1,9 @@
 // A decision, drawn: how many seeds were left after each rule, how the rest ranks, and what stood against the others.
 
+import { get } from "./api.js";
 import { h, icon, meter } from "./dom.js";
 import { ago, count, many, pathOf, until } from "./format.js";
+import { pager } from "./pager.js";
 
 const RULES = {
   usable: "ready, visible, and staying", cloudprofile: "there is such a profile", project: "there is such a project", provider: "a provider type that the profile allows",
@@ -19,12 +21,14 @@ export function decision(response) {
     return h("div", null, parts);
   }
   const ranking = considered.ranking ?? [];
-  const rejections = considered.rejections ?? [];
-  const total = ranking.length + rejections.length;
+  const rejected = considered.rejected ?? [];
+  const against = rejected.reduce((sum, each) => sum + each.total, 0);
+  const ranked = considered.ranked ?? ranking.length;
+  const total = ranked + against;
   if (response.recorded?.funnel) parts.push(h("h3", { class: "subhead" }, "When it was placed"), funnel(response.recorded.funnel, response.recorded.considered ?? 0, response.recorded.left));
-  parts.push(h("h3", { class: "subhead" }, response.seed ? "If it were placed now" : "From all seeds to one"), funnel(considered.funnel ?? [], Math.max(total, considered.funnel?.[0] ? considered.funnel[0].left + considered.funnel[0].rejected : 0), ranking.length));
-  if (ranking.length) parts.push(h("h3", { class: "subhead" }, "Ranking"), ranked(ranking, response.seed));
-  if (rejections.length) parts.push(h("h3", { class: "subhead" }, `Why not (${many(rejections.length, "seed")})`), against(rejections));
+  parts.push(h("h3", { class: "subhead" }, response.seed ? "If it were placed now" : "From all seeds to one"), funnel(considered.funnel ?? [], Math.max(total, considered.funnel?.[0] ? considered.funnel[0].left + considered.funnel[0].rejected : 0), ranked));
+  if (ranking.length) parts.push(h("h3", { class: "subhead" }, "Ranking"), rankingOf(ranking, ranked, response.seed));
+  if (against) parts.push(h("h3", { class: "subhead" }, `Why not (${many(against, "seed")})`), rejections(rejected, response.shoot));
   return h("div", null, parts);
 }
 
@@ -57,7 +61,7 @@ function funnel(steps, total, left) {
     !steps.length && left === total && row("all fit", "", left, ""));
 }
 
-function ranked(ranking, chosen) {
+function rankingOf(ranking, total, chosen) {
   const rows = ranking.slice(0, MOST_RANKED).map((each) => {
     const capacity = each.capacity ?? each.allocatable;
     const used = each.usage ?? each.used ?? 0;
@@ -65,16 +69,28 @@ function ranked(ranking, chosen) {
     return h("tr", null, h("td", { class: "num" }, each.place ?? each.rank), h("td", null, h("a", { class: "link", href: pathOf("seed", "", each.seed) }, each.seed), each.seed === chosen && h("span", { class: "chip good" }, "here")),
       h("td", { class: "num" }, each.distance ?? "–"), h("td", null, capacity == null ? count(used) : [`${count(used)}/${count(capacity)}`, meter(share, "taken")]));
   });
-  const more = ranking.length - MOST_RANKED;
+  const more = total - rows.length;
   return h("div", null, h("table", { class: "plain-table" }, h("thead", null, h("tr", null, h("th", { class: "num" }, "#"), h("th", null, "Seed"), h("th", { class: "num" }, "Distance"), h("th", null, "Taken"))), h("tbody", null, rows)),
     more > 0 && h("p", { class: "sub" }, `and ${count(more)} more`));
 }
 
-function against(rejections) {
-  const rules = new Map();
-  for (const each of rejections) (rules.get(each.rule) ?? rules.set(each.rule, []).get(each.rule)).push(each);
-  return h("div", { class: "against" }, [...rules].map(([rule, members], index) => h("details", { open: rules.size === 1 && index === 0 && members.length < 8 }, h("summary", null, h("b", null, rule), h("span", { class: "chip" }, many(members.length, "seed"))),
-    h("ul", null, members.map((each) => h("li", null, h("a", { class: "link", href: pathOf("seed", "", each.seed) }, each.seed), h("span", null, each.detail)))))));
+// By rule: how many seeds for which reason, and the seeds themselves, a page at a time.
+function rejections(groups, shoot) {
+  return h("div", { class: "against" }, groups.map(({ rule, total, reasons, items }) => {
+    const list = h("ul");
+    const show = (rows) => list.replaceChildren(...rows.map((each) => h("li", null, h("a", { class: "link", href: pathOf("seed", "", each.seed) }, each.seed), h("span", null, each.detail))));
+    const turn = pager(items.length, `seeds (${rule})`, async (offset) => {
+      const page = await get(`explain/${shoot.split("/").map(encodeURIComponent).join("/")}/rejections?${new URLSearchParams({ rule, offset: Math.max(0, offset), limit: items.length })}`).catch(() => null);
+      if (!page?.items.length) return;
+      show(page.items);
+      turn.show(page.offset, page.items.length, page.total);
+    });
+    show(items);
+    turn.show(0, items.length, total);
+    const counted = reasons.reduce((sum, each) => sum + each.seeds, 0);
+    return h("details", { open: groups.length === 1 && total < 8, data: { rule } }, h("summary", null, h("b", null, rule), h("span", { class: "chip" }, many(total, "seed"))),
+      reasons.length > 0 && h("ul", { class: "reasons" }, reasons.map((each) => h("li", null, h("b", null, many(each.seeds, "seed")), h("span", null, each.detail))), counted < total && h("li", null, h("b", null, many(total - counted, "seed")), h("span", null, "other reasons"))), list, turn.element);
+  }));
 }
 
 // Whether a seed is usable, by rule, and whom it could take.

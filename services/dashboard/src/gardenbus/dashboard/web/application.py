@@ -74,6 +74,7 @@ def _reading_routes(reading: ReadHandlers) -> list[Route]:
         Route("/api/search", reading.search),
         Route("/api/object/{kind}/{namespace}/{name:path}", reading.get_object),
         Route("/api/explain/{namespace}/{name}", reading.explain),
+        Route("/api/explain/{namespace}/{name}/rejections", reading.rejections),
         Route("/api/explain-seed/{name}", reading.explain_seed),
         Route("/api/seeds/{name}/fill", reading.fill),
     ]

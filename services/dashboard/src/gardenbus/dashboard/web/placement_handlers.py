@@ -6,19 +6,22 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from gardenbus.common.api.conditions import TRUE
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.rows import STEPS, PlacementRow
+from gardenbus.common.api.garden.rows import TableRow
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest, NotFound
 from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.landscape import DashboardCache, milliseconds
-from gardenbus.dashboard.domain.placement_rows import decisions_of
+from gardenbus.dashboard.domain.placement_rows import decisions_of, is_cluster_healthy
+from gardenbus.dashboard.web.paging import PageQuery, page_query
 from gardenbus.dashboard.web.paths import key_in
 from gardenbus.dashboard.web.responses import json_response
 
-MOST_SHOWN = 300
-"""Maximum rows of a list; a filter finds the others."""
+PAGE = 100
+"""Rows of a list that come at once."""
 
 MOST_BINDINGS = 2_000
 
@@ -36,37 +39,44 @@ class PlacementHandlers:
 
     async def summary(self, _: Request) -> Response:
         """Respond with the fleet in numbers: clusters that are healthy, placements that are fulfilled, and the rest."""
-        clusters = self._cache.fleet.clusters(self._clock.now())
-        placements = self._cache.fleet.placements()
+        fleet, now = self._cache.fleet, self._clock.now()
+        clusters, placements = fleet.clusters(), fleet.placements()
+        progress = [fleet.progress_of(key) for key, _ in placements]
+        unwell = [row.name for row in clusters if not is_cluster_healthy(row, now)]
+        unfulfilled = [each for each in placements if each[1].fulfilled != TRUE]
         return json_response(
             {
                 "clusters": len(clusters),
-                "clustersWell": sum(each["well"] for each in clusters),
+                "clustersWell": len(clusters) - len(unwell),
                 "placements": len(placements),
-                "fulfilled": sum(each["fulfilled"] == "True" for each in placements),
-                "selected": sum(each["selected"] for each in placements),
-                "available": sum(each["available"] for each in placements),
-                "unwell": [each["name"] for each in clusters if not each["well"]][:MOST_NAMED],
-                "unfulfilled": [_identity(each) for each in placements if each["fulfilled"] != "True"][:MOST_NAMED],
+                "fulfilled": len(placements) - len(unfulfilled),
+                "selected": sum(each.selected for each in progress),
+                "available": sum(each.available for each in progress),
+                "unwell": unwell[:MOST_NAMED],
+                "unfulfilled": [_identity(key, row) for key, row in unfulfilled[:MOST_NAMED]],
             }
         )
 
     async def placements(self, request: Request) -> Response:
-        """Respond with placements by words of `search`; `state=unfulfilled`: those that lack clusters."""
-        words, state = _list_query(request, ("", "unfulfilled"))
-        rows = _named(self._cache.fleet.placements(), words)
+        """Respond with a page of placements by words of `search`; `state=unfulfilled`: those that lack clusters."""
+        query, state = _list_query(request, ("", "unfulfilled"))
+        fleet = self._cache.fleet
+        found = [(key, row) for key, row in fleet.placements() if _is_named(row, query.words)]
         if state:
-            rows = [row for row in rows if row["fulfilled"] != "True"]
-        return json_response({"items": rows[:MOST_SHOWN], "total": len(rows)})
+            found = [each for each in found if each[1].fulfilled != TRUE]
+        items = [fleet.shown_placement(key, row) for key, row in found[query.part]]
+        return json_response({"items": items, "total": len(found), "offset": query.offset})
 
     async def clusters(self, request: Request) -> Response:
-        """Respond with member clusters by words of `search`; `state=unwell`: those not eligible."""
-        words, state = _list_query(request, ("", "unwell"))
+        """Respond with a page of member clusters by words of `search`; `state=unwell`: those not eligible."""
+        query, state = _list_query(request, ("", "unwell"))
         now = self._clock.now()
-        rows = _named(self._cache.fleet.clusters(now), words)
+        found = [row for row in self._cache.fleet.clusters() if _is_named(row, query.words)]
         if state:
-            rows = [row for row in rows if not row["well"]]
-        return json_response({"items": rows[:MOST_SHOWN], "total": len(rows), "now": milliseconds(now)})
+            found = [row for row in found if not is_cluster_healthy(row, now)]
+        items = [self._cache.fleet.shown_cluster(row, now) for row in found[query.part]]
+        body = {"items": items, "total": len(found), "offset": query.offset, "now": milliseconds(now)}
+        return json_response(body)
 
     async def placement(self, request: Request) -> Response:
         """Respond with one placement, the decisions of its policy snapshot, and its bindings. Raises NotFound."""
@@ -97,21 +107,18 @@ class PlacementHandlers:
             return None
 
 
-def _list_query(request: Request, states: tuple[str, ...]) -> tuple[list[str], str]:
-    """Return search words and a state. Raises BadRequest."""
-    if unknown := sorted(set(request.query_params) - {"search", "state"}):
-        raise BadRequest(f"{unknown[0]}: no such parameter; there are search, state")
+def _list_query(request: Request, states: tuple[str, ...]) -> tuple[PageQuery, str]:
+    """Return which page is asked for, and a state. Raises BadRequest."""
+    query = page_query(request, ("state",), default=PAGE)
     state = request.query_params.get("state", "")
     if state not in states:
         raise BadRequest(f"state: there is {', '.join(filter(None, states))}, not {state}")
-    return request.query_params.get("search", "").lower().split(), state
+    return query, state
 
 
-def _named(rows: list[Document], words: list[str]) -> list[Document]:
-    if not words:
-        return rows
-    return [row for row in rows if all(word in f"{row['namespace']}/{row['name']}".lower() for word in words)]
+def _is_named(row: TableRow, words: list[str]) -> bool:
+    return not words or all(word in f"{row.namespace}/{row.name}".lower() for word in words)
 
 
-def _identity(row: Document) -> Document:
-    return {name: row[name] for name in ("kind", "namespace", "name", "reason")}
+def _identity(key: ObjectKey, row: PlacementRow) -> Document:
+    return {"kind": key.kind, "namespace": row.namespace, "name": row.name, "reason": row.reason}

@@ -14,10 +14,12 @@ from gardenbus.common.errors import BadRequest, NotFound
 from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.landscape import DashboardCache, milliseconds
+from gardenbus.dashboard.domain.decisions import outline_of, rejections_by
 from gardenbus.dashboard.domain.moves import moves_of
 from gardenbus.dashboard.domain.redaction import redacted
 from gardenbus.dashboard.domain.related_objects import Related, related_to
 from gardenbus.dashboard.domain.shoot_query import query_from
+from gardenbus.dashboard.web.paging import page_query
 from gardenbus.dashboard.web.paths import key_in
 from gardenbus.dashboard.web.responses import json_response
 
@@ -139,9 +141,18 @@ class ReadHandlers:
         return json_response({"samples": samples, "capacity": row.capacity, "now": self._now()})
 
     async def explain(self, request: Request) -> Response:
-        """Respond with the decision on a shoot: the funnel, the ranking, and the reasons against seeds."""
+        """Respond with the decision on a shoot: the funnel, the ranking, and in numbers the reasons against seeds."""
+        return json_response(outline_of(await self._explanation(request)))
+
+    async def rejections(self, request: Request) -> Response:
+        """Respond with a page of the seeds that one `rule` rejects for a shoot."""
+        query = page_query(request, ("rule",))
+        found = rejections_by(await self._explanation(request), request.query_params.get("rule", ""))
+        return json_response({"items": found[query.part], "total": len(found), "offset": query.offset})
+
+    async def _explanation(self, request: Request) -> Document:
         namespace, name = request.path_params["namespace"], request.path_params["name"]
-        return json_response(await self._api.request(f"explain.shoot.{namespace}.{name}"))
+        return await self._api.request(f"explain.shoot.{namespace}.{name}")
 
     async def explain_seed(self, request: Request) -> Response:
         """Respond with a seed's usability, by filter, and the waiting shoots that fit on it."""

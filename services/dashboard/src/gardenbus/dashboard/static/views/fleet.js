@@ -4,7 +4,9 @@ import { get } from "../api.js";
 import { empty, h, loading, meter, setText } from "../dom.js";
 import { ago, count, many, now, pathOf } from "../format.js";
 import { live } from "../live.js";
+import { pager } from "../pager.js";
 
+const PAGE = 100;
 const REFRESH_MS = 1200;
 const LATE_MS = 300000; // from then on a cluster takes nothing new
 
@@ -15,6 +17,8 @@ function listPage(main, { query }, { path, title, sub, states, columns, line, no
   const place = h("div", null, loading());
   const body = h("tbody");
   const table = h("div", { class: "card scrolls" }, h("table", { class: "plain-table fleet-table" }, h("thead", null, h("tr", null, columns.map(([words, kind]) => h("th", { scope: "col", class: kind }, words)))), body));
+  const turn = pager(PAGE, `${label}s`, (offset) => { first = offset; read(); });
+  let first = 0;
   let timer = 0;
   let isOver = false;
   let generation = 0;
@@ -23,13 +27,18 @@ function listPage(main, { query }, { path, title, sub, states, columns, line, no
   async function read() {
     timer = 0;
     const mine = ++generation;
-    const parameters = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));
-    const response = await get(`${path}?${parameters}`).catch(() => null);
+    const filters = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));
+    const response = await get(`${path}?${new URLSearchParams([...filters, ["offset", first], ["limit", PAGE]])}`).catch(() => null);
     if (isOver || mine !== generation || !response) return;
     const { items, total } = response;
-    setText(tally, `${many(total, label)}${total > items.length ? ` (${count(items.length)} shown)` : ""}`);
+    if (total && !items.length) {
+      first = 0;
+      return read();
+    }
+    setText(tally, many(total, label));
+    turn.show(first, items.length, total);
     if (!total) {
-      place.replaceChildren(h("div", { class: "card" }, parameters.size ? empty("search", `No ${label} is like that`, h("p", null, "Take a filter away to see more.")) : nothing()));
+      place.replaceChildren(h("div", { class: "card" }, filters.size ? empty("search", `No ${label} is like that`, h("p", null, "Take a filter away to see more.")) : nothing()));
       return;
     }
     ticks = [];
@@ -38,6 +47,7 @@ function listPage(main, { query }, { path, title, sub, states, columns, line, no
   }
   function changed(name, value) {
     wanted[name] = value;
+    first = 0;
     const address = new URLSearchParams(Object.entries(wanted).filter(([, each]) => each));
     history.replaceState(null, "", `#/${path}${address.size ? `?${address}` : ""}`);
     clearTimeout(timer);
@@ -45,7 +55,7 @@ function listPage(main, { query }, { path, title, sub, states, columns, line, no
   }
   const search = h("input", { class: "field grow", type: "search", placeholder: "Filter by name…  (f)", "aria-label": `Filter: ${title}`, value: wanted.search, oninput: (event) => changed("search", event.target.value) });
   const choice = h("select", { class: "field", "aria-label": "State", onchange: (event) => changed("state", event.target.value) }, states.map(([value, words]) => h("option", { value, selected: value === wanted.state }, words)));
-  main.append(h("div", { class: "head" }, h("div", null, h("h1", null, title), h("p", { class: "sub" }, sub))), h("div", { class: "filters", role: "search" }, search, h("div", { class: "choices" }, choice), tally), place);
+  main.append(h("div", { class: "head" }, h("div", null, h("h1", null, title), h("p", { class: "sub" }, sub))), h("div", { class: "filters", role: "search" }, search, h("div", { class: "choices" }, choice), tally), place, turn.element);
   read();
   return {
     update(batches) {
