@@ -25,6 +25,8 @@ class ServiceEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Where people find it, for what has a page: the dashboard."""
     restarts: int = 0
     """How often it ended without having been asked to, and was started again."""
+    note: str | msgspec.UnsetType = msgspec.UNSET
+    """What its supervisor sees of it: a server that cannot write, and why."""
 
 
 class ServiceStatus(NamedTuple):

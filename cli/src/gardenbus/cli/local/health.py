@@ -16,6 +16,8 @@ async def service_rows(landscape: LandscapeFile) -> list[ServiceStatus]:
             state, trouble = _state(landscape, entry), ""
             if state == "ready" and entry.health_url is not None:
                 state, trouble = await _health(session, entry.name, entry.health_url)
+            if entry.note and state in ("ready", "not ready"):
+                state, trouble = "not ready", entry.note
             rows.append(ServiceStatus(entry.name, state, entry.pid, entry.restarts, trouble))
     return rows
 

@@ -152,6 +152,7 @@ class EmbeddedLandscape:
             environ={},
             kind="nats",
             port=monitor_port,
+            store=self.directory.nats,
         )
 
     def _redis_spec(self, port: int) -> ProcessSpec:
@@ -160,7 +161,13 @@ class EmbeddedLandscape:
         text = redis_configuration(port=port, store=self.directory.redis, durability=self._options.durability)
         write_whole(file, text.encode())
         return ProcessSpec(
-            name="redis", role="redis", command=[str(program), str(file)], environ={}, kind="redis", port=port
+            name="redis",
+            role="redis",
+            command=[str(program), str(file)],
+            environ={},
+            kind="redis",
+            port=port,
+            store=self.directory.redis,
         )
 
     def _dashboard_spec(self) -> ProcessSpec:

@@ -55,6 +55,8 @@ class ProcessSpec(NamedTuple):
     """Where Redis listens, or NATS' monitoring."""
     url: str | None = None
     """Where people find it."""
+    store: Path | None = None
+    """Directory that a server writes to."""
 
 
 class Addresses(NamedTuple):

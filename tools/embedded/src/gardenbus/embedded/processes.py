@@ -4,7 +4,7 @@
                         └─ends→ waiting            any ─stop→ stopping → stopped
 
 Whatever ends without having been asked is started again: after 0.2 s at first, doubling up to 10 s; a life of 5 s
-makes it forget.
+makes it forget. A nats-server that cannot write although its disk has room again is restarted (full_disk.py).
 """
 
 import asyncio
@@ -23,6 +23,7 @@ import msgspec
 
 from gardenbus.cli.local.directory import LandscapeDirectory, ServiceEntry
 from gardenbus.embedded.forking import Child, ForkServer
+from gardenbus.embedded.full_disk import WriteState, WriteWatch, is_write_error, room_of, storage_trouble
 from gardenbus.embedded.ports import LOOPBACK
 from gardenbus.embedded.process_specs import ProcessSpec
 
@@ -84,6 +85,8 @@ class ManagedProcess:
         self._wanted = True
         self._life: asyncio.Task[None] | None = None
         self._short_lives = 0
+        self._writes = WriteWatch()
+        self._write_state: WriteState = "fine"
 
     @property
     def log_file(self) -> Path:
@@ -108,6 +111,7 @@ class ManagedProcess:
             health_url=self._health_url,
             url=self.spec.url or msgspec.UNSET,
             restarts=self.restarts,
+            note=self._note() or msgspec.UNSET,
         )
 
     def start(self) -> None:
@@ -122,15 +126,7 @@ class ManagedProcess:
         self._set_state("stopping")
         process = self._process
         if process is not None and process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.terminate()
-            try:
-                await asyncio.wait_for(process.wait(), STOP_SECONDS)
-            except TimeoutError:
-                self._notify(f"{self.spec.name} did not stop within {STOP_SECONDS:g} s and is killed")
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
+            await self._end(process)
         if self._life is not None:
             self._life.cancel()
             await asyncio.wait({self._life})
@@ -182,9 +178,53 @@ class ManagedProcess:
         async with aiohttp.ClientSession(timeout=timeout) as session:
             while process.returncode is None:
                 self.trouble = await self._probe(session)
+                if self.spec.store is not None:
+                    await self._watch_writes(process, session)
                 if self.state in ("starting", "ready"):
                     self._set_state("starting" if self.trouble else "ready")
                 await asyncio.sleep(PROBE_SECONDS if self.trouble else WATCH_SECONDS)
+
+    async def _watch_writes(self, process: Child, session: aiohttp.ClientSession) -> None:
+        """See whether a server can write; restart a nats-server that could again but does not."""
+        room = room_of(self.spec.store) if self.spec.store else None
+        if self.spec.kind == "nats" and not self.trouble:
+            self.trouble = storage_trouble(await _page(session, f"{self._health_url}/jsz"), room)
+        state = self._writes.observe(
+            cannot_write=is_write_error(self.trouble), room=room, now=asyncio.get_running_loop().time()
+        )
+        if state == "restart" and self.spec.kind != "nats":
+            state = "recovering"
+        if state != self._write_state:
+            self._write_state = state
+            self._changed()
+            if state == "fine":
+                self._notify(f"{self.spec.name} can write again")
+            elif note := self._note():
+                self._notify(f"{self.spec.name} {note}")
+        if state == "restart":
+            await self._end(process)
+
+    def _note(self) -> str:
+        """What `status` says of a server that cannot write."""
+        room = room_of(self.spec.store) if self.spec.store else None
+        if self._write_state == "fine" or room is None:
+            return ""
+        if self._write_state == "full":
+            return f"cannot write: the disk of {self.spec.store} is full; make room"
+        how = "it is restarted" if self.spec.kind == "nats" else "it goes on within a second"
+        return f"could not write, and the disk of {self.spec.store} has room again: {how}"
+
+    async def _end(self, process: Child) -> None:
+        """SIGTERM, and SIGKILL when that does not end it in time."""
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), STOP_SECONDS)
+        except TimeoutError:
+            self._notify(f"{self.spec.name} did not stop within {STOP_SECONDS:g} s and is killed")
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
 
     async def _probe(self, session: aiohttp.ClientSession) -> str:
         """Check its health; returns why it is not ready, or "" when it is."""
@@ -239,9 +279,21 @@ async def _redis_trouble(port: int) -> str:
     return "" if response.startswith(b"+PONG") else response.decode(errors="replace").strip() or "no answer"
 
 
+async def _page(session: aiohttp.ClientSession, url: str) -> bytes:
+    """A page of a server; empty when there is none."""
+    try:
+        async with session.get(url) as response:
+            return await response.read()
+    except (aiohttp.ClientError, TimeoutError, OSError):
+        return b""
+
+
 def _reasons(body: bytes) -> str:
     try:
-        checks = msgspec.json.decode(body)["checks"]
+        decoded = msgspec.json.decode(body)
+        if "error" in decoded:  # NATS
+            return str(decoded["error"])
+        checks = decoded["checks"]
         return "; ".join(f"{name}: {response}" for name, response in checks.items() if response != "ok")
     except (msgspec.MsgspecError, KeyError, TypeError, AttributeError):
         return ""
