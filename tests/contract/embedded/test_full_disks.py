@@ -94,9 +94,7 @@ async def test_nats_is_started_anew_when_its_disk_has_room_again_and_has_all_tha
     await nats.until(lambda process: process.restarts == 1 and process.state == "ready")
 
     await stores(bus, b"x")
-    stats = await bus.bus.stats()
-    [queues] = [each for each in stats.streams if each.name == "QUEUES"]
-    assert queues.messages >= acknowledged + 1
+    assert len(await bus.bus.subjects(bus.stream("QUEUES"), ">")) >= acknowledged + 1
     await bus.stack.aclose()
     told = " | ".join(nats.said)
     assert "is full; make room" in told

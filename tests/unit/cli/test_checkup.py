@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import cast
 
 import pytest
 
 from gardenbus.cli.client.api import ApiClient
-from gardenbus.cli.diagnostics.local import assess_processes
-from gardenbus.cli.local.directory import ServiceStatus
+from gardenbus.cli.diagnostics.local import assess_processes, disks
+from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, ServiceStatus
 from gardenbus.common.adapters.nats.admin import AdminClient, ServerInfo
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded, some_of, worst
@@ -20,6 +21,7 @@ from gardenbus.common.diagnostics.servers import (
     assess_nats,
     assess_redis,
     assess_storage,
+    assess_writes,
 )
 from gardenbus.common.diagnostics.services import (
     SeedHeartbeat,
@@ -194,3 +196,33 @@ def test_heartbeats_of_ten_thousand_seeds_are_looked_through_once():
     seeds.iterated = 0
     assert states(assess_heartbeats(PATIENT, seeds, beats, 40))["heartbeats"] == "ok"
     assert seeds.iterated < 5
+
+
+def test_what_services_find_when_they_publish_is_told() -> None:
+    trouble = "NATS cannot write OBJECTS: its disk is full, or was: make room, then restart it"
+    assert assess_writes([]).state == assess_writes([{}, {"write-trouble": ""}]).state == "ok"
+    finding = assess_writes([{}, {"write-trouble": trouble}, {"write-trouble": trouble}])
+    assert (finding.state, finding.found) == ("failed", trouble)
+    assert "restart nats-server" in finding.suggestion
+
+
+def test_a_redis_that_cannot_write_is_told_with_the_place_of_its_file() -> None:
+    found = assess_redis({**WELL, "aof_last_write_status": "err"}, {**KEPT, "dir": "/var/redis"})
+    [finding] = [each for each in found if each.check == "redis persistence"]
+    assert finding.state == "failed"
+    assert "/var/redis" in finding.suggestion
+
+
+def test_disks_are_measured_where_the_servers_of_the_landscape_write(tmp_path: Path) -> None:
+    place = LandscapeDirectory(tmp_path)
+    place.prepare()
+    (place.nats / "jetstream").mkdir()
+    ports = {"nats": 4222, "redis": 6379}
+    landscape = LandscapeFile(nats_url="nats://127.0.0.1:4222", redis_url="redis://127.0.0.1:6379/0", ports=ports)
+    nats, redis = disks(landscape, tmp_path)
+    assert (nats.check, redis.check) == ("disk of nats", "disk of redis")
+    assert nats.found.endswith(f"where {place.nats / 'jetstream'} lies")
+    assert redis.found.endswith(f"where {place.redis} lies")
+    elsewhere = LandscapeFile(nats_url="nats://127.0.0.1:4222", redis_url="redis://127.0.0.1:6380/0", ports=ports)
+    assert [each.check for each in disks(elsewhere, tmp_path)] == ["disk of nats"]
+    assert disks(None, tmp_path) == []

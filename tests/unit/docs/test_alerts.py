@@ -69,6 +69,7 @@ FAILED_CYCLES = 'gardenbus_placement_cycles_total{outcome="failed"}'
 LEADS, STANDS_BY = (f"gardenbus_relay_leading{{{at('relay', number)}}}" for number in (1, 2))
 OPERATIONS = 'gardenbus_gardenlet_operation_seconds_count{operation="Create", result="%s"}'
 REJECTED = 'gardenbus_rejected_messages_total{reason="Invalid"}'
+FULL_DISK = 'gardenbus_server_cannot_write{server="nats"}'
 AWAY = 'gardenbus_relay_observation_failures_total{server="redis"}'
 
 HEALTHY: Mapping[str, str] = {
@@ -113,6 +114,7 @@ HEALTHY: Mapping[str, str] = {
     f"gardenbus_autoscaler_refused_total{SCALER}": constant(0),
     FAILED_CYCLES: constant(2),
     AWAY: constant(2),
+    FULL_DISK: constant(0),
     "gardenbus_jetstream_storage_used_bytes": constant(1e9),
     "gardenbus_redis_memory_used_bytes": constant(5e8),
 }
@@ -193,6 +195,7 @@ TROUBLES: Mapping[str, Trouble] = {
         {f"gardenbus_autoscaler_refused_total{SCALER}": counting(1)}, ("GardenbusAutoscalerRefused",)
     ),
     "redis is away": Trouble({AWAY: counting(6)}, ("GardenbusServerAway",)),
+    "nats cannot write": Trouble({FULL_DISK: constant(1)}, ("GardenbusServerCannotWrite",)),
     "the disk fills": Trouble(
         {"gardenbus_jetstream_storage_used_bytes": constant(9e9)}, ("GardenbusJetStreamDiskFilling",)
     ),

@@ -1,5 +1,7 @@
 """When a nats-server that cannot write is started anew."""
 
+import itertools
+
 import pytest
 
 from gardenbus.embedded.full_disk import (
@@ -41,7 +43,7 @@ def test_a_server_is_restarted_once_there_has_been_room_for_a_while() -> None:
 def test_restarts_that_do_not_help_come_less_and_less_often() -> None:
     watch, now = WriteWatch(), 0.0
     moments = [now := due(watch, now) for _ in range(10)]
-    pauses = [after - before for before, after in zip(moments, moments[1:], strict=False)]
+    pauses = [after - before for before, after in itertools.pairwise(moments)]
     assert pauses == sorted(pauses)
     assert pauses[0] >= RESTART_BASE_SECONDS
     assert pauses[-1] == pytest.approx(RESTART_CAP_SECONDS, abs=1)

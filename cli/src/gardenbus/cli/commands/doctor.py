@@ -103,7 +103,7 @@ def _checks(landscape: LandscapeFile | None, directory: Path | None) -> Mapping[
     """Return the checks of every landscape, and those of one on this machine behind the servers'."""
 
     async def processes(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
-        return [*await local.processes(target, landscape), *local.disk(directory if landscape else None)]
+        return [*await local.processes(target, landscape), *local.disks(landscape, directory)]
 
     return {**CHECKS, "processes": processes}
 

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from gardenbus.cli.local.directory import LandscapeFile, ServiceStatus
+from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, ServiceStatus
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded
 from gardenbus.common.diagnostics.target import DiagnosticsTarget
 
@@ -34,18 +34,30 @@ def assess_processes(target: DiagnosticsTarget, rows: Sequence[ServiceStatus]) -
     return found or [DiagnosticFinding("processes", "ok", f"all {len(rows)} are ready")]
 
 
-def disk(directory: Path | None) -> list[DiagnosticFinding]:
-    """Finding for the room that is left on the disk of a directory."""
-    if directory is None:
+def disks(landscape: LandscapeFile | None, directory: Path | None) -> list[DiagnosticFinding]:
+    """Findings for the room on the disks that the servers of a local landscape write to."""
+    if landscape is None or directory is None:
         return []
+    place = LandscapeDirectory(directory)
+    deepest = {
+        "nats": (place.nats / "jetstream", place.nats, place.path),
+        "redis": (place.redis / "appendonlydir", place.redis, place.path),
+    }
+    urls = {"nats": landscape.nats_url, "redis": landscape.redis_url.rpartition("/")[0]}
+    return [
+        _disk(name, next((path for path in paths if path.exists()), directory))
+        for name, paths in deepest.items()
+        if urls[name].endswith(f":{landscape.ports.get(name)}")  # else it is somebody else's server
+    ]
+
+
+def _disk(server: str, directory: Path) -> DiagnosticFinding:
+    check = f"disk of {server}"
     try:
         usage = shutil.disk_usage(directory)
     except OSError as error:
-        return [DiagnosticFinding("disk", "warning", f"{directory}: {error.strerror}")]
-    state = graded(usage.used / usage.total, warning=NEARLY_FULL_DISK, failed=FULL_DISK)
-    text = f"{usage.free / 2**30:.1f} GiB left on this disk"
-    return [
-        DiagnosticFinding(
-            "disk", state, text, "" if state == "ok" else "make room: NATS and Redis stop writing without it"
-        )
-    ]
+        return DiagnosticFinding(check, "warning", f"{directory}: {error.strerror}")
+    state = graded(1 - usage.free / max(1, usage.total), warning=NEARLY_FULL_DISK, failed=FULL_DISK)
+    text = f"{usage.free / 2**30:.1f} GiB left where {directory} lies"
+    suggestion = "" if state == "ok" else f"make room: {server} stops writing without it"
+    return DiagnosticFinding(check, state, text, suggestion)

@@ -16,6 +16,12 @@ OBSERVATION_FAILURES = Counter(
     "gardenbus_relay_observation_failures_total", "Times that the servers could not be counted.", ["server"]
 )
 
+CANNOT_WRITE = Gauge(
+    "gardenbus_server_cannot_write",
+    "1 while a server that answers does not write: its disk is full, or was.",
+    ["server"],
+)
+
 OUTBOX_ENTRIES = Gauge("gardenbus_outbox_entries", "Entries of the outbox that are not announced yet.")
 OUTBOX_AGE = Gauge("gardenbus_outbox_oldest_entry_age_seconds", "How long the oldest entry of the outbox has waited.")
 OBJECTS = Gauge("gardenbus_store_objects", "Objects in the store.", ["kind"])

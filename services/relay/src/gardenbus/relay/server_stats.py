@@ -54,10 +54,12 @@ def record_store_stats(stats: StoreStats) -> None:
     metrics.EQUIVALENCE_CLASSES.set(stats.unschedulable_classes)
     metrics.MEMORY.set(stats.memory_bytes)
     metrics.MEMORY_LIMIT.set(stats.memory_limit_bytes)
+    metrics.CANNOT_WRITE.labels("redis").set(stats.cannot_write)
 
 
 def record_bus_stats(stats: BusStats) -> None:
     """Export JetStream's statistics; consumers that are gone are removed."""
+    metrics.CANNOT_WRITE.labels("nats").set(stats.cannot_write)
     for stream in stats.streams:
         metrics.STREAM_MESSAGES.labels(stream.name).set(stream.messages)
         metrics.STREAM_BYTES.labels(stream.name).set(stream.size_bytes)

@@ -63,7 +63,7 @@ def is_write_error(trouble: str) -> bool:
 
 
 def storage_trouble(report: bytes, room: DiskRoom | None) -> str:
-    """What NATS' `/jsz` says of a limit that stems from a fuller disk than there is now; "" when there is none."""
+    """Trouble with a limit (in NATS' `/jsz`) that stems from a fuller disk than there is now; "" without one."""
     try:
         decoded: dict[str, Any] = msgspec.json.decode(report, type=dict[str, Any])
         used, limit = int(decoded["storage"]), int(decoded["config"]["max_storage"])

@@ -205,7 +205,7 @@ class ManagedProcess:
             await self._end(process)
 
     def _note(self) -> str:
-        """What `status` says of a server that cannot write."""
+        """Note of `status` about a server that cannot write; "" about others."""
         room = room_of(self.spec.store) if self.spec.store else None
         if self._write_state == "fine" or room is None:
             return ""

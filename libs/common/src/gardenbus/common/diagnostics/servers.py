@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from gardenbus.common.adapters.nats.admin import ServerInfo
+from gardenbus.common.adapters.nats.micro_service import WRITE_TROUBLE
 from gardenbus.common.api.document import section
 from gardenbus.common.diagnostics import jetstream
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded, some_of
@@ -18,14 +19,15 @@ LEAST_REDIS = (7, 0)
 LEAST_PAYLOAD = 8 * 1024 * 1024
 NEARLY_FULL, FULL = 0.8, 0.95
 SKEW_WARNING_SECONDS, SKEW_FAILED_SECONDS = 1.0, 10.0
-SETTINGS = ("maxmemory", "maxmemory-policy", "appendonly", "appendfsync")
+SETTINGS = ("maxmemory", "maxmemory-policy", "appendonly", "appendfsync", "dir")
 
 
 async def nats(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     """NATS itself: version, JetStream, limits, storage."""
     found = assess_nats(target.admin.server)
     account = await jetstream.account(target.api)
-    return [*found, *assess_storage(account)]
+    services = await target.admin.request_many("$SRV.PING")
+    return [*found, *assess_storage(account), assess_writes([section(each, "metadata") for each in services])]
 
 
 def assess_nats(server: ServerInfo) -> list[DiagnosticFinding]:
@@ -59,6 +61,15 @@ def assess_storage(account: Mapping[str, Any]) -> list[DiagnosticFinding]:
     state = graded(share, warning=NEARLY_FULL, failed=FULL)
     suggestion = "" if state == "ok" else "raise max_file_store, or the account's limit"
     return [DiagnosticFinding("nats storage", state, text, suggestion)]
+
+
+def assess_writes(services: Sequence[Mapping[str, Any]]) -> DiagnosticFinding:
+    """Assess whether NATS writes, by what the services (their metadata) find when they publish."""
+    troubles = sorted({str(each[WRITE_TROUBLE]) for each in services if each.get(WRITE_TROUBLE)})
+    if not troubles:
+        return DiagnosticFinding("nats writes", "ok", "no service says that NATS does not store what it publishes")
+    suggestion = "make room on the disk of its store, then restart nats-server (`gardenbus up` does the latter itself)"
+    return DiagnosticFinding("nats writes", "failed", "; ".join(troubles), suggestion)
 
 
 async def redis(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
@@ -97,10 +108,10 @@ def assess_redis(info: Mapping[str, str], settings: Mapping[str, str]) -> list[D
         text = "appendonly is no: what is written dies with the process"
         found.append(DiagnosticFinding("redis persistence", "failed", text, "redis-cli CONFIG SET appendonly yes"))
     elif info.get("aof_last_write_status", "ok") != "ok":
-        text = "the last write of the append-only file failed"
-        found.append(
-            DiagnosticFinding("redis persistence", "failed", text, "look at the disk of Redis, and at its log")
-        )
+        place = settings.get("dir", "")
+        text = "Redis cannot write its append-only file, and refuses writes: its disk is full, or failed"
+        suggestion = f"make room on the disk of {place or 'its directory'}; it goes on by itself then"
+        found.append(DiagnosticFinding("redis persistence", "failed", text, suggestion))
     else:
         found.append(DiagnosticFinding("redis persistence", "ok", f"append-only, synced {settings.get('appendfsync')}"))
     if info.get("role") not in (None, "master"):

@@ -18,6 +18,8 @@ class StoreStats(NamedTuple):
     unschedulable_classes: int
     memory_bytes: int
     memory_limit_bytes: int
+    cannot_write: bool = False
+    """True if Redis refuses writes since it could not extend its append-only file."""
 
 
 class StreamStats(NamedTuple):
@@ -46,3 +48,5 @@ class BusStats(NamedTuple):
     consumers: Sequence[ConsumerStats]
     storage_bytes: int
     storage_limit_bytes: int
+    cannot_write: bool = False
+    """True if NATS did not store what was published last on some stream, though it answers."""

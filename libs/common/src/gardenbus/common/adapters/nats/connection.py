@@ -52,6 +52,10 @@ _possible_names: set[str] = set()
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
+class Unanswered(Unavailable):
+    """No answer came in time, on a connection that was not lost."""
+
+
 class RawMessage(NamedTuple):
     """A message as it came off the wire; `header` is the undecoded block, empty without headers."""
 
@@ -153,6 +157,8 @@ class Connection(Client):
         """Name under which the server lists the connection."""
         self.losses = 0
         """Times that the connection was lost."""
+        self.write_trouble = ""
+        """What the server does not write although it answers; "" when nothing is known (write_breaker.py)."""
 
     async def open(self, url: str, name: str, *, inbox_prefix: str, on_reconnect: Callable[[], None]) -> None:
         """Connect, waiting for the server as long as it takes, and log that."""
@@ -273,7 +279,7 @@ class Connection(Client):
             async with asyncio.timeout(timeout_seconds):
                 responses = await replies
         except TimeoutError as error:
-            raise Unavailable(f"no answer on {about} within {timeout_seconds:g} s") from error
+            raise Unanswered(f"no answer on {about} within {timeout_seconds:g} s") from error
         finally:
             replies.cancel()
         if any(response.status == NOBODY for response in responses):
@@ -319,6 +325,7 @@ class Connection(Client):
 
     async def _on_lost_connection(self) -> None:
         self.losses += 1
+        self.write_trouble = ""
         self._pending.clear()
         self._pending_data_size = 0
         lost = Unavailable(f"the connection to NATS at {self._where} was lost")

@@ -151,7 +151,8 @@ class JetStreamBus:
 
     async def stats(self) -> BusStats:
         """Sizes of the streams and lag of their consumers; not in the port: nothing is decided on it."""
-        return await bus_stats(self._call, self._subjects)
+        stats = await bus_stats(self._call, self._subjects)
+        return stats._replace(cannot_write=bool(self._connection.write_trouble))
 
     async def server_now(self, stream: str) -> datetime:
         """The server's clock: read from it now and then, carried on by our own monotonic one in between."""

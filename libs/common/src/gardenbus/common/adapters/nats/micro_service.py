@@ -31,6 +31,9 @@ MAX_RUNNING = 1000
 """Concurrent requests; further ones wait here."""
 
 CONTROL = "$SRV"
+WRITE_TROUBLE = "write-trouble"
+"""Metadata of a service whose publishes NATS does not write: the reason."""
+
 _TYPES = {"PING": "ping_response", "INFO": "info_response", "STATS": "stats_response"}
 
 _encode = msgspec.json.Encoder().encode
@@ -136,11 +139,12 @@ class MicroService:
 
     def _identity_fields(self) -> dict[str, Any]:
         identity = self._identity
+        trouble = self._connection.write_trouble
         return {
             "name": identity.name,
             "id": self._id,
             "version": identity.version,
-            "metadata": identity.metadata,
+            "metadata": {**identity.metadata, WRITE_TROUBLE: trouble} if trouble else identity.metadata,
         }
 
     def _ping(self) -> dict[str, Any]:

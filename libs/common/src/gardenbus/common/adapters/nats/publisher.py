@@ -19,6 +19,7 @@ import structlog
 
 from gardenbus.common.adapters.nats.api import BATCH_INCOMPLETE, JetStreamError, decode_response
 from gardenbus.common.adapters.nats.connection import Connection, RawMessage, encode_header_lines, publish_command
+from gardenbus.common.adapters.nats.write_breaker import WriteBreaker
 from gardenbus.common.errors import BadRequest, Conflict, GardenbusError, Unavailable
 from gardenbus.common.ports.bus import Message
 
@@ -57,6 +58,7 @@ class Publisher:
 
     def __init__(self, connection: Connection, prefix: str, *, syncs_always: bool) -> None:
         self._connection = connection
+        self._breaker = WriteBreaker(connection, prefix)
         self._syncs_always = syncs_always
         self._prefix = f"{prefix}."
 
@@ -103,13 +105,13 @@ class Publisher:
 
     async def _store_one(self, message: Message, extra: bytes) -> int:
         reply, future = self._connection.awaited_replies()
-        responses = await self._connection.exchange(
+        responses = await self._breaker.exchange(
             (self._command(message, extra, reply),),
             future,
             about=message.subject,
             timeout_seconds=PUBLISH_TIMEOUT_SECONDS,
         )
-        return _stored(responses[0])
+        return self._stored(responses[0], message.subject)
 
     async def _stored_together(self, stream: str, messages: Sequence[Message]) -> bool:
         """Store as a batch or chain; False when they are not worth it or one was rejected: they go one by one then."""
@@ -127,14 +129,14 @@ class Publisher:
 
     async def _store_each(self, messages: Sequence[Message]) -> None:
         reply, future = self._connection.awaited_replies(len(messages))
-        responses = await self._connection.exchange(
+        responses = await self._breaker.exchange(
             [self._command(message, b"", reply) for message in messages],
             future,
             about=f"{messages[0].subject} and {len(messages) - 1} more",
             timeout_seconds=BATCH_TIMEOUT_SECONDS,
         )
         for response in responses:
-            _stored(response)
+            self._stored(response, messages[0].subject)
 
     async def _store_batch(self, messages: Sequence[Message], expected_last_sequence: int | None) -> int:
         opening = f"Nats-Batch-Id: {secrets.token_hex(11)}\r\nNats-Batch-Sequence: ".encode()
@@ -148,13 +150,13 @@ class Publisher:
             if number == last:
                 extra += b"Nats-Batch-Commit: 1\r\n"
             commands.append(self._command(message, extra, reply if number == last else ""))
-        responses = await self._connection.exchange(
+        responses = await self._breaker.exchange(
             commands,
             future,
             about=f"{messages[0].subject} and {last - 1} more in a batch",
             timeout_seconds=BATCH_TIMEOUT_SECONDS,
         )
-        return _stored(responses[0])
+        return self._stored(responses[0], messages[0].subject)
 
     async def _store_chain(self, messages: Sequence[Message], after: bytes) -> int:
         """Store messages each after its predecessor. `after`: header lines of what the first one expects."""
@@ -166,16 +168,25 @@ class Publisher:
             extra = b"%bNats-Msg-Id: %b.%d\r\n" % (after, attempt, number)
             commands.append(self._command(message, extra, reply if number == last else ""))
             after = b"Nats-Expected-Last-Msg-Id: %b.%d\r\n" % (attempt, number)
-        responses = await self._connection.exchange(
+        responses = await self._breaker.exchange(
             commands,
             future,
             about=f"{messages[0].subject} and {last - 1} more in a row",
             timeout_seconds=BATCH_TIMEOUT_SECONDS,
         )
         try:
-            return _stored(responses[0])
+            return self._stored(responses[0], messages[0].subject)
         except BadRequest as error:  # of the last one, or one before it is missing
             raise Conflict(f"not all of {last} messages were stored: {error.message}") from error
+
+    def _stored(self, response: RawMessage, subject: str) -> int:
+        """The sequence in an acknowledgement. Raises JetStream's error, translated."""
+        try:
+            return int(decode_response(response.body)["seq"])
+        except JetStreamError as api_error:
+            raise (self._breaker.explained(subject, api_error) or _translated(api_error)) from api_error
+        except KeyError as error:
+            raise Unavailable(f"an answer of {response.body[:100]!r} is no acknowledgement") from error
 
     def _command(self, message: Message, extra: bytes, reply: str) -> bytes:
         """One message's command; `extra` are header lines of the publisher's own."""
@@ -195,16 +206,6 @@ class Publisher:
 
 def _after_sequence(sequence: int) -> bytes:
     return b"Nats-Expected-Last-Sequence: %d\r\n" % sequence
-
-
-def _stored(response: RawMessage) -> int:
-    """The sequence in an acknowledgement. Raises JetStream's error, translated."""
-    try:
-        return int(decode_response(response.body)["seq"])
-    except JetStreamError as api_error:
-        raise _translated(api_error) from api_error
-    except KeyError as error:
-        raise Unavailable(f"an answer of {response.body[:100]!r} is no acknowledgement") from error
 
 
 def _translated(api_error: JetStreamError) -> GardenbusError:

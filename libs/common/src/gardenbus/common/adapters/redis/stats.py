@@ -10,12 +10,13 @@ from gardenbus.common.ports.stats import StoreStats
 async def store_stats(connection: RedisConnection) -> StoreStats:
     """Count the landscape's store. Raises Unavailable."""
     key = connection.key
-    length, oldest, clock, memory, kinds, schedulers = await connection.pipeline(
+    length, oldest, clock, memory, persistence, kinds, schedulers = await connection.pipeline(
         [
             ("XLEN", key("outbox")),
             ("XRANGE", key("outbox"), "-", "+", "COUNT", 1),
             ("TIME",),
             ("INFO", "memory"),
+            ("INFO", "persistence"),
             ("SMEMBERS", key("kinds")),
             ("SMEMBERS", key("schedulers")),
         ]
@@ -39,6 +40,7 @@ async def store_stats(connection: RedisConnection) -> StoreStats:
         unschedulable_classes=sum(sizes[second:]),
         memory_bytes=int(facts.get("used_memory", "0")),
         memory_limit_bytes=int(facts.get("maxmemory", "0")),
+        cannot_write=_facts(persistence).get("aof_last_write_status", "ok").strip() != "ok",
     )
 
 

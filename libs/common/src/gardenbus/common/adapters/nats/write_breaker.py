@@ -1,0 +1,129 @@
+"""Write breaker: publishes are refused at once, with the reason, while nats-server answers but stores nothing.
+
+nats-server does not answer a publish that it failed to write, and keeps failing until it is started anew, even when its
+disk has room again. A publish that was not answered in time therefore leads to a question; if that is answered:
+
+    closed ─unanswered, but NATS answers otherwise→ open ─a publish is acknowledged, or the connection is new→ closed
+
+Open, one publish at a time goes through as a probe, and the others are refused. There is one state for each stream, by
+the first word of the subjects: each has files of its own.
+"""
+
+import asyncio
+from collections.abc import Iterable
+
+import structlog
+
+from gardenbus.common.adapters.nats.api import JetStreamError, call
+from gardenbus.common.adapters.nats.connection import Connection, RawMessage, Unanswered
+from gardenbus.common.errors import Unavailable
+
+QUESTION_SECONDS = 2.0
+SUGGESTION = "its disk is full, or was: make room, then restart it"
+
+SHORT_OF_STORAGE = frozenset({10023, 10028, 10047, 10077})
+"""Insufficient resources, limit of the account, limit of the server, a write that failed."""
+
+_STREAMS = {
+    **dict.fromkeys(("apply", "delete", "as"), "REQUESTS"),
+    **dict.fromkeys(("queue", "later"), "QUEUES"),
+    **dict.fromkeys(("binding", "view"), "BINDINGS"),
+    "changed": "OBJECTS",
+    "lease": "LEASES",
+    "report": "REPORTS",
+    "event": "EVENTS",
+    "rejected": "REJECTED",
+}
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class WriteBreaker:
+    """See the module."""
+
+    def __init__(self, connection: Connection, prefix: str) -> None:
+        self._connection = connection
+        self._prefix = f"{prefix}."
+        self._open: dict[str, int] = {}
+        """Streams that are not written, with the number of lost connections when that was found."""
+        self._probing: set[str] = set()
+
+    async def exchange(
+        self,
+        commands: Iterable[bytes],
+        replies: "asyncio.Future[list[RawMessage]]",
+        *,
+        about: str,
+        timeout_seconds: float,
+    ) -> list[RawMessage]:
+        """Write commands and wait for their acknowledgements; `about` begins with the subject. Raises Unavailable."""
+        stream = self._stream(about)
+        is_probe = self._is_open(stream)
+        if is_probe and stream in self._probing:
+            replies.cancel()
+            raise _cannot_write(stream)
+        if is_probe:
+            self._probing.add(stream)
+        try:
+            responses = await self._connection.exchange(commands, replies, about=about, timeout_seconds=timeout_seconds)
+        except Unanswered as error:
+            if is_probe or await self._responds():
+                self.trip(stream, "nothing is acknowledged")
+                raise _cannot_write(stream) from error
+            raise
+        finally:
+            if is_probe:
+                self._probing.discard(stream)
+        if self._open.pop(stream, None) is not None:
+            log.info("stream.writable", stream=stream)
+            self._report()
+        return responses
+
+    def explained(self, subject: str, error: JetStreamError) -> Unavailable | None:
+        """The refusal of a server that is short of storage; None for any other error."""
+        if error.number not in SHORT_OF_STORAGE:
+            return None
+        stream = self._stream(subject)
+        self.trip(stream, str(error))
+        return Unavailable(f"NATS cannot write {stream}: {error}; {SUGGESTION}")
+
+    def trip(self, stream: str, reason: str) -> None:
+        """Remember that a stream is not written."""
+        if stream not in self._open:
+            log.error("stream.unwritable", stream=stream, reason=reason)
+        self._open[stream] = self._connection.losses
+        self._report()
+
+    def _is_open(self, stream: str) -> bool:
+        losses = self._open.get(stream)
+        if losses is None:
+            return False
+        if losses != self._connection.losses:  # the server may be another
+            del self._open[stream]
+            self._report()
+            return False
+        return True
+
+    async def _responds(self) -> bool:
+        """True if JetStream answers what needs no write."""
+        if not self._connection.is_connected:
+            return False
+        try:
+            await call(self._connection, "INFO", timeout_seconds=QUESTION_SECONDS)
+        except JetStreamError:
+            return True
+        except Unavailable:
+            return False
+        return True
+
+    def _report(self) -> None:
+        names = ", ".join(sorted(self._open))
+        self._connection.write_trouble = f"NATS cannot write {names}: {SUGGESTION}" if names else ""
+
+    def _stream(self, subject: str) -> str:
+        word = subject.removeprefix(self._prefix).partition(".")[0].partition(" ")[0]
+        return _STREAMS.get(word, word)
+
+
+def _cannot_write(stream: str) -> Unavailable:
+    return Unavailable(f"NATS answers, but cannot write {stream}: {SUGGESTION}")
