@@ -6,6 +6,11 @@ arguments as a whole, and where it syncs its log after each turn, they share tha
 
 Each version of the library has a name of its own (function_library.py): it is loaded where it is missing and never
 replaced. A version that finds the store closed has the others on the server vouch for it (functions/opening.lua).
+
+Redis replies to a write before it knows that its append-only file could be extended (but for `appendfsync always`, where
+it ends instead): on a full disk all commands of one turn of its loop are acknowledged and lost with the process. So a
+write counts when a PING that was sent after its reply is answered with PONG: Redis refuses even that once a write of the
+file has failed.
 """
 
 import asyncio
@@ -71,6 +76,7 @@ class RedisConnection:
         self._flushing: set[asyncio.Task[None]] = set()
         self._joining: asyncio.Task[bool] | None = None
         self._join_again_at = 0.0
+        self._confirming: asyncio.Task[None] | None = None
 
     def _new_connection(self) -> MultiplexedConnection:
         return MultiplexedConnection(self._pool, timeout_seconds=self._timeout_seconds)
@@ -122,7 +128,10 @@ class RedisConnection:
         if function in BATCH_FUNCTIONS:
             return _raise_unavailable(await self._call_batched(function, _pack(operation)))
         command = self._function("FCALL_RO" if read_only else "FCALL", function, _pack(operation))
-        return _raise_unavailable(await self._call_when_open(command))
+        reply = _raise_unavailable(await self._call_when_open(command))
+        if not read_only:
+            await self._confirmed()
+        return reply
 
     async def call_batch(
         self, function: str, operations: Sequence[Mapping[str, Any]]
@@ -133,6 +142,7 @@ class RedisConnection:
         """
         command = self._function("FCALL", BATCH_FUNCTIONS[function], *(_pack(operation) for operation in operations))
         replies = self._checked(await self._call_when_open(command), command)
+        await self._confirmed()
         return [self._one_of_many(reply, function) for reply in replies]
 
     def _one_of_many(self, reply: Any, function: str) -> list[Any] | GardenbusError:
@@ -147,7 +157,9 @@ class RedisConnection:
         When one call fails, the others have been carried out all the same: only for what may be repeated.
         """
         commands = [self._function("FCALL", function, _pack(operation)) for operation in operations]
-        return [_raise_unavailable(reply) for reply in await self._called(commands)]
+        replies = [_raise_unavailable(reply) for reply in await self._called(commands)]
+        await self._confirmed()
+        return replies
 
     async def ensure_library(self) -> None:
         """Load our version of the function library if the server has it not."""
@@ -239,6 +251,20 @@ class RedisConnection:
             reply = (await self._called([command]))[0]
         return reply
 
+    async def _confirmed(self) -> None:
+        """Return when Redis has written what it replied until now; callers of one turn share the question.
+
+        Raises Unavailable: what was replied is then in the memory of Redis only, and nobody may rely on it.
+        """
+        if self._confirming is None:
+            self._confirming = asyncio.create_task(self._confirm())
+            self._confirming.add_done_callback(_retrieved)
+        await asyncio.shield(self._confirming)
+
+    async def _confirm(self) -> None:
+        self._confirming = None  # who comes from now on may have been replied to after this question
+        self._checked((await self._shared.execute((("PING",),)))[0], ("PING",))
+
     async def _joined(self) -> bool:
         """Share one `join` between concurrent callers; after a failure not at once again."""
         now = asyncio.get_running_loop().time()
@@ -280,6 +306,7 @@ class RedisConnection:
         command = self._function("FCALL", BATCH_FUNCTIONS[function], *(one.packed for one in wanted))
         try:
             replies = await self._call_when_open(command)
+            await self._confirmed()
         except Unavailable as error:
             replies = [Unavailable(error.message) for _ in wanted]
         except BaseException:
@@ -289,6 +316,12 @@ class RedisConnection:
         for one, reply in zip(wanted, replies, strict=True):
             if not one.future.done():
                 one.future.set_result(reply)
+
+
+def _retrieved(task: asyncio.Task[None]) -> None:
+    """Retrieve the exception of a task whose callers may all be gone."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _has_joined(task: asyncio.Task[bool]) -> bool:
