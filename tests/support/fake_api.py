@@ -33,6 +33,9 @@ class FakeApi:
         self.rejections: dict[str, tuple[int, str]] = {}
         self.on_bind: Callable[[Document], None] = lambda _: None
         self.requests: list[tuple[str, Any]] = []
+        self.warnings: list[str] = []
+        self.validations: dict[str, str] = {}
+        """By verb: how the last request of it was to be validated."""
         self.most_moving = 0
         self._reads: Counter[str] = Counter()
         for document in documents:
@@ -72,6 +75,7 @@ class FakeApi:
         self.requests.append((tail, value))
         verb, _, rest = tail.partition(".")
         given = headers or {}
+        self.validations[verb] = given.get(Header.VALIDATE, "strict")
         if given.get(Header.CONDITION) and not self._holds(given[Header.CONDITION]):
             return json.dumps(error_response(409, "Conflict", "the condition does not hold")).encode()
         before = dict(self.objects)
@@ -102,7 +106,8 @@ class FakeApi:
             return error_response(422, "Invalid", "metadata.name: is no name")
         before = self.objects.get(key)
         self.put(merged(before or {}, document))
-        return {"ok": True, "result": self.objects[key], "outcome": "configured" if before else "created"}
+        outcome = "configured" if before else "created"
+        return {"ok": True, "result": self.objects[key], "outcome": outcome, "warnings": self.warnings}
 
     def _delete(self, _tail: str, reference: Any) -> Mapping[str, Any]:
         """Deletes at once; Shoots need a confirmation."""

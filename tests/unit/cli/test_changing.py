@@ -102,6 +102,25 @@ def test_what_cannot_be_read_ends_with_2_before_anybody_is_asked(
     assert bus.requests == []
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("label", *AT, "a=b"),
+        ("annotate", *AT, "a=b"),
+        ("patch", *AT, "-p", "spec: {purpose: testing}"),
+        ("edit", *AT, "--editor", "sed -i s/evaluation/testing/"),
+    ],
+)
+def test_a_change_is_validated_strictly_or_as_it_says(bus: FakeApi, call: Call, words: tuple[str, ...]):
+    assert call(*words, "--validate=maybe").exit_code == 2
+    assert bus.requests == []
+    assert call(*words, "--validate=warn", "--dry-run=server" if words[0] != "edit" else "--output=name").exit_code == 0
+    assert bus.validations["patch"] == "warn"
+    if words[0] != "edit":
+        assert call(*words).exit_code == 0
+        assert bus.validations["patch"] == "strict"
+
+
 def test_a_merge_patch_is_sent_as_it_is(bus: FakeApi, call: Call, tmp_path: Path):
     (tmp_path / "patch.yaml").write_text("spec: {purpose: production}")
 

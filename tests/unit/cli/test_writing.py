@@ -110,6 +110,15 @@ def test_no_difference_ends_with_0_and_what_cannot_be_told_with_2(run: Any, bus:
     assert "+  name: bolt" in refused.stdout
 
 
+def test_a_difference_is_looked_for_as_apply_would_validate(run: Any, bus: FakeApi, file: Any):
+    bus.warnings = ["spec.purpos: unknown field"]
+    told = run("diff", "-f", file(a_shoot("bolt")), "--validate=ignore")
+
+    assert (told.exit_code, told.stderr) == (1, "warning: spec.purpos: unknown field\n")
+    assert bus.validations["apply"] == "ignore"
+    assert run("diff", "-f", file(a_shoot("bolt")), "--validate=maybe").exit_code == 2
+
+
 def test_a_difference_has_nothing_that_the_store_decides():
     before = a_shoot(metadata={"resourceVersion": "1"})
     after = merged(before, {"metadata": {"resourceVersion": "2", "uid": "x", "labels": {"a": "b"}}})

@@ -308,8 +308,7 @@ def report(
 ) -> bool:
     """Print what became of each object; answers whether nothing was refused."""
     results: list[Any] = []
-    for warning in dict.fromkeys(warning for response in responses for warning in response.warnings):
-        errors.print(f"warning: {escape(warning)}", style="yellow")
+    show_warnings(responses)
     for document, response in zip(documents, responses, strict=True):
         if not response.ok:
             print_api_error(response.error, _title(document))
@@ -325,6 +324,12 @@ def report(
     if output in (Format.JSON, Format.YAML):
         show_document(results[0] if len(results) == 1 else {"kind": "List", "items": results}, output)
     return all(response.ok for response in responses)
+
+
+def show_warnings(responses: Sequence[ApiResponse]) -> None:
+    """Print the warnings of responses, each once."""
+    for warning in dict.fromkeys(warning for response in responses for warning in response.warnings):
+        errors.print(f"warning: {escape(warning)}", style="yellow")
 
 
 def _title(document: Document) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import typer
 
 from gardenbus.cli.client.api import ApiClient, ApiResponse
-from gardenbus.cli.commands.apply import FileNamespace, Recursive, manifests_of, placed
-from gardenbus.cli.commands.options import Directory, Files, NatsUrl, Prefix, run_with_client
+from gardenbus.cli.commands.apply import FileNamespace, Recursive, manifests_of, placed, show_warnings
+from gardenbus.cli.commands.options import Directory, Files, NatsUrl, Prefix, Validate, run_with_client, validation_of
 from gardenbus.cli.manifests.differences import unified_diff
 from gardenbus.cli.manifests.files import as_mapping, chunks, title
 from gardenbus.cli.output.console import Exit, console, exit_codes, is_animated, print_api_error, show_lines
@@ -16,11 +16,12 @@ _NOT_FOUND = 404
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def diff(
+def diff(  # noqa: PLR0913 - one parameter an option
     *,
     files: Files,
     recursive: Recursive = False,
     namespace: FileNamespace = None,
+    validate: Validate = "strict",
     directory: Directory = None,
     nats_url: NatsUrl = None,
     prefix: Prefix = None,
@@ -32,16 +33,19 @@ def diff(
     Example: gardenbus diff -f landscape/ -R
     """
     with exit_codes():
+        validation = validation_of(validate)
         documents = [placed(each, namespace) for each in manifests_of(files, recursive=recursive)]
 
     async def work(api: ApiClient) -> tuple[list[ApiResponse], list[ApiResponse]]:
         present = [await api.request(f"get.{key_of(document).tail}") for document in documents]
         applied: list[ApiResponse] = []
+        validating = api.validating(validation)
         for chunk in chunks(documents):
-            applied += await api.apply(chunk, is_dry_run=True)
+            applied += await validating.apply(chunk, is_dry_run=True)
         return present, applied
 
     present, applied = run_with_client(work, directory, nats_url, prefix)
+    show_warnings(applied)
     is_different = False
     is_rejected = False
     for document, before, after in zip(documents, present, applied, strict=True):

@@ -25,15 +25,18 @@ from gardenbus.cli.commands.options import (
     Output,
     Prefix,
     Selector,
+    Validate,
     check_namespaces,
     is_dry_run,
     run_with_client,
+    validation_of,
 )
 from gardenbus.cli.manifests.files import as_mapping, title
 from gardenbus.cli.manifests.patches import Pairs, contested, merge_patch_between, patched, split_pairs
 from gardenbus.cli.output.console import Exit, Format, errors, exit_codes, show_lines
 from gardenbus.cli.wait.waiter import key_of
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.errors import BadRequest, Conflict, GardenbusError
 
 ATTEMPTS = 8
@@ -78,6 +81,7 @@ def patch(  # noqa: PLR0913 - one parameter an option
         PatchType, typer.Option("--type", help="A JSON merge patch, or a list of operations (RFC 6902).")
     ] = PatchType.MERGE,
     dry_run: DryRun = None,
+    validate: Validate = "strict",
     namespace: Namespace = None,
     output: Output = Format.TABLE,
     directory: Directory = None,
@@ -91,7 +95,7 @@ def patch(  # noqa: PLR0913 - one parameter an option
     gardenbus patch seed aws-cork --type json -p '[{"op": "remove", "path": "/spec/taints/0"}]'
     """
     with exit_codes():
-        wanted, only_checks = _named(words), is_dry_run(dry_run)
+        wanted, only_checks, validation = _named(words), is_dry_run(dry_run), validation_of(validate)
         value: Any = _patch_value(text, file)
         if patch_type is PatchType.MERGE and not as_mapping(value):
             raise BadRequest("a merge patch is one mapping: {spec: {purpose: testing}}")
@@ -106,8 +110,9 @@ def patch(  # noqa: PLR0913 - one parameter an option
 
     async def work(api: ApiClient) -> bool:
         documents = await _all_found(api, wanted, namespace, "")
+        validating = api.validating(validation)
         sent = [
-            await changed(api, each, make, is_dry_run=only_checks, is_conditional=make is operations)
+            await changed(validating, each, make, is_dry_run=only_checks, is_conditional=make is operations)
             for each in documents
         ]
         return report(documents, sent, output, verb="patched", dry=only_checks)
@@ -136,6 +141,7 @@ def label(  # noqa: PLR0913 - one parameter an option
     overwrite: Overwrite = False,
     selector: Selector = "",
     dry_run: DryRun = None,
+    validate: Validate = "strict",
     namespace: Namespace = None,
     all_namespaces: AllNamespaces = False,
     output: Output = Format.TABLE,
@@ -153,11 +159,12 @@ def label(  # noqa: PLR0913 - one parameter an option
         check_namespaces(namespace, all_namespaces=all_namespaces)
         objects, pairs = split_pairs(words)
         wanted, only_checks = _wanted(objects, selector), is_dry_run(dry_run)
+        validation = validation_of(validate)
     _set_pairs(
         "labels",
         wanted,
         pairs,
-        PairOptions(overwrite, selector, namespace, output, only_checks),
+        PairOptions(overwrite, selector, namespace, output, only_checks, validation),
         (directory, nats_url, prefix),
     )
 
@@ -168,6 +175,7 @@ def annotate(  # noqa: PLR0913 - one parameter an option
     overwrite: Overwrite = False,
     selector: Selector = "",
     dry_run: DryRun = None,
+    validate: Validate = "strict",
     namespace: Namespace = None,
     all_namespaces: AllNamespaces = False,
     output: Output = Format.TABLE,
@@ -183,11 +191,12 @@ def annotate(  # noqa: PLR0913 - one parameter an option
         check_namespaces(namespace, all_namespaces=all_namespaces)
         objects, pairs = split_pairs(words)
         wanted, only_checks = _wanted(objects, selector), is_dry_run(dry_run)
+        validation = validation_of(validate)
     _set_pairs(
         "annotations",
         wanted,
         pairs,
-        PairOptions(overwrite, selector, namespace, output, only_checks),
+        PairOptions(overwrite, selector, namespace, output, only_checks, validation),
         (directory, nats_url, prefix),
     )
 
@@ -200,6 +209,7 @@ class PairOptions(msgspec.Struct, frozen=True):
     namespace: str | None
     output: Format
     is_dry_run: bool
+    validation: FieldValidation
 
 
 Place = tuple[Path | None, str | None, str | None]
@@ -222,8 +232,9 @@ def _set_pairs(
         documents = await _all_found(api, wanted, options.namespace, options.selector)
         if not documents:
             errors.print("nothing has these labels")
+        validating = api.validating(options.validation)
         sent = [
-            await changed(api, each, make, is_dry_run=options.is_dry_run, is_conditional=not options.overwrite)
+            await changed(validating, each, make, is_dry_run=options.is_dry_run, is_conditional=not options.overwrite)
             for each in documents
         ]
         return report(documents, sent, options.output, verb="changed", dry=options.is_dry_run)
@@ -238,6 +249,7 @@ def edit(  # noqa: PLR0913 - one parameter an option
     editor: Annotated[
         str | None, typer.Option("--editor", help="Instead of $VISUAL, $EDITOR or vi.", metavar="COMMAND")
     ] = None,
+    validate: Validate = "strict",
     namespace: Namespace = None,
     output: Output = Format.TABLE,
     directory: Directory = None,
@@ -252,7 +264,7 @@ def edit(  # noqa: PLR0913 - one parameter an option
     Example: EDITOR=nano gardenbus edit shoot apollo -n garden-dev
     """
     with exit_codes():
-        wanted = _named(words)
+        wanted, validation = _named(words), validation_of(validate)
         if len(wanted) != 1 or len(wanted[0].names) != 1:
             raise BadRequest("edit takes one object: KIND NAME")
 
@@ -271,7 +283,9 @@ def edit(  # noqa: PLR0913 - one parameter an option
             show_lines([f"{title(document)} unchanged"])
             is_sent = True
             return
-        response = run_with_client(lambda api: _send_edited(api, document, before, after), directory, nats_url, prefix)
+        response = run_with_client(
+            lambda api: _send_edited(api.validating(validation), document, before, after), directory, nats_url, prefix
+        )
         is_sent = report([document], [response], output, verb="edited")
         if not is_sent:
             raise typer.Exit(Exit.FAILED)
