@@ -164,3 +164,26 @@ async def test_the_kinds_say_what_acts_on_them(apiserver: Apiserver) -> None:
         "",
         "placement",
     )
+
+
+async def test_the_kinds_that_only_the_store_knows_are_listed_with_the_others(apiserver: Apiserver) -> None:
+    metadata = {"name": "f", "namespace": "dev"}
+    group = "extensions.gardener.cloud"
+    await apiserver.request("apply", {"apiVersion": f"{group}/v1alpha1", "kind": "OddThing", "metadata": metadata})
+    await apiserver.request("apply", {"apiVersion": "v1", "kind": "Foo", "metadata": {"name": "f"}})
+
+    kinds = {kind["singular"]: kind for kind in await apiserver.request("kinds")}
+
+    assert kinds["oddthing"] == {
+        "apiVersion": f"{group}/v1alpha1",
+        "kind": "OddThing",
+        "singular": "oddthing",
+        "plural": "oddthings",
+        "shortNames": [],
+        "namespaced": True,
+        "understood": False,
+        "actsOn": "",
+    }
+    assert (kinds["foo"]["namespaced"], kinds["foo"]["actsOn"]) == (False, "")
+    await apiserver.request("delete", {"kind": "foo", "name": "f"})
+    assert "foo" not in {kind["singular"] for kind in await apiserver.request("kinds")}

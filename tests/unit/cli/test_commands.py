@@ -109,6 +109,8 @@ def test_an_object_of_a_namespace_is_not_deleted_by_guess():
     assert subject_tail(parse_resource(["seed"]), "aws", "dev") == "seed._.aws"
     with pytest.raises(BadRequest, match="-n"):
         subject_tail(parse_resource(["shoot"]), "a", None)
+    assert subject_tail(parse_resource(["gizmo"]), "a", None) == "gizmo._.a", "it may be one without a namespace"
+    assert subject_tail(parse_resource(["gizmo"]), "a", "dev") == "gizmo.dev.a"
 
 
 def test_a_landscape_is_found_by_option_environment_or_directory(tmp_path: Path):

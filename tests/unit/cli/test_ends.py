@@ -85,6 +85,31 @@ def test_who_reads_no_further_ends_a_command_without_a_word(tmp_path: Path):
     assert (ended.stdout, ended.stderr) == ("0\n", "")
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--help"], 0),
+        (["replace", "--force", "--help"], 0),
+        (["rollout", "--help"], 0),
+        (["--version"], 0),
+        (["completion", "bash"], 0),
+        (["gte"], 2),
+        (["get", "seeds", "--nope"], 2),
+        (["get", "seeds", "--nats-url", "http://127.0.0.1:1"], 2),
+    ],
+)
+def test_nobody_who_reads_what_it_prints_changes_how_it_ends(words: list[str], code: int):
+    outside, inside = os.pipe()
+    os.close(outside)
+    try:
+        assert subprocess.run([*COMMAND, *words], stdout=inside, stderr=inside, check=False).returncode == code
+        ended = subprocess.run([*COMMAND, *words], stdout=inside, stderr=subprocess.PIPE, check=False)
+        assert ended.returncode == code
+        assert b"Traceback" not in ended.stderr
+    finally:
+        os.close(inside)
+
+
 @pytest.mark.parametrize("words", [["--help"], ["get", "--help"], ["get", "seeds", "--nope"], ["top", "sideways"]])
 def test_no_color_means_no_escapes_at_all_on_a_terminal(words: list[str]):
     assert b"\x1b" not in on_a_terminal(words, {"NO_COLOR": "1"})

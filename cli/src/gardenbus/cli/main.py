@@ -1,5 +1,6 @@
 """The gardenbus command: what commands there are, each a function in `commands`, imported when it is called."""
 
+import contextlib
 import os
 import sys
 from collections.abc import Mapping
@@ -86,20 +87,11 @@ class Commands(LazyGroup):
         except typer.Abort:
             sys.exit(1)
         except ClickException as error:
-            if text := usage_error(error):
-                typer.echo(text, err=True)
+            with contextlib.suppress(BrokenPipeError):
+                if text := usage_error(error):
+                    typer.echo(text, err=True)
             sys.exit(error.exit_code)
         sys.exit(code if isinstance(code, int) else 0)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Call the command; it is done, without a word, when nobody reads any more what it prints (`| head`)."""
-        try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest, at the end of the process
-            raise typer.Exit from None
-        return result
 
 
 def usage_error(error: ClickException) -> str:
@@ -152,10 +144,29 @@ def main() -> None:
         from typer import rich_utils  # noqa: PLC0415  slow to import
 
         rich_utils.COLOR_SYSTEM = None
+    sys.exit(run())
+
+
+def run() -> int | str | None:
+    """Run the command that the arguments name; answers its exit code.
+
+    It is done, without a word, when nobody reads any more what it prints (`| head`).
+    """
+    code: int | str | None = 0
     try:
         app()
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        code = INTERRUPTED
+    except BrokenPipeError:
+        pass
+    except SystemExit as ended:  # click and rich end the process with 1 where they meet a closed pipe
+        code = 0 if ended.code == 1 and isinstance(ended.__context__, BrokenPipeError) else ended.code
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # the rest, at the end of the process
+    return code
 
 
 if __name__ == "__main__":

@@ -115,11 +115,16 @@ async def get_object(api: ApiClient, wanted: ResourceArgs, name: str, namespace:
 
 
 def subject_tail(wanted: ResourceArgs, name: str, namespace: str | None) -> str:
-    """`<kind>.<ns>.<name>` of an object. Raises BadRequest when the namespace is missing."""
+    """`<kind>.<ns>.<name>` of an object. Raises BadRequest when the namespace is missing.
+
+    Objects of unregistered kinds may have one or not: what is named without is one that has none.
+    """
     if not wanted.is_namespaced:
         return f"{wanted.kind}.{CLUSTER_SCOPE}.{name}"
     if namespace is None and "/" in name:
         namespace, name = name.split("/", 1)
+    if namespace is None and wanted.kind not in KINDS:
+        namespace = CLUSTER_SCOPE
     if namespace is None:
         raise BadRequest(f"{wanted.kind} {name}: say in which namespace, with -n")
     return f"{wanted.kind}.{namespace}.{name}"

@@ -33,8 +33,17 @@ NO_COLOR = bool(os.environ.get("NO_COLOR"))
 
 _COLOURS: Literal["auto"] | None = None if NO_COLOR else "auto"
 
+
+class ErrorConsole(Console):
+    """Where errors are printed; whether they are read has no say in how the command ends."""
+
+    def on_broken_pipe(self) -> None:
+        """Print nothing any more."""
+        self.quiet = True
+
+
 console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH, color_system=_COLOURS)
-errors = Console(stderr=True, highlight=False, soft_wrap=True, color_system=_COLOURS)
+errors = ErrorConsole(stderr=True, highlight=False, soft_wrap=True, color_system=_COLOURS)
 
 
 class Exit(IntEnum):

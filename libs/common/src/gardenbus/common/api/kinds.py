@@ -276,6 +276,11 @@ def resolve(api_version: str, kind: str) -> KindSpec:
     )
 
 
+def unregistered_kind(kind: str, api_version: str, *, is_namespaced: bool) -> KindSpec:
+    """A kind that is only stored, as an object of it names it."""
+    return _kind(kind, api_version, namespaced=is_namespaced)
+
+
 def _slip_of(kind: str, group: str) -> str:
     """The understood kind of the same group with a similar name; "" without one."""
     close = get_close_matches(kind, [spec.kind for spec in _UNDERSTOOD if spec.group == group], n=1, cutoff=0.85)

@@ -205,7 +205,7 @@ class ApiHandler:
             case "explain-seed":
                 return await self._reader.explain_seed(rest)
             case "kinds":
-                return self._reader.kinds()
+                return await self._reader.kinds()
             case "census":
                 return await self._reader.census()
             case "usage":

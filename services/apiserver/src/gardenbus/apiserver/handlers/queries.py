@@ -10,7 +10,7 @@ from gardenbus.apiserver.domain.request_subjects import ListTarget, key_of_tail,
 from gardenbus.apiserver.handlers.bus_lists import BusLists, as_object
 from gardenbus.apiserver.handlers.query_bodies import read_query
 from gardenbus.apiserver.registry.indexed_lists import SHOOT, IndexedList, objects_named, shoots_on_seed
-from gardenbus.apiserver.registry.stored_kinds import stored_kinds
+from gardenbus.apiserver.registry.stored_kinds import stored_kinds, unregistered_kinds
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
@@ -136,8 +136,8 @@ class ObjectReader:
         found = await (self._leases(target, query) if is_on_bus else self._stored(target, query))
         return ListResponse(found, _warnings(query, len(found["items"]), is_cut="continue" in found))
 
-    def kinds(self) -> Any:
-        """The kinds that are served, and which of them are understood."""
+    async def kinds(self) -> Any:
+        """The kinds that are served, which of them are understood, and those that are only stored."""
         understood = {spec.singular for spec in understood_kinds()}
         return [
             {
@@ -148,9 +148,9 @@ class ObjectReader:
                 "shortNames": spec.short_names,
                 "namespaced": spec.namespaced,
                 "understood": spec.singular in understood,
-                "actsOn": actors_of(spec),
+                "actsOn": actors_of(spec) if spec.singular in KINDS else "",
             }
-            for spec in KINDS.values()
+            for spec in (*KINDS.values(), *await unregistered_kinds(self._store))
         ]
 
     async def census(self) -> Any:

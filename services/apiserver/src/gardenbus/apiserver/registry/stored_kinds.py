@@ -1,9 +1,31 @@
 """The kinds that objects are stored of, also unregistered ones."""
 
+from collections.abc import Sequence
+
+from gardenbus.common.api.kinds import KINDS, KindSpec, unregistered_kind
 from gardenbus.common.ports.store import Store
 
 
 async def stored_kinds(store: Store) -> tuple[str, ...]:
     """Their singulars. Raises Unavailable."""
+    return tuple(await _counts(store))
+
+
+async def unregistered_kinds(store: Store) -> Sequence[KindSpec]:
+    """Those that are unregistered, as the first object of each names it. Raises Unavailable."""
+    found: list[KindSpec] = []
+    for singular, count in (await _counts(store)).items():
+        if count and singular not in KINDS:
+            page = await store.list_page(singular, None, limit=1)
+            found += [
+                unregistered_kind(document["kind"], document["apiVersion"], is_namespaced=bool(stored.key.namespace))
+                for stored in page.objects
+                for document in (stored.document(),)
+            ]
+    return found
+
+
+async def _counts(store: Store) -> dict[str, int]:
     counts = await store.census()
-    return tuple(name.removeprefix("objects.") for name in counts if name.startswith("objects."))
+    prefix = "objects."
+    return {name.removeprefix(prefix): count for name, count in counts.items() if name.startswith(prefix)}
