@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.servers import start_nats
+
 COMMAND = (sys.executable, "-m", "gardenbus.cli.main")
 
 
@@ -60,6 +62,23 @@ def test_each_way_of_being_out_of_reach_has_its_sentence(closed_port: int):
     assert f"port {closed_port} refuses connections" in started[1].stderr
     assert "is no NATS address" in started[2].stderr
     assert all(len(ended.stderr.splitlines()) == 1 for ended in started)
+
+
+def test_a_user_whom_the_server_does_not_let_in_is_told_so_at_once(tmp_path: Path):
+    accounts = "accounts { A { jetstream: enabled, users: [{ user: ann, password: right }] } }\nno_auth_user: ann"
+    server = start_nats(tmp_path / "nats", extra=accounts)
+    silent = socket.create_server(("127.0.0.1", 0))
+    try:
+        ended = gardenbus("get", "seeds", "--nats-url", f"nats://ann:wrong@127.0.0.1:{server.port}")
+        unheard = gardenbus("get", "seeds", "--nats-url", f"nats://127.0.0.1:{silent.getsockname()[1]}")
+    finally:
+        server.stop()
+        silent.close()
+
+    refused = f"gardenbus: NATS at 127.0.0.1:{server.port} does not let this user in: Authorization Violation"
+    assert (ended.returncode, ended.stderr.strip()) == (3, refused)
+    assert unheard.returncode == 3
+    assert "something listens there and does not answer" in unheard.stderr
 
 
 def test_who_reads_no_further_ends_a_command_without_a_word(tmp_path: Path):

@@ -20,7 +20,7 @@ INTERRUPTED = 130
 
 ENDS = (
     "Exit codes: 0 done; 1 refused, or not all of it was done; 2 usage: the words or files cannot be read; "
-    "3 landscape out of reach; 130 Ctrl-C."
+    "3 landscape out of reach, or it does not let this user in; 130 Ctrl-C."
 )
 
 COMMANDS: Mapping[str, Entry] = {

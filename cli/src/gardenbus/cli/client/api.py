@@ -225,7 +225,9 @@ async def connected(
 
     quiet_logs()
     async with contextlib.AsyncExitStack() as stack:
-        opening = jetstream.connect(where.nats_url, "gardenbus-cli", where.prefix, manages_streams=False)
+        opening = jetstream.connect(
+            where.nats_url, "gardenbus-cli", where.prefix, manages_streams=False, fails_on_refusal=True
+        )
         try:
             async with asyncio.timeout(timeout_seconds):
                 if not waits:
@@ -233,8 +235,8 @@ async def connected(
                 bus = await stack.enter_async_context(opening)
         except TimeoutError as error:
             raise Unavailable(
-                f"no NATS at {without_user(where.nats_url)} within {timeout_seconds:g} s: it does not answer, or does "
-                "not let this user in"
+                f"no NATS at {without_user(where.nats_url)} within {timeout_seconds:g} s: something listens there and "
+                "does not answer"
             ) from error
         yield ApiClient(bus, Subjects(where.prefix))
 

@@ -35,7 +35,7 @@ _COLOURS: Literal["auto"] | None = None if NO_COLOR else "auto"
 
 
 class ErrorConsole(Console):
-    """Where errors are printed; whether they are read has no say in how the command ends."""
+    """A console for errors; whether anybody reads them does not change how the command ends."""
 
     def on_broken_pipe(self) -> None:
         """Print nothing any more."""
