@@ -226,7 +226,7 @@ async def connected(
     quiet_logs()
     async with contextlib.AsyncExitStack() as stack:
         opening = jetstream.connect(
-            where.nats_url, "gardenbus-cli", where.prefix, manages_streams=False, fails_on_refusal=True
+            where.nats_url, "gardenbus-cli", where.prefix, manages_streams=False, fails_unauthorized=True
         )
         try:
             async with asyncio.timeout(timeout_seconds):

@@ -40,7 +40,7 @@ AWAIT_LOG_SECONDS = 60.0
 """Interval at which a wait for the server that goes on is logged again."""
 
 _ILLEGAL = re.compile(r"[\x00-\x20\x7f]|^\.|\.\.|\.$|^$")
-_REFUSAL = re.compile("authori[sz]ation|authentication", re.IGNORECASE)
+_UNAUTHORIZED = re.compile("authori[sz]ation|authentication", re.IGNORECASE)
 _LINE_BREAKS = str.maketrans({"\r": " ", "\n": " ", "\0": " "})
 _HEADER_NAME = re.compile(r"[!-9;-~]+")
 _HEADER_LINE = b"NATS/1.0\r\n"
@@ -154,7 +154,7 @@ class Connection(Client):
         self._reply_prefix = ""
         self._last_logged = -AWAIT_LOG_SECONDS
         self._where = ""
-        self._fails_on_refusal = False
+        self._fails_unauthorized = False
         self.client_name = ""
         """Name under which the server lists the connection."""
         self.losses = 0
@@ -163,14 +163,20 @@ class Connection(Client):
         """What the server does not write although it answers; "" when nothing is known (write_breaker.py)."""
 
     async def open(
-        self, url: str, name: str, *, inbox_prefix: str, on_reconnect: Callable[[], None], fails_on_refusal: bool = False
+        self,
+        url: str,
+        name: str,
+        *,
+        inbox_prefix: str,
+        on_reconnect: Callable[[], None],
+        fails_unauthorized: bool = False,
     ) -> None:
         """Connect, waiting for the server as long as it takes, and log that.
 
-        With `fails_on_refusal` it raises Unavailable when the server does not let this user in, instead of trying on.
+        With `fails_unauthorized` it raises Unavailable when the server does not let this user in, instead of trying on.
         """
         self._where = url.rsplit("@", 1)[-1]
-        self._fails_on_refusal = fails_on_refusal
+        self._fails_unauthorized = fails_unauthorized
         self.client_name = name
 
         async def reconnected() -> None:
@@ -191,7 +197,7 @@ class Connection(Client):
             connect_timeout=3,
             pending_size=MAX_BUFFERED_BYTES,
         )
-        self._fails_on_refusal = False
+        self._fails_unauthorized = False
         self._reply_prefix = f"{self.new_inbox()}."
         await self.listen(f"{self._reply_prefix}*", self._receive_reply)
 
@@ -347,7 +353,7 @@ class Connection(Client):
 
     async def _log_error(self, error: Exception) -> None:
         now = asyncio.get_running_loop().time()
-        if self._fails_on_refusal and _REFUSAL.search(str(error)):
+        if self._fails_unauthorized and _UNAUTHORIZED.search(str(error)):
             words = str(error).removeprefix("nats: ").strip("'")
             raise Unavailable(f"NATS at {self._where} does not let this user in: {words}") from error
         if self.is_connected:

@@ -67,20 +67,20 @@ async def connect(  # noqa: PLR0913  (each is an option of the connection)
     streams: StreamSettings | None = None,
     manages_streams: bool = True,
     syncs_always: bool = False,
-    fails_on_refusal: bool = False,
+    fails_unauthorized: bool = False,
 ) -> AsyncGenerator["JetStreamBus", None]:
     """Open the bus, waiting for the server and its JetStream as long as it takes; closed in the end.
 
     `url` may name several servers, separated by commas. Without `manages_streams` (a gardenlet) others create them.
     `syncs_always`: the server syncs each write, so that batches cost it less.
-    Raises SettingsInvalid when JetStream rejects a stream's configuration and, with `fails_on_refusal`, Unavailable
+    Raises SettingsInvalid when JetStream rejects a stream's configuration and, with `fails_unauthorized`, Unavailable
     when the server does not let this user in.
     """
     bus = JetStreamBus(
         Subjects(prefix), streams or StreamSettings(), manages_streams=manages_streams, syncs_always=syncs_always
     )
     try:
-        await bus.open(url, name, inbox_prefix, fails_on_refusal=fails_on_refusal)
+        await bus.open(url, name, inbox_prefix, fails_unauthorized=fails_unauthorized)
         yield bus
     finally:
         await bus.close()
@@ -104,14 +104,14 @@ class JetStreamBus:
         self._healed_at = 0.0
         self._clock: tuple[float, datetime] | None = None
 
-    async def open(self, url: str, name: str, inbox_prefix: str, *, fails_on_refusal: bool) -> None:
+    async def open(self, url: str, name: str, inbox_prefix: str, *, fails_unauthorized: bool) -> None:
         """Connect and ensure the streams; `connect` calls it."""
         await self._connection.open(
             url,
             name,
             inbox_prefix=inbox_prefix,
             on_reconnect=self._restore_soon,
-            fails_on_refusal=fails_on_refusal,
+            fails_unauthorized=fails_unauthorized,
         )
         await self._ensure_until_done()
 
