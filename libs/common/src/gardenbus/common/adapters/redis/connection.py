@@ -7,10 +7,10 @@ arguments as a whole, and where it syncs its log after each turn, they share tha
 Each version of the library has a name of its own (function_library.py): it is loaded where it is missing and never
 replaced. A version that finds the store closed has the others on the server vouch for it (functions/opening.lua).
 
-Redis replies to a write before it knows that its append-only file could be extended (but for `appendfsync always`, where
-it ends instead): on a full disk all commands of one turn of its loop are acknowledged and lost with the process. So a
-write counts when a PING that was sent after its reply is answered with PONG: Redis refuses even that once a write of the
-file has failed.
+Redis replies to a write before it knows that its append-only file could be extended (but for `appendfsync always`,
+where it ends instead): on a full disk all commands of one turn of its loop are acknowledged and lost with the process.
+So a write counts when a PING that was sent after its reply is answered with PONG: Redis refuses even that once a write
+of the file has failed.
 """
 
 import asyncio
