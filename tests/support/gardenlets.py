@@ -208,6 +208,10 @@ class Garden:
         """Publish on the bus."""
         await self.bus.publish(Message(subject, body, headers))
 
+    async def lose_stream(self, name: str) -> None:
+        """Delete a stream with all it holds; the relay makes it anew, and announces what the store has."""
+        await self.bus.request(f"$JS.API.STREAM.DELETE.{self.subjects.stream(name)}", b"")
+
     async def rejected(self) -> StreamMessage | None:
         """The last thing that was rejected."""
         return await self.bus.last(self.subjects.stream("REJECTED"), self.subjects.rejected)

@@ -258,7 +258,7 @@ async def test_a_question_for_what_nobody_remembers_is_an_event_on_the_seed_and_
 
     (warning,) = await placed.warnings()
     assert (warning.event.about, warning.event.reason) == (SEED, "ObjectUnknown")
-    assert "garden-dev/nobody runs on this seed" in warning.event.message
+    assert "garden-dev/nobody runs here" in warning.event.message
     assert [entry for entry in await placed.kit.changes() if entry.key == nobody] == []
 
 

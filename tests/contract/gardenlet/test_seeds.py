@@ -242,3 +242,16 @@ async def test_one_process_holds_many_seeds(garden: Garden) -> None:
     for name in names:
         await garden.until_ready(name, within=60)
     assert all(gardenlet.is_active for gardenlet in host.gardenlets.values())
+
+
+async def test_a_seed_that_store_and_bus_have_lost_is_registered_again(garden: Garden) -> None:
+    await garden.start(a_configuration())
+    before = await garden.until_ready()
+    del garden.store.state.rows[SEED]
+    await garden.lose_stream("BINDINGS")
+
+    async def registered() -> None:
+        assert (await garden.seed())["metadata"]["uid"] != before["metadata"]["uid"]
+
+    await eventually(registered, within=30, every=0.1)
+    await garden.until_ready()

@@ -134,6 +134,89 @@ async def test_a_work_that_the_stream_has_lost_is_kept(garden: Garden) -> None:
         assert held(garden) == {"ConfigMap"}
 
 
+async def test_works_stand_while_the_stream_is_filled_again(garden: Garden) -> None:
+    async with member_agents(garden, LISBON) as host:
+        await until_joined(garden)
+        await garden.store.create(a_work(a_manifest()))
+        await until_condition(garden, work_key(), "Applied", "True", "AllManifestsApplied")
+        (file,) = (garden.directory / "lisbon" / "manifests").glob("*.json")
+        before = file.stat()
+        with capture_logs() as logs:
+            await garden.lose_stream("OBJECTS")
+
+            async def filled_again() -> None:
+                assert [each for each in logs if each["event"] == "follower.restarted"]
+                agent = host.agents["lisbon"]
+                assert agent.cache.is_complete
+                assert agent.cache.cluster is not None
+                assert "shop-work" in agent.cache.works
+
+            await eventually(filled_again, within=30, every=0.01)
+        after = file.stat()
+        assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+async def test_what_the_store_has_lost_of_a_cluster_is_kept_until_it_is_forgotten(garden: Garden) -> None:
+    async with member_agents(garden, LISBON):
+        await until_joined(garden)
+        await garden.store.create(a_work(a_manifest()))
+        await until_condition(garden, work_key(), "Applied", "True", "AllManifestsApplied")
+    state, stream = garden.store.state, garden.subjects.stream("OBJECTS")
+    cluster = state.rows[cluster_key()]
+    for key in (cluster_key(), work_key()):  # store and bus as they were before
+        del state.rows[key]
+        await garden.bus.purge(stream, garden.subjects.changed(key))
+    async with member_agents(garden, LISBON) as host:
+
+        async def told() -> None:
+            found = await garden.store.unknown_objects()
+            assert [(each.key, each.seed) for each in found] == [(work_key(), "member:lisbon")]
+
+        await eventually(told, within=10, every=0.1)
+        assert not host.agents["lisbon"].cache.cluster_is_gone
+        assert held(garden) == {"ConfigMap"}
+        state.rows[cluster_key()] = cluster
+        await garden.store.forget(work_key(), "member:lisbon")
+
+        async def removed() -> None:
+            assert held(garden) == set()
+
+        await eventually(removed, within=15, every=0.1)
+        assert await garden.store.unknown_objects() == []
+
+
+async def test_a_cluster_whose_seed_the_store_has_lost_stays(garden: Garden) -> None:
+    ready = {"conditions": [{"type": "GardenletReady", "status": "True"}], "allocatable": {"shoots": "20"}}
+    key, enrolling = ObjectKey("seed", "", "aws-eu1"), an_agent_configuration(enrolSeeds=True)
+    await garden.store.create(a_seed("aws-eu1", status=ready))
+    async with member_agents(garden, enrolling):
+        await until_joined(garden, "aws-eu1")
+    del garden.store.state.rows[key]
+    await garden.bus.purge(garden.subjects.stream("OBJECTS"), garden.subjects.changed(key))
+    with capture_logs() as logs:
+        async with member_agents(garden, enrolling) as host:
+
+            async def told() -> None:
+                assert [each for each in logs if each["event"] == "seed.unknown"]
+
+            await eventually(told, within=10, every=0.1)
+            assert "aws-eu1" not in host.agents
+            assert not (await garden.get(cluster_key("aws-eu1")))["metadata"].get("deletionTimestamp")
+
+
+async def test_a_cluster_leaves_whose_seed_went_while_nobody_watched(garden: Garden) -> None:
+    ready = {"conditions": [{"type": "GardenletReady", "status": "True"}], "allocatable": {"shoots": "20"}}
+    key, enrolling = ObjectKey("seed", "", "aws-eu1"), an_agent_configuration(enrolSeeds=True)
+    await garden.store.create(a_seed("aws-eu1", status=ready))
+    async with member_agents(garden, enrolling):
+        await until_joined(garden, "aws-eu1")
+    await garden.delete(key)
+    await garden.until_gone(key)
+    await garden.bus.purge(garden.subjects.stream("OBJECTS"), garden.subjects.changed(key))
+    async with member_agents(garden, enrolling):
+        await garden.until_gone(cluster_key("aws-eu1"))
+
+
 async def test_a_cluster_that_is_deleted_is_cleaned_and_leaves_for_good(garden: Garden) -> None:
     async with member_agents(garden, LISBON):
         await until_joined(garden)

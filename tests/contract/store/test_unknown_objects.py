@@ -1,12 +1,13 @@
 """What runs on a seed, and the store neither has nor remembers: kept, adopted, forgotten."""
 
+import msgspec
 import pytest
 
 from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.errors import AlreadyExists, NotFound
-from gardenbus.common.ports.store import UnknownObject
-from tests.support.builders import NOW, a_seed, a_shoot, merged
+from gardenbus.common.errors import AlreadyExists, Forbidden, NotFound
+from gardenbus.common.ports.store import Creation, UnknownObject
+from tests.support.builders import NOW, a_managed_seed, a_seed, a_shoot, merged
 from tests.support.stores import StoreUnderTest
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
@@ -27,8 +28,59 @@ async def test_what_nobody_remembers_is_kept_until_it_is_stored(kit: StoreUnderT
     assert not await query(kit)
     assert not await query(kit)
     assert await kit.store.unknown_objects() == [UNKNOWN]
-    await kit.created(a_shoot())
+    with pytest.raises(Forbidden, match="runs on seed aws-eu1"):
+        await kit.store.create(a_shoot())
+    (refused,) = await kit.store.create_many([Creation(a_shoot())])
+    assert isinstance(refused, Forbidden)
+    await kit.store.adopt(UNKNOWN)
     assert await kit.store.unknown_objects() == []
+
+
+async def test_what_runs_where_the_store_never_had_it_is_kept_there_until_it_is_forgotten(kit: StoreUnderTest) -> None:
+    for seed in ("aws-eu1", "aws-eu2"):
+        await kit.created(a_seed(seed))
+    stored = await kit.created(a_shoot(spec={"seedName": "aws-eu2"}))
+    running = msgspec.structs.replace(UNKNOWN, uid=stored.uid)
+    await kit.fresh_entries()
+    assert not await kit.store.reannounce_object(APOLLO, "aws-eu1", stored.uid, running)
+    assert await kit.changes() == []
+    assert [each.seed for each in await kit.store.unknown_objects()] == ["aws-eu1"]
+    with pytest.raises(AlreadyExists):
+        await kit.store.forget(APOLLO, "aws-eu1")
+    with pytest.raises(AlreadyExists):
+        await kit.store.forget(APOLLO, "aws-eu2", stored.uid)
+    await kit.store.forget(APOLLO, "aws-eu1", stored.uid)
+    assert [(entry.verb, entry.left) for entry in await kit.changes()] == [("modified", ("aws-eu1",))]
+    assert await kit.store.unknown_objects() == []
+    assert await kit.store.reannounce_object(APOLLO, "aws-eu1", stored.uid, running)
+
+
+async def test_a_seed_that_a_shoot_has_left_is_told_so_again(kit: StoreUnderTest) -> None:
+    for seed in ("aws-eu1", "aws-eu2"):
+        await kit.created(a_seed(seed))
+    shoot = await kit.created(a_shoot(spec={"seedName": "aws-eu1"}))
+    moved = merged(shoot.document(), {"spec": {"seedName": "aws-eu2"}})
+    await kit.store.update(shoot, moved)
+    await kit.fresh_entries()
+    running = msgspec.structs.replace(UNKNOWN, uid=shoot.uid)
+    assert await kit.store.reannounce_object(APOLLO, "aws-eu1", shoot.uid, running)
+    assert [(entry.verb, entry.left) for entry in await kit.changes()] == [("modified", ("aws-eu1",))]
+    another = msgspec.structs.replace(UNKNOWN, uid="another")
+    assert not await kit.store.reannounce_object(APOLLO, "aws-eu1", "another", another)
+    assert await kit.store.reannounce_object(APOLLO, "aws-eu1", "another", msgspec.structs.replace(another, runs=False))
+
+
+async def test_a_gardenlet_is_kept_where_the_store_never_had_its_managed_seed(kit: StoreUnderTest) -> None:
+    for seed in ("aws-eu1", "aws-eu2"):
+        await kit.created(a_seed(seed))
+    host = await kit.created(a_shoot("host", "garden"))
+    managed = await kit.created(a_managed_seed("host"))
+    running = UnknownObject(key=managed.key, uid=managed.uid, seed="aws-eu1")
+    assert not await kit.store.reannounce_object(managed.key, "aws-eu1", managed.uid, running)
+    assert await kit.store.unknown_objects() == [running]
+    await kit.store.update(host, merged(host.document(), {"spec": {"seedName": "aws-eu1"}}))
+    assert await kit.store.unknown_objects() == []
+    assert await kit.store.reannounce_object(managed.key, "aws-eu1", managed.uid, running)
 
 
 async def test_an_adopted_object_is_what_it_was(kit: StoreUnderTest) -> None:

@@ -116,7 +116,8 @@ class MemoryOutbox:
                 _keep_what_the_bus_has_not(row, new)
             if not new.stored.last_applied:
                 new.stored = msgspec.structs.replace(new.stored, last_applied=UNKNOWN_LAST_APPLIED)
-            new.past = row.past | left if row and key.kind != "shoot" else frozenset()
+            is_same = row is not None and (row.stored.uid == restored.uid or key.kind != "shoot")
+            new.past = row.past | left if row and is_same else left
             state.place(new)
         else:
             state.tombstones[key] = Tombstone(restored.uid, restored.version, state.now(), tuple(sorted(left)), origin)
@@ -147,7 +148,7 @@ class MemoryOutbox:
         state = self._state
         for row in sorted(state.rows.values(), key=lambda row: row.stored.version):
             if row.stored.version > above_version:
-                state.announce(row, left=row.past)
+                state.announce(row, left=row.past if row.stored.key.kind != "shoot" else ())
         for key, tombstone in sorted(state.tombstones.items(), key=lambda entry: entry[1].version):
             if tombstone.version > above_version:
                 state.announce_key(key, tombstone.version, tombstone.uid, "deleted", left=tombstone.left)

@@ -288,6 +288,14 @@ class MemoryState:
                 ahead += self.seeds_at(shoot)
         return found
 
+    def is_settled(self, key: ObjectKey, seed: str, uid: str) -> bool:
+        """True if a stored object is on a seed, or was remembered to have left it."""
+        row = self.rows.get(key)
+        if row is None:
+            return False
+        here = row.seeds if key.kind == "shoot" else self.seeds_at(followed_shoot(key, row.index_keys))
+        return seed in here or (uid in ("", row.stored.uid) and seed in row.past)
+
     def announce_followers(self, shoot: ObjectKey, left: Iterable[str], *, with_version: bool = True) -> None:
         """Show what follows a shoot to its seeds by now, and withdraw it from those that the shoot left."""
         followers = self.references[shoot.stored] | {ObjectKey("shootstate", shoot.namespace, shoot.name)}

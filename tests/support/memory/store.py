@@ -258,6 +258,7 @@ class MemoryStore:
             change=change,
             preconditions=preconditions,
             scheduling_generation=scheduling_generation,
+            is_adoption=bool(uid),
         )
         if superseded:
             return superseded
@@ -278,7 +279,7 @@ class MemoryStore:
         state.move_usage(key, (), row.seeds)
         self._announce_write(row, change, None)
         for owner in change.index_keys.owners:
-            if owner not in state.uids:
+            if owner not in state.uids and not uid:
                 state.enqueue(f"garbage._.{owner}")
         state.unblock(objects=change.effects.unblocks)
         return stored
@@ -366,6 +367,8 @@ class MemoryStore:
         if followed and followed != (follows := followed_shoot(old.key, index_keys)):
             left = state.seeds_at(followed) - state.seeds_at(follows)
             row.past |= left
+        if old.key.kind == "shoot":
+            row.past |= left
         self._announce_write(row, change, old, left=left, requeue=bumped)
         state.unblock(freed=freed, objects=change.effects.unblocks)
 
@@ -424,6 +427,7 @@ class MemoryStore:
         *,
         scheduling_generation: int | None = None,
         preconditions: Sequence[WritePrecondition] = (),
+        is_adoption: bool = False,
     ) -> None:
         """Check a write without carrying it out."""
         self.state.check_open()
@@ -440,6 +444,7 @@ class MemoryStore:
             change=differs,
             preconditions=preconditions,
             scheduling_generation=scheduling_generation,
+            is_adoption=is_adoption,
         )
 
     def _mark_deleted(self, row: ObjectRow, *, unblock_index: bool) -> None:
@@ -644,9 +649,9 @@ class MemoryStore:
         state = self.state
         state.check_open(with_outbox=False)
         row, tombstone = state.rows.get(key), state.tombstones.get(key)
-        if row:
+        if row and not (unknown is not None and unknown.runs and not state.is_settled(key, seed, uid)):
             state.announce(row, left=(seed,))
-        elif tombstone and uid in ("", tombstone.uid):
+        elif not row and tombstone and uid in ("", tombstone.uid):
             state.announce_key(key, tombstone.version, tombstone.uid, "deleted", left=(seed,))
         else:
             if unknown is not None:
@@ -657,7 +662,8 @@ class MemoryStore:
     async def unknown_objects(self) -> Sequence[UnknownObject]:
         """Read what is unknown."""
         self.state.check_open(with_outbox=False)
-        found = [unknown for (_, key), unknown in self.state.unknown.items() if key not in self.state.rows]
+        state = self.state
+        found = [each for (seed, key), each in state.unknown.items() if not state.is_settled(key, seed, each.uid)]
         return sorted(found, key=lambda each: (each.key, each.seed))
 
     async def adopt(self, unknown: UnknownObject) -> StoredObject:
@@ -678,9 +684,14 @@ class MemoryStore:
         """Remember a removal."""
         state, tombstone = self.state, self.state.tombstones.get(key)
         state.check_open()
-        if key in state.rows:
-            raise exists_already(key)
-        if uid and (tombstone is None or tombstone.uid != uid):
+        if row := state.rows.get(key):
+            if not uid or state.is_settled(key, seed, uid):
+                raise exists_already(key)
+            row.past |= {seed}
+            state.unknown.pop((seed, key), None)
+            state.announce(row, left=(seed,))
+            return
+        if (uid or (seed, key) in state.unknown) and (tombstone is None or (uid and tombstone.uid != uid)):
             origin = origin_of_tombstone(tombstone)
             tombstone = state.tombstones[key] = Tombstone(uid, state.next_version(), state.now(), (seed,), origin)
         if tombstone is None:

@@ -11,6 +11,7 @@ from gardenbus.common.adapters.store_responses import (
     is_guarded,
     is_held,
     is_outdated,
+    runs_unknown,
     seed_has_shoots,
     seed_rejection,
 )
@@ -30,6 +31,7 @@ def check_write(
     change: ObjectChange | None,
     preconditions: Sequence[WritePrecondition],
     scheduling_generation: int | None = None,
+    is_adoption: bool = False,
 ) -> Superseded | None:
     """Raise the error of a write based on version `base` (0: a creation), or return what superseded it.
 
@@ -41,6 +43,10 @@ def check_write(
         return Superseded(applied)
     if base == 0 and row:
         raise exists_already(key)
+    if base == 0 and key.kind == "shoot" and not is_adoption:
+        for seed, lost in state.unknown:
+            if lost == key:
+                raise runs_unknown(key, seed)
     if base > 0 and not row:
         raise is_gone(key)
     if row and base != row.stored.version:

@@ -26,6 +26,7 @@ from gardenbus.common.diagnostics.servers import (
 from gardenbus.common.diagnostics.services import (
     SeedHeartbeat,
     assess_heartbeats,
+    UnknownHere,
     assess_unknown,
     assess_versions,
     service_name,
@@ -176,9 +177,15 @@ def test_a_scheduler_is_called_by_the_name_that_its_shoots_ask_for() -> None:
 
 def test_what_runs_and_is_neither_stored_nor_remembered_is_named_with_both_commands() -> None:
     assert states(assess_unknown(PATIENT, [])) == {"unknown": "ok"}
-    (finding,) = assess_unknown(PATIENT, [("garden-dev/apollo", "aws-eu1"), ("garden-dev/b", "aws-eu1")])
+    (finding,) = assess_unknown(
+        PATIENT,
+        [
+            UnknownHere("shoot", "garden-dev", "apollo", "aws-eu1", adoptable=True),
+            UnknownHere("shoot", "garden-dev", "b", "aws-eu1"),
+        ],
+    )
     assert finding.state == "warning"
-    assert "garden-dev/apollo on aws-eu1, garden-dev/b on aws-eu1" in finding.found
+    assert "shoot garden-dev/apollo on aws-eu1, shoot garden-dev/b on aws-eu1" in finding.found
     for verb in ("adopt", "forget"):
         assert f"gardenbus {verb} shoot garden-dev/apollo --seed aws-eu1" in finding.suggestion
 

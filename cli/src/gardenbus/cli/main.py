@@ -61,7 +61,7 @@ COMMANDS: Mapping[str, Entry] = {
     "queue": Entry("queue:queue", "Operating", "Show which shoots wait for a seed, why, and when they are tried."),
     "retry": Entry("queue:retry", "Operating", "Try a shoot now: find it a seed, or repeat what went wrong."),
     "adopt": Entry("unknown:adopt", "Operating", "Store a shoot again that its seed runs and the store has lost."),
-    "forget": Entry("unknown:forget", "Operating", "Have a seed tear a shoot down that the store has lost."),
+    "forget": Entry("unknown:forget", "Operating", "Have a seed take down what the store has lost."),
     "rejected": Entry("rejected:rejected", "Operating", "Show what could not be taken, and send it again."),
     "logs": Entry("logs:logs", "Operating", "Show what the services say; follow one shoot through all of them."),
     "doctor": Entry("doctor:doctor", "Operating", "Examine a landscape, and say what to do."),

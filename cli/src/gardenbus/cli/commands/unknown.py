@@ -1,4 +1,4 @@
-"""`adopt`, `forget`: shoots that run on a seed, and that the store neither has nor remembers."""
+"""`adopt`, `forget`: what runs on a seed, where the store neither has it nor remembers that it left."""
 
 from typing import Annotated
 
@@ -13,6 +13,9 @@ from gardenbus.common.api.document import encode
 from gardenbus.common.errors import BadRequest
 
 Shoot = Annotated[list[str], typer.Argument(help="shoot NAMESPACE/NAME", metavar="shoot NAMESPACE/NAME")]
+Forgotten = Annotated[
+    list[str], typer.Argument(help="shoot|managedseed|work NAMESPACE/NAME", metavar="shoot|managedseed|work NAMESPACE/NAME")
+]
 Seed = Annotated[
     str,
     typer.Option("--seed", help="The seed that it runs on.", metavar="SEED", autocompletion=completions.seeds),
@@ -38,7 +41,7 @@ def adopt(
 
 
 def forget(
-    words: Shoot,
+    words: Forgotten,
     *,
     seed: Seed,
     dry_run: DryRun = None,
@@ -46,7 +49,9 @@ def forget(
     nats_url: NatsUrl = None,
     prefix: Prefix = None,
 ) -> None:
-    """Have a seed tear a shoot down that the store has lost. Refused while the shoot is stored.
+    """Have a seed take down what the store has lost: a shoot, the gardenlet of a managedseed, or the objects of a work.
+
+    Refused while it is stored there. Of a work the agent is named: --seed member:CLUSTER.
 
     Example: gardenbus forget shoot garden-dev/apollo --seed aws-cork
     """
@@ -65,19 +70,20 @@ def _send(  # noqa: PLR0913, PLR0917 - one parameter an option
     with exit_codes():
         only_checks, wanted = is_dry_run(dry_run), parse_resource(words)
         names = [name.partition("/") for name in wanted.names]
-        if wanted.kind != "shoot" or not names or not all(name for _, _, name in names):
-            raise BadRequest(f"gardenbus {verb} shoot NAMESPACE/NAME --seed SEED")
+        kinds = ("shoot",) if verb == "adopt" else ("shoot", "managedseed", "work")
+        if wanted.kind not in kinds or not names or not all(name for _, _, name in names):
+            raise BadRequest(f"gardenbus {verb} {'|'.join(kinds)} NAMESPACE/NAME --seed SEED")
 
     async def work(api: ApiClient) -> list[str]:
         done = {"adopt": "adopted from", "forget": "forgotten, and torn down on"}[verb]
         lines: list[str] = []
         for namespace, _, name in names:
             response = await api.request(
-                f"{verb}.shoot.{namespace}.{name}", encode({"seed": seed}), is_dry_run=only_checks
+                f"{verb}.{wanted.kind}.{namespace}.{name}", encode({"seed": seed}), is_dry_run=only_checks
             )
             if not response.ok:
                 raise api_error(response.error)
-            lines.append(f"shoot {namespace}/{name} {done} {seed}{' (server dry run)' if only_checks else ''}")
+            lines.append(f"{wanted.kind} {namespace}/{name} {done} {seed}{' (server dry run)' if only_checks else ''}")
         return lines
 
     show_lines(run_with_client(work, directory, nats_url, prefix))

@@ -32,6 +32,13 @@ class Reporter:
         """Delete an object that the agent owns."""
         await self.publish(key, {}, {Header.VERB: "delete", Header.UID: uid})
 
+    async def query(self, key: ObjectKey, uid: str = "", held: Document | None = None) -> None:
+        """Request that an object, or its removal, is announced again.
+
+        `held`: what runs of it here, from which it can be stored again if it is neither known nor remembered.
+        """
+        await self.publish(key, held or {}, {Header.QUERY: "exists", Header.UID: uid})
+
     async def publish(self, key: ObjectKey, body: Document, headers: Mapping[str, str]) -> None:
         """Publish a report about an object; empty headers are left out."""
         present = {name: value for name, value in headers.items() if value}

@@ -55,6 +55,7 @@ class MemberAgentHost(AgentHost):
         self._enrolling = next((each for each in configurations if each.enrol_seeds), None)
         self._caches: dict[str, ClusterCache] = {}
         self._seeds: set[str] = set()
+        self._removed_seeds: set[str] = set()
         self._consumers: list[_ObjectConsumer] = []
         self._all_replayed = False
         """True while the follower of all clusters has replayed the whole stream."""
@@ -137,9 +138,10 @@ class MemberAgentHost(AgentHost):
         if self._enrolling is None:
             return
         (self._seeds.discard if seed is None else self._seeds.add)(name)
+        (self._removed_seeds.add if seed is None else self._removed_seeds.discard)(name)
         agent = self.agents.get(name)
         if agent is None:
-            if seed is not None:
+            if seed is not None or (self._all_replayed and self._has_enrolled(name)):
                 self._enrol(name, seed)
         elif isinstance(agent.cluster.source, EnrolledSeed):
             agent.cluster.source.seed = seed
@@ -152,15 +154,24 @@ class MemberAgentHost(AgentHost):
         self._start(name)
         _log.info("seed.enrolled", seed=name, leaves=seed is None)
 
-    async def _withdraw_lost_seeds(self) -> None:
-        """Let clusters leave whose Seed was deleted while no process watched."""
-        for name, cache in tuple(self._caches.items()):
-            if cache.cluster is None or name in self._seeds or name in self.agents:
+    def _has_enrolled(self, name: str) -> bool:
+        """True if the MemberCluster of a name is that of an enrolled Seed."""
+        cluster = self._cache_of(name).cluster
+        return cluster is not None and section(cluster, "metadata", "annotations").get(SEED_ANNOTATION) == name
+
+    async def _withdraw_removed_seeds(self) -> None:
+        """Let clusters leave whose Seed was deleted while no process watched; query Seeds that are just not there."""
+        for name in tuple(self._caches):
+            if name in self._seeds or name in self.agents or not self._has_enrolled(name):
                 continue
-            if section(cache.cluster, "metadata", "annotations").get(SEED_ANNOTATION) != name:
-                continue
-            if await self._read(ObjectKey("seed", "", name)) is None:
+            key = ObjectKey("seed", "", name)
+            if name in self._removed_seeds:
                 self._enrol(name, None)
+            elif await self._read(key) is None:
+                await Reporter(
+                    bus=self._bus, subjects=self._subjects, token=reporter_of(name), sent=REPORTS
+                ).query(key)
+                _log.warning("seed.unknown", seed=name)
 
     # ------------------------------------------------------------------------------------------ events
 
@@ -214,7 +225,7 @@ class MemberAgentHost(AgentHost):
                 cache.replay_ended()
         if self._enrolling is not None:
             self._all_replayed = True
-            await self._withdraw_lost_seeds()
+            await self._withdraw_removed_seeds()
         for name in clusters if clusters is not None else tuple(self.agents):
             if name in self.agents:
                 self.agents[name].enqueue_all()

@@ -133,10 +133,21 @@ class Relay:
         self.leading = leadership.leading
         self._renew_at = now + self._settings.lead_ttl_seconds / 5
         if self.leading and not self._needs_recovery:
-            queues = await self._bus.position(self._subjects.stream(QUEUES))
-            self._needs_recovery |= _went_back(self._positions.get(QUEUES), queues)
+            found = await self._positions_now()
+            self._needs_recovery = any(_went_back(self._positions.get(name), found[name]) for name in found)
             if not self._needs_recovery:
-                self._positions[QUEUES] = queues
+                self._positions[QUEUES] = found[QUEUES]
+
+    async def _positions_now(self) -> dict[str, StreamPosition]:
+        """Positions of the streams that this relay fills. Raises NotFound when one is gone."""
+        names = (OBJECTS, BINDINGS, QUEUES)
+        return dict(
+            zip(
+                names,
+                await asyncio.gather(*(self._bus.position(self._subjects.stream(name)) for name in names)),
+                strict=True,
+            )
+        )
 
     # ------------------------------------------------------------------------------------------ announcing
 
@@ -217,7 +228,7 @@ class Relay:
         """See the module's table."""
         await self._bus.ensure_streams()
         recorded = await self._outbox.positions()
-        now = {name: await self._bus.position(self._subjects.stream(name)) for name in (OBJECTS, BINDINGS, QUEUES)}
+        now = await self._positions_now()
         leadership = await self._outbox.lead(self._settings.lead_ttl_seconds)
         if not leadership.leading:
             raise Conflict("another relay leads by now")

@@ -132,6 +132,11 @@ def seed_rejection(key: ObjectKey, rejection: str) -> Forbidden:
     return Forbidden(f"{key} cannot be placed: {_REJECTIONS[rejection]}")
 
 
+def runs_unknown(key: ObjectKey, seed: str) -> Forbidden:
+    """A seed runs an object of this name that the store has lost: another one in its place would end it."""
+    return Forbidden(f"{key} runs on seed {seed}, and the store has lost it: adopt it, or forget it, before another comes")
+
+
 NAMED_HOLDERS = 3
 """Holders that a rejected write names at most."""
 

@@ -5,7 +5,8 @@ Order of events (why nothing is missed and nothing removed comes back):
 1. S: OBJECTS' incarnation and last sequence, *then* V: the store's version when the list began, then the list.
 2. Follow OBJECTS from S + 1. An event with a version <= V is in the list already, whatever object it is
    about; after that an event counts only if its version is above the object's own (or its last removal's).
-3. List again (and drop what the list lacks) when the follower had to restart or was cut for half a tombstone's life.
+3. List again when the follower had to restart or was cut for half a tombstone's life. The list counts, also where it is
+   older than the cache: bus and store may both have gone back.
 
 `unblock_index` only grows once every change up to it has been seen (see the relay's domain/announcements.py).
 """
@@ -198,7 +199,7 @@ class Informer:
                 self._replace(key, None)
         for key, stored in listed.items():
             cached = self._objects[key.kind].get(key)
-            if cached is None or stored.version > cached.version or stored.uid != cached.uid:
+            if cached is None or stored.version != cached.version or stored.uid != cached.uid:
                 self._replace(key, stored)
         self._removed.clear()
         self._assumed.clear()

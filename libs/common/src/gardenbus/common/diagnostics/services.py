@@ -42,14 +42,21 @@ async def api(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     return [DiagnosticFinding("api", "ok", f"answers: {text}, {census.get('shoots.waiting', 0)} waiting")]
 
 
-class _Unknown(msgspec.Struct):
+class UnknownHere(msgspec.Struct):
+    kind: str
     namespace: str
     name: str
     seed: str
+    adoptable: bool = False
+
+    @property
+    def resource(self) -> str:
+        """Kind and name as commands take them."""
+        return f"{self.kind} {self.namespace}/{self.name}"
 
 
 class _UnknownList(msgspec.Struct):
-    items: list[_Unknown]
+    items: list[UnknownHere]
 
 
 class _UnknownResponse(msgspec.Struct):
@@ -57,23 +64,24 @@ class _UnknownResponse(msgspec.Struct):
 
 
 async def unknown_objects(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
-    """Finding for the control planes that run on seeds, and that the store neither has nor remembers."""
+    """Finding for what runs at agents where the store neither has it nor remembers that it left."""
     reply = await target.api.bus.request(target.api.subjects.api("unknown"), b"", timeout_seconds=5.0)
     try:
         found = msgspec.json.decode(reply, type=_UnknownResponse).result.items
     except msgspec.DecodeError:
         return [DiagnosticFinding("unknown", "skipped", "no apiserver says what is unknown")]
-    return assess_unknown(target, [(f"{each.namespace}/{each.name}", each.seed) for each in found])
+    return assess_unknown(target, found)
 
 
-def assess_unknown(target: DiagnosticsTarget, found: Sequence[tuple[str, str]]) -> list[DiagnosticFinding]:
-    """Finding for the unknown shoots and their seeds."""
+def assess_unknown(target: DiagnosticsTarget, found: Sequence[UnknownHere]) -> list[DiagnosticFinding]:
+    """Finding for the unknown objects and their seeds."""
     if not found:
-        return [DiagnosticFinding("unknown", "ok", "every control plane on a seed is known")]
-    shoot, seed = found[0]
-    text = some_of(f"{shoot} on {seed}" for shoot, seed in found)
-    what = f"control planes that the store neither has nor remembers: {text}"
-    commands = " or ".join(target.command(f"{verb} shoot {shoot} --seed {seed}") for verb in ("adopt", "forget"))
+        return [DiagnosticFinding("unknown", "ok", "all that runs on seeds and in member clusters is known")]
+    text = some_of(f"{each.resource} on {each.seed}" for each in found)
+    first = found[0]
+    verbs = ("adopt", "forget") if first.adoptable else ("forget",)
+    what = f"it runs where the store neither has it nor remembers that it left: {text}"
+    commands = " or ".join(target.command(f"{verb} {first.resource} --seed {first.seed}") for verb in verbs)
     return [DiagnosticFinding("unknown", "warning", what, commands)]
 
 

@@ -170,15 +170,16 @@ class WritePrecondition(msgspec.Struct, frozen=True):
 
 
 class UnknownObject(msgspec.Struct, frozen=True, kw_only=True):
-    """An object that runs on a seed, and that the store neither has nor remembers.
+    """An object that runs on a seed, where the store neither has it nor remembers that it left.
 
-    `manifest`: as its agent holds it, with its status; empty if it holds none.
+    `manifest`: as its agent holds it, with its status; empty if it holds none. `runs`: something of it is there now.
     """
 
     key: ObjectKey
     uid: str
     seed: str
     manifest: Document = {}
+    runs: bool = True
 
 
 class Creation(msgspec.Struct, frozen=True):
@@ -299,8 +300,12 @@ class Store(Objects, StreamHistories, Protocol):
         *,
         scheduling_generation: int | None = None,
         preconditions: Sequence[WritePrecondition] = (),
+        is_adoption: bool = False,
     ) -> None:
-        """Raise the error of a creation (no `base`), an update or a deletion (no `document`); nothing is written."""
+        """Raise the error of a creation (no `base`), an update or a deletion (no `document`); nothing is written.
+
+        `is_adoption`: the creation is that of an unknown object.
+        """
         ...
 
     async def bind(self, bindings: Sequence[SeedBinding], usage_since: int | None = 0) -> BindResults:
@@ -377,7 +382,8 @@ class Store(Objects, StreamHistories, Protocol):
         """Announce an object, or its removal, again; `seed` gets a tombstone if the object is not its own.
 
         False, and nothing is announced, if the store neither has the object nor remembers the removal of one with this
-        uid ("" for any): absence alone must never end what runs. Then `unknown` is kept (at most 1,000 of them).
+        uid ("" for any), or, where `unknown` runs, has it elsewhere and does not remember that it left: absence alone must
+        never end what runs. Then `unknown` is kept (at most 1,000 of them).
         """
         ...
 
@@ -393,9 +399,10 @@ class Store(Objects, StreamHistories, Protocol):
         ...
 
     async def forget(self, key: ObjectKey, seed: str, uid: str = "") -> None:
-        """Remember the removal of an object that is not stored, and announce it to `seed`; repeatable.
+        """Remember that an object is not on `seed`, and announce that there; repeatable.
 
-        Raises AlreadyExists if it is stored, NotFound without `uid` if no removal is remembered.
+        Raises AlreadyExists if it is stored there (or anywhere, without `uid`), NotFound without `uid` if no removal is
+        remembered.
         """
         ...
 

@@ -19,7 +19,7 @@ QUESTIONS = ("exists", "gone")
 there is none) announced again; `gone` reports that nothing of it is left on the seed, so that its tombstone can be
 removed."""
 
-QUESTIONED_KINDS = ("shoot", *sorted(FOLLOWING_KINDS))
+QUESTIONED_KINDS = ("shoot", *sorted(FOLLOWING_KINDS), "membercluster", "seed", "work")
 
 
 class Report(msgspec.Struct, frozen=True):

@@ -28,7 +28,7 @@ from gardenbus.common.errors import Forbidden, Unavailable
 _log = structlog.stdlib.get_logger()
 
 CLUSTER_KIND: Final = "membercluster"
-VERBS = ("status", "apply", "delete", "event")
+VERBS = ("status", "apply", "delete", "event", "exists")
 """Verbs of an agent's report."""
 
 USER = "kubernetes-fleet.io:system:member:"
@@ -45,6 +45,8 @@ def check_member(report: Report, cluster: str) -> None:
     if report.verb not in VERBS:
         raise Forbidden(f"the agent of cluster {cluster} reports {', '.join(VERBS)}, and no {report.verb}")
     if report.key == ObjectKey(CLUSTER_KIND, "", cluster):
+        return
+    if report.verb == "exists" and report.key == ObjectKey("seed", "", cluster):
         return
     if report.verb in ("apply", "delete"):
         raise Forbidden(f"the agent of cluster {cluster} may {report.verb} its own MemberCluster, and not {report.key}")

@@ -33,6 +33,7 @@ from gardenbus.apiserver.handlers.report_authorization import (
     own_seed,
     with_gardenlet_finalizer,
 )
+from gardenbus.apiserver.handlers.unknown_objects import FORGETTABLE_KINDS
 from gardenbus.apiserver.metrics import UNKNOWN_OBJECTS
 from gardenbus.apiserver.registry.preconditions import version_in
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
@@ -260,8 +261,11 @@ class ReportHandler:
         match report.verb:
             case "exists":
                 manifest = adoptable_manifest(report.body, report.key, uid=report.uid, seed=report.seed)
-                unknown = UnknownObject(key=report.key, uid=report.uid, seed=report.seed, manifest=manifest)
-                kept = unknown if report.key.kind == "shoot" and report.uid else None
+                unknown = UnknownObject(
+                    key=report.key, uid=report.uid, seed=report.seed, manifest=manifest, runs=bool(report.body)
+                )
+                is_named = bool(report.uid) or report.key.kind == "work"
+                kept = unknown if report.key.kind in FORGETTABLE_KINDS and is_named else None
                 if not await self.store.reannounce_object(report.key, report.seed, report.uid, kept):
                     await self._warn_of_unknown(report, reads)
             case "gone":
@@ -274,12 +278,13 @@ class ReportHandler:
                 await self._record_event(report, reads)
 
     async def _warn_of_unknown(self, report: Report, reads: ReadCache) -> None:
-        """Say of an object on a seed that the store neither has nor remembers: it is kept until somebody decides."""
+        """Say of an object on a seed that it is kept until somebody decides: the store cannot tell that it left."""
         UNKNOWN_OBJECTS.labels(report.key.kind).inc()
         _log.warning("object.unknown", object=str(report.key), uid=report.uid, seed=report.seed)
-        seed = await reads.get(ObjectKey("seed", "", report.seed))
+        cluster = cluster_of(report.seed)
+        seed = await reads.get(ObjectKey(CLUSTER_KIND, "", cluster) if cluster else ObjectKey("seed", "", report.seed))
         if seed is not None:
-            text = f"{report.key} runs on this seed, and the store neither has it nor remembers its removal: it is kept"
+            text = f"{report.key} runs here; the store does not have it here, nor remembers that it left: it is kept"
             await self.store.record_event(
                 EventRecord(seed.key, seed.uid, "Warning", "ObjectUnknown", text, "apiserver", "Keep")
             )

@@ -1,4 +1,4 @@
-"""Objects that run on seeds, and that the store neither has nor remembers: they are listed, adopted and forgotten.
+"""Objects that run on seeds, where the store neither has them nor remembers that they left: listed, adopted, forgotten.
 
 The result of `unknown` is `{"items": [{"kind", "namespace", "name", "uid", "seed", "adoptable"}]}`; `adoptable`: their
 gardenlet has sent their manifest, which it does each time that it asks for them.
@@ -17,8 +17,12 @@ from gardenbus.common.errors import AlreadyExists, BadRequest, NotFound
 from gardenbus.common.ports.store import Store, UnknownObject
 
 
+FORGETTABLE_KINDS = ("shoot", "managedseed", "work")
+"""Kinds of which something runs at an agent."""
+
+
 class SeedBody(msgspec.Struct, frozen=True):
-    """Body of `adopt` and `forget`: the seed that the object runs on."""
+    """Body of `adopt` and `forget`: the seed that the object runs on, or the agent `member:<cluster>` of a Work."""
 
     seed: str
 
@@ -54,7 +58,8 @@ class UnknownObjects:
         key, seed = _shoot_in(tail, "adopt"), _seed_in(body)
         stored = await self._store.get(key)
         if stored is not None and stored.parts.seed_name != seed:
-            raise AlreadyExists(f"{key} is another one, on seed {stored.parts.seed_name or 'none'}: nothing is adopted")
+            where = f"is stored on seed {stored.parts.seed_name}" if stored.parts.seed_name else "waits for a seed"
+            raise AlreadyExists(f"{key} {where}: bind it to {seed}, or forget it there")
         if stored is None:
             unknown = await self._unknown(key, seed)
             if unknown is None or not unknown.manifest:
@@ -62,17 +67,20 @@ class UnknownObjects:
             key_of(unknown.manifest)
             validate(unknown.manifest, None)
             if is_dry_run:
-                await self._store.dry_run(key, None, unknown.manifest)
+                await self._store.dry_run(key, None, unknown.manifest, is_adoption=True)
                 return unknown.manifest
             stored = await self._store.adopt(unknown)
         return msgspec.Raw(stored.encoded())
 
     async def forget(self, tail: str, body: bytes, *, is_dry_run: bool) -> Any:
-        """Have a seed tear a shoot down that is not stored. Raises NotFound, AlreadyExists if it is, Unavailable."""
-        key, seed = _shoot_in(tail, "forget"), _seed_in(body)
-        if await self._store.get(key) is not None:
-            raise AlreadyExists(f"{key} is stored: delete it, if it shall go")
+        """Have a seed (or a member agent) take an object down that is not stored there.
+
+        Raises NotFound, AlreadyExists if it is, Unavailable.
+        """
+        key, seed = _forgettable_in(tail), _seed_in(body)
         unknown = await self._unknown(key, seed)
+        if unknown is None and await self._store.get(key) is not None:
+            raise AlreadyExists(f"{key} is stored: delete it, if it shall go")
         if not is_dry_run:
             await self._store.forget(key, seed, unknown.uid if unknown is not None else "")
         elif unknown is None:
@@ -82,6 +90,13 @@ class UnknownObjects:
     async def _unknown(self, key: ObjectKey, seed: str) -> UnknownObject | None:
         found = await self._store.unknown_objects()
         return next((each for each in found if (each.key, each.seed) == (key, seed)), None)
+
+
+def _forgettable_in(tail: str) -> ObjectKey:
+    key = key_of_tail(tail)
+    if key.kind not in FORGETTABLE_KINDS:
+        raise BadRequest(f"forget.{tail}: one of {', '.join(FORGETTABLE_KINDS)}, as <kind>.<namespace>.<name>")
+    return key
 
 
 def _shoot_in(tail: str, verb: str) -> ObjectKey:

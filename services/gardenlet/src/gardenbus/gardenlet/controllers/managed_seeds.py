@@ -208,7 +208,8 @@ class ManagedSeedReconciler:
         deployed = self._deployments.of(key.namespace, key.name)
         if deployed is None or not self._cache.is_complete:
             return None
-        await self._reporter.query(key, deployed.uid)
+        held = {"kind": "ManagedSeed", "metadata": {"name": key.name, "namespace": key.namespace, "uid": deployed.uid}}
+        await self._reporter.query(key, deployed.uid, held)
         return QUERY_INTERVAL_SECONDS
 
     async def _clean_up(self, key: ObjectKey, tombstone: Tombstone) -> float | None:

@@ -95,7 +95,7 @@ class SeedReconciler:
     async def round(self) -> None:
         """Register when needed, check health when due, report what differs. Called after each renewal of the Lease."""
         now = self._clock.monotonic()
-        if not self.is_registered or self._cache.seed is None:
+        if not self.is_registered or self._cache.seed is None or self._cache.seed_is_unconfirmed:
             await self._register(now)
         if self._cache.seed is None:
             return

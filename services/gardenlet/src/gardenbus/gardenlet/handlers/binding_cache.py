@@ -56,6 +56,8 @@ class BindingCache:
         """Trace of the request behind the pending work of each shoot."""
         self.seed: Document | None = None
         self.seed_is_gone = False
+        self.seed_is_unconfirmed = False
+        """True if the last replay did not have the Seed: the store may have lost it, and it is registered again."""
         self.is_complete = False
         self._unreplayed: set[ShootName] = set()
         self._unreplayed_objects: set[ObjectKey] = set()
@@ -87,7 +89,7 @@ class BindingCache:
             key = ObjectKey.from_tail(message.subject.removeprefix(self._views))
             if key == self._seed:
                 self.seed_is_gone = is_gone and (self.seed_is_gone or self.is_complete or self.seed is not None)
-                self.seed = None if is_gone else _decode(message.body)
+                self.seed, self.seed_is_unconfirmed = None if is_gone else _decode(message.body), False
             elif key.kind in _KEPT_KINDS:
                 self._unreplayed_objects.discard(key)
                 self.objects[key] = Tombstone(message.sequence) if is_gone else _decode(message.body)
@@ -109,6 +111,7 @@ class BindingCache:
         self.is_complete = False
         self._unreplayed = set(self.shoots)
         self._unreplayed_objects = set(self.objects)
+        self.seed_is_unconfirmed = self.seed is not None
 
     def replay_ended(self) -> None:
         """End a replay: drop every object that was not in it."""

@@ -67,13 +67,6 @@ class SeedReporter(Reporter):
         self._pending[_About(key, uid)] = _Pending(patch, due, trace)
         self._enqueued.set()
 
-    async def query(self, key: ObjectKey, uid: str, held: Document | None = None) -> None:
-        """Request the current state of an object, or its tombstone. Raises Unavailable.
-
-        `held`: what is held of it here, from which it can be stored again if it is neither known nor remembered.
-        """
-        await self.publish(key, held or {}, {Header.QUERY: "exists", Header.UID: uid})
-
     async def confirm_gone(self, key: ObjectKey, *, tombstone: int) -> None:
         """Confirm that a shoot's tombstone of that sequence was handled. Raises Unavailable."""
         await self.publish(key, {}, {Header.QUERY: "gone", Header.SEQUENCE: str(tombstone)})

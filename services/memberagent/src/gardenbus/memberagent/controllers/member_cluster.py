@@ -27,6 +27,9 @@ _log = structlog.stdlib.get_logger()
 RETRY_SECONDS = 5.0
 """Interval of retries, of reports without effect, and of health checks."""
 
+QUERY_INTERVAL_SECONDS = 60.0
+"""Interval of queries for a MemberCluster that the store does not have."""
+
 DEFAULT_PERIOD_SECONDS = 60.0
 
 
@@ -63,7 +66,7 @@ class MemberClusterReconciler:
         self._heartbeat_due = 0.0
         self._applied_at = float("-inf")
         self._reported: tuple[str, ClusterFacts] | None = None
-        self._left_reported_at = float("-inf")
+        self._left_reported_at = self._queried_at = float("-inf")
         self._is_excluded = False
         """True once it was logged that the cluster is not in the fleet."""
 
@@ -83,7 +86,7 @@ class MemberClusterReconciler:
         if not self._cache.is_complete or self._backend.is_silent():
             return
         if manifest is None and (self._cache.cluster_is_gone or self._cache.cluster is None):
-            for work in sorted(self._backend.works()):
+            for work in sorted(self._backend.works()) if self._cache.cluster_is_gone else ():
                 self._backend.remove(work)
             self.has_ended.set()
         elif self._cache.is_leaving:
@@ -104,7 +107,7 @@ class MemberClusterReconciler:
         """Register the cluster, unless its MemberCluster was deleted: then people bring it back."""
         if manifest is None:
             return
-        if not self._cache.cluster_is_gone and await self._is_registered():
+        if not self._cache.cluster_is_gone and await self._was_registered(now):
             return
         if self._cache.cluster_is_gone or not self.source.registers:
             self._exclude()
@@ -118,27 +121,38 @@ class MemberClusterReconciler:
         await self._reporter.apply(self._key, manifest)
         _log.info("cluster.registered", cluster=self._name)
 
-    async def _is_registered(self) -> bool:
-        """Read the MemberCluster of a cluster that was registered before; returns whether it still exists.
+    async def _was_registered(self, now: float) -> bool:
+        """Read the MemberCluster of a cluster that was registered before; returns whether it was.
 
-        Tombstones expire after an hour, so its absence from the stream does not say.
+        Tombstones expire after an hour, so its absence from the stream does not say. Nor does its absence from the store,
+        which may have been restored: the cluster is kept as it is, and queried.
         """
         before = self._backend.registered()
         if before is None or (before.landscape, before.origin) != (self._landscape(), self.source.origin):
             return False
         current = await self._read(self._key)
-        if self._cache.cluster is None:
+        if current is not None and self._cache.cluster is None:
             self._cache.update(self._key, current)
             self._enqueue_all()
-        return self._cache.cluster is not None
+        elif self._cache.cluster is None:
+            await self._query(before.uid, now)
+        return True
 
-    def _exclude(self) -> None:
+    async def _query(self, uid: str, now: float) -> None:
+        """Have the deletion of the MemberCluster announced again; log it as excluded if nobody remembers one."""
+        if now - self._queried_at < QUERY_INTERVAL_SECONDS:
+            if now - self._queried_at >= RETRY_SECONDS:
+                self._exclude("the store has lost its MemberCluster: nothing in the cluster is touched")
+            return
+        self._queried_at = now
+        await self._reporter.query(self._key, uid)
+
+    def _exclude(self, reason: str = "its MemberCluster was deleted") -> None:
         """Log once that the cluster is not in the fleet, and what would bring it there."""
         if self._is_excluded:
             return
         self._is_excluded = True
         if self.source.registers:
-            reason = "its MemberCluster was deleted"
             way = (
                 f"apply a MemberCluster {self._name}, or remove {REGISTERED} in its directory and start its agent anew"
             )

@@ -25,6 +25,8 @@ from gardenbus.memberagent.handlers.cluster_cache import ClusterCache
 from gardenbus.memberagent.handlers.object_reader import ReadObject
 from gardenbus.memberagent.metrics import APPLIED
 
+QUERY_INTERVAL_SECONDS = 60.0
+
 _log = structlog.stdlib.get_logger()
 
 
@@ -76,18 +78,23 @@ class WorkApplier:
         return RETRY_SECONDS if requeue_after is None else min(requeue_after, RETRY_SECONDS)
 
     async def _remove(self, name: str) -> float | None:
-        """Remove a Work that is not cached from the cluster, after reading it: the stream may have lost it."""
+        """Remove a deleted Work from the cluster; one of which only nothing is known is kept, and queried."""
         if name not in self.backend.works():
             return None
+        if self.cache.cluster_is_gone or name in self.cache.removed_works:
+            problem = self.backend.remove(name)
+            _log.info("work.removed", cluster=self.cluster, work=name)
+            return RETRY_SECONDS if problem else None
         current = await self.read(ObjectKey("work", namespace_of(self.cluster), name))
         if current is not None and name not in self.cache.works:
             self.cache.works[name] = current
             return 0.0
         if name in self.cache.works:
             return 0.0
-        problem = self.backend.remove(name)
-        _log.info("work.removed", cluster=self.cluster, work=name)
-        return RETRY_SECONDS if problem else None
+        key = ObjectKey("work", namespace_of(self.cluster), name)
+        await self.reporter.query(key, held={"kind": "Work", "metadata": {"name": name, "namespace": key.namespace}})
+        _log.warning("work.unknown", cluster=self.cluster, work=name)
+        return QUERY_INTERVAL_SECONDS
 
 
 def _count(outcomes: Sequence[ManifestResult]) -> None:

@@ -1,4 +1,7 @@
-"""Cache of one cluster: its MemberCluster, and the Works in its namespace."""
+"""Cache of one cluster: its MemberCluster, and the Works in its namespace.
+
+Absence proves nothing: an object was deleted only if its tombstone was observed.
+"""
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import ObjectKey
@@ -12,6 +15,8 @@ class ClusterCache:
         self.cluster_is_gone = False
         """True if its MemberCluster was deleted: it is not registered again."""
         self.works: dict[str, Document] = {}
+        self.removed_works: set[str] = set()
+        """Works that were deleted, and not created again."""
         self.is_complete = is_complete
         self._unreplayed: set[str] = set()
         self._cluster_is_unreplayed = False
@@ -31,8 +36,10 @@ class ClusterCache:
         self._unreplayed.discard(key.name)
         if document is None:
             self.works.pop(key.name, None)
+            self.removed_works.add(key.name)
         else:
             self.works[key.name] = document
+            self.removed_works.discard(key.name)
 
     def replay_began(self) -> None:
         """Start a replay; cached objects stay for now."""
@@ -41,11 +48,11 @@ class ClusterCache:
         self._cluster_is_unreplayed = True
 
     def replay_ended(self) -> None:
-        """End a replay: objects that were not in it were deleted meanwhile."""
+        """End a replay: objects that were not in it were deleted meanwhile, or lost by the stream."""
         self.is_complete = True
         for name in self._unreplayed:
             self.works.pop(name, None)
         self._unreplayed.clear()
-        if self._cluster_is_unreplayed and self.cluster is not None:
-            self.cluster, self.cluster_is_gone = None, True
+        if self._cluster_is_unreplayed:
+            self.cluster = None
         self._cluster_is_unreplayed = False

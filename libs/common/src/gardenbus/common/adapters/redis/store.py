@@ -28,6 +28,7 @@ from gardenbus.common.adapters.store_responses import (
     key_of,
     pending_operation,
     seed_has_shoots,
+    runs_unknown,
     seed_rejection,
 )
 from gardenbus.common.api.changes import ObjectChange, change_of, creation_of
@@ -361,6 +362,7 @@ class RedisStore(RedisStreamHistories):
         *,
         scheduling_generation: int | None = None,
         preconditions: Sequence[WritePrecondition] = (),
+        is_adoption: bool = False,
     ) -> None:
         """Check a write without carrying it out."""
         fields: dict[str, str] = {}
@@ -376,6 +378,7 @@ class RedisStore(RedisStreamHistories):
             "guards": guards(preconditions),
             "set": fields,
             **({} if scheduling_generation is None else {"gate_seen": scheduling_generation}),
+            **({"unknown": key.stored} if is_adoption else {}),
         }
         reply = await self._connection.call("rehearse", operation, read_only=True)
         if reply[0] != b"ok":
@@ -455,7 +458,8 @@ class RedisStore(RedisStreamHistories):
     ) -> bool:
         """Announce an object again, or its removal, if the store has or remembers it."""
         held = _held(unknown) if unknown is not None else ""
-        operation = {"key": key.stored, "left": seed, "uid": uid, "held": held}
+        runs = unknown is not None and unknown.runs
+        operation = self._object_fields(key) | {"left": seed, "uid": uid, "held": held, "runs": runs}
         return (await self._connection.call("announce_again", operation))[0] == b"ok"
 
     async def unknown_objects(self) -> Sequence[UnknownObject]:
@@ -582,6 +586,8 @@ class RedisStore(RedisStreamHistories):
                 raise seed_has_shoots(key, int(reply[1]), for_people(reply[2]))
             case b"claimed":
                 raise claim_conflict(reply[1].decode(), ObjectKey.from_stored(reply[2].decode()))
+            case b"unknown":
+                raise runs_unknown(key, reply[1].decode())
             case b"refused":
                 raise seed_rejection(key, reply[1].decode())
             case other:

@@ -10,7 +10,7 @@
 --   o:<kind>:<ns>:<name>   hash   one object, in the parts of resources/document.py, and what it was indexed by;
 --                                 of a seed `cap` and `mark` (takes so many shoots; is about to be removed), of a shoot
 --                                 `fol` (something follows it), `why` (when and on what grounds it was bound) and `tp` (the
---                                 trace that it waits with), of what follows one `past` (seeds that it was taken from)
+--                                 trace that it waits with), of both `past` (seeds that it was taken from)
 --   dead:<key>             hash   what is remembered of a removed object (uid, version, request order, seeds)
 --   graves                 zset   <key> by the version of its removal
 --   list:<kind>            zset   "<ns>/<name>" in lexical order

@@ -119,6 +119,7 @@ local function put(keys, args)
     local before, after
     before, after, freed, work = put_shoot(P, op, object, created, changed_spec)
     left = seeds_left(before, after)
+    if left ~= '' then set.past = past_with(object.past, left) end
     has_moved = left ~= '' or seeds_left(after, before) ~= ''
   elseif op.kind == 'managedseed' or op.kind == 'shootstate' then
     left = put_follower(P, op, object, created)
@@ -128,7 +129,7 @@ local function put(keys, args)
   announce(P, op.key, version, object.uid, created and 'added' or 'modified', op.bindings, left)
   if has_moved and object.fol ~= '' then announce_followers(P, op, left, true) end
   for _, tail in ipairs(work) do enqueue(P, tail) end
-  if created then
+  if created and not op.unknown then -- what is adopted may have an owner that was lost with it
     for _, owner in ipairs(split_lines(set.own)) do
       if redis.call('HEXISTS', P .. ':uids', owner) == 0 then enqueue(P, 'garbage._.' .. owner) end
     end

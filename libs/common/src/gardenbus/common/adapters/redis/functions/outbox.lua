@@ -29,13 +29,18 @@ local function trim(keys, args)
 end
 
 -- Appends the current state of one object to the outbox again (with its binding), or the tombstone of a removal that is
--- remembered. Of what nobody remembers nothing is announced: a store that was restored from a copy may never have had it.
+-- remembered. Of what nobody remembers nothing is announced: a store that was restored from a copy may never have had it,
+-- or not where it runs.
 local function announce_again(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local closed = refuse_when_closed(P)
   if closed then return closed end
   local object = read_fields(P .. ':o:' .. op.key, {'ver', 'uid'})
   if object.ver ~= '' then
+    if op.runs and not is_settled(P, op, op.left, op.uid) then
+      note_unknown(P, op)
+      return {'unknown'}
+    end
     announce(P, op.key, object.ver, object.uid, 'modified', true, op.left)
   else
     local dead = read_fields(P .. ':dead:' .. op.key, {'ver', 'uid'})
@@ -59,7 +64,8 @@ local function reannounce(keys, args)
     local key, version = found[i], found[i + 1]
     if op.index == 'by_version' then
       local object = read_fields(P .. ':o:' .. key, {'uid', 'past'})
-      announce(P, key, version, object.uid, 'modified', true, object.past)
+      local left = string.sub(key, 1, 6) ~= 'shoot:' and object.past or '' -- the seeds that a shoot left ask by themselves
+      announce(P, key, version, object.uid, 'modified', true, left)
     else
       local dead = read_fields(P .. ':dead:' .. key, {'uid', 'left'})
       announce(P, key, version, dead.uid, 'deleted', true, dead.left)

@@ -40,6 +40,7 @@ local function restore(keys, args)
     return {'ok'}
   end
   if shoot and is_followed(P, op) then set.fol = '1' end
+  if shoot then set.past = past_with(object.uid == op.uid and object.past or '', left) end
   write_fields(object_key, set)
   redis.call('HSET', object_key, 'ver', op.version)
   redis.call('HDEL', object_key, 'class', 'pmsg')

@@ -1,5 +1,5 @@
--- Objects that run on a seed, and that the store neither has nor remembers: kept here until somebody decides on them.
--- `P:unknown` has, for `<seed> <key>`, what its agent has sent of each as JSON.
+-- Objects that run on a seed, where the store neither has them nor remembers that they left: kept here until somebody
+-- decides on them. `P:unknown` has, for `<seed> <key>`, what its agent has sent of each as JSON.
 
 local UNKNOWN_MAX = 1000
 
@@ -11,30 +11,50 @@ local function note_unknown(P, op)
   end
 end
 
--- Those that are still unknown: what was ordered anew under the same name is not.
+-- Whether what runs on a seed may be told the stored state: the object is there, or the store remembers that it left.
+local function is_settled(P, at, seed, uid)
+  local object = read_fields(P .. ':o:' .. at.key, {'ver', 'uid', 'seed', 'sseed', 'refs', 'past'})
+  if object.ver == '' then return false end
+  local seeds = seeds_of(object.seed, object.sseed)
+  if at.kind ~= 'shoot' then seeds = seeds_at(P, followed_shoot(at.kind, at.ns, at.name, object.refs)) end
+  if seeds[seed] then return true end
+  return (uid == '' or uid == object.uid) and seeds_with({}, object.past)[seed] ~= nil
+end
+
+-- Those that are still unknown: what was ordered anew on the same seed is not.
 local function unknown(keys, args)
   local P = keys[1]
   local closed = refuse_when_closed(P)
   if closed then return closed end
   local found, reply = redis.call('HGETALL', P .. ':unknown'), {'ok'}
   for i = 1, #found, 2 do
-    local key = string.match(found[i], ' (.*)$')
-    if redis.call('EXISTS', P .. ':o:' .. key) == 0 then
+    local seed, kind, ns, name = string.match(found[i], '^(%S+) ([^:]*):([^:]*):(.*)$')
+    local at = {key = string.match(found[i], ' (.*)$'), kind = kind, ns = ns, name = name}
+    if not is_settled(P, at, seed, cjson.decode(found[i + 1]).uid) then
       reply[#reply + 1], reply[#reply + 2] = found[i], found[i + 1]
     end
   end
   return reply
 end
 
--- Remembers the removal of an object that is not stored, and tells the seed; once more where it is remembered already.
+-- Remembers that an object left a seed on which it is not stored, and tells the seed; once more where it is remembered.
 local function forget(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local closed = refuse_when_closed(P, op.outbox_max)
   if closed then return closed end
-  if redis.call('EXISTS', P .. ':o:' .. op.key) == 1 then return {'exists'} end
+  local object = read_fields(P .. ':o:' .. op.key, {'ver', 'uid', 'past'})
+  if object.ver ~= '' then
+    if op.uid == '' or is_settled(P, op, op.seed, op.uid) then return {'exists'} end
+    redis.call('HSET', P .. ':o:' .. op.key, 'past', past_with(object.past, op.seed))
+    redis.call('HDEL', P .. ':unknown', op.seed .. ' ' .. op.key)
+    announce(P, op.key, object.ver, object.uid, 'modified', true, op.seed)
+    return {'ok'}
+  end
   local dead = read_fields(P .. ':dead:' .. op.key, {'ver', 'uid'})
-  if op.uid == '' and dead.ver == '' then return {'gone'} end
-  if op.uid ~= '' and op.uid ~= dead.uid then
+  if op.uid == '' and dead.ver == '' and redis.call('HEXISTS', P .. ':unknown', op.seed .. ' ' .. op.key) == 0 then
+    return {'gone'}
+  end
+  if op.uid ~= '' and op.uid ~= dead.uid or dead.ver == '' then
     dead = {ver = redis.call('INCR', P .. ':version'), uid = op.uid}
     redis.call('HSET', P .. ':dead:' .. op.key, 'uid', dead.uid, 'ver', dead.ver, 'at', op.now, 'left', op.seed)
     redis.call('ZADD', P .. ':graves', dead.ver, op.key)

@@ -79,6 +79,15 @@ local function guard_refusal(P, guards)
   end
 end
 
+-- A seed that runs an object of this key which the store has lost, or nil.
+local function seed_with_unknown(P, key)
+  if redis.call('EXISTS', P .. ':unknown') == 0 then return end
+  for _, field in ipairs(redis.call('HKEYS', P .. ':unknown')) do
+    local seed, unknown = string.match(field, '^(%S+) (.*)$')
+    if unknown == key then return seed end
+  end
+end
+
 -- Rejection of a put (or of a deletion, with nothing to set), as a reply, or nil.
 local function put_refusal(P, op, object)
   local exists = object.ver ~= ''
@@ -87,6 +96,10 @@ local function put_refusal(P, op, object)
     if taken ~= '' and op.origin <= taken then return {'superseded', taken} end
   end
   if op.base == 0 and exists then return {'exists'} end
+  if op.base == 0 and op.kind == 'shoot' and not op.unknown then
+    local seed = seed_with_unknown(P, op.key)
+    if seed then return {'unknown', seed} end
+  end
   if op.base > 0 and not exists then return {'gone'} end
   if op.base > 0 and tonumber(object.ver) ~= op.base then return {'conflict', object.ver} end
   local unguarded = guard_refusal(P, op.guards)
