@@ -25,8 +25,8 @@ from gardenbus.common.diagnostics.servers import (
 )
 from gardenbus.common.diagnostics.services import (
     SeedHeartbeat,
-    assess_heartbeats,
     UnknownHere,
+    assess_heartbeats,
     assess_unknown,
     assess_versions,
     service_name,

@@ -14,7 +14,8 @@ from gardenbus.common.errors import BadRequest
 
 Shoot = Annotated[list[str], typer.Argument(help="shoot NAMESPACE/NAME", metavar="shoot NAMESPACE/NAME")]
 Forgotten = Annotated[
-    list[str], typer.Argument(help="shoot|managedseed|work NAMESPACE/NAME", metavar="shoot|managedseed|work NAMESPACE/NAME")
+    list[str],
+    typer.Argument(help="shoot|managedseed|work NAMESPACE/NAME", metavar="shoot|managedseed|work NAMESPACE/NAME"),
 ]
 Seed = Annotated[
     str,

@@ -168,9 +168,7 @@ class MemberAgentHost(AgentHost):
             if name in self._removed_seeds:
                 self._enrol(name, None)
             elif await self._read(key) is None:
-                await Reporter(
-                    bus=self._bus, subjects=self._subjects, token=reporter_of(name), sent=REPORTS
-                ).query(key)
+                await Reporter(bus=self._bus, subjects=self._subjects, token=reporter_of(name), sent=REPORTS).query(key)
                 _log.warning("seed.unknown", seed=name)
 
     # ------------------------------------------------------------------------------------------ events

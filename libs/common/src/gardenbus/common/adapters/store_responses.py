@@ -134,7 +134,9 @@ def seed_rejection(key: ObjectKey, rejection: str) -> Forbidden:
 
 def runs_unknown(key: ObjectKey, seed: str) -> Forbidden:
     """A seed runs an object of this name that the store has lost: another one in its place would end it."""
-    return Forbidden(f"{key} runs on seed {seed}, and the store has lost it: adopt it, or forget it, before another comes")
+    return Forbidden(
+        f"{key} runs on seed {seed}, and the store has lost it: adopt it, or forget it, before another comes"
+    )
 
 
 NAMED_HOLDERS = 3

@@ -43,6 +43,8 @@ async def api(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
 
 
 class UnknownHere(msgspec.Struct):
+    """An object that runs at an agent, as the apiserver lists it."""
+
     kind: str
     namespace: str
     name: str

@@ -16,7 +16,6 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import AlreadyExists, BadRequest, NotFound
 from gardenbus.common.ports.store import Store, UnknownObject
 
-
 FORGETTABLE_KINDS = ("shoot", "managedseed", "work")
 """Kinds of which something runs at an agent."""
 

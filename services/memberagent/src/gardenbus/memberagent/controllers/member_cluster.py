@@ -124,8 +124,8 @@ class MemberClusterReconciler:
     async def _was_registered(self, now: float) -> bool:
         """Read the MemberCluster of a cluster that was registered before; returns whether it was.
 
-        Tombstones expire after an hour, so its absence from the stream does not say. Nor does its absence from the store,
-        which may have been restored: the cluster is kept as it is, and queried.
+        Tombstones expire after an hour, so its absence from the stream does not say. Nor does its absence from the
+        store, which may have been restored: the cluster is kept as it is, and queried.
         """
         before = self._backend.registered()
         if before is None or (before.landscape, before.origin) != (self._landscape(), self.source.origin):

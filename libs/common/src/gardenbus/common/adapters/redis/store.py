@@ -27,8 +27,8 @@ from gardenbus.common.adapters.store_responses import (
     is_gone,
     key_of,
     pending_operation,
-    seed_has_shoots,
     runs_unknown,
+    seed_has_shoots,
     seed_rejection,
 )
 from gardenbus.common.api.changes import ObjectChange, change_of, creation_of
