@@ -1,0 +1,165 @@
+"""Faults: how each kind is done to a landscape, and taken back."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from tests.chaos.landscape import ChaosLandscape
+from tests.chaos.plan import Fault
+from tests.chaos.stranger import StrangerGardenlet
+from tests.support.eventually import eventually
+from tests.support.garbage import RawPublisher, garbage
+
+KEPT_COPIES = 3
+GARBAGE_PER_CHANNEL = 5
+NATS_REPAIR_SECONDS = 5.0
+FILLER = "filler"
+
+
+class Skipped(Exception):
+    """This fault is not possible here; the message says why."""
+
+
+class FaultMaker:
+    """Does faults. `quiet` has the clients pause and everything settle, `resume` lets them go on."""
+
+    def __init__(
+        self,
+        landscape: ChaosLandscape,
+        stranger: StrangerGardenlet,
+        *,
+        quiet: Callable[[], Awaitable[None]],
+        resume: Callable[[], None],
+    ) -> None:
+        self._landscape = landscape
+        self._stranger = stranger
+        self._quiet = quiet
+        self._resume = resume
+        self._copies: list[Path] = []
+        self._copied = 0
+
+    async def do(self, fault: Fault) -> None:
+        """Do a fault, and take it back. Raises Skipped."""
+        await asyncio.sleep(fault.after)
+        await {
+            "kill": self._kill,
+            "pause": self._pause,
+            "cut": self._disturb_line,
+            "half-open": self._disturb_line,
+            "delay": self._disturb_line,
+            "clock": self._clock,
+            "rolling": self._rolling,
+            "garbage": self._garbage,
+            "disk-full": self._disk_full,
+            "restore": self._restore,
+        }[fault.kind](fault)
+
+    async def copy_stores(self) -> None:
+        """Copy the data of both servers, for a later restore; of several copies the oldest is restored."""
+        self._copied += 1
+        folder = self._landscape.directory.path / "copies" / str(self._copied)
+        for server in ("nats", "redis"):
+            await asyncio.to_thread(self._landscape.copy, server, folder / server)
+        self._copies.append(folder)
+        while len(self._copies) > KEPT_COPIES:
+            shutil.rmtree(self._copies.pop(0))
+
+    async def _kill(self, fault: Fault) -> None:
+        if fault.target == self._stranger.seed:
+            await self._stranger.kill()
+            self._stranger.start()
+        else:
+            self._landscape.end(fault.target, signal.SIGKILL)
+
+    async def _pause(self, fault: Fault) -> None:
+        self._landscape.send(fault.target, signal.SIGSTOP)
+        try:
+            await asyncio.sleep(fault.seconds)
+        finally:
+            self._landscape.send(fault.target, signal.SIGCONT)
+
+    async def _disturb_line(self, fault: Fault) -> None:
+        line = self._landscape.lines[fault.target]
+        if fault.kind == "cut":
+            line.cut(resets=fault.detail == "reset")
+        elif fault.kind == "half-open":
+            line.half_open()
+        else:
+            line.delay_seconds = float(fault.detail)
+        try:
+            await asyncio.sleep(fault.seconds)
+        finally:
+            line.heal()
+
+    async def _clock(self, fault: Fault) -> None:
+        clock = self._landscape.clocks[fault.target]
+        clock.set(float(fault.detail))
+        try:
+            await asyncio.sleep(fault.seconds)
+        finally:
+            clock.set(0.0)
+
+    async def _rolling(self, fault: Fault) -> None:
+        """Stop the replicas of a role one after the other, as an upgrade does."""
+        for name, process in self._landscape.processes.items():
+            if process.spec.role == fault.target:
+                before = process.restarts
+                self._landscape.end(name, signal.SIGTERM)
+                with contextlib.suppress(AssertionError):
+                    await eventually(_restarted(self._landscape, name, before), within=30, every=0.05)
+
+    async def _garbage(self, fault: Fault) -> None:
+        publisher = await RawPublisher.connect(self._landscape.nats_url)
+        for message in garbage("garden", seed=int(fault.detail), per_channel=GARBAGE_PER_CHANNEL):
+            await publisher.publish(message)
+        await publisher.close()
+
+    async def _disk_full(self, fault: Fault) -> None:
+        """Fill the file system of a server, and free it; NATS keeps its write error, and is then restarted."""
+        store = self._landscape.store(fault.target)
+        if not os.path.ismount(store):
+            raise Skipped("no file system of its own could be mounted for the server")
+        with (store / FILLER).open("wb") as filler:
+            free = os.fstatvfs(filler.fileno())
+            with contextlib.suppress(OSError):
+                os.posix_fallocate(filler.fileno(), 0, free.f_bavail * free.f_frsize)
+            process = self._landscape.processes[fault.target]
+            before = process.restarts
+            await asyncio.sleep(fault.seconds)
+        (store / FILLER).unlink()
+        with contextlib.suppress(AssertionError):
+            await eventually(_ready(self._landscape, fault.target), within=NATS_REPAIR_SECONDS, every=0.1)
+        self._landscape.wanted_ends[fault.target] += process.restarts - before
+        if self._landscape.unready([fault.target]):
+            self._landscape.end(fault.target, signal.SIGTERM)
+
+    async def _restore(self, fault: Fault) -> None:
+        """Bring an older copy of a server's directory back, or an empty one: once everything is carried out."""
+        if not self._copies and fault.detail == "older":
+            raise Skipped("there is no copy yet")
+        await self._quiet()
+        await self._landscape.processes[fault.target].stop()
+        copy = self._copies[0] / fault.target if fault.detail == "older" else None
+        await asyncio.to_thread(self._landscape.replace_store, fault.target, copy)
+        self._resume()
+        self._landscape.start_server(fault.target)
+        await eventually(_ready(self._landscape, fault.target), within=30, every=0.05)
+
+
+def _ready(landscape: ChaosLandscape, name: str) -> Callable[[], Awaitable[None]]:
+    async def ready() -> None:
+        assert not (unready := landscape.unready([name])), unready
+
+    return ready
+
+
+def _restarted(landscape: ChaosLandscape, name: str, before: int) -> Callable[[], Awaitable[None]]:
+    async def restarted() -> None:
+        assert landscape.processes[name].restarts > before
+        assert not (unready := landscape.unready([name])), unready
+
+    return restarted

@@ -1,0 +1,171 @@
+"""Observer: looks at a landscape from outside, through NATS, its files, and its processes."""
+
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import nats.errors
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from gardenbus.cli.client.api import LandscapeTarget
+from gardenbus.cli.commands.doctor import examined
+from tests.chaos import manifests
+from tests.chaos.invariants import VALUE_ANNOTATION, ControlPlane, Observation, Violation
+from tests.chaos.landscape import ChaosLandscape
+from tests.chaos.stranger import StrangerGardenlet
+
+Document = dict[str, Any]
+WORK_STREAMS = ("REQUESTS", "REPORTS", "QUEUES")
+SERVED = ("scheduling.default-scheduler", "waking", "migration", "garbage", "managedseedset", "autoscaler", "placement")
+"""Beginnings of the queues that somebody serves; strangers may put work into others."""
+
+
+class NotSeen(Exception):
+    """The landscape does not answer now."""
+
+
+class Versions:
+    """Watches every change, and notes versions that go back."""
+
+    def __init__(self) -> None:
+        self.backwards: list[Violation] = []
+        self._last: dict[str, int] = {}
+
+    async def take(self, message: Msg) -> None:
+        """Look at one announcement of a shoot."""
+        version = int((message.headers or {}).get("Gardenbus-Version", "0"))
+        last = self._last.get(message.subject, 0)
+        if version < last:
+            self.backwards.append(Violation("backwards", f"{message.subject}: {version} after {last}"))
+        self._last[message.subject] = version
+
+
+class Observer:
+    """See the module."""
+
+    def __init__(self, landscape: ChaosLandscape, stranger: StrangerGardenlet, client: Client) -> None:
+        self._landscape = landscape
+        self._stranger = stranger
+        self._client = client
+
+    async def observe(self) -> Observation:
+        """Everything that the invariants need. Raises NotSeen."""
+        try:
+            return await self._observed()
+        except (nats.errors.Error, OSError, TimeoutError) as error:
+            raise NotSeen(f"{type(error).__name__}: {error}") from error
+
+    async def streams(self) -> Mapping[str, Any]:
+        """Streams and consumers of work as NATS tells them, to find out what went wrong."""
+        told: dict[str, Any] = {}
+        for stream in WORK_STREAMS:
+            for request in (f"STREAM.INFO.{stream}", f"CONSUMER.LIST.{stream}"):
+                with contextlib.suppress(nats.errors.Error, OSError, TimeoutError):
+                    answer = await self._client.request(f"$JS.API.{request}", b'{"subjects_filter": ">"}', timeout=3)
+                    told[request] = json.loads(answer.data)
+        return told
+
+    async def doctor(self) -> list[Violation]:
+        """What `gardenbus doctor` says has failed."""
+        target = LandscapeTarget(self._landscape.nats_url, "garden")
+        findings = await examined(target, self._landscape.redis_url)
+        return [Violation("doctor", f"{each.check}: {each.found}") for each in findings if each.state == "failed"]
+
+    async def _observed(self) -> Observation:
+        control_planes = [*self._built(), *self._stranger.control_planes()]
+        shoots = await self._list(f"list.shoot.{manifests.NAMESPACE}")
+        seeds = await self._list("list.seed")
+        return Observation(
+            shoots={f"{each['metadata']['namespace']}/{each['metadata']['name']}": each for each in shoots},
+            allocatable={
+                each["metadata"]["name"]: int(each.get("status", {}).get("allocatable", {}).get("shoots", 0))
+                for each in seeds
+            },
+            regions={each["metadata"]["name"]: each["spec"]["provider"]["region"] for each in seeds},
+            control_planes=control_planes,
+            bindings=await self._bindings(),
+            queued=await self._queued(),
+            unready=self._landscape.unready(),
+            died=self._landscape.died(),
+            memory_mb=self._landscape.memory_mb(),
+            delivered={name: self._delivered(name) for name in manifests.member_names()},
+        )
+
+    async def _list(self, tail: str) -> Sequence[Document]:
+        response = await self._client.request(f"garden.api.{tail}", b'{"limit": 500}', timeout=3)
+        answer = json.loads(response.data)
+        if not answer["ok"]:
+            raise NotSeen(f"{tail}: {answer['error']['message']}")
+        return answer["result"]["items"]
+
+    def _built(self) -> Sequence[ControlPlane]:
+        """Control planes of our gardenlets, from their files."""
+        found: list[ControlPlane] = []
+        for file in self._landscape.directory.gardenlets.glob("*/shoots/*/*.json"):
+            try:
+                record = msgspec.json.decode(file.read_bytes())
+            except (FileNotFoundError, msgspec.DecodeError):
+                continue
+            resources: Mapping[str, Mapping[str, str]] = record["resources"]
+            found.append(
+                ControlPlane(
+                    seed=file.parents[2].name,
+                    shoot=f"{record['namespace']}/{record['name']}",
+                    uid=record["uid"],
+                    identity=resources.get("etcd", {}).get("volume", ""),
+                    is_running="control-plane" in resources,
+                )
+            )
+        return found
+
+    async def _bindings(self) -> Sequence[tuple[str, str]]:
+        """Bindings that are announced now: the last message of each subject, unless it is a tombstone."""
+        inbox = await self._client.subscribe(self._client.new_inbox())  # pyright: ignore[reportUnknownMemberType]
+        found: list[tuple[str, str]] = []
+        try:
+            body = json.dumps({"multi_last": ["garden.binding.>"]}).encode()
+            await self._client.publish("$JS.API.DIRECT.GET.BINDINGS", body, reply=inbox.subject)
+            while True:
+                message = await inbox.next_msg(timeout=3)
+                headers = message.headers or {}
+                if "Status" in headers:
+                    break
+                tokens = headers["Nats-Subject"].split(".", 4)
+                if message.data and len(tokens) == 5 and tokens[3] == manifests.NAMESPACE:
+                    found.append((tokens[2], f"{tokens[3]}/{tokens[4]}"))
+        finally:
+            await inbox.unsubscribe()
+        return found
+
+    async def _queued(self) -> Mapping[str, int]:
+        queued: dict[str, int] = {}
+        for stream in WORK_STREAMS:
+            body = b'{"subjects_filter": ">"}'
+            answer = await self._client.request(f"$JS.API.STREAM.INFO.{stream}", body, timeout=3)
+            info = json.loads(answer.data)
+            if "state" not in info:
+                raise NotSeen(f"stream {stream}: {info.get('error')}")
+            subjects: Mapping[str, int] = info["state"].get("subjects") or {}
+            if stream == "QUEUES":
+                served = tuple(f"garden.queue.{queue}" for queue in SERVED)
+                subjects = {subject: count for subject, count in subjects.items() if subject.startswith(served)}
+            queued |= subjects
+        response = await self._client.request("garden.api.census", b"", timeout=3)
+        answer = json.loads(response.data)
+        queued["outbox"] = answer["result"]["outbox"] if answer["ok"] else -1
+        return queued
+
+    def _delivered(self, cluster: str) -> int | None:
+        """The value of the placed object in a member cluster."""
+        folder: Path = self._landscape.directory.members / cluster / "manifests"
+        for file in folder.glob(f"*,{manifests.PLACED_NAMESPACE},{manifests.PLACED}.json"):
+            try:
+                stored = msgspec.json.decode(file.read_bytes())
+            except (FileNotFoundError, msgspec.DecodeError):
+                return None
+            return int(stored["manifest"]["metadata"]["annotations"][VALUE_ANNOTATION])
+        return None

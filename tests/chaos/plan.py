@@ -1,0 +1,112 @@
+"""Plan of a run: which faults, on what, in which order. Pure: the same seed, kinds and targets give the same plan."""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+MOST_IN_A_ROUND = 6
+GARBAGE_SEEDS = 10_000
+CLOCK_SHIFTS = (-3600.0, -300.0, -5.0, 5.0, 300.0, 3600.0)
+
+
+class Fault(NamedTuple):
+    """One fault: begun `after` seconds of its round, taken back after `seconds`."""
+
+    kind: str
+    target: str
+    seconds: float = 0.0
+    after: float = 0.0
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        """The fault in one line."""
+        return f"{self.kind} {self.target}{f' ({self.detail})' if self.detail else ''} {self.seconds:g} s"
+
+
+class Targets(NamedTuple):
+    """What can be hit. `lines` are connections between a process and a server, as `apiserver-1/redis`."""
+
+    services: Sequence[str]
+    servers: Sequence[str]
+    lines: Sequence[str]
+    roles: Sequence[str]
+    strangers: Sequence[str]
+
+
+class KindRule(NamedTuple):
+    """How often a kind comes, for how long, and whether nothing else happens in its round."""
+
+    weight: int
+    least_seconds: float
+    most_seconds: float
+    is_alone: bool = False
+
+
+KINDS: Mapping[str, KindRule] = {
+    "kill": KindRule(30, 0.0, 0.0),
+    "pause": KindRule(15, 0.5, 5.0),
+    "cut": KindRule(15, 0.1, 4.0),
+    "half-open": KindRule(10, 0.5, 5.0),
+    "delay": KindRule(8, 1.0, 4.0),
+    "clock": KindRule(8, 1.0, 4.0),
+    "rolling": KindRule(4, 0.0, 0.0),
+    "garbage": KindRule(6, 0.0, 0.0),
+    "disk-full": KindRule(2, 1.0, 4.0, is_alone=True),
+    "restore": KindRule(3, 0.0, 0.0, is_alone=True),
+}
+"""All kinds of faults."""
+
+DETAILS: Mapping[str, Sequence[str]] = {
+    "cut": ("reset", "closed"),
+    "delay": ("0.02", "0.1", "0.3"),
+    "clock": tuple(f"{shift:+g}" for shift in CLOCK_SHIFTS),
+    "restore": ("older", "empty"),
+}
+
+
+def rounds(seed: int, targets: Targets, kinds: Sequence[str] = tuple(KINDS)) -> Iterator[Sequence[Fault]]:
+    """Rounds of faults, without end. Those of a round overlap, each on a target of its own."""
+    randomness = random.Random(seed)
+    shared = [kind for kind in kinds if not KINDS[kind].is_alone]
+    while True:
+        kind = _kind(randomness, kinds)
+        first = _fault(randomness, kind, _choices(kind, targets), after=0.0)
+        faults = {first.target: first}
+        count = 1 if KINDS[kind].is_alone else randomness.randint(1, MOST_IN_A_ROUND)
+        for _ in range(count - 1):
+            kind = _kind(randomness, shared)
+            if choices := [each for each in _choices(kind, targets) if each not in faults]:
+                fault = _fault(randomness, kind, choices, after=round(randomness.uniform(0.0, 2.0), 1))
+                faults[fault.target] = fault
+        yield tuple(faults.values())
+
+
+def _kind(randomness: random.Random, kinds: Sequence[str]) -> str:
+    return randomness.choices(kinds, [KINDS[kind].weight for kind in kinds])[0]
+
+
+def _fault(randomness: random.Random, kind: str, choices: Sequence[str], *, after: float) -> Fault:
+    rule = KINDS[kind]
+    target = randomness.choice(choices)
+    seconds = round(randomness.uniform(rule.least_seconds, rule.most_seconds), 1)
+    detail = (
+        str(randomness.randrange(GARBAGE_SEEDS)) if kind == "garbage" else randomness.choice(DETAILS.get(kind, ("",)))
+    )
+    return Fault(kind, target, seconds, after, detail)
+
+
+def _choices(kind: str, targets: Targets) -> Sequence[str]:
+    """What a kind can hit. Servers and strangers come as often as any process."""
+    return {
+        "kill": [*targets.services, *targets.servers, *targets.strangers],
+        "pause": [*targets.services, *targets.servers],
+        "cut": targets.lines,
+        "half-open": targets.lines,
+        "delay": targets.lines,
+        "clock": targets.services,
+        "rolling": targets.roles,
+        "garbage": ["bus"],
+        "disk-full": targets.servers,
+        "restore": targets.servers,
+    }[kind]

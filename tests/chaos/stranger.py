@@ -1,0 +1,187 @@
+"""A stranger's gardenlet: it speaks to NATS alone, and knows of the project no more than the documented subjects."""
+
+import asyncio
+import contextlib
+import json
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import nats
+import nats.errors
+import nats.js.api
+import nats.js.errors
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from tests.chaos import manifests
+from tests.chaos.invariants import ControlPlane
+
+Document = dict[str, Any]
+HEARTBEAT_SECONDS = 2.0
+REPEAT_SECONDS = 5.0
+
+
+@dataclass
+class _ControlPlane:
+    uid: str
+    identity: str
+    manifest: Document
+
+
+class StrangerGardenlet:
+    """The gardenlet of one seed. What it built stays when it is killed."""
+
+    def __init__(self, url: str, seed: str = manifests.STRANGER) -> None:
+        self.seed = seed
+        self._url = url
+        self._built: dict[str, _ControlPlane] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Start its process, so to speak."""
+        self._task = asyncio.create_task(self._live(), name=f"gardenlet of {self.seed}")
+
+    async def kill(self) -> None:
+        """End it at once."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def control_planes(self) -> list[ControlPlane]:
+        """What it runs."""
+        return [
+            ControlPlane(self.seed, name, each.uid, each.identity, is_running=True)
+            for name, each in self._built.items()
+        ]
+
+    async def _live(self) -> None:
+        while True:
+            with contextlib.suppress(nats.errors.Error, nats.js.errors.Error, OSError, TimeoutError):
+                await self._connected()
+            await asyncio.sleep(0.5)
+
+    async def _connected(self) -> None:
+        """One connection: heartbeats, and a look at all bindings after each change and every few seconds."""
+        client = await nats.connect(  # pyright: ignore[reportUnknownMemberType]
+            self._url, allow_reconnect=False, connect_timeout=2, error_cb=_outage
+        )
+        try:
+            await self._register(client)
+            jetstream = client.jetstream()  # pyright: ignore[reportUnknownMemberType]
+            subscription = await jetstream.subscribe(
+                f"garden.binding.{self.seed}.>", stream="BINDINGS", ordered_consumer=True, deliver_policy=_LAST
+            )
+            registered_at = reported_at = time.monotonic()
+            while client.is_connected:
+                with contextlib.suppress(TimeoutError):
+                    await self._take(client, await subscription.next_msg(timeout=HEARTBEAT_SECONDS / 4))
+                now = time.monotonic()
+                if now - registered_at > HEARTBEAT_SECONDS:
+                    registered_at = now
+                    await self._register(client)
+                if now - reported_at > REPEAT_SECONDS:
+                    reported_at = now
+                    await self._repeat(client)
+                    await jetstream.stream_info("BINDINGS")
+        finally:
+            with contextlib.suppress(Exception):
+                await client.close()
+
+    async def _take(self, client: Client, message: Msg) -> None:
+        headers = message.headers or {}
+        name = "/".join(message.subject.split(".", 4)[3:])
+        built = self._built.get(name)
+        if message.data:
+            await self._wanted(client, name, json.loads(message.data), headers.get("Gardenbus-Role", ""))
+            return
+        if built is not None and built.uid == headers.get("Gardenbus-Uid"):
+            del self._built[name]
+        sequence = message.metadata.sequence.stream
+        await self._report(client, name, headers.get("Gardenbus-Uid", ""), {}, question="gone", sequence=sequence)
+
+    async def _wanted(self, client: Client, name: str, shoot: Document, role: str) -> None:
+        metadata = shoot["metadata"]
+        uid, built = metadata["uid"], self._built.get(name)
+        if role not in {"run", ""}:
+            return
+        if metadata.get("deletionTimestamp"):
+            self._built.pop(name, None)
+        elif built is None or built.uid != uid:
+            self._built[name] = _ControlPlane(uid, secrets.token_hex(8), shoot)
+        else:
+            built.manifest = shoot
+        await self._report_shoot(client, name, shoot)
+
+    async def _report_shoot(self, client: Client, name: str, shoot: Document) -> None:
+        """First the claim, then what became of it; the same again is no harm."""
+        metadata, now = shoot["metadata"], _now()
+        if metadata.get("deletionTimestamp"):
+            last = {"type": "Delete", "state": "Succeeded", "progress": 100, "lastUpdateTime": now}
+            await self._report(client, name, metadata["uid"], {"lastOperation": last})
+            return
+        last = {"type": "Create", "state": "Succeeded", "progress": 100, "lastUpdateTime": now}
+        await self._report(client, name, metadata["uid"], {"seedName": self.seed})
+        done = {"lastOperation": last, "observedGeneration": metadata["generation"]}
+        await self._report(client, name, metadata["uid"], done)
+
+    async def _repeat(self, client: Client) -> None:
+        """What is not yet stored as it is here is reported again."""
+        response = await client.request("garden.api.list.shoot", b'{"limit": 500}', timeout=2)
+        answer = json.loads(response.data)
+        for shoot in answer["result"]["items"] if answer["ok"] else ():
+            metadata, status = shoot["metadata"], shoot.get("status", {})
+            name = f"{metadata['namespace']}/{metadata['name']}"
+            if shoot["spec"].get("seedName") != self.seed or name not in self._built:
+                continue
+            is_done = status.get("lastOperation", {}).get("state") == "Succeeded"
+            if metadata.get("deletionTimestamp"):
+                await self._wanted(client, name, shoot, "run")
+            elif not is_done or status.get("observedGeneration") != metadata["generation"]:
+                await self._report_shoot(client, name, shoot)
+
+    async def _register(self, client: Client) -> None:
+        now = _now()
+        spec = {"holderIdentity": "stranger", "leaseDurationSeconds": 40, "renewTime": now}
+        lease = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": self.seed, "namespace": "gardener-system-seed-lease"},
+            "spec": spec,
+        }
+        await _stored(client, f"garden.lease.{self.seed}", lease, {})
+        subject = f"garden.report.{self.seed}.seed._.{self.seed}"
+        await _stored(client, subject, manifests.stranger_seed(), {"Gardenbus-Verb": "apply"})
+        room = {"shoots": str(manifests.CAPACITY)}
+        times = {"lastTransitionTime": now, "lastUpdateTime": now}
+        ready = {"type": "GardenletReady", "status": "True", "reason": "Here", "message": "It posts.", **times}
+        last = {"type": "Reconcile", "state": "Succeeded", "progress": 100, "lastUpdateTime": now}
+        status: Document = {"conditions": [ready], "lastOperation": last, "capacity": room, "allocatable": room}
+        await _stored(client, subject, {"status": status}, {})
+
+    async def _report(
+        self, client: Client, name: str, uid: str, status: Document, *, question: str = "", sequence: int = 0
+    ) -> None:
+        subject = f"garden.report.{self.seed}.shoot.{name.replace('/', '.', 1)}"
+        headers = {"Gardenbus-Uid": uid}
+        if question:
+            headers |= {"Gardenbus-Question": question, "Gardenbus-Sequence": str(sequence)}
+        await _stored(client, subject, {"status": status} if status else {}, headers)
+
+
+async def _stored(client: Client, subject: str, body: Document, headers: Mapping[str, str]) -> None:
+    await client.request(subject, json.dumps(body).encode(), timeout=2, headers=dict(headers))
+
+
+async def _outage(_error: Exception) -> None:
+    """A lost connection is what this is about; the gardenlet connects again."""
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+_LAST = nats.js.api.DeliverPolicy.LAST_PER_SUBJECT

@@ -1,0 +1,32 @@
+"""A few faults of a harness that has many more (`make chaos`): what is killed, cut and paused leaves no trace."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.landscape import ROOT
+
+
+@pytest.mark.slow
+async def test_whatever_is_killed_cut_or_paused_nothing_is_lost_doubled_overfilled_or_torn_down(tmp_path: Path) -> None:
+    result = tmp_path / "chaos.json"
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.chaos"),
+        *("--seed", "4", "--faults", "3", "--only", "kill,cut,pause", "--json", str(result), "--settle", "60"),
+        *("--directory", str(tmp_path)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        cwd=ROOT,
+    )
+    stdout, _ = await process.communicate()
+
+    assert process.returncode == 0, stdout.decode()
+    run = json.loads(result.read_text())
+    assert run["faults"] >= 3
+    assert run["acknowledged"] > 0
+    assert run["answered_requests"] > 0
+    assert set(run["violations"].values()) == {0}
+    assert f"| all | {run['faults']} |" in stdout.decode()

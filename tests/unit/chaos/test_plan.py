@@ -1,0 +1,48 @@
+"""The seed repeats the order of faults; what shall be alone is alone; no two faults of a round share a target."""
+
+import itertools
+from collections import Counter
+
+import pytest
+
+from tests.chaos.plan import KINDS, Targets, rounds
+
+TARGETS = Targets(
+    services=("apiserver-1", "relay", "scheduler-1", "scheduler-2"),
+    servers=("nats", "redis"),
+    lines=("apiserver-1/nats", "apiserver-1/redis", "relay/nats", "scheduler-1/nats"),
+    roles=("apiserver", "relay", "scheduler"),
+    strangers=("stranger",),
+)
+
+
+@pytest.mark.parametrize("kinds", [tuple(KINDS), ("kill", "cut"), ("restore",), ("garbage", "disk-full")])
+def test_a_seed_repeats_the_order_of_faults(kinds: tuple[str, ...]) -> None:
+    first, second = (list(itertools.islice(rounds(5, TARGETS, kinds), 200)) for _ in range(2))
+
+    assert first == second
+    assert first != list(itertools.islice(rounds(6, TARGETS, kinds), 200))
+    assert {fault.kind for each in first for fault in each} == set(kinds)
+
+
+def test_every_kind_comes_about_as_often_as_its_weight_says() -> None:
+    faults = Counter(fault.kind for each in itertools.islice(rounds(1, TARGETS), 1000) for fault in each)
+
+    assert set(faults) == set(KINDS)
+    assert faults["kill"] == max(faults.values())
+    assert faults["restore"] > faults["disk-full"] > 0
+
+
+def test_faults_of_a_round_are_on_different_targets_and_some_kinds_are_alone() -> None:
+    for each in itertools.islice(rounds(2, TARGETS), 500):
+        targets = [fault.target for fault in each]
+        assert len(set(targets)) == len(targets), each
+        assert len(each) == 1 or not any(KINDS[fault.kind].is_alone for fault in each)
+        for fault in each:
+            assert KINDS[fault.kind].least_seconds <= fault.seconds <= KINDS[fault.kind].most_seconds
+            assert bool(fault.detail) == (fault.kind in {"cut", "delay", "clock", "restore", "garbage"})
+
+
+def test_with_few_targets_there_are_few_faults_in_a_round() -> None:
+    for each in itertools.islice(rounds(3, TARGETS, ("rolling",)), 200):
+        assert len({fault.target for fault in each}) == len(each) <= 3

@@ -1,0 +1,83 @@
+"""A line passes what is sent, and is cut, swallows, or delays as it is told to."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from tests.chaos.proxy import LOOPBACK, Line
+
+CONNECTED: list[asyncio.StreamWriter] = []
+
+
+async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while chunk := await reader.read(1000):
+            writer.write(chunk)
+            await writer.drain()
+    writer.transport.abort()
+
+
+@pytest.fixture
+async def line() -> AsyncGenerator[Line]:
+    server = await asyncio.start_server(_echo, LOOPBACK, 0)
+    line = Line(server.sockets[0].getsockname()[1])
+    await line.start()
+    yield line
+    for writer in CONNECTED:
+        writer.transport.abort()
+    CONNECTED.clear()
+    await line.close()
+    server.close()
+    await server.wait_closed()
+
+
+async def echoed(connection: tuple[asyncio.StreamReader, asyncio.StreamWriter], text: bytes) -> bytes:
+    reader, writer = connection
+    writer.write(text)
+    return await asyncio.wait_for(reader.read(1000), 0.5)
+
+
+async def connected(line: Line) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection(LOOPBACK, line.port)
+    CONNECTED.append(writer)
+    return reader, writer
+
+
+async def test_it_passes_both_ways(line: Line) -> None:
+    assert await echoed(await connected(line), b"hello") == b"hello"
+
+
+@pytest.mark.parametrize("resets", [True, False])
+async def test_cut_it_ends_every_connection_until_it_is_healed(line: Line, *, resets: bool) -> None:
+    before = await connected(line)
+    assert await echoed(before, b"hello") == b"hello"
+    line.cut(resets=resets)
+    for connection in (before, await connected(line)):
+        try:
+            assert await echoed(connection, b"") == b""
+        except ConnectionResetError:
+            assert resets
+    line.heal()
+    assert await echoed(await connected(line), b"again") == b"again"
+
+
+async def test_half_open_it_swallows_and_ends_those_connections_when_healed(line: Line) -> None:
+    before = await connected(line)
+    assert await echoed(before, b"hello") == b"hello"
+    line.half_open()
+    with pytest.raises(TimeoutError):
+        await echoed(before, b"into the void")
+    line.heal()
+    with contextlib.suppress(ConnectionResetError):
+        assert await asyncio.wait_for(before[0].read(1000), 2) == b""
+    assert await echoed(await connected(line), b"again") == b"again"
+
+
+async def test_slowed_down_it_passes_later(line: Line) -> None:
+    connection = await connected(line)
+    line.delay_seconds = 0.1
+    began = asyncio.get_running_loop().time()
+    assert await echoed(connection, b"hello") == b"hello"
+    assert asyncio.get_running_loop().time() - began >= 0.2
