@@ -50,6 +50,7 @@ REQUESTS = "gardenbus_apiserver_request_duration_seconds_count{%s}"
 OK, BROKEN = REQUESTS % 'verb="get", code="200"', REQUESTS % 'verb="get", code="503"'
 STARTED = f"process_start_time_seconds{{{at('relay')}}}"
 MEMORY = f"process_resident_memory_bytes{{{at('scheduler')}}}"
+UNREADABLE = f"gardenbus_unreadable_messages_total{{{at('lifecycle')}}}"
 QUEUE = 'gardenbus_consumer_pending_messages{stream="QUEUES", consumer="scheduling-default-scheduler"}'
 REDELIVERED = 'gardenbus_consumer_redelivered_messages{stream="QUEUES", consumer="scheduling-default-scheduler"}'
 BOUND = 'gardenbus_scheduler_attempts_total{result="bound"}'
@@ -81,6 +82,7 @@ HEALTHY: Mapping[str, str] = {
     'controller_runtime_reconcile_errors_total{controller="migration"}': counting(1),
     f'workqueue_longest_running_processor_seconds{{name="migration", {at("lifecycle")}}}': constant(0.2),
     f'gardenbus_informer_silent_seconds{{informer="seed", {at("lifecycle")}}}': constant(4),
+    UNREADABLE: constant(2),
     QUEUE: constant(0),
     REDELIVERED: constant(0),
     BOUND: counting(1000),
@@ -151,6 +153,7 @@ TROUBLES: Mapping[str, Trouble] = {
         {f'gardenbus_informer_silent_seconds{{informer="seed", {at("lifecycle")}}}': counting(60)},
         ("GardenbusInformerSilent",),
     ),
+    "somebody publishes what is no object": Trouble({UNREADABLE: counting(1)}, ("GardenbusMessagesUnreadable",)),
     "nobody decides": Trouble(
         {QUEUE: constant(12), BOUND: constant(5), CONFLICT: constant(0)}, ("GardenbusSchedulerStuck",)
     ),
