@@ -24,13 +24,16 @@ from gardenbus.dashboard.web.change_feed import ChangeFeed
 
 _log = structlog.stdlib.get_logger()
 
+STREAMS = ("OBJECTS", "LEASES", "EVENTS")
+"""What it follows; others create them."""
+
 BROWSERS = Gauge("gardenbus_dashboard_browsers", "Browsers that follow the changes")
 SLOW = Counter("gardenbus_dashboard_slow_browsers", "Browsers that were cut off because they did not read")
 
 
 async def build(context: ServiceContext[DashboardSettings]) -> None:
-    """Connect to the bus, as soon as it is there, and start."""
-    bus, subjects = await connect_bus(context, manages_streams=False)
+    """Connect to the bus, as soon as it and its streams are there, and start."""
+    bus, subjects = await connect_bus(context, manages_streams=False, awaited_streams=STREAMS)
     start_dashboard(context, bus=bus, subjects=subjects)
 
 
