@@ -4,6 +4,7 @@ A server keeps its port and its directory over `kill()` and `restart()`, so that
 stored. Calls block (tens of milliseconds); use `asyncio.to_thread` where a test's event loop must go on meanwhile.
 """
 
+import json
 import os
 import shutil
 import signal
@@ -92,8 +93,12 @@ def start_nats(
     sync_interval: str = "always",
     max_payload: str = "8MB",
     extra: str = "",
+    login: str = "",
 ) -> Server:
-    """A nats-server with JetStream below `directory`; `extra` is appended to its configuration."""
+    """A nats-server with JetStream below `directory`; `extra` is appended to its configuration.
+
+    `login` (`user:password`) is how one comes in that looks whether it is ready.
+    """
     port = port or free_port()
     directory.mkdir(parents=True, exist_ok=True)
     configuration = directory / "nats.conf"
@@ -109,7 +114,7 @@ def start_nats(
         port=port,
         directory=directory,
         command=(_executable("nats-server"), "-c", str(configuration)),
-        is_ready=_nats_is_ready,
+        is_ready=lambda port: _nats_is_ready(port, login),
     )
     server.start()
     return server
@@ -151,13 +156,15 @@ def _executable(name: str) -> str:
     return str(found)
 
 
-def _nats_is_ready(port: int) -> bool:
+def _nats_is_ready(port: int, login: str = "") -> bool:
     """Whether JetStream answers, not only the listener."""
+    user, _, password = login.partition(":")
+    options = {"verbose": False, "headers": True, "no_responders": True, "user": user, "pass": password}
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
             connection.sendall(
-                b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\n'
-                b"SUB _READY 1\r\nPUB $JS.API.INFO _READY 0\r\n\r\nPING\r\n"
+                b"CONNECT %b\r\nSUB _INBOX.ready 1\r\nPUB $JS.API.INFO _INBOX.ready 0\r\n\r\nPING\r\n"
+                % json.dumps(options).encode()
             )
             received = b""
             while b'"streams"' not in received:

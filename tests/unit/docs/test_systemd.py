@@ -15,6 +15,7 @@ import pytest
 
 from gardenbus.apiserver.settings import ApiserverSettings
 from gardenbus.common.runtime.settings import load
+from gardenbus.identity.settings import IdentitySettings
 from gardenbus.placement.settings import PlacementSettings
 from gardenbus.relay.settings import RelayServiceSettings
 
@@ -25,6 +26,7 @@ ENVIRONMENTS = sorted(file.stem for file in (UNITS / "environment").glob("*.env"
 INSTANCES = [name for name in ENVIRONMENTS if name not in {"common", "store"}]
 WITHOUT_ARGUMENTS: dict[str, Any] = {
     "apiserver": ApiserverSettings,
+    "identity": IdentitySettings,
     "placement": PlacementSettings,
     "relay": RelayServiceSettings,
 }

@@ -25,6 +25,7 @@ SERVICES = (
     "placement",
     "memberagent",
     "relay",
+    "identity",
     "dashboard",
 )
 _SHARED = "gardenbus.common.runtime.connections"

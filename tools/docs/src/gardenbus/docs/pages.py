@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from gardenbus.docs.commands import commands_page
 from gardenbus.docs.kinds import kinds_page
 from gardenbus.docs.metrics import metrics_page
+from gardenbus.docs.permissions import permissions_page
 from gardenbus.docs.settings import settings_page
 from gardenbus.docs.subjects import subjects_page
 
@@ -12,6 +13,7 @@ WRITERS: Mapping[str, Callable[[], str]] = {
     "commands.md": commands_page,
     "kinds.md": kinds_page,
     "metrics.md": metrics_page,
+    "permissions.md": permissions_page,
     "settings.md": settings_page,
     "subjects.md": subjects_page,
 }

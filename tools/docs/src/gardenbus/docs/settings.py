@@ -14,6 +14,7 @@ from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.docs.field_docs import field_docs
 from gardenbus.docs.markdown import row, table
 from gardenbus.gardenlet.settings import GardenletSettings
+from gardenbus.identity.settings import IdentitySettings
 from gardenbus.lifecycle.settings import LifecycleSettings
 from gardenbus.managedseedset.settings import ManagedSeedSetSettings
 from gardenbus.memberagent.settings import MemberAgentSettings
@@ -31,6 +32,7 @@ SERVICES: Mapping[str, type[CommonSettings]] = {
     "placement": PlacementSettings,
     "memberagent": MemberAgentSettings,
     "relay": RelayServiceSettings,
+    "identity": IdentitySettings,
     "dashboard": DashboardSettings,
 }
 

@@ -4,9 +4,11 @@ import os
 import re
 from collections.abc import Sequence
 from importlib import metadata
+from pathlib import Path
 from typing import TypeVar
 
 from gardenbus.common.adapters.nats import jetstream
+from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials, read_credentials
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
 from gardenbus.common.adapters.nats.streams import StreamSettings
 from gardenbus.common.api.keys import Subjects
@@ -42,6 +44,7 @@ async def connect_bus(
                 streams=streams,
                 manages_streams=manages_streams,
                 syncs_always=settings.nats_sync_always,
+                credentials=nats_credentials(settings, context.name),
             )
         )
     await context.wait_for("nats", lambda: bus.register(identity_of(context.name, context.instance, settings.prefix)))
@@ -49,6 +52,14 @@ async def connect_bus(
     if awaited_streams:
         await context.wait_for("streams", lambda: _require_streams(bus, subjects, awaited_streams))
     return bus, subjects
+
+
+def nats_credentials(settings: CommonSettings, service: str) -> Credentials:
+    """Credentials by which a service connects to NATS. Raises SettingsInvalid when the file cannot be used."""
+    ca = settings.nats_ca or None
+    if not settings.nats_credentials:
+        return NO_CREDENTIALS._replace(ca=ca)
+    return read_credentials(Path(settings.nats_credentials), service, ca)
 
 
 async def _require_streams(bus: JetStreamBus, subjects: Subjects, names: Sequence[str]) -> None:

@@ -32,6 +32,12 @@ class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
     nats_url: Annotated[str, msgspec.Meta(pattern=r"^(nats|tls|ws|wss)://")] = "nats://127.0.0.1:4222"
     """URL of NATS. The default is the port that NATS documents."""
 
+    nats_credentials: str = ""
+    """File with this service's credentials: an nkey seed, a certificate with its key, or user and password as JSON."""
+
+    nats_ca: str = ""
+    """File of the authorities that NATS' certificate may be of; with it, connections use TLS."""
+
     nats_sync_always: bool = False
     """NATS syncs each write (`sync_interval: always`): messages then go in batches. Only speed depends on it."""
 

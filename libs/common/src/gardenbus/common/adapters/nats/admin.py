@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gardenbus.common.adapters.nats.connection import NOBODY, Connection, RawMessage, publish_command
+from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
 
 SILENCE_SECONDS = 0.3
 """Wait for another response after the latest one."""
@@ -72,10 +73,10 @@ class AdminClient:
 
 
 @contextlib.asynccontextmanager
-async def connect_admin(url: str, name: str) -> AsyncGenerator[AdminClient]:
+async def connect_admin(url: str, name: str, credentials: Credentials = NO_CREDENTIALS) -> AsyncGenerator[AdminClient]:
     """Open an admin connection, waiting for the server as long as it takes; closed in the end."""
     connection = _AdminConnection()
-    await connection.open(url, name, inbox_prefix="_INBOX", on_reconnect=lambda: None)
+    await connection.open(url, name, credentials=credentials, on_reconnect=lambda: None)
     try:
         yield AdminClient(connection)
     finally:

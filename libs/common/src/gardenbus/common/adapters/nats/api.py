@@ -61,9 +61,11 @@ def decode_response(body: bytes) -> dict[str, Any]:
 async def call(
     connection: Connection, endpoint: str, payload: Any = None, *, timeout_seconds: float = API_TIMEOUT_SECONDS
 ) -> dict[str, Any]:
-    """Call `$JS.API.<endpoint>`. Raises JetStreamError, or Unavailable without a response."""
+    """Call an endpoint of the API (`$JS.API.<endpoint>`). Raises JetStreamError, or Unavailable without a response."""
     body = b"" if payload is None else _encode(payload)
-    response = await connection.request_raw(f"$JS.API.{endpoint}", body, timeout_seconds=timeout_seconds)
+    response = await connection.request_raw(
+        f"{connection.jetstream_api}.{endpoint}", body, timeout_seconds=timeout_seconds
+    )
     return decode_response(response.body)
 
 

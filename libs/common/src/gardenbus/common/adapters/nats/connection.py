@@ -15,13 +15,15 @@ new version whether they still mean the same.
 import asyncio
 import re
 import secrets
+import ssl
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
+from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
 from gardenbus.common.errors import BadRequest, Unavailable
 
 RECONNECT_SECONDS = 0.25
@@ -143,6 +145,19 @@ def _is_surely_legal(subject: str) -> bool:
     )
 
 
+def _authentication(credentials: Credentials) -> dict[str, Any]:
+    """The client's options for credentials; what is callable is asked at each attempt."""
+    login = credentials.login
+    options = {
+        "signature_cb": credentials.sign,
+        "token": credentials.token,
+        "user": (lambda: login().user) if login else None,
+        "password": (lambda: login().password) if login else None,
+        "tls": ssl.create_default_context(cafile=credentials.ca) if credentials.ca else None,
+    }
+    return {name: value for name, value in options.items() if value is not None}
+
+
 class Connection(Client):
     """See the module. Open it with `open`; end it with `close`."""
 
@@ -161,23 +176,28 @@ class Connection(Client):
         """Times that the connection was lost."""
         self.write_trouble = ""
         """What the server does not write although it answers; "" when nothing is known (write_breaker.py)."""
+        self.jetstream_api = NO_CREDENTIALS.jetstream_api
+        """Prefix of JetStream's API."""
 
     async def open(
         self,
         url: str,
         name: str,
         *,
-        inbox_prefix: str,
         on_reconnect: Callable[[], None],
+        inbox_prefix: str | None = None,
+        credentials: Credentials = NO_CREDENTIALS,
         fails_unauthorized: bool = False,
     ) -> None:
-        """Connect, waiting for the server as long as it takes, and log that.
+        """Connect, waiting for the server as long as it takes, and log that. `inbox_prefix`: below the credentials'.
 
         With `fails_unauthorized` it raises Unavailable when the server does not let this user in, instead of trying on.
         """
         self._where = url.rsplit("@", 1)[-1]
         self._fails_unauthorized = fails_unauthorized
         self.client_name = name
+        self.jetstream_api = credentials.jetstream_api
+        self._public_nkey = credentials.nkey
 
         async def reconnected() -> None:
             log.info("server.reached", server="nats", url=self._where)
@@ -187,7 +207,8 @@ class Connection(Client):
         await self.connect(
             url.split(","),
             name=name,
-            inbox_prefix=inbox_prefix,
+            inbox_prefix=inbox_prefix or credentials.inbox,
+            **_authentication(credentials),
             error_cb=self._log_error,
             disconnected_cb=self._on_lost_connection,
             reconnected_cb=reconnected,

@@ -25,6 +25,7 @@ from gardenbus.common.adapters.nats.api import (
     nanoseconds,
 )
 from gardenbus.common.adapters.nats.connection import AWAIT_LOG_SECONDS, Connection, decode_headers, encode_headers
+from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
 from gardenbus.common.adapters.nats.follower import JetStreamFollower
 from gardenbus.common.adapters.nats.micro_service import MicroService
 from gardenbus.common.adapters.nats.publisher import Publisher
@@ -63,7 +64,8 @@ async def connect(  # noqa: PLR0913  (each is an option of the connection)
     name: str,
     prefix: str = "garden",
     *,
-    inbox_prefix: str = "_INBOX",
+    inbox_prefix: str | None = None,
+    credentials: Credentials = NO_CREDENTIALS,
     streams: StreamSettings | None = None,
     manages_streams: bool = True,
     syncs_always: bool = False,
@@ -80,7 +82,9 @@ async def connect(  # noqa: PLR0913  (each is an option of the connection)
         Subjects(prefix), streams or StreamSettings(), manages_streams=manages_streams, syncs_always=syncs_always
     )
     try:
-        await bus.open(url, name, inbox_prefix, fails_unauthorized=fails_unauthorized)
+        await bus.open(
+            url, name, inbox_prefix=inbox_prefix, credentials=credentials, fails_unauthorized=fails_unauthorized
+        )
         yield bus
     finally:
         await bus.close()
@@ -104,12 +108,15 @@ class JetStreamBus:
         self._healed_at = 0.0
         self._clock: tuple[float, datetime] | None = None
 
-    async def open(self, url: str, name: str, inbox_prefix: str, *, fails_unauthorized: bool) -> None:
+    async def open(
+        self, url: str, name: str, *, inbox_prefix: str | None, credentials: Credentials, fails_unauthorized: bool
+    ) -> None:
         """Connect and ensure the streams; `connect` calls it."""
         await self._connection.open(
             url,
             name,
             inbox_prefix=inbox_prefix,
+            credentials=credentials,
             on_reconnect=self._restore_soon,
             fails_unauthorized=fails_unauthorized,
         )

@@ -201,7 +201,7 @@ class JetStreamQueue:
         request: dict[str, Any] = {"batch": limit, "no_wait": True}
         if wait_seconds > 0:
             request["expires"] = int(wait_seconds * _SECOND)
-        subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._consumer}"
+        subject = f"{self._connection.jetstream_api}.CONSUMER.MSG.NEXT.{self._stream}.{self._consumer}"
         try:
             await self._connection.send((publish_command(subject, msgspec.json.encode(request), reply=reply),))
             async with asyncio.timeout(wait_seconds + GRACE_SECONDS):

@@ -1,0 +1,144 @@
+"""Credentials of a connection to NATS: who it says that it is, and how it proves that.
+
+A file of credentials is one of:
+
+| content                                      | proof                                                                |
+|----------------------------------------------|----------------------------------------------------------------------|
+| an nkey seed (`SU…`)                         | a signature of the server's nonce                                    |
+| a certificate and its private key, PEM       | the same, with the certificate as token (checked by the auth callout) |
+| `{"user": …, "password": …}`                 | the password                                                         |
+
+A file is read anew for every attempt to connect: what was renewed is used at once.
+"""
+
+import base64
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from gardenbus.common.api.identity.permissions import IMPORTED_JETSTREAM_API, JETSTREAM_API
+from gardenbus.common.api.identity.principals import Principal, principal_of
+from gardenbus.common.errors import BadRequest, SettingsInvalid
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+_CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
+
+
+class Login(msgspec.Struct, frozen=True):
+    """A user with a password."""
+
+    user: str
+    password: str
+
+
+class Credentials(NamedTuple):
+    """Proof that a connection sends, and the subjects that are its own; `NO_CREDENTIALS` is nobody in particular."""
+
+    inbox: str = "_INBOX"
+    """Prefix of its reply subjects."""
+
+    jetstream_api: str = JETSTREAM_API
+    """Prefix of JetStream's API in its account."""
+
+    login: Callable[[], Login] | None = None
+    token: Callable[[], str] | None = None
+    sign: Callable[[str], bytes] | None = None
+    """The signature of a nonce, base64."""
+
+    nkey: str | None = None
+    """The public key that signs."""
+
+    ca: str | None = None
+    """File of the authorities that the server's certificate may be of, PEM; None: those of the system."""
+
+
+NO_CREDENTIALS = Credentials()
+
+
+def read_credentials(file: Path, service: str, ca: str | None = None) -> Credentials:
+    """Credentials from a file; `service` is the principal of an nkey. Raises SettingsInvalid, naming the file."""
+    content = _content(file)
+    try:
+        if _CERTIFICATE in content:
+            return _with_certificate(file, content, ca)
+        if content.lstrip().startswith(b"{"):
+            login = _login(content)
+            principal = principal_of(login.user)
+            return _of(principal, ca)._replace(login=lambda: _login(_content(file)))
+        return _with_nkey(content, service, ca)
+    except BadRequest as error:
+        raise SettingsInvalid((f"{file}: {error.message}",)) from error
+
+
+def _of(principal: Principal, ca: str | None) -> Credentials:
+    is_insider = principal.account == "GARDEN"
+    return Credentials(principal.inbox, JETSTREAM_API if is_insider else IMPORTED_JETSTREAM_API, ca=ca)
+
+
+def _with_nkey(content: bytes, service: str, ca: str | None) -> Credentials:
+    from gardenbus.common.api.identity.nkeys import key_pair  # noqa: PLC0415  (the client starts without it)
+
+    pair = key_pair(content.decode("ascii", "replace").strip())
+
+    def sign(nonce: str) -> bytes:
+        return base64.b64encode(pair.sign(nonce.encode()))
+
+    return _of(Principal("service", service), ca)._replace(nkey=pair.public, sign=sign)
+
+
+def _with_certificate(file: Path, content: bytes, ca: str | None) -> Credentials:
+    from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
+
+    principal = _certified(_certificate(content))
+
+    def token() -> str:
+        return base64.b64encode(_certificate(_content(file)).public_bytes(serialization.Encoding.DER)).decode()
+
+    def sign(nonce: str) -> bytes:
+        try:
+            key = serialization.load_pem_private_key(_content(file), None)
+        except (ValueError, TypeError) as error:
+            raise BadRequest(f"{file}: the private key cannot be read: {error}") from error
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise BadRequest(f"{file}: the private key is not of an elliptic curve")
+        return base64.b64encode(key.sign(nonce.encode(), ec.ECDSA(hashes.SHA256())))
+
+    return _of(principal, ca)._replace(token=token, sign=sign)
+
+
+def _certificate(content: bytes) -> "x509.Certificate":
+    from cryptography import x509  # noqa: PLC0415
+
+    try:
+        return x509.load_pem_x509_certificate(content)
+    except ValueError as error:
+        raise BadRequest(f"the certificate cannot be read: {error}") from error
+
+
+def _certified(certificate: "x509.Certificate") -> Principal:
+    from cryptography.x509.oid import NameOID  # noqa: PLC0415
+
+    from gardenbus.common.api.identity.principals import principal_of_certificate  # noqa: PLC0415
+
+    names = [str(each.value) for each in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    organizations = certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    return principal_of_certificate("".join(names), tuple(str(each.value) for each in organizations))
+
+
+def _login(content: bytes) -> Login:
+    try:
+        return msgspec.json.decode(content, type=Login)
+    except msgspec.MsgspecError as error:
+        raise BadRequest(f'write {{"user": …, "password": …}}: {error}') from error
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise SettingsInvalid((f"{file}: {error.strerror}",)) from error

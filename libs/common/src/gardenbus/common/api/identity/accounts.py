@@ -1,0 +1,53 @@
+"""Accounts of the server, and what crosses between them.
+
+JetStream and the services are in GARDEN. Everybody else is in OUT, whose subjects reach GARDEN through the imports here
+and nothing else: a reply crosses back as `_R_.…` into OUT, so that no reply subject can name anything in GARDEN. The
+server adds who asked (`Nats-Request-Info`) to what is imported with `share`.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gardenbus.common.api.identity.permissions import IMPORTED_JETSTREAM_API, JETSTREAM_API
+from gardenbus.common.api.keys import Subjects
+
+GARDEN = "GARDEN"
+OUT = "OUT"
+AUTH = "AUTH"
+SYS = "SYS"
+
+
+class Crossing(NamedTuple):
+    """A family of subjects that outsiders may publish on (`inward`), or that services may ask outsiders on."""
+
+    subject: str
+    """In the account of those who answer."""
+    local: str = ""
+    """In the account of those who ask; the same unless given."""
+    is_stream: bool = False
+    """Many responses may come to one request."""
+    inward: bool = True
+
+
+def crossings(subjects: Subjects) -> Sequence[Crossing]:
+    """All that crosses between OUT and GARDEN."""
+    bindings, leases, objects, queues = map(subjects.stream, ("BINDINGS", "LEASES", "OBJECTS", "QUEUES"))
+    prefix = subjects.prefix
+    api = (
+        (f"CONSUMER.CREATE.{bindings}.>", False),
+        (f"CONSUMER.CREATE.{objects}.>", False),
+        *((f"CONSUMER.INFO.{stream}.*", False) for stream in (bindings, objects, queues)),
+        *((f"CONSUMER.MSG.NEXT.{stream}.*", True) for stream in (bindings, objects, queues)),
+        *((f"DIRECT.GET.{stream}.>", False) for stream in (bindings, leases, objects)),
+    )
+    return (
+        Crossing(f"{prefix}.as.*.>"),
+        Crossing(f"{prefix}.lease.*"),
+        Crossing(f"{prefix}.report.>"),
+        *(Crossing(f"$JS.ACK.{stream}.>") for stream in (bindings, objects, queues)),
+        *(
+            Crossing(f"{JETSTREAM_API}.{endpoint}", f"{IMPORTED_JETSTREAM_API}.{endpoint}", is_stream)
+            for endpoint, is_stream in api
+        ),
+        Crossing(f"{prefix}.scheduler.*.>", inward=False),
+    )

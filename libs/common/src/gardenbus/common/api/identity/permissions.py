@@ -1,0 +1,358 @@
+"""The permission table: what each principal may publish and subscribe to. Everybody else may nothing.
+
+The server's configuration, the auth callout, the documentation and the tests that walk the table are made of it. Rules
+that the server sets (NATS 2.14 and newer):
+
+- A wildcard is a whole token: a consumer of an outsider's is named like its owner, or after its owner and a purpose.
+- Publish permissions say nothing about reply subjects: within one account a reply could have the server publish
+  anywhere. So outsiders have an account of their own, where a reply reaches nobody but outsiders (`accounts`).
+- `allow_responses` opens every subject that anybody names as a reply; answers go to `_INBOX.>` only.
+- Only a consumer with one filter can be confined (its filter is a part of the subject of its creation).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX
+from gardenbus.common.api.identity.principals import Principal
+from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.errors import BadRequest
+
+JETSTREAM_API = "$JS.API"
+"""Prefix of JetStream's API for those whose account has JetStream."""
+
+IMPORTED_JETSTREAM_API = "IN.API"
+"""Prefix of the part of it that outsiders may call: their account has no JetStream, and `$JS.API` would answer 503."""
+
+STREAMS = ("REQUESTS", "OBJECTS", "QUEUES", "BINDINGS", "LEASES", "REPORTS", "EVENTS", "REJECTED")
+
+
+class Permissions(NamedTuple):
+    """Subjects, with wildcards, that a principal may publish and subscribe to."""
+
+    publish: tuple[str, ...]
+    subscribe: tuple[str, ...]
+
+    def __add__(self, other: "Permissions") -> "Permissions":  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Both together."""
+        return Permissions(self.publish + other.publish, self.subscribe + other.subscribe)
+
+
+def permissions_of(principal: Principal, subjects: Subjects) -> Permissions:
+    """The row of a principal. Raises BadRequest for a service that there is not."""
+    match principal.role:
+        case "service":
+            row = _SERVICES.get(principal.name)
+            if row is None:
+                raise BadRequest(f"{principal.name!r} is no service: there are {', '.join(sorted(_SERVICES))}")
+            own = row(_Insider(subjects))
+        case "operator":
+            own = _operator(subjects)
+        case "gardenlet":
+            own = _gardenlet(principal, subjects)
+        case "member-agent":
+            own = _member_agent(principal, subjects)
+        case "scheduler":
+            own = _foreign_scheduler(principal, subjects)
+        case "bootstrap":
+            own = Permissions((subjects.as_user(principal.token, "api.csr.create"),), ())
+        case "user":
+            own = _person(principal, subjects)
+    shared = _every_insider(principal) if principal.account == "GARDEN" else _every_outsider(principal)
+    return shared + own
+
+
+def service_names() -> tuple[str, ...]:
+    """The services that have an identity in the server's configuration."""
+    return tuple(_SERVICES)
+
+
+def _every_insider(principal: Principal) -> Permissions:
+    name = principal.name
+    return Permissions(
+        ("_INBOX.>", "$JS.FC.>"),
+        (
+            f"{principal.inbox}.>",
+            *(f"$SRV.{verb}{tail}" for verb in ("PING", "INFO", "STATS") for tail in ("", f".{name}", f".{name}.*")),
+        ),
+    )
+
+
+def _every_outsider(principal: Principal) -> Permissions:
+    return Permissions((), (f"{principal.inbox}.>",))
+
+
+class _Insider(NamedTuple):
+    """Grants of services, by what they are for."""
+
+    subjects: Subjects
+
+    def stream(self, name: str) -> str:
+        return self.subjects.stream(name)
+
+    def calls(self, *endpoints: str) -> Permissions:
+        """Calls of JetStream's API; streams by their name in the table."""
+        return Permissions(tuple(f"{JETSTREAM_API}.{endpoint}" for endpoint in endpoints), ())
+
+    def info(self, *names: str) -> Permissions:
+        """Look at streams: all of them unless named."""
+        return self.calls(*(f"STREAM.INFO.{self.stream(name)}" for name in names or STREAMS))
+
+    def follow(self, stream: str, *filters: str) -> Permissions:
+        """Consumers on a stream with one filter each; without filters any, those of several filters too."""
+        name = self.stream(stream)
+        return self.calls(
+            *(f"CONSUMER.CREATE.{name}.*.{each}" for each in filters or (">",)),
+            *(() if filters else (f"CONSUMER.CREATE.{name}.*", f"CONSUMER.DELETE.{name}.*")),
+        )
+
+    def consume(self, stream: str, *consumers: str) -> Permissions:
+        """Work through durable consumers."""
+        name = self.stream(stream)
+        return self.calls(
+            *(
+                f"{endpoint}{tail}"
+                for consumer in consumers
+                for endpoint, tail in (
+                    (f"CONSUMER.CREATE.{name}.{consumer}", ""),
+                    (f"CONSUMER.CREATE.{name}.{consumer}", ".>"),
+                    (f"CONSUMER.INFO.{name}.{consumer}", ""),
+                    (f"CONSUMER.MSG.NEXT.{name}.{consumer}", ""),
+                )
+            )
+        ) + Permissions(tuple(f"$JS.ACK.{name}.{consumer}.>" for consumer in consumers), ())
+
+    def queue(self, *controllers: str) -> Permissions:
+        """Controllers' queues: their consumers, their work, and its timers."""
+        return self.consume("QUEUES", *controllers) + self.enqueue(*controllers)
+
+    def enqueue(self, *controllers: str) -> Permissions:
+        """Put work on queues, now or later."""
+        prefix = self.subjects.prefix
+        return Permissions(
+            tuple(f"{prefix}.{family}.{each}.>" for each in controllers for family in ("queue", "later")), ()
+        )
+
+    def publish(self, *tails: str) -> Permissions:
+        """Publish on subjects of the landscape."""
+        return Permissions(tuple(f"{self.subjects.prefix}.{tail}" for tail in tails), ())
+
+    def subscribe(self, *tails: str) -> Permissions:
+        """Subscribe to subjects of the landscape."""
+        return Permissions((), tuple(f"{self.subjects.prefix}.{tail}" for tail in tails))
+
+
+def _relay(insider: _Insider) -> Permissions:
+    every = [insider.stream(name) for name in STREAMS]
+    return (
+        insider.info()
+        + insider.calls(*(f"STREAM.{verb}.{name}" for verb in ("CREATE", "UPDATE") for name in every), "INFO")
+        + insider.calls(*(f"CONSUMER.LIST.{name}" for name in every))
+        + insider.calls(*(f"STREAM.MSG.GET.{name}" for name in every), f"STREAM.PURGE.{insider.stream('BINDINGS')}")
+        + insider.calls(*(f"CONSUMER.INFO.{insider.stream(name)}.*" for name in ("REQUESTS", "REPORTS", "QUEUES")))
+        + insider.follow("OBJECTS")
+        + insider.follow("BINDINGS")
+        + insider.publish(*(f"{family}.>" for family in ("changed", "binding", "view", "event", "queue", "later")))
+    )
+
+
+def _apiserver(insider: _Insider) -> Permissions:
+    return (
+        insider.info()
+        + insider.follow("OBJECTS")
+        + insider.follow("LEASES")
+        + insider.consume("REQUESTS", "apiserver")
+        + insider.consume("REPORTS", "apiserver")
+        + insider.queue("garbage")
+        + insider.calls(*(f"STREAM.MSG.GET.{insider.stream(name)}" for name in ("QUEUES", "BINDINGS", "LEASES")))
+        + insider.calls(f"STREAM.PURGE.{insider.stream('BINDINGS')}")
+        + insider.publish("rejected", "scheduler.*.>")
+        + insider.subscribe("api.>", "as.*.api.>")
+    )
+
+
+def _scheduler(insider: _Insider) -> Permissions:
+    return (
+        insider.info()
+        + insider.follow("OBJECTS")
+        + insider.consume("QUEUES", "*")
+        + insider.enqueue("scheduling", "waiting", "waking")
+        + insider.publish("rejected")
+        + insider.subscribe("scheduler.>")
+    )
+
+
+def _lifecycle(insider: _Insider) -> Permissions:
+    return (
+        insider.info()
+        + insider.follow("LEASES")
+        + insider.follow("OBJECTS")
+        + insider.queue("migration")
+        + insider.publish("lease._canary", "rejected")
+    )
+
+
+def _controller(name: str) -> Callable[[_Insider], Permissions]:
+    def row(insider: _Insider) -> Permissions:
+        return (
+            insider.info()
+            + insider.follow("OBJECTS")
+            + insider.queue(name)
+            + insider.publish(f"as.{name}.api.>", "api.>", "rejected")
+        )
+
+    return row
+
+
+def _placement(insider: _Insider) -> Permissions:
+    return (
+        insider.info()
+        + insider.follow("OBJECTS")
+        + insider.consume("QUEUES", "*")
+        + insider.enqueue(
+            "placement", "placement-scheduling", "placement-eviction", "placement-rollout", "placement-work", "fleet"
+        )
+        + insider.publish("rejected")
+    )
+
+
+_READS = ("get", "list", "explain", "explain-seed", "waiting", "unknown")
+
+
+def _dashboard(insider: _Insider) -> Permissions:
+    return (
+        insider.info()
+        + insider.follow("OBJECTS")
+        + insider.follow("EVENTS")
+        + insider.follow("LEASES")
+        + insider.calls(
+            *(f"CONSUMER.LIST.{insider.stream(name)}" for name in ("REQUESTS", "REPORTS", "QUEUES")), "INFO"
+        )
+        + insider.publish(*(f"api.{verb}.>" for verb in _READS))
+        + insider.publish("api.kinds", "api.census", "api.usage", "api.waiting", "api.unknown", "as.dashboard.api.>")
+        + Permissions(("$SRV.PING", "$SRV.INFO", "$SRV.STATS"), ())
+    )
+
+
+def _identity(insider: _Insider) -> Permissions:
+    return insider.info("OBJECTS") + insider.follow("OBJECTS") + insider.publish("as.identity.api.>", "rejected")
+
+
+_SERVICES: Mapping[str, Callable[[_Insider], Permissions]] = {
+    "relay": _relay,
+    "apiserver": _apiserver,
+    "scheduler": _scheduler,
+    "lifecycle": _lifecycle,
+    "managedseedset": _controller("managedseedset"),
+    "autoscaler": _controller("autoscaler"),
+    "placement": _placement,
+    "dashboard": _dashboard,
+    "identity": _identity,
+}
+
+
+def _operator(subjects: Subjects) -> Permissions:
+    """Everything but what only the relay may say: an operator looks after the streams too."""
+    return Permissions(
+        (
+            *(f"{subjects.prefix}.{tail}" for tail in ("apply", "delete", "api.>", "as.>", "rejected")),
+            "$JS.API.>",
+            "$JS.ACK.>",
+            "$JS.FC.>",
+            "$SRV.>",
+        ),
+        (f"{subjects.prefix}.>", "_INBOX.>", "$SRV.>"),
+    )
+
+
+def _imported(*endpoints: str) -> tuple[str, ...]:
+    return tuple(f"{IMPORTED_JETSTREAM_API}.{endpoint}" for endpoint in endpoints)
+
+
+def _own_consumer(stream: str, consumer: str, filter_subject: str) -> tuple[str, ...]:
+    """A pull consumer with one filter: created, read, acknowledged."""
+    return (
+        *_imported(
+            f"CONSUMER.CREATE.{stream}.{consumer}.{filter_subject}",
+            f"CONSUMER.INFO.{stream}.{consumer}",
+            f"CONSUMER.MSG.NEXT.{stream}.{consumer}",
+        ),
+        f"$JS.ACK.{stream}.{consumer}.>",
+    )
+
+
+def _gardenlet(principal: Principal, subjects: Subjects) -> Permissions:
+    seed = principal.name
+    bindings, leases = subjects.stream("BINDINGS"), subjects.stream("LEASES")
+    return Permissions(
+        (
+            subjects.lease(seed),
+            f"{subjects.prefix}.report.{seed}.>",
+            *_own_consumer(bindings, seed, subjects.bindings_of(seed)),
+            *_own_consumer(bindings, f"{seed}-view", subjects.views_of(seed)),
+            *_imported(
+                f"DIRECT.GET.{bindings}.{subjects.bindings_of(seed)}",
+                f"DIRECT.GET.{bindings}.{subjects.views_of(seed)}",
+                f"DIRECT.GET.{leases}.{subjects.lease(seed)}",
+            ),
+            *_own_requests(principal, subjects),
+        ),
+        (),
+    )
+
+
+def _member_agent(principal: Principal, subjects: Subjects) -> Permissions:
+    cluster = principal.name
+    objects = subjects.stream("OBJECTS")
+    works = subjects.changed_kind("work", f"{CLUSTER_NAMESPACE_PREFIX}{cluster}")
+    own = subjects.changed(ObjectKey("membercluster", "", cluster))
+    return Permissions(
+        (
+            f"{subjects.prefix}.report.{principal.user}.>",
+            *_own_consumer(objects, f"member-{cluster}", works),
+            *_own_consumer(objects, f"member-{cluster}-cluster", own),
+            *_imported(f"DIRECT.GET.{objects}.{works}", f"DIRECT.GET.{objects}.{own}"),
+            *_own_requests(principal, subjects),
+        ),
+        (),
+    )
+
+
+_OWN_REQUESTS = ("csr.create", "csr.get", "position.>", "whoami")
+
+
+def _own_requests(principal: Principal, subjects: Subjects) -> tuple[str, ...]:
+    return tuple(subjects.as_user(principal.token, f"api.{request}") for request in _OWN_REQUESTS)
+
+
+def _person(principal: Principal, subjects: Subjects) -> Permissions:
+    tails: Sequence[str] = ("apply", "delete", "api.>")
+    return Permissions(tuple(subjects.as_user(principal.token, tail) for tail in tails), ())
+
+
+def _foreign_scheduler(principal: Principal, subjects: Subjects) -> Permissions:
+    """Its queue, whose consumer the apiserver makes. No timers: one could name another queue as its target."""
+    queues, consumer = subjects.stream("QUEUES"), f"scheduling-{principal.name}"
+    requests = ("get.>", "list.>", "bind", "waiting.>", "retry.>", "whoami")
+    return Permissions(
+        (
+            *_imported(f"CONSUMER.INFO.{queues}.{consumer}", f"CONSUMER.MSG.NEXT.{queues}.{consumer}"),
+            f"$JS.ACK.{queues}.{consumer}.>",
+            *(subjects.as_user(principal.token, f"api.{request}") for request in requests),
+        ),
+        (f"{subjects.prefix}.scheduler.{principal.name}.>",),
+    )
+
+
+def covers(allowed: Sequence[str], subject: str) -> bool:
+    """Match a subject (or a pattern) with patterns, as NATS does: true if one of them matches all of it."""
+    return any(_matches(pattern.split("."), subject.split(".")) for pattern in allowed)
+
+
+def _matches(pattern: Sequence[str], tokens: Sequence[str]) -> bool:
+    for position, part in enumerate(pattern):
+        if part == ">":
+            return len(tokens) > position
+        if position >= len(tokens) or part not in ("*", tokens[position]) or tokens[position] == ">":
+            return False
+    return len(pattern) == len(tokens)

@@ -1,0 +1,125 @@
+"""Principals: the parties of a landscape, by the name that the server has proved.
+
+A principal's user name is what subjects, `created-by` and the audit log say; a gardenlet's certificate says the same in
+Gardener's words (https://gardener.cloud/docs/gardener/concepts/gardenlet/#tls-bootstrapping).
+"""
+
+import re
+from typing import Literal, NamedTuple
+
+from gardenbus.common.api.fleet.member_clusters import REPORTER_PREFIX
+from gardenbus.common.errors import BadRequest
+
+Role = Literal["service", "operator", "gardenlet", "member-agent", "user", "scheduler", "bootstrap"]
+Account = Literal["GARDEN", "OUT"]
+
+SEEDS_ORGANIZATION = "gardener.cloud:system:seeds"
+SEED_COMMON_NAME_PREFIX = "gardener.cloud:system:seed:"
+MEMBERS_ORGANIZATION = "gardenbus.io:system:members"
+MEMBER_COMMON_NAME_PREFIX = "gardenbus.io:system:member:"
+
+OPERATOR = "operator"
+"""Name of the operator whose credentials `gardenbus up` writes."""
+
+_PREFIXES: dict[Role, str] = {
+    "gardenlet": "seed:",
+    "member-agent": REPORTER_PREFIX,
+    "scheduler": "scheduler:",
+    "bootstrap": "bootstrap:",
+}
+_USER = re.compile(r"[a-z0-9][a-z0-9:@._-]{0,252}")
+_INSIDERS: frozenset[Role] = frozenset({"service", "operator"})
+
+
+class Principal(NamedTuple):
+    """A party: its role, and its name among those of the role (a Seed's, a service's, a person's)."""
+
+    role: Role
+    name: str
+
+    @property
+    def user(self) -> str:
+        """The user that it is: `seed:aws`, `member:paris`, `scheduler:mine`, `bootstrap:4f2a91`, else the name."""
+        return f"{_PREFIXES.get(self.role, '')}{self.name}"
+
+    @property
+    def token(self) -> str:
+        """The user as one token of a subject."""
+        return subject_token(self.user)
+
+    @property
+    def account(self) -> Account:
+        """The account of the server that it comes in by."""
+        return "GARDEN" if self.role in _INSIDERS else "OUT"
+
+    @property
+    def inbox(self) -> str:
+        """Prefix of its reply subjects; no two principals share one."""
+        return f"_INBOX.{self.token}"
+
+
+def principal_of(user: str) -> Principal:
+    """The principal outside the services that a user name belongs to. Raises BadRequest for an impossible name."""
+    check_user(user)
+    for role, prefix in _PREFIXES.items():
+        if user.startswith(prefix):
+            if not user.removeprefix(prefix):
+                raise BadRequest(f"{user!r} names no {role}")
+            return Principal(role, user.removeprefix(prefix))
+    return Principal("operator" if user == OPERATOR else "user", user)
+
+
+def check_user(user: str) -> None:
+    """Raise BadRequest unless the text can be the name of a user."""
+    if not _USER.fullmatch(user):
+        raise BadRequest(
+            f"{user[:80]!r} is no user: it begins with a-z or 0-9 and has at most 253 of a-z, 0-9 and : @ . _ -"
+        )
+
+
+def subject_token(user: str) -> str:
+    """A user as one token of a subject: dots, which would part it, are written as `%2E`."""
+    return user.replace(".", "%2E")
+
+
+def user_of_token(token: str) -> str:
+    """The user that a token of a subject names. Raises BadRequest for an impossible name."""
+    user = token.replace("%2E", ".")
+    check_user(user)
+    return user
+
+
+def common_name(principal: Principal) -> str:
+    """The CN of a principal's certificate: Gardener's for a gardenlet."""
+    match principal.role:
+        case "gardenlet":
+            return f"{SEED_COMMON_NAME_PREFIX}{principal.name}"
+        case "member-agent":
+            return f"{MEMBER_COMMON_NAME_PREFIX}{principal.name}"
+        case _:
+            return principal.user
+
+
+def organization(principal: Principal) -> str:
+    """The O of a principal's certificate."""
+    match principal.role:
+        case "gardenlet":
+            return SEEDS_ORGANIZATION
+        case "member-agent":
+            return MEMBERS_ORGANIZATION
+        case _:
+            return f"gardenbus.io:system:{principal.role}s"
+
+
+def principal_of_certificate(name: str, organizations: tuple[str, ...]) -> Principal:
+    """The principal that a certificate's CN and O name. Raises BadRequest when they do not agree."""
+    if name.startswith(SEED_COMMON_NAME_PREFIX):
+        found = Principal("gardenlet", name.removeprefix(SEED_COMMON_NAME_PREFIX))
+    elif name.startswith(MEMBER_COMMON_NAME_PREFIX):
+        found = Principal("member-agent", name.removeprefix(MEMBER_COMMON_NAME_PREFIX))
+    else:
+        found = principal_of(name)
+    check_user(found.user)
+    if organization(found) not in organizations:
+        raise BadRequest(f"CN {name!r} needs O {organization(found)!r}, not {', '.join(organizations) or 'none'}")
+    return found

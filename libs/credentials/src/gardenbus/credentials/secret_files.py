@@ -1,0 +1,32 @@
+"""Files that only their owner can read. They are made so; a mode that is changed afterwards comes too late."""
+
+import os
+import secrets
+from pathlib import Path
+
+DIRECTORY_MODE = 0o700
+FILE_MODE = 0o600
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory that only the owner can enter. One that is there already is tightened."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(mode=DIRECTORY_MODE)
+    except FileExistsError:
+        path.chmod(DIRECTORY_MODE)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file, whole or not at all, that nobody else could read at any moment."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,1 @@
+"""Pure: who a connection is, and what it may do."""

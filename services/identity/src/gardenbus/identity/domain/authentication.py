@@ -1,0 +1,107 @@
+"""Authenticates a connection: by its certificate, its nkey or its password."""
+
+import base64
+import binascii
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from cryptography import x509
+
+from gardenbus.common.api.identity.nkeys import verify
+from gardenbus.common.api.identity.permissions import permissions_of
+from gardenbus.common.api.identity.principals import Principal
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.errors import BadRequest, Forbidden
+from gardenbus.credentials import proof
+from gardenbus.credentials.tokens import AuthorizationRequest, Grant
+from gardenbus.identity.domain.issued_credentials import IssuedCredentials, has_password
+
+OUTSIDER_PAYLOAD = 1024 * 1024
+"""Largest message of somebody outside the services, bytes."""
+
+OUTSIDER_SUBSCRIPTIONS = 50
+
+
+class Facts(NamedTuple):
+    """Facts known when a connection asks."""
+
+    authorities: Sequence[x509.Certificate]
+    issued: Mapping[str, Sequence[IssuedCredentials]]
+    """By user, and by nkey."""
+    revoked: Collection[str]
+    """Users, and serial numbers of certificates."""
+    now: datetime
+
+
+class Authenticated(NamedTuple):
+    """A principal, and when its credential ends."""
+
+    principal: Principal
+    expires: datetime
+    serial: str = ""
+    """Of its certificate."""
+
+
+def authenticate(request: AuthorizationRequest, facts: Facts) -> Authenticated:
+    """Authenticate a connection. Raises Forbidden, saying why it is nobody."""
+    options = request.connect_opts
+    try:
+        if options.auth_token:
+            nonce = request.client_info.nonce
+            proven = proof.check(options.auth_token, options.sig, nonce, facts.authorities, facts.now)
+            found = Authenticated(proven.principal, proven.expires, proven.serial)
+        elif options.nkey:
+            found = _by_nkey(request, facts)
+        elif options.user:
+            found = _by_password(options.user, options.password, facts)
+        else:
+            raise Forbidden("no credentials were sent")
+    except BadRequest as error:
+        raise Forbidden(error.message) from error
+    if found.principal.user in facts.revoked or (found.serial and found.serial in facts.revoked):
+        raise Forbidden(f"the credentials of {found.principal.user} were revoked")
+    return found
+
+
+def grant(authenticated: Authenticated, subjects: Subjects, now: datetime, session: timedelta) -> Grant:
+    """Grant a principal its row of the table, until its credential or the session ends."""
+    principal = authenticated.principal
+    if principal.account != "OUT":
+        raise Forbidden(f"{principal.user} has its credentials from the server's configuration")
+    return Grant(
+        name=principal.user,
+        account=principal.account,
+        permissions=permissions_of(principal, subjects),
+        expires=int(min(authenticated.expires, now + session).timestamp()),
+        subscriptions=OUTSIDER_SUBSCRIPTIONS,
+        payload=OUTSIDER_PAYLOAD,
+    )
+
+
+def _by_nkey(request: AuthorizationRequest, facts: Facts) -> Authenticated:
+    options, nonce = request.connect_opts, request.client_info.nonce
+    for credentials in facts.issued.get(options.nkey, ()):
+        if facts.now >= credentials.expires:
+            raise Forbidden(f"the credentials of {credentials.principal.user} expired")
+        if nonce and verify(options.nkey, nonce.encode(), _signature(options.sig)):
+            return Authenticated(credentials.principal, credentials.expires)
+        raise Forbidden("the nonce was not signed with the nkey")
+    raise Forbidden("the nkey is not known")
+
+
+def _by_password(user: str, password: str, facts: Facts) -> Authenticated:
+    is_expired = False
+    for credentials in facts.issued.get(user, ()):
+        if has_password(credentials, password):
+            if facts.now < credentials.expires:
+                return Authenticated(credentials.principal, credentials.expires)
+            is_expired = True
+    raise Forbidden(f"the credentials of {user[:80]} expired" if is_expired else "user or password is wrong")
+
+
+def _signature(text: str) -> bytes:
+    try:
+        return base64.b64decode(text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4))
+    except (binascii.Error, ValueError) as error:
+        raise BadRequest("the signature is not base64") from error

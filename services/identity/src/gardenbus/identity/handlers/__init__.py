@@ -1,0 +1,1 @@
+"""Handlers of callouts and of changes to credentials."""

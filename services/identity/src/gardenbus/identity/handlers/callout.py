@@ -1,0 +1,69 @@
+"""Answers NATS' auth callout."""
+
+from datetime import timedelta
+from typing import Protocol
+
+import structlog
+from cryptography import x509
+
+from gardenbus.common.api.identity.nkeys import KeyPair
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.errors import Forbidden
+from gardenbus.common.ports.clock import Clock
+from gardenbus.credentials.tokens import denied, granted, read_request, user_token
+from gardenbus.identity import metrics
+from gardenbus.identity.domain.authentication import Authenticated, Facts, authenticate, grant
+from gardenbus.identity.handlers.credentials_cache import CredentialsCache
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class Authorities(Protocol):
+    """The certificate authorities that are trusted now."""
+
+    def __call__(self) -> tuple[x509.Certificate, ...]:
+        """Their certificates."""
+        ...
+
+
+class CalloutHandler:
+    """Lets connections in, or keeps them out."""
+
+    def __init__(
+        self,
+        *,
+        cache: CredentialsCache,
+        authorities: Authorities,
+        issuer: KeyPair,
+        subjects: Subjects,
+        clock: Clock,
+        session: timedelta,
+    ) -> None:
+        self._cache = cache
+        self._authorities = authorities
+        self._issuer = issuer
+        self._subjects = subjects
+        self._clock = clock
+        self._session = session
+
+    def respond(self, token: str) -> str:
+        """The response to a server's request. Raises BadRequest when it is no request of a server's."""
+        request = read_request(token)
+        now = self._clock.now()
+        issued_at = int(now.timestamp())
+        facts = Facts(self._authorities(), self._cache.issued, self._cache.revoked, now)
+        try:
+            found = authenticate(request, facts)
+            own = grant(found, self._subjects, now, self._session)
+        except Forbidden as error:
+            metrics.CALLOUTS.labels("refused").inc()
+            about = request.client_info
+            log.warning("connection.refused", reason=error.message, host=about.host, client=about.name[:80])
+            return denied(request, error.message, self._issuer, issued_at)
+        metrics.CALLOUTS.labels("granted").inc()
+        self._log_granted(found, request.client_info.host)
+        return granted(request, user_token(own, request.user_nkey, self._issuer, issued_at), self._issuer, issued_at)
+
+    def _log_granted(self, found: Authenticated, host: str) -> None:
+        expires = found.expires.isoformat()
+        log.info("connection.granted", user=found.principal.user, host=host, serial=found.serial, expires=expires)

@@ -1,0 +1,135 @@
+"""A nats-server with accounts and the auth callout, and clients of every kind of principal."""
+
+import contextlib
+from collections.abc import AsyncGenerator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from gardenbus.common.adapters.nats.callout import serve_callouts
+from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.common.adapters.nats.credentials import Credentials, read_credentials
+from gardenbus.common.api.identity.nkeys import KeyPair
+from gardenbus.common.api.identity.permissions import service_names
+from gardenbus.common.api.identity.principals import Principal
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.credentials import secret_files
+from gardenbus.credentials.certificates import Authority, new_authority
+from gardenbus.credentials.new_nkeys import new_nkey
+from gardenbus.credentials.server_configuration import Authorization, Password, authorization_configuration
+from gardenbus.identity.handlers.callout import CalloutHandler
+from gardenbus.identity.handlers.credentials_cache import CredentialsCache
+from tests.support.servers import Server, start_nats
+
+SUBJECTS = Subjects()
+OPERATOR_PASSWORD = "the operator's"
+
+
+class Keys(NamedTuple):
+    """Keys of a landscape."""
+
+    services: dict[str, KeyPair]
+    system: KeyPair
+    callout: KeyPair
+    issuer: KeyPair
+    authority: Authority
+
+
+def new_keys() -> Keys:
+    """New keys for all."""
+    return Keys(
+        services={name: new_nkey("user") for name in service_names()},
+        system=new_nkey("user"),
+        callout=new_nkey("user"),
+        issuer=new_nkey("account"),
+        authority=Authority(new_authority("gardenbus", datetime.now(UTC))),
+    )
+
+
+def start_guarded_nats(directory: Path, keys: Keys) -> Server:
+    """A nats-server that lets in the services of the keys, the operator, and whom the callout lets in."""
+    authorization = Authorization(
+        services={name: pair.public for name, pair in keys.services.items()},
+        system=keys.system.public,
+        operator=Password("operator", OPERATOR_PASSWORD),
+        callout=keys.callout.public,
+        issuer=keys.issuer.public,
+    )
+    return start_nats(
+        directory,
+        extra=authorization_configuration(authorization, SUBJECTS),
+        login=f"operator:{OPERATOR_PASSWORD}",
+    )
+
+
+class Guarded:
+    """The server, with an identity service beside it."""
+
+    def __init__(self, server: Server, keys: Keys, cache: CredentialsCache, directory: Path) -> None:
+        self.server = server
+        self.keys = keys
+        self.cache = cache
+        self._directory = directory
+        self._stack = contextlib.AsyncExitStack()
+
+    def certificate_file(self, principal: Principal, life: timedelta = timedelta(days=1)) -> Path:
+        """A file with a certificate of a principal, and its key."""
+        issued = self.keys.authority.client(principal, datetime.now(UTC), life)
+        file = self._directory / f"{principal.token}.pem"
+        secret_files.write(file, issued.certificate + issued.key)
+        return file
+
+    def service_file(self, name: str) -> Path:
+        """A file with the nkey of a service."""
+        file = self._directory / f"{name}.nk"
+        secret_files.write(file, self.keys.services[name].seed.encode())
+        return file
+
+    def credentials(self, principal: Principal) -> Credentials:
+        """Credentials of a principal, made for the occasion."""
+        if principal.role == "service":
+            return read_credentials(self.service_file(principal.name), principal.name)
+        if principal.role == "operator":
+            file = self._directory / "operator.json"
+            secret_files.write(file, b'{"user": "operator", "password": "%b"}' % OPERATOR_PASSWORD.encode())
+            return read_credentials(file, "")
+        return read_credentials(self.certificate_file(principal), "")
+
+    async def connect(self, principal: Principal) -> Connection:
+        """A connection of a principal; closed in the end."""
+        connection = Connection()
+        await connection.open(
+            self.server.url, principal.user, credentials=self.credentials(principal), on_reconnect=lambda: None
+        )
+        self._stack.push_async_callback(connection.close)
+        return connection
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._stack.aclose()
+
+
+@contextlib.asynccontextmanager
+async def guarded(directory: Path, session: timedelta = timedelta(hours=1)) -> AsyncGenerator[Guarded]:
+    """A guarded server and its identity service."""
+    directory.mkdir(parents=True, exist_ok=True)
+    keys, cache = new_keys(), CredentialsCache()
+    server = start_guarded_nats(directory / "nats", keys)
+    handler = CalloutHandler(
+        cache=cache,
+        authorities=lambda: (keys.authority.certificate,),
+        issuer=keys.issuer,
+        subjects=SUBJECTS,
+        clock=SystemClock(),
+        session=session,
+    )
+    callout_file = directory / "callout.nk"
+    secret_files.write(callout_file, keys.callout.seed.encode())
+    landscape = Guarded(server, keys, cache, directory)
+    try:
+        async with serve_callouts(server.url, "identity", read_credentials(callout_file, "identity"), handler.respond):
+            yield landscape
+            await landscape.close()
+    finally:
+        server.stop()
