@@ -213,6 +213,12 @@ def test_what_services_find_when_they_publish_is_told() -> None:
     assert "restart nats-server" in finding.suggestion
 
 
+def test_a_redis_that_holds_writes_back_is_warned_of() -> None:
+    found = assess_redis(WELL, {**KEPT, "appendfsync": "everysec"})
+    assert states(found)["redis persistence"] == "warning"
+    assert states(assess_redis(WELL, {**KEPT, "appendfsync": "no"}))["redis persistence"] == "ok"
+
+
 def test_a_redis_that_cannot_write_is_told_with_the_place_of_its_file() -> None:
     found = assess_redis({**WELL, "aof_last_write_status": "err"}, {**KEPT, "dir": "/var/redis"})
     [finding] = [each for each in found if each.check == "redis persistence"]

@@ -89,8 +89,12 @@ def nats_configuration(*, port: int, monitor_port: int, store: Path, durability:
 
 
 def redis_configuration(*, port: int, store: Path, durability: Durability) -> str:
-    """The text of redis.conf: loopback only, nothing evicted."""
-    appendfsync = "always" if durability is Durability.POWER else "everysec"
+    """The text of redis.conf: loopback only, nothing evicted.
+
+    `everysec` would hold writes back in the process, after their replies, while an earlier sync is still under way (up
+    to two seconds on a busy disk), and lose them with it; `no` hands each to the kernel before it is replied to.
+    """
+    appendfsync = "always" if durability is Durability.POWER else "no"
     return (
         "bind 127.0.0.1\n"
         f"port {port}\n"

@@ -112,6 +112,10 @@ def assess_redis(info: Mapping[str, str], settings: Mapping[str, str]) -> list[D
         text = "Redis cannot write its append-only file, and refuses writes: its disk is full, or failed"
         suggestion = f"make room on the disk of {place or 'its directory'}; it goes on by itself then"
         found.append(DiagnosticFinding("redis persistence", "failed", text, suggestion))
+    elif settings.get("appendfsync") == "everysec":
+        text = "appendfsync is everysec: acknowledged writes wait in the process while a sync is under way"
+        suggestion = "redis-cli CONFIG SET appendfsync always (or no, where only kills are to be survived)"
+        found.append(DiagnosticFinding("redis persistence", "warning", text, suggestion))
     else:
         found.append(DiagnosticFinding("redis persistence", "ok", f"append-only, synced {settings.get('appendfsync')}"))
     if info.get("role") not in (None, "master"):

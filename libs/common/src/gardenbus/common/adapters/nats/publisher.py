@@ -182,11 +182,13 @@ class Publisher:
     def _stored(self, response: RawMessage, subject: str) -> int:
         """The sequence in an acknowledgement. Raises JetStream's error, translated."""
         try:
-            return int(decode_response(response.body)["seq"])
+            sequence = int(decode_response(response.body)["seq"])
         except JetStreamError as api_error:
             raise (self._breaker.explained(subject, api_error) or _translated(api_error)) from api_error
         except KeyError as error:
             raise Unavailable(f"an answer of {response.body[:100]!r} is no acknowledgement") from error
+        self._breaker.stored(subject)
+        return sequence
 
     def _command(self, message: Message, extra: bytes, reply: str) -> bytes:
         """One message's command; `extra` are header lines of the publisher's own."""

@@ -65,7 +65,7 @@ class WriteBreaker:
         if is_probe:
             self._probing.add(stream)
         try:
-            responses = await self._connection.exchange(commands, replies, about=about, timeout_seconds=timeout_seconds)
+            return await self._connection.exchange(commands, replies, about=about, timeout_seconds=timeout_seconds)
         except Unanswered as error:
             if is_probe or await self._responds():
                 self.trip(stream, "nothing is acknowledged")
@@ -74,10 +74,12 @@ class WriteBreaker:
         finally:
             if is_probe:
                 self._probing.discard(stream)
-        if self._open.pop(stream, None) is not None:
+
+    def stored(self, subject: str) -> None:
+        """Close again: a message was stored."""
+        if self._open and self._open.pop(stream := self._stream(subject), None) is not None:
             log.info("stream.writable", stream=stream)
             self._report()
-        return responses
 
     def explained(self, subject: str, error: JetStreamError) -> Unavailable | None:
         """The refusal of a server that is short of storage; None for any other error."""

@@ -9,8 +9,8 @@ replaced. A version that finds the store closed has the others on the server vou
 
 Redis replies to a write before it knows that its append-only file could be extended (but for `appendfsync always`,
 where it ends instead): on a full disk all commands of one turn of its loop are acknowledged and lost with the process.
-So a write counts when a PING that was sent after its reply is answered with PONG: Redis refuses even that once a write
-of the file has failed.
+So a write counts when a PING that was sent after its reply is answered with PONG: Redis refuses even that once it has
+failed to extend the file.
 """
 
 import asyncio
@@ -291,6 +291,8 @@ class RedisConnection:
     def _checked(self, reply: Any, command: Sequence[Any]) -> Any:
         """Return a reply; raises Unavailable for an error reply."""
         if isinstance(reply, hiredis.ReplyError):
+            if str(reply).startswith("MISCONF"):
+                raise Unavailable(f"Redis cannot write, and goes on by itself once its disk has room: {reply}")
             raise Unavailable(f"Redis refused {command[0]!r}: {self._library.with_positions(str(reply))}")
         if isinstance(reply, Unavailable):
             raise reply
