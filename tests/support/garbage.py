@@ -87,7 +87,7 @@ def garbage(prefix: str, seed: int, per_channel: int) -> Iterator[Garbage]:
     for channel in channels(prefix):
         for number in range(per_channel):
             body = BODIES[(number + random_source.randrange(len(BODIES))) % len(BODIES)]
-            yield Garbage(_subject(channel.address, random_source), _headers(random_source), body)
+            yield Garbage(_subject(channel.address, random_source), garbage_headers(random_source), body)
 
 
 def _subject(address: str, random_source: random.Random) -> bytes:
@@ -104,7 +104,8 @@ def _subject(address: str, random_source: random.Random) -> bytes:
     return b".".join(tokens)
 
 
-def _headers(random_source: random.Random) -> bytes:
+def garbage_headers(random_source: random.Random) -> bytes:
+    """A block of headers, or none."""
     if random_source.random() < 0.3:
         return b""
     chosen = random_source.sample(HEADER_NAMES, random_source.randrange(1, 5))

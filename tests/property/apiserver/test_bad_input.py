@@ -10,7 +10,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gardenbus.apiserver.domain.admission import admit, delete_guards, mutate, related_queries
+from gardenbus.apiserver.domain.admission import admit, mutate, related_queries
 from gardenbus.apiserver.domain.bind_admission import admit_binding
 from gardenbus.apiserver.domain.merging import apply_three_way, last_applied_of
 from gardenbus.apiserver.domain.metadata import key_of, reference_of
@@ -18,24 +18,18 @@ from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.apiserver.domain.report_admission import reported_status
 from gardenbus.apiserver.domain.report_stamps import merge_report
 from gardenbus.apiserver.domain.validation import validate, validate_status
-from gardenbus.common.api.changes import creation_of
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.garden.cloudprofiles import CloudProfile, NamespacedCloudProfile, RegionConfigMap
-from gardenbus.common.api.garden.projects import Project
-from gardenbus.common.api.garden.seeds import Seed, scheduling_content, shoot_capacity
-from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.manifests.parser import parse
 from gardenbus.common.errors import Terminal
-from tests.support.builders import (
-    CORE,
-    a_cloudprofile,
-    a_condition,
-    a_namespaced_cloudprofile,
-    a_project,
-    a_region_configmap,
-    a_seed,
-    a_shoot,
+from tests.support.full_manifests import (
+    FULL_CLASS,
+    FULL_MANIFESTS,
+    FULL_PROFILE,
+    FULL_PROJECT,
+    FULL_SEED,
+    FULL_SHOOT,
+    read_by_everybody,
 )
 
 PLAIN = st.recursive(
@@ -75,82 +69,6 @@ JUNK: st.SearchStrategy[Any] = st.one_of(
     PLAIN,
 )
 
-FULL_SHOOT = a_shoot(
-    metadata={
-        "labels": {"a": "b"},
-        "annotations": {"a": "b"},
-        "finalizers": ["gardener"],
-        "ownerReferences": [{"apiVersion": "v1", "kind": "Secret", "name": "a", "uid": "u"}],
-    },
-    spec={
-        "schedulerName": "default-scheduler",
-        "exposureClassName": "internet",
-        "seedName": "aws-eu1",
-        "seedSelector": {
-            "matchLabels": {"a": "b"},
-            "matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}],
-            "providerTypes": ["aws"],
-        },
-        "tolerations": [{"key": "a", "value": "b"}],
-        "accessRestrictions": [{"name": "a"}],
-        "dns": {"domain": "a.b", "providers": [{"type": "aws", "primary": True}]},
-        "controlPlane": {"zones": ["eu-west-1a"], "highAvailability": {"failureTolerance": {"type": "zone"}}},
-        "networking": {"ipFamilies": ["IPv4"]},
-    },
-    status={
-        "conditions": [a_condition("A")],
-        "constraints": [a_condition("B")],
-        "lastOperation": {"type": "Create", "state": "Succeeded", "progress": 100},
-        "lastErrors": [{"description": "x", "codes": ["ERR"]}],
-        "seedName": "aws-eu1",
-        "networking": {"nodes": ["10.0.0.0/16"], "pods": [], "services": []},
-    },
-)
-FULL_SEED = a_seed(
-    metadata={"labels": {"a": "b"}},
-    spec={
-        "taints": [{"key": "a", "value": "b"}],
-        "accessRestrictions": [{"name": "a"}],
-        "dns": {"defaults": [{"domain": "a.b"}]},
-        "backup": {"provider": "aws"},
-        "networks": {"shootDefaults": {"pods": "100.96.0.0/11", "services": "100.64.0.0/13"}},
-        "settings": {"zoneSelection": {"mode": "Prefer"}},
-    },
-)
-FULL_PROFILE = a_cloudprofile(spec={"seedSelector": {"matchLabels": {"a": "b"}, "providerTypes": ["aws"]}})
-FULL_PROJECT = a_project(spec={"tolerations": {"defaults": [{"key": "a"}], "whitelist": [{"key": "b", "value": "c"}]}})
-FULL_CLASS: Document = {
-    "apiVersion": CORE,
-    "kind": "ExposureClass",
-    "metadata": {"name": "internet"},
-    "handler": "h",
-    "scheduling": {
-        "seedSelector": {
-            "matchLabels": {"x": "y"},
-            "matchExpressions": [{"key": "a", "operator": "Exists"}],
-            "providerTypes": ["aws"],
-        },
-        "tolerations": [{"key": "edge"}],
-    },
-}
-FULL_NAMESPACED_PROFILE = a_namespaced_cloudprofile(
-    spec={
-        "kubernetes": {"versions": [{"version": "1.34.1", "expirationDate": "2027-01-01T00:00:00Z"}]},
-        "machineTypes": [{"name": "own"}],
-        "machineImages": [{"name": "gardenlinux", "versions": [{"version": "9"}]}],
-        "limits": {"maxNodesTotal": 5},
-    }
-)
-TEMPLATES = (
-    FULL_SHOOT,
-    FULL_SEED,
-    FULL_PROFILE,
-    FULL_PROJECT,
-    FULL_CLASS,
-    FULL_NAMESPACED_PROFILE,
-    a_region_configmap(),
-)
-
 
 def parts_of(value: Any) -> list[tuple[str | int, Any]]:
     if isinstance(value, dict):
@@ -172,34 +90,11 @@ def replaced(value: Any, path: tuple[str | int, ...], junk: Any) -> Any:
 
 @st.composite
 def spoiled(draw: st.DrawFn) -> Document:
-    document = draw(st.sampled_from(TEMPLATES))
+    document = draw(st.sampled_from(FULL_MANIFESTS))
     for _ in range(draw(st.integers(1, 2))):
         path = draw(st.sampled_from(places_in(document)))
         document = replaced(document, path, draw(JUNK))
     return document
-
-
-def read_by_everybody(document: Document) -> None:
-    """What the store, the scheduler and the gardenlets do with a stored manifest."""
-    creation_of(document)
-    delete_guards(document)
-    match document["kind"]:
-        case "Shoot":
-            Shoot.from_document(document)
-        case "Seed":
-            Seed.from_document(document)
-            shoot_capacity(document)
-            scheduling_content(document)
-        case "CloudProfile":
-            CloudProfile.from_document(document)
-        case "NamespacedCloudProfile":
-            NamespacedCloudProfile.from_document(document)
-        case "Project":
-            Project.from_document(document)
-        case "ConfigMap":
-            RegionConfigMap.from_document(document)
-        case _:
-            pass
 
 
 FACTS = RelatedObjects(
@@ -233,7 +128,7 @@ def taken(document: Document, old: Document | None) -> Document:
     return mutated
 
 
-@pytest.mark.parametrize("document", TEMPLATES, ids=lambda document: document["kind"])
+@pytest.mark.parametrize("document", FULL_MANIFESTS, ids=lambda document: document["kind"])
 def test_what_is_spoiled_below_is_taken_as_it_is(document: Document) -> None:
     stored = taken(document, None)
     assert taken(document, document) is not None
@@ -247,7 +142,7 @@ def test_a_manifest_with_anything_in_it_is_refused_or_can_be_read_by_everybody(d
 
 @given(spoiled())
 def test_a_change_to_anything_is_refused_or_can_be_read_by_everybody(document: Document) -> None:
-    old = next((one for one in TEMPLATES if one["kind"] == document.get("kind")), None)
+    old = next((one for one in FULL_MANIFESTS if one["kind"] == document.get("kind")), None)
     assert rejection_of(lambda: taken(document, old)) != ""
 
 

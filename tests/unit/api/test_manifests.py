@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.api.manifests.parser import parse
+from gardenbus.common.api.manifests.parser import parse, read_values
 from gardenbus.common.errors import BadRequest
 from tests.support.builders import a_seed, a_shoot
 
@@ -24,6 +24,13 @@ def value_of(text: str) -> Any:
 def test_json_is_read_with_its_unknown_fields() -> None:
     shoot = a_shoot(spec={"nobodyKnows": {"x": [1, 2.5, None, True]}})
     assert parse(json.dumps(shoot).encode()) == [shoot]
+
+
+def test_a_number_without_a_fraction_is_an_integer_however_it_is_written() -> None:
+    for body in (b'{"a": 3.0, "b": [1e2]}', b'{"a": 3.0, "b": [1e2], "c": "\\u0061"}', b"a: 3.0\nb: [1e2]"):
+        read = parse(body)[0]
+        assert (type(read["a"]), type(read["b"][0])) == (int, int)
+        assert (read["a"], read["b"]) == (3, [100])
 
 
 def test_several_json_documents_may_follow_one_another() -> None:
@@ -69,12 +76,12 @@ def test_yaml_may_start_with_a_brace() -> None:
         ("1.34.1", "1.34.1"),
         ('"1.34"', "1.34"),
         ("1.34", 1.34),
-        ("1e3", 1000.0),
+        ("1e3", 1000),
         ("0x1f", 31),
         ("0644", 420),
         ("-0o17", -15),
         ("1_000", 1000),
-        ("08", 8.0),
+        ("08", 8),
         ("yes", True),
         ("Off", False),
         ("y", "y"),
@@ -82,8 +89,10 @@ def test_yaml_may_start_with_a_brace() -> None:
         ("", None),
         ("9223372036854775807", 2**63 - 1),
         ("18446744073709551616", 2.0**64),
+        ("1e300", 1e300),
+        ("-9007199254740991.0", 1 - 2**53),
         ("!!str 5", "5"),
-        ("!!float 5", 5.0),
+        ("!!float 5", 5),
         ("<none>", "<none>"),
     ],
 )
@@ -155,6 +164,19 @@ def test_sixty_four_levels_are_taken_and_one_more_is_not() -> None:
     deepest = b'{"a":' * 63 + b"{}" + b"}" * 63
     assert parse(deepest)
     assert "deeper than 64" in rejection(b'{"a":' + deepest + b"}")
+
+
+@pytest.mark.parametrize("body", [rb'{"status": {"lastError": "\ud800"}}', rb'{"\udfff": 1}', rb'["\ud83d"]'])
+def test_half_a_surrogate_pair_is_refused_in_whatever_is_read(body: bytes) -> None:
+    with pytest.raises(BadRequest, match="cannot be kept as JSON"):
+        read_values(body)
+
+
+def test_what_is_nested_too_deeply_is_refused_in_whatever_is_read() -> None:
+    assert read_values(b'{"a":' * 68 + b"1" + b"}" * 68)
+    for levels in (69, 900):
+        with pytest.raises(BadRequest, match="deeper than 64"):
+            read_values(b'{"a":' * levels + b"1" + b"}" * levels)
 
 
 def test_a_bomb_of_aliases_goes_off_nowhere() -> None:

@@ -143,3 +143,8 @@ def test_a_configuration_that_cannot_be_read_ends_with_2(simulated: Simulate):
 
     assert response.exit_code == 2
     assert "clusters" in response.stderr
+
+
+def test_a_kind_that_is_no_text_is_none_that_is_simulated(simulated: Simulate) -> None:
+    result = simulated({"kind": {"name": "a"}}, {"kind": ["b"]}, a_placement_document())
+    assert result.exit_code == 0, result.output

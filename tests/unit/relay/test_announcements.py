@@ -213,3 +213,13 @@ def test_a_gain_waits_when_the_object_that_made_it_is_gone_by_now() -> None:
     result = announcements(page, SUBJECTS, announced_unblock_index=4)
     assert [message.headers[Header.UNBLOCK_INDEX] for message in result.changed] == ["4"]
     assert result.unblock_index == 4
+
+
+def test_an_event_about_an_object_of_a_kind_that_nobody_knows_is_announced() -> None:
+    record = EventRecord(ObjectKey("gadget", "garden-dev", "one"), "u", "Warning", "ManifestWarning", "a", "apiserver")
+    entry = EventEntry("1-0", record, "abcdef", 1, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z")
+    announced = announcements(OutboxPage([entry], {}), SUBJECTS, announced_unblock_index=0)
+    (event,) = announced.loose
+    assert event.subject == "garden.event.gadget.garden-dev.one"
+    about = msgspec.json.decode(event.body)["involvedObject"]
+    assert (about["kind"], about["name"]) == ("gadget", "one")

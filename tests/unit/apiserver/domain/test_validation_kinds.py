@@ -503,3 +503,13 @@ def test_a_kind_that_is_not_understood_still_has_a_spec_that_is_a_mapping() -> N
 def test_an_object_does_not_move_to_another_group() -> None:
     core = a_namespaced("BackupBucket", CORE)
     assert list(problems_of({**core, "apiVersion": "extensions.gardener.cloud/v1alpha1"}, core)) == ["apiVersion"]
+
+
+def test_a_double_that_no_integer_holds_is_no_whole_number() -> None:
+    autoscaler: Document = {
+        "apiVersion": SEED_MANAGEMENT,
+        "kind": "SeedAutoscaler",
+        "metadata": {"name": "my-set", "namespace": "garden"},
+        "spec": {"scaleTargetRef": {"kind": "ManagedSeedSet", "name": "my-set"}, "maxReplicas": 1e300},
+    }
+    assert "must be a whole number" in problems_of(autoscaler)["spec.maxReplicas"]

@@ -40,12 +40,12 @@ class DecisionRow(NamedTuple):
 
 def is_fleet(documents: Iterable[Document]) -> bool:
     """True when the manifests hold anything for placements."""
-    return any(document.get("kind") in FLEET_KINDS for document in documents)
+    return any(str(document.get("kind")) in FLEET_KINDS for document in documents)
 
 
 def is_landscape(documents: Iterable[Document]) -> bool:
     """True when the manifests hold anything for shoots and seeds."""
-    return any(document.get("kind") in LANDSCAPE_KINDS for document in documents)
+    return any(str(document.get("kind")) in LANDSCAPE_KINDS for document in documents)
 
 
 def decision_rows(decisions: Iterable[Mapping[str, Any]], *, show_all: bool = False) -> Iterator[DecisionRow]:

@@ -149,7 +149,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_whole(value: Any) -> bool:
-    return _is_number(value) and (isinstance(value, int) or value.is_integer())
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 _SCALARS: Mapping[str, tuple[Callable[[Any], bool], str]] = {

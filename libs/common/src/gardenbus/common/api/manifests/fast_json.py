@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from gardenbus.common.api.document import Document, encode
-from gardenbus.common.api.manifests.strict_json import finite_float
+from gardenbus.common.api.manifests.strict_json import finite_number
 from gardenbus.common.api.manifests.strict_yaml import DEEPEST
 
 LARGEST_FAST = 1024 * 1024
@@ -18,7 +18,7 @@ _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 _LONG_NUMBER = b"0" * 19
 """Shorter integers fit into 64 bits."""
 
-_decode = msgspec.json.Decoder(float_hook=finite_float).decode
+_decode = msgspec.json.Decoder(float_hook=finite_number).decode
 
 
 def read_fast(body: bytes) -> Document | None:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.manifests.fast_json import LARGEST_FAST, is_deeper, read_fast
 from gardenbus.common.api.manifests.strict_json import NotJSON, read_json
-from gardenbus.common.api.manifests.strict_yaml import DEEPEST, read_yaml
+from gardenbus.common.api.manifests.strict_yaml import DEEPEST, DEEPEST_VALUE, read_yaml
 from gardenbus.common.errors import BadRequest
 
 LARGEST_MESSAGE = 8 * 1024 * 1024
@@ -41,7 +41,10 @@ def parse(body: bytes) -> Sequence[Document]:
 
 
 def read_values(body: bytes) -> list[Any]:
-    """Parse the plain values of one message, of any type. Raises BadRequest as `parse` does."""
+    """Parse the plain values of one message, of any type: all of them can be written as JSON again.
+
+    Raises BadRequest as `parse` does.
+    """
     if len(body) > LARGEST_MESSAGE:
         raise BadRequest(f"the message has {len(body)} bytes, {LARGEST_MESSAGE} are allowed: send it in parts")
     try:
@@ -52,11 +55,16 @@ def read_values(body: bytes) -> list[Any]:
     if text.lstrip()[:1] not in ("{", "["):
         return read_yaml(text)
     try:
-        return read_json(text)
+        values = read_json(text)
     except NotJSON:
         if len(text) > _YAML_WITH_BRACE:
             raise
         return _yaml_instead(text)
+    if "\\u" in text:  # half of a surrogate pair can be escaped, and not encoded
+        _encoded(values)
+    if text.count("{") + text.count("[") > DEEPEST_VALUE and is_deeper(values, DEEPEST_VALUE + 1):
+        raise BadRequest(f"nested deeper than {DEEPEST} levels")
+    return values
 
 
 def _yaml_instead(text: str) -> list[Any]:
@@ -102,11 +110,16 @@ def _check_depth(document: Document, place: str) -> None:
         raise BadRequest(f"{place}nested deeper than {DEEPEST} levels")
 
 
-def _check_size(document: Document, place: str) -> None:
+def _encoded(value: Any, place: str = "") -> bytes:
+    """A value as JSON. Raises BadRequest where it cannot be written."""
     try:
-        size = len(encode(document))
-    except (UnicodeEncodeError, OverflowError, ValueError) as error:
+        return encode(value)
+    except (UnicodeEncodeError, OverflowError, ValueError, RecursionError) as error:
         raise BadRequest(f"{place}cannot be kept as JSON: {error}") from error
+
+
+def _check_size(document: Document, place: str) -> None:
+    size = len(_encoded(document, place))
     if size <= LARGEST_OBJECT:
         return
     size = len(encode({field: value for field, value in document.items() if field != "status"}))

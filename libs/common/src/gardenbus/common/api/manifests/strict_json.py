@@ -10,6 +10,8 @@ from typing import Any, NoReturn, cast
 from gardenbus.common.errors import BadRequest
 
 _INT64 = 2**63
+_WHOLE = 2**53
+"""Doubles below this are exact to the unit."""
 _LONGEST_INTEGER = 400
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NONZERO = re.compile(r"[1-9]")
@@ -87,12 +89,15 @@ def exact_integer(digits: str) -> int | float:
     raise ValueError(f"the number {digits[:40]} is too large to be kept exactly: write it as a string")
 
 
-def finite_float(digits: str) -> float:
-    """A double; raises ValueError when it would be infinite, or zero though the text is not."""
+def finite_number(digits: str) -> float:
+    """A double, as an integer where it is whole (1.0 is 1, what decodes integers takes it).
+
+    Raises ValueError when it would be infinite, or zero though the text is not.
+    """
     number = float(digits)
     if number in (float("inf"), float("-inf")) or (not number and _NONZERO.search(re.split("[eE]", digits)[0])):
         raise ValueError(f"the number {digits[:40]} is beyond what a double holds: write it as a string")
-    return number
+    return int(number) if -_WHOLE < number < _WHOLE and number.is_integer() else number
 
 
 def _integer(digits: str) -> int | float:
@@ -104,7 +109,7 @@ def _integer(digits: str) -> int | float:
 
 def _float(digits: str) -> float:
     try:
-        return finite_float(digits)
+        return finite_number(digits)
     except ValueError as error:
         raise _InvalidValueError(str(error)) from error
 

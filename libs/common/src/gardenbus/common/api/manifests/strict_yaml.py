@@ -11,12 +11,13 @@ from typing import Any, cast
 
 import yaml
 
-from gardenbus.common.api.manifests.strict_json import exact_integer, finite_float
+from gardenbus.common.api.manifests.strict_json import exact_integer, finite_number
 from gardenbus.common.errors import BadRequest
 
 DEEPEST = 64
 """Deepest nesting of a manifest."""
-_LEVELS_OF_A_LIST = 4
+DEEPEST_VALUE = DEEPEST + 4
+"""Deepest nesting of a message: manifests may be in lists."""
 MOST_NODES = 1_000_000
 """Most values of one message, each alias counted with all values of its anchor."""
 MOST_ALIASED = 1 << 20
@@ -98,7 +99,7 @@ class _YamlReader:
 
     def _container(self, event: Any, path: str) -> tuple[Any, int]:
         self._depth += 1
-        if self._depth > DEEPEST + _LEVELS_OF_A_LIST:
+        if self._depth > DEEPEST_VALUE:
             raise _invalid(event, path, f"nested deeper than {DEEPEST} levels")
         if isinstance(event, yaml.SequenceStartEvent):
             _check_tag(event, path, "seq")
@@ -180,7 +181,7 @@ def _number(text: str, *, as_float: bool) -> Any:
             return exact_integer(digits)
         return exact_integer(str(int(digits, 0 if unsigned[1] in "box" else 8)))
     if _FLOAT.fullmatch(text):
-        return finite_float(text)
+        return finite_number(text)
     return text
 
 

@@ -1,0 +1,66 @@
+"""Fuzz the parsers, admission, the bus and the command line: `python -m tests.fuzz --inputs 100000 --seed 3`.
+
+The seed is printed; the same seed makes the same inputs. Exit code 1: something was found.
+"""
+
+import argparse
+import asyncio
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.fuzz.command_line import fuzz_command_line
+from tests.fuzz.findings import MEGABYTE, Findings, growth
+from tests.fuzz.process import Fuzzer, fuzz_process
+from tests.fuzz.wire import fuzz_wire
+
+MOST_GROWTH = 48 * MEGABYTE
+"""Growth of memory, once caches are full, that is no leak."""
+
+TARGETS = ("process", "wire", "cli")
+
+
+def main() -> int:
+    """Run what the arguments say."""
+    arguments = _arguments()
+    seed: int = random.SystemRandom().randrange(1 << 30) if arguments.seed is None else arguments.seed
+    print(f"seed {seed}", flush=True)
+    if arguments.only is not None:
+        print(Fuzzer(seed).sample(arguments.only))
+        print("\n".join(Fuzzer(seed).run(range(arguments.only, arguments.only + 1)).lines()))
+        return 0
+    is_clean = True
+    for target in arguments.targets:
+        print(f"=== {target}", flush=True)
+        findings = _run(target, arguments, seed)
+        print("\n".join(findings.lines()), flush=True)
+        grown = growth(findings.memory)
+        print(f"memory grew by {grown / MEGABYTE:.1f} MB once it had settled")
+        is_clean = is_clean and not findings.found and grown < MOST_GROWTH
+    return 0 if is_clean else 1
+
+
+def _run(target: str, arguments: argparse.Namespace, seed: int) -> Findings:
+    if target == "process":
+        return fuzz_process(arguments.inputs, seed, processes=arguments.processes, log=sys.stdout)
+    with tempfile.TemporaryDirectory(prefix="gardenbus-fuzz-") as directory:
+        if target == "wire":
+            return asyncio.run(fuzz_wire(Path(directory), arguments.messages, seed, log=sys.stdout))
+        return fuzz_command_line(Path(directory), arguments.files, seed, log=sys.stdout)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("targets", nargs="*", choices=[*TARGETS, []], default=list(TARGETS), help="what is fuzzed")
+    parser.add_argument("--seed", type=int, help="repeat a run")
+    parser.add_argument("--inputs", type=int, default=100_000, help="inputs in process")
+    parser.add_argument("--messages", type=int, default=10_000, help="messages over the wire")
+    parser.add_argument("--files", type=int, default=500, help="files for the command line")
+    parser.add_argument("--processes", type=int, default=1, help="processes that share the inputs")
+    parser.add_argument("--only", type=int, help="run this input in process alone, and print it")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
