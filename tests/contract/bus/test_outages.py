@@ -97,6 +97,38 @@ async def test_a_client_that_does_not_come_to_its_end_keeps_nobody(own: BusUnder
         await own.bus.close()
 
 
+async def test_a_closed_client_does_not_reconnect(
+    own: BusUnderTest, nats_server: Server, monkeypatch: pytest.MonkeyPatch
+):
+    """The cancellation of a connect is lost where the connect fails at that moment."""
+    assert isinstance(own.bus, JetStreamBus)
+    connection = own.bus._connection  # pyright: ignore[reportPrivateUsage]
+    connects = 0
+
+    async def failing(server: object) -> None:
+        nonlocal connects
+        connects += 1
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            if connects == 1:
+                raise ConnectionRefusedError from None
+            raise
+
+    async def is_connecting() -> bool:
+        return connects == 1
+
+    monkeypatch.setattr(connection, "_connect_to_server", failing)
+    nats_server.kill()
+    await until_true(is_connecting)
+
+    async with asyncio.timeout(20):
+        await own.bus.close()
+
+    assert connection.is_closed
+    assert connection._reconnection_task not in asyncio.all_tasks()  # pyright: ignore[reportPrivateUsage]
+
+
 async def test_a_fetch_that_waits_is_told_and_the_queue_works_again(own: BusUnderTest, nats_server: Server):
     queue = await own.queue()
     waiting = asyncio.create_task(queue.fetch(10, 30))

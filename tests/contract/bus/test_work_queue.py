@@ -1,6 +1,7 @@
 """What a work queue promises: each message until it is acknowledged, to one at a time, the newest per subject."""
 
 import asyncio
+import contextlib
 import time
 
 import pytest
@@ -150,6 +151,24 @@ async def test_a_cancelled_fetch_loses_nothing(under_test: BusUnderTest):
     await enqueue(under_test, "a")
 
     assert names(await fetch_until(queue, 1, within=3)) == ["a"]
+
+
+async def test_what_was_on_its_way_to_a_cancelled_fetch_comes_back_at_once(under_test: BusUnderTest):
+    queue = await under_test.queue()
+    for turns in range(40):
+        waiting = asyncio.create_task(queue.fetch(10, 5.0))
+        await asyncio.sleep(0.005)
+        publishing = asyncio.create_task(enqueue(under_test, "a"))
+        for _ in range(turns % 8):
+            await asyncio.sleep(0)
+        waiting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            for each in await waiting:
+                await each.release()
+        await publishing
+
+        (work,) = await fetch_until(queue, 1, within=5)
+        await work.ack()
 
 
 async def test_fetches_may_run_side_by_side(under_test: BusUnderTest):

@@ -1,7 +1,7 @@
 """The batch loop: batches, isolation, outages, and what is prefetched meanwhile."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -58,6 +58,7 @@ class Consuming:
         self.failures = list(failures)
         self.batches: list[list[int]] = []
         self.kept = Kept()
+        self.fetch: Callable[[int, float], Awaitable[Sequence[QueueMessage]]] | None = None
         clock = FakeClock()
         dead_letter = DeadLetter(Connections(MemoryStore(clock), self.kept, Subjects()), reporter="apiserver")  # pyright: ignore[reportArgumentType]
         self.consumer = BatchConsumer(
@@ -140,6 +141,27 @@ def test_only_the_message_that_kills_is_left_at_the_end(killer: int) -> None:
 async def test_a_stop_waits_for_what_is_in_hand() -> None:
     fixture = Consuming()
     await fixture.consumer.stop()
+
+    assert fixture.batches == []
+
+
+async def test_a_stop_does_not_wait_for_a_fetch_that_waits() -> None:
+    fixture = Consuming()
+    fetching = asyncio.Event()
+
+    async def fetch(limit: int, wait_seconds: float) -> Sequence[QueueMessage]:
+        del limit, wait_seconds
+        fetching.set()
+        await asyncio.Event().wait()
+        return ()
+
+    fixture.fetch = fetch
+    running = asyncio.create_task(fixture.consumer.run())
+    await fetching.wait()
+
+    async with asyncio.timeout(10):
+        await fixture.consumer.stop()
+        await running
 
     assert fixture.batches == []
 

@@ -14,6 +14,7 @@ from typer.main import get_command, get_command_from_info
 from typer.models import CommandInfo
 
 from gardenbus.cli.contexts.selection import context_option, selected_context
+from gardenbus.cli.values import convert_lazily
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
@@ -59,11 +60,17 @@ class LazyGroup(TyperGroup):
             return found
         return TyperCommand(cmd_name, help=entry.summary, rich_help_panel=entry.panel)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words of the group itself."""
+        convert_lazily(self, ctx)
+        return super().parse_args(ctx, args)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import what is called. Raises a usage error, with what may have been meant, for what there is not."""
         name = args[0]
         if name not in self.commands and name in self.entries:
             self.commands[name] = command = loaded(name, self.entries[name])
+            convert_lazily(command, ctx)
             if selected_context.get() is not None and not ctx.resilient_parsing and not _has_context_option(command):
                 raise typer.BadParameter(f"{name!r} asks no landscape of the config file: it takes no --context")
         elif name not in self.commands:

@@ -220,7 +220,7 @@ async def connected(
 
     Where nothing can be reached it raises at once, unless it `waits` for a server to come up.
     """
-    with _without_web_sockets(where.nats_url):
+    with _without_extras(where.nats_url):
         from gardenbus.common.adapters.nats import jetstream  # noqa: PLC0415  what works offline need not pay for it
 
     quiet_logs()
@@ -241,20 +241,22 @@ async def connected(
         yield ApiClient(bus, Subjects(where.prefix))
 
 
-_WEB_SOCKETS = "aiohttp"
+_OF_WEB_SOCKETS = "aiohttp"
+_OF_TRACEBACKS = "rich.traceback"
+"""Coloured ones, of a log that shows no more than errors."""
 
 
 @contextlib.contextmanager
-def _without_web_sockets(nats_url: str) -> Generator[None]:
-    """Let the NATS client be imported without the library that it needs for ws:// addresses only: that is 0.2 s."""
-    if "ws://" in nats_url or "wss://" in nats_url or _WEB_SOCKETS in sys.modules:
-        yield
-        return
-    sys.modules[_WEB_SOCKETS] = cast("Any", None)  # an import of it fails, and the client does without
+def _without_extras(nats_url: str) -> Generator[None]:
+    """Import the NATS client without libraries that it, or the log, does without: they are more than half of it."""
+    needed = {_OF_WEB_SOCKETS} if "ws://" in nats_url or "wss://" in nats_url else set[str]()
+    left_out = {_OF_WEB_SOCKETS, _OF_TRACEBACKS} - needed - sys.modules.keys()
+    sys.modules.update(dict.fromkeys(left_out, cast("Any", None)))  # an import of them fails
     try:
         yield
     finally:
-        del sys.modules[_WEB_SOCKETS]
+        for name in left_out:
+            del sys.modules[name]
 
 
 def quiet_logs() -> None:

@@ -24,6 +24,7 @@ import msgspec
 import structlog
 from structlog.contextvars import bound_contextvars
 
+from gardenbus.common.controller.cancellation import unless_set
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.bus import QueueMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock
@@ -121,7 +122,7 @@ class BatchConsumer:
             self._stopped.set()
 
     async def stop(self) -> None:
-        """Fetch no more, and wait for what is in flight."""
+        """Fetch no more, not even what is being waited for; returns when what is in flight has ended."""
         self._stopping.set()
         await self._stopped.wait()
 
@@ -154,10 +155,11 @@ class BatchConsumer:
         pause = FIRST_PAUSE_SECONDS
         while not self._stopping.is_set():
             try:
-                return await self._queue.fetch(self._settings.batch, self._settings.wait_seconds)
+                fetching = self._queue.fetch(self._settings.batch, self._settings.wait_seconds)
+                return await unless_set(self._stopping, fetching) or ()
             except Transient as error:
                 _log.warning("queue.unreachable", consumer=self._name, reason=error.message)
-                await self._clock.sleep(pause)
+                await unless_set(self._stopping, self._clock.sleep(pause))
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
         return ()
 

@@ -1,4 +1,4 @@
-"""Cancellation check for loops that call client libraries.
+"""Cancellation of what waits: by an event, and a check for loops that call client libraries.
 
 A library that is cancelled in the middle of a call may raise an error of its own where a CancelledError was due; a loop
 that goes on after errors would then never end. It checks here before each round.
@@ -7,9 +7,29 @@ Not for tasks that run a TaskGroup: Python 3.11's leaves its own request to canc
 """
 
 import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
+from typing import TypeVar
+
+Awaited = TypeVar("Awaited")
 
 
 def is_cancelled() -> bool:
     """True once the running task has been cancelled."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+async def unless_set(event: asyncio.Event, awaited: Awaitable[Awaited]) -> Awaited | None:
+    """Wait for something, but not longer than until `event` is set: then cancel it, and return None."""
+    task = asyncio.ensure_future(awaited)
+    ended = asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait((task, ended), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        ended.cancel()
+        if not task.done():
+            task.cancel()
+    with suppress(asyncio.CancelledError):
+        return await task  # what came in the last moment counts
+    return None

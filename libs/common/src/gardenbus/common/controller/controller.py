@@ -18,8 +18,7 @@ import asyncio
 import random
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
-from typing import Literal, TypeVar
+from typing import Literal
 
 import msgspec
 import structlog
@@ -28,6 +27,7 @@ from gardenbus.common.api.keys import CLUSTER_SCOPE, Header
 from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.controller import metrics
 from gardenbus.common.controller.backoff import Backoff
+from gardenbus.common.controller.cancellation import unless_set
 from gardenbus.common.controller.timers import Timers
 from gardenbus.common.errors import Conflict, Terminal, Transient, Unavailable
 from gardenbus.common.ports.bus import QueueMessage, WorkQueue
@@ -82,7 +82,6 @@ Reconcile = Callable[[ReconcileRequest], Awaitable[ReconcileResult]]
 Reject = Callable[[QueueMessage], Awaitable[None]]
 """Keeps a poison message and acknowledges it. Raises Transient: it is tried again."""
 
-Awaited = TypeVar("Awaited")
 Outcome = Literal["done", "after", "failed", "dropped", "rejected"]
 
 _RESULTS: Mapping[Outcome, str] = {
@@ -182,13 +181,13 @@ class Controller:
     async def _fetch(self) -> None:
         free = self._settings.workers - len(self._in_flight)
         if free <= 0:
-            await self._unless_stopping(self._one_finished())
+            await unless_set(self._stopping, self._one_finished())
             return
         try:
-            messages = await self._unless_stopping(self._queue.fetch(free, self._settings.wait_seconds))
+            messages = await unless_set(self._stopping, self._queue.fetch(free, self._settings.wait_seconds))
         except Unavailable as error:
             log.warning("queue.unreachable", controller=self._name, reason=error.message)
-            await self._unless_stopping(self._clock.sleep(self._settings.retry_seconds))
+            await unless_set(self._stopping, self._clock.sleep(self._settings.retry_seconds))
             return
         for message in messages or ():
             self._start(message)
@@ -196,20 +195,6 @@ class Controller:
 
     async def _one_finished(self) -> None:
         await asyncio.wait(self._in_flight, return_when=asyncio.FIRST_COMPLETED)
-
-    async def _unless_stopping(self, awaited: Awaitable[Awaited]) -> Awaited | None:
-        """Wait for something, but not longer than until `stop`."""
-        task = asyncio.ensure_future(awaited)
-        stop = asyncio.ensure_future(self._stopping.wait())
-        try:
-            await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stop.cancel()
-            if not task.done():
-                task.cancel()
-        with suppress(asyncio.CancelledError):
-            return await task  # what came in the last moment counts
-        return None
 
     def _start(self, message: QueueMessage) -> None:
         metrics.ADDS.labels(self._name).inc()

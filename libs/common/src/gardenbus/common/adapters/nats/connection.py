@@ -222,6 +222,18 @@ class Connection(Client):
         self._reply_prefix = f"{self.new_inbox()}."
         await self.listen(f"{self._reply_prefix}*", self._receive_reply)
 
+    async def close(self) -> None:
+        """Close the connection, and end the task that reconnects.
+
+        The client cancels that task once; where a connect fails at that moment, Python's 3.11 `wait_for` raises the
+        failure instead, and the task would go on connecting a client that is closed.
+        """
+        await super().close()
+        reconnecting = self._reconnection_task
+        while reconnecting is not None and not reconnecting.done() and reconnecting is not asyncio.current_task():
+            reconnecting.cancel()
+            await asyncio.wait((reconnecting,), timeout=RECONNECT_SECONDS)
+
     def when_lost(self, callback: LostCallback) -> Callable[[], None]:
         """Call back, synchronously, whenever the connection is lost; returns the function that ends it."""
         self._on_lost.append(callback)
@@ -259,6 +271,14 @@ class Connection(Client):
     def unlisten(self, number: int) -> None:
         """End a `listen`, without waiting."""
         self._sinks.pop(number, None)
+        self._unsubscribe(number)
+
+    def unlisten_after(self, number: int, seconds: float) -> None:
+        """End a `listen`, without waiting; what the server had sent before it read that still gets to the sink."""
+        self._unsubscribe(number)
+        asyncio.get_running_loop().call_later(seconds, self._sinks.pop, number, None)
+
+    def _unsubscribe(self, number: int) -> None:
         self._remove_sub(number)
         self.send_nowait((f"UNSUB {number}\r\n".encode(),))
 

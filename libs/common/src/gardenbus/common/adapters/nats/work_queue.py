@@ -14,7 +14,7 @@ import msgspec
 import structlog
 
 from gardenbus.common.adapters.nats.api import AckSubject, JetStreamError, call, delivered, read_ack_subject
-from gardenbus.common.adapters.nats.connection import Connection, RawMessage, publish_command
+from gardenbus.common.adapters.nats.connection import Connection, RawMessage, Sink, publish_command
 from gardenbus.common.errors import SettingsInvalid, Unavailable
 from gardenbus.common.ports.bus import QueueMessage, StreamMessage
 
@@ -104,6 +104,7 @@ class _FetchInbox:
         self.done: asyncio.Future[None] | None = None
         self._request_number = 0
         self._limit = 0
+        self._release: Sink | None = None
 
     def arm(self, limit: int) -> tuple[str, "asyncio.Future[None]"]:
         """Make ready for one request: its reply subject, and the future that ends with the server's last word."""
@@ -116,12 +117,21 @@ class _FetchInbox:
 
     def receive(self, message: RawMessage) -> None:
         """Messages come on their own subjects, the last word on the reply subject of its request."""
-        if not message.status:
+        if self._release is not None:
+            if not message.status:
+                self._release(message)
+        elif not message.status:
             self.messages.append(message)
         elif message.subject == f"{self.subject}.{self._request_number}":
             self.status = message
         if (self.status or len(self.messages) >= self._limit) and self.done is not None and not self.done.done():
             self.done.set_result(None)
+
+    def abandon(self, release: Sink) -> None:
+        """Release what came, and what may still be on its way: nobody fetches any more."""
+        self._release = release
+        for message in self.messages:
+            release(message)
 
     def fail(self) -> None:
         """The connection was lost."""
@@ -208,8 +218,8 @@ class JetStreamQueue:
                 await done
         except BaseException as error:
             # What comes after this is not ours to hold: without a listener the server withdraws the request.
-            self._connection.send_nowait([publish_command(message.reply, _NAK) for message in inbox.messages])
-            self._connection.unlisten(inbox.number)
+            inbox.abandon(self._release)
+            self._connection.unlisten_after(inbox.number, GRACE_SECONDS)
             if isinstance(error, TimeoutError):
                 raise Unavailable(f"{self._stream} {self._consumer}: the server does not answer") from error
             raise
@@ -217,6 +227,9 @@ class JetStreamQueue:
             self._busy.discard(inbox)
         self._free.append(inbox)
         return inbox.messages, inbox.status
+
+    def _release(self, message: RawMessage) -> None:
+        self._connection.send_nowait((publish_command(message.reply, _NAK),))
 
     async def _new_inbox(self) -> _FetchInbox:
         inbox = _FetchInbox(self._connection.new_inbox())

@@ -1,0 +1,58 @@
+"""Values of parameters that are what they shall be: typer would import pydantic to find that out.
+
+That is half of what a command costs before it does anything.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+
+class LazyConversion:
+    """Conversion of the values of one parameter; typer's own where there is more to it than taking them over."""
+
+    def __init__(self, parameter: Any, of_typer: Callable[[], Any]) -> None:
+        self._of_typer = of_typer
+        self._is_repeated = bool(parameter.multiple or parameter.nargs == -1)
+        self._info = parameter.type_descriptor.parameter_info
+        annotation = parameter.type_descriptor.annotation
+        self._type: Any = get_args(annotation)[0] if get_origin(annotation) is list else annotation
+        self._is_list = self._type is not annotation
+
+    def coerce(self, value: Any, **where: Any) -> Any:
+        """The value as the parameter's type."""
+        if value is None:
+            return () if self._is_repeated else None
+        values: Sequence[Any] = value if self._is_list else (value,)
+        if self._info.parser is None and isinstance(self._type, type) and all(map(self._is_plain, values)):
+            taken = [each if type(each) is self._type else self._type(each) for each in values]
+            return taken if self._is_list else taken[0]
+        return self._of_typer().coerce(value, **where)
+
+    def _is_plain(self, value: Any) -> bool:
+        if issubclass(self._type, Enum):
+            return value in {choice.value for choice in self._type}
+        if self._type is Path:
+            return isinstance(value, str) and self._takes_path(value)
+        return type(value) is self._type
+
+    def _takes_path(self, path: str) -> bool:
+        info = self._info
+        if info.writable or info.resolve_path or info.path_type or not (info.file_okay and info.dir_okay):
+            return False
+        return os.access(path, os.R_OK) or not (info.exists or os.path.exists(path))  # noqa: PTH110
+
+
+def convert_lazily(command: Any, ctx: Any) -> None:
+    """Convert the values of a command, `--help` too, by `LazyConversion`; those of all commands below it as well."""
+    for child in getattr(command, "commands", {}).values():
+        convert_lazily(child, ctx)
+    for parameter in command.get_params(ctx):
+        _replace_conversion(parameter)
+
+
+def _replace_conversion(parameter: Any) -> None:
+    conversion = LazyConversion(parameter, parameter.get_runtime_param)
+    parameter.get_runtime_param = lambda: conversion
