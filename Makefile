@@ -18,8 +18,8 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_COMPILE_BYTECODE := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-# One more than there are cores: many tests wait for processes and periods.
-WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
+# Twice as many as there are cores: most tests wait for processes and periods more than half of their time.
+WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )))
 
 .DEFAULT_GOAL := help
 .PHONY: help run up down setup setup-dev test test-contract test-e2e test-browser test-docker chaos fuzz bench check format reference docs release-check

@@ -2,6 +2,9 @@
 
 import asyncio
 
+import pytest
+
+from gardenbus.common.adapters.nats import follower as follower_adapter
 from gardenbus.common.ports.bus import FollowRestarted, Message, ReplayDone, StreamMessage
 from tests.support.buses import BusUnderTest, next_event, replay
 from tests.support.memory.bus import MemoryBus
@@ -111,7 +114,10 @@ async def test_silence_is_short_while_all_is_well(under_test: BusUnderTest):
         assert follower.silent_seconds < 2
 
 
-async def test_a_stream_created_anew_is_followed_from_its_start(under_test: BusUnderTest):
+async def test_a_stream_created_anew_is_followed_from_its_start(
+    under_test: BusUnderTest, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(follower_adapter, "HEARTBEAT_SECONDS", 1.0)
     await under_test.announce("a", "b")
     async with under_test.bus.follow(under_test.stream("OBJECTS"), [], after_sequence=1) as follower:
         assert [message.sequence for message in await replay(follower)] == [2]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from gardenbus.common.adapters.nats import follower as follower_adapter
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
 from gardenbus.common.controller.timers import Timers
 from gardenbus.common.errors import Unavailable
@@ -295,7 +296,8 @@ async def test_a_follower_that_missed_a_message_gets_it_after_all(own: BusUnderT
 
 
 @pytest.mark.slow
-async def test_a_follower_whose_consumer_vanished_gets_another(own: BusUnderTest):
+async def test_a_follower_whose_consumer_vanished_gets_another(own: BusUnderTest, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(follower_adapter, "HEARTBEAT_SECONDS", 1.0)
     async with own.bus.follow(own.stream("OBJECTS"), []) as follower:
         await replay(follower)
         response = await own.another.request(f"$JS.API.CONSUMER.NAMES.{own.stream('OBJECTS')}", b"{}")

@@ -3,11 +3,17 @@
 import asyncio
 import contextlib
 import time
+from datetime import timedelta
 
 import pytest
 
+from gardenbus.common.adapters.nats import work_queue
 from gardenbus.common.ports.bus import Message
 from tests.support.buses import BusUnderTest, fetch_until, names, until_true
+from tests.support.memory import streams
+
+ACK_WAIT_SECONDS = 4.0
+"""In the test that waits for it."""
 
 
 async def enqueue(under_test: BusUnderTest, *tails: str, body: bytes = b"") -> None:
@@ -202,17 +208,20 @@ async def test_the_floor_rises_with_what_is_acknowledged(under_test: BusUnderTes
     assert (await under_test.bus.acknowledged_floor(stream, "apiserver")).created == position.created
 
 
-@pytest.mark.slow
-async def test_work_of_one_who_died_comes_again_and_work_in_progress_does_not(under_test: BusUnderTest):
+async def test_work_of_one_who_died_comes_again_and_work_in_progress_does_not(
+    under_test: BusUnderTest, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(work_queue, "ACK_WAIT_SECONDS", ACK_WAIT_SECONDS)
+    monkeypatch.setattr(streams, "ACK_WAIT", timedelta(seconds=ACK_WAIT_SECONDS))
     queue = await under_test.queue()
     await enqueue(under_test, "dead", "slow")
     dead, slow = await fetch_until(queue, 2)
     began_at = time.monotonic()
     again: list[str] = []
 
-    while time.monotonic() - began_at < 12.5:
+    while time.monotonic() - began_at < 1.25 * ACK_WAIT_SECONDS:
         await slow.in_progress()
-        again += names(await queue.fetch(10, 2.0))
+        again += names(await queue.fetch(10, 0.2 * ACK_WAIT_SECONDS))
 
     assert again == ["dead"]
     assert dead.deliveries == 1
