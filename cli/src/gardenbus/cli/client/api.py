@@ -251,7 +251,8 @@ def _without_extras(nats_url: str) -> Generator[None]:
     """Import the NATS client without libraries that it, or the log, does without: they are more than half of it."""
     needed = {_OF_WEB_SOCKETS} if "ws://" in nats_url or "wss://" in nats_url else set[str]()
     left_out = {_OF_WEB_SOCKETS, _OF_TRACEBACKS} - needed - sys.modules.keys()
-    sys.modules.update(dict.fromkeys(left_out, cast("Any", None)))  # an import of them fails
+    for name in left_out:
+        sys.modules[name] = cast("Any", None)  # an import of it fails
     try:
         yield
     finally:
