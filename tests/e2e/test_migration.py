@@ -366,7 +366,7 @@ async def test_a_shoot_whose_source_is_lost_is_restored_by_force_and_the_source_
 
     await eventually(restored, within=30)
 
-    rejected = await Told.on(place.landscape, "garden.rejected")
+    rejected = await Told.on(place.landscape, "garden.rejected.>")
     late = reports.messages[-1]
     claim = {"status": {"lastOperation": {"type": "Reconcile", "state": "Processing"}, "seedName": one}}
     await place.landscape.client.publish(late.subject, json.dumps(claim).encode(), headers=late.headers)

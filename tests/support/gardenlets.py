@@ -214,7 +214,9 @@ class Garden:
 
     async def rejected(self) -> StreamMessage | None:
         """The last thing that was rejected."""
-        return await self.bus.last(self.subjects.stream("REJECTED"), self.subjects.rejected)
+        stream = self.subjects.stream("REJECTED")
+        found = [await self.bus.last(stream, subject) for subject in await self.bus.subjects(stream, ">")]
+        return max((each for each in found if each is not None), key=lambda each: each.sequence, default=None)
 
 
 def conditions(document: Document, field: str = "conditions") -> dict[str, str]:

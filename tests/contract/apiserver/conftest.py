@@ -117,7 +117,7 @@ class Apiserver:
         """All that was rejected."""
         bus = await self.stack.enter_async_context(connect(self.nats_url, "reader", self.subjects.prefix))
         messages: list[StreamMessage] = []
-        async with bus.follow(self.subjects.stream("REJECTED"), [self.subjects.rejected]) as follower:
+        async with bus.follow(self.subjects.stream("REJECTED"), self.subjects.rejections) as follower:
             async for event in follower:
                 if isinstance(event, StreamMessage):
                     messages.append(event)

@@ -50,10 +50,10 @@ async def test_a_message_larger_than_the_bus_takes_is_refused_and_the_connection
     bus = under_test.bus
 
     with pytest.raises(BadRequest):
-        await bus.publish(Message(under_test.subjects.rejected, b"x" * 9_000_000))
+        await bus.publish(Message(under_test.subjects.rejected("garden.apply"), b"x" * 9_000_000))
 
     assert bus.connected
-    assert await bus.publish(Message(under_test.subjects.rejected, b"x" * 5_000_000)) == 1
+    assert await bus.publish(Message(under_test.subjects.rejected("garden.apply"), b"x" * 5_000_000)) == 1
 
 
 async def test_a_line_break_in_a_header_forges_no_header(under_test: BusUnderTest):

@@ -59,7 +59,7 @@ async def read(app: ASGIApp, path: str) -> Any:
 
 async def reject(bus: JetStreamBus, body: bytes = BODY) -> None:
     headers = {Header.SUBJECT: "garden.apply", Header.REASON: "Invalid: spec.region: is needed"}
-    await bus.publish(Message(SUBJECTS.rejected, body, headers))
+    await bus.publish(Message(SUBJECTS.rejected("garden.apply"), body, headers))
 
 
 async def test_queues_are_shown_with_the_work_handed_out_each_second(app: ASGIApp, bus: JetStreamBus):

@@ -87,7 +87,9 @@ def stream_kinds(subjects: Subjects, lease_age: timedelta) -> Sequence[StreamKin
             allows_batches=True,
             max_age=timedelta(days=1),
         ),
-        StreamKind(name=name("REJECTED"), filters=[subjects.rejected], max_age=timedelta(days=7)),
+        StreamKind(
+            name=name("REJECTED"), filters=list(subjects.rejections), max_per_subject=2048, max_age=timedelta(days=7)
+        ),
     )
 
 

@@ -120,7 +120,7 @@ async def test_a_message_that_fails_five_times_is_rejected() -> None:
 
     assert fixture.batches == []
     assert queued.ended == ["ack"]
-    assert fixture.kept.messages[0].subject == "garden.rejected"
+    assert fixture.kept.messages[0].subject == "garden.rejected.apply.anybody"
     assert "failed 5 times" in fixture.kept.messages[0].headers["Gardenbus-Reason"]
 
 

@@ -205,7 +205,7 @@ async def test_a_poison_message_is_kept_counted_logged_and_warned_about(
 
         await eventually(kept, within=10, every=0.01)
 
-    message = await landscape.bus.last("REJECTED", SUBJECTS.rejected)
+    message = await landscape.bus.last("REJECTED", SUBJECTS.rejected(consumer.subject))
     assert message is not None
     assert message.body == BODY[: 64 * 1024]
     assert message.headers == {

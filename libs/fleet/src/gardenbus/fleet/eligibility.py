@@ -5,11 +5,11 @@ Source: KubeFleet's `clustereligibilitychecker`.
 """
 
 from datetime import UTC, datetime
-from functools import lru_cache
 from math import inf
 
 from gardenbus.common.api.conditions import TRUE
 from gardenbus.common.api.fleet.member_clusters import HEALTHY, JOINED, MemberCluster
+from gardenbus.common.api.short_cache import short_cache
 from gardenbus.common.api.views import condition_in
 
 HEARTBEAT_TIMEOUT_SECONDS = 300.0
@@ -62,7 +62,7 @@ def next_change(reasons: TimedReasons, now: float) -> float:
     return min((after for after, _ in reasons if after >= now), default=inf)
 
 
-@lru_cache(maxsize=16384)
+@short_cache(4096)
 def instant(text: str) -> float:
     """Return the unix seconds of a timestamp; -infinity for one that is missing or unreadable."""
     try:

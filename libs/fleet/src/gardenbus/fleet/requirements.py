@@ -1,7 +1,5 @@
 """A policy parsed for scheduling: selectors compiled, empty parts left out. Parsed once per policy."""
 
-from functools import lru_cache
-
 import msgspec
 
 from gardenbus.common.api.document import encode
@@ -16,6 +14,7 @@ from gardenbus.common.api.fleet.placements import (
     TopologySpreadConstraint,
 )
 from gardenbus.common.api.selectors import LabelSelector, parse_selector
+from gardenbus.common.api.short_cache import short_cache
 from gardenbus.fleet.cycle_result import UnexpectedState
 
 
@@ -83,7 +82,7 @@ def requirements_of(policy: PlacementPolicy | None) -> Requirements:
     return _read(encode(policy or PlacementPolicy()))
 
 
-@lru_cache(maxsize=16384)
+@short_cache(4096)
 def _read(encoded: bytes) -> Requirements:
     policy = msgspec.json.decode(encoded, type=PlacementPolicy)
     affinity = policy.cluster_affinity

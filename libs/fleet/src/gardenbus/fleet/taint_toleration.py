@@ -4,11 +4,11 @@ Source: KubeFleet's `plugins/tainttoleration`.
 """
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 from gardenbus.common.api.bitsets import Bitset
 from gardenbus.common.api.fleet.member_clusters import ClusterTaint
 from gardenbus.common.api.fleet.placements import ClusterToleration
+from gardenbus.common.api.short_cache import short_cache
 from gardenbus.fleet.framework import Code, CycleState, FilterResult, Status
 
 
@@ -42,6 +42,6 @@ def tolerates(toleration: ClusterToleration, taint: ClusterTaint) -> bool:
             return False
 
 
-@lru_cache(maxsize=4096)
+@short_cache(4096)
 def _untolerated_status(taint: ClusterTaint) -> Status:
     return Status(Code.UNSCHEDULABLE, f"TaintToleration: its taint {taint} is not tolerated")

@@ -123,6 +123,8 @@ PARAMETERS: Mapping[str, str] = {
     "schedulerName": "The `spec.schedulerName` of the shoots concerned.",
     "controller": "The controller whose queue it is.",
     "request": "The subject of the same request behind `garden.`.",
+    "verb": "The part behind `garden.` of the subject that it came from: `apply`, `as`, `report`, `queue`, …",
+    "sender": "The user, seed or queue that this subject names; `anybody` where it names none.",
     "work": "The queue's subject behind `garden.queue.`.",
 }
 """Parameters in subjects."""
@@ -143,8 +145,8 @@ def channels(prefix: str = "garden") -> Sequence[Channel]:
         _member_agent_channel(subjects, any_object),
         Channel(
             "rejected",
-            subjects.rejected,
-            "What could not be taken, with the reason.",
+            f"{subjects.rejected_before}.{{verb}}.{{sender}}",
+            "What could not be taken, with the reason: the newest 2,048 of each sender.",
             [
                 MessageSpec(
                     "Rejected", "The first 64 KB of it.", "bytes", (Header.REASON, Header.SUBJECT, Header.SHA256)

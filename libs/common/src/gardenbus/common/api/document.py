@@ -6,13 +6,13 @@ versions, the binding, the scheduler's message) without parsing. The parts are a
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.short_cache import short_cache
 
 Document = dict[str, Any]
 """A manifest decoded to plain values."""
@@ -232,23 +232,23 @@ class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
         return b'%b"lastOperation":{%b}' % (own + b"," if own else b"", self.pending)
 
 
-@lru_cache(maxsize=256)
+@short_cache(256)
 def _opening(api_version: str, kind: str) -> bytes:
     return b'{"apiVersion":%b,"kind":%b,"metadata":{' % (encode(api_version), encode(kind))
 
 
-@lru_cache(maxsize=4096)
+@short_cache(4096)
 def _seed_labels(seed: str, status_seed: str) -> bytes:
     """The labels that name the seeds of a shoot."""
     return b",".join(encode(SEED_LABEL_PREFIX + name) + b':"true"' for name in sorted({seed, status_seed} - {""}))
 
 
-@lru_cache(maxsize=256)
+@short_cache(256)
 def _finalizers(names: tuple[str, ...]) -> bytes:
     return b'"finalizers":' + encode(names)
 
 
-@lru_cache(maxsize=4096)
+@short_cache(4096)
 def _seed_member(seed: str) -> bytes:
     return b'"seedName":' + encode(seed)
 

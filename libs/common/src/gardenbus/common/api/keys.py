@@ -1,6 +1,14 @@
 """Object keys, and every subject and header of the bus, each built (and parsed) in one function."""
 
+import hashlib
+import re
+from collections.abc import Sequence
 from typing import NamedTuple
+
+ANYBODY = "anybody"
+"""Sender of a message whose subject names none."""
+
+_PLAIN_TOKEN = re.compile(r"[A-Za-z0-9_:{}-]{1,128}")
 
 CLUSTER_SCOPE = "_"
 GARDEN_NAMESPACE = "garden"
@@ -44,6 +52,11 @@ class ObjectKey(NamedTuple):
         """Parse `<kind>:<ns>:<name>`."""
         kind, namespace, name = stored.split(":", 2)
         return cls(kind, "" if namespace == CLUSTER_SCOPE else namespace, name)
+
+
+def _token(text: str) -> str:
+    """A part of a subject: the text, or its digest where it could not stand there as it is."""
+    return text if _PLAIN_TOKEN.fullmatch(text) else hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]
 
 
 class Subjects:
@@ -134,10 +147,23 @@ class Subjects:
         """Subject of Events about an object."""
         return f"{self.prefix}.event.{key.tail}"
 
+    def rejected(self, subject: str) -> str:
+        """Subject of a rejected message by the one that it came from: `<prefix>.rejected.<verb>.<sender>`.
+
+        The sender is the user, seed or queue that the original subject names, `anybody` where it names none.
+        """
+        verb, _, rest = subject.removeprefix(f"{self.prefix}.").partition(".")
+        return f"{self.prefix}.rejected.{_token(verb)}.{_token(rest.partition('.')[0] or ANYBODY)}"
+
     @property
-    def rejected(self) -> str:
-        """Subject of rejected messages."""
+    def rejected_before(self) -> str:
+        """Subject of all rejected messages in former versions; what they rejected is still there."""
         return f"{self.prefix}.rejected"
+
+    @property
+    def rejections(self) -> Sequence[str]:
+        """Filters for all rejected messages."""
+        return (self.rejected_before, f"{self.rejected_before}.>")
 
     def stream(self, name: str) -> str:
         """The JetStream name of a stream: `REQUESTS` for the prefix `garden`, else `<PREFIX>_REQUESTS`."""

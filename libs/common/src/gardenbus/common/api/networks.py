@@ -17,7 +17,7 @@ def _network(text: str) -> IPNetwork | None:
     return _parsed(text) if len(text) <= LONGEST_RANGE else None
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def _parsed(text: str) -> IPNetwork | None:
     address, slash, length = text.partition("/")
     if not slash or not length.isascii() or not length.isdigit() or "%" in address:
@@ -52,7 +52,7 @@ def overlap(one: str, other: str) -> bool:
     return max(len(one), len(other)) > LONGEST_RANGE or _overlap(one, other)
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def _overlap(one: str, other: str) -> bool:
     first, second = _network(one), _network(other)
     if first is None or second is None:

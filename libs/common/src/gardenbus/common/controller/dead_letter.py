@@ -1,7 +1,8 @@
 """Dead letter: keeps what no consumer can process, with the reason, so that an operator can inspect and replay it.
 
-One policy for every consumer of a work queue: the message (at most 64 KB of it) goes to `<prefix>.rejected`, it is
-counted and logged, and the object that it is about, where one is stored, gets a Warning Event. May be repeated.
+One policy for every consumer of a work queue: the message (at most 64 KB of it) goes to
+`<prefix>.rejected.<verb>.<sender>`, of which the stream keeps a share for each sender, it is counted and logged, and
+the object that it is about, where one is stored, gets a Warning Event. May be repeated.
 """
 
 import hashlib
@@ -77,7 +78,7 @@ class DeadLetter:
     ) -> None:
         self._bus = connections.bus
         self._store = connections.store
-        self._subject = connections.subjects.rejected
+        self._subjects = connections.subjects
         self._reporter = reporter
         self._object_of = object_of
         self._event_reason = event_reason
@@ -99,7 +100,7 @@ class DeadLetter:
         reason = rejection_reason(error)
         await self._bus.publish(
             rejected_message(
-                rejected_subject=self._subject,
+                rejected_subject=self._subjects.rejected(message.subject),
                 subject=message.subject,
                 body=message.body,
                 reason=reason,

@@ -29,7 +29,7 @@ async def rejected_after(api: BusClient, sequence: int, *, upto_sequence: int | 
     """All that was rejected after a place in the stream, and up to another. Raises Unavailable."""
     found: list[RejectedMessage] = []
     stream = api.subjects.stream("REJECTED")
-    async with api.bus.follow(stream, [api.subjects.rejected], after_sequence=sequence) as follower:
+    async with api.bus.follow(stream, api.subjects.rejections, after_sequence=sequence) as follower:
         async for event in follower:
             if isinstance(event, StreamMessage) and upto_sequence is not None and event.sequence > upto_sequence:
                 break

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, cast
 
 import yaml
 from Levenshtein import distance as edit_distance
+
+from gardenbus.common.api.short_cache import short_cache
 
 _ORIENTATIONS = ("north", "south", "east", "west", "central")
 _INT64 = 2**63
@@ -18,7 +19,7 @@ OTHER_PROVIDER = 2
 """Penalty of another provider on the distance by name."""
 
 
-@lru_cache(maxsize=10_000)
+@short_cache(10_000)
 def distance_by_name(seed_region: str, shoot_region: str) -> int:
     """Twice the edit distance of the names without orientation, plus 1 or 2 when the orientations differ.
 
@@ -40,7 +41,7 @@ def _orientation_of(region: str) -> tuple[str, str]:
     return region, ""
 
 
-@lru_cache(maxsize=10_000)
+@short_cache(10_000)
 def parse_distances(text: str) -> Mapping[str, int]:
     """Read region → distance, a YAML map; raises ValueError with the problem for anything else."""
     try:

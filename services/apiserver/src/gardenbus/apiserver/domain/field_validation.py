@@ -4,7 +4,6 @@ What is stored already stays changeable: an unknown field that is there with the
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, cast
 
 from gardenbus.apiserver.domain.field_cursor import invalid
@@ -16,6 +15,7 @@ from gardenbus.common.api.fields.validation import FieldValidation, parse_field_
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.api.kind_actors import actors_of
 from gardenbus.common.api.kinds import resolve
+from gardenbus.common.api.short_cache import short_cache
 
 STATUS_IGNORED = "status is ignored: gardenlets and controllers report it"
 
@@ -79,7 +79,7 @@ def patch_review(patch: Document, key: ObjectKey, validation: FieldValidation) -
     return review
 
 
-@lru_cache(maxsize=512)
+@short_cache(512)
 def _kind_warnings(api_version: str, kind: str) -> tuple[str, ...]:
     return () if actors_of(resolve(api_version, kind)) else (f"kind {kind} is stored; nothing acts on it",)
 

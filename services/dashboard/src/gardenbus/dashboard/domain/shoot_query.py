@@ -1,12 +1,12 @@
 """Query over shoot rows: filter, order and page. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
 
 from gardenbus.common.api.garden.rows import ShootRow
+from gardenbus.common.api.short_cache import short_cache
 from gardenbus.common.errors import BadRequest
 
 LARGEST_PAGE = 1_000
@@ -133,6 +133,6 @@ def _kind_of(row: ShootRow) -> str:
     return _lower(row.provider, row.region, row.purpose)
 
 
-@lru_cache(maxsize=4096)
+@short_cache(4096)
 def _lower(*texts: str) -> str:
     return " ".join(texts).lower()

@@ -14,20 +14,20 @@ object share is made for all of them together. Source: CloudEvents 1.0.2, NATS p
 """
 
 from datetime import UTC, datetime
-from functools import lru_cache
 
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.short_cache import short_cache
 
 TYPE_PREFIX = "io.gardenbus"
 
 
-@lru_cache(maxsize=4096)
+@short_cache(4096)
 def kind_of_change(prefix: str, kind: str, verb: str) -> bytes:
     """The first lines of a change: what happened to an object of what kind."""
     return _first_lines(f"{kind}.{verb}", f"/{prefix}/changed")
 
 
-@lru_cache(maxsize=65_536)
+@short_cache(16_384)
 def kind_of_binding(prefix: str, seed: str, role: str) -> bytes:
     """The first lines of a binding: what a seed's gardenlet is to do (`deleted`: no longer anything)."""
     return _first_lines(f"binding.{role}", f"/{prefix}/binding/{seed}")
@@ -43,7 +43,7 @@ def attributes(key: ObjectKey, uid: str, version: str, entry: str) -> bytes:
     return f"ce-subject: {about}\r\nce-id: {uid}.{version}\r\nce-time: {_time(entry[: entry.find('-')])}\r\n".encode()
 
 
-@lru_cache(maxsize=4096)
+@short_cache(4096)
 def _time(milliseconds: str) -> str:
     """RFC 3339 to the millisecond, of milliseconds since the epoch."""
     second = datetime.fromtimestamp(int(milliseconds[:-3] or 0), UTC)

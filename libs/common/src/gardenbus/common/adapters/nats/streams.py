@@ -12,7 +12,7 @@
 | LEASES   | last per subject | the server ends what is not renewed (max_age) and leaves a marker      |
 | REPORTS  | until acked      | what gardenlets observed                                               |
 | EVENTS   | 24 hours         | at most 100 an object                                                  |
-| REJECTED | 7 days           | dead letters; at most 16,384                                           |
+| REJECTED | 7 days           | dead letters; at most 16,384, and 2,048 of one sender                  |
 
 OBJECTS, BINDINGS and EVENTS remember message ids for a second only: ids chain the relay's messages to each other
 (publisher.py), and none is ever sent twice.
@@ -45,6 +45,9 @@ MONITOR_PERIOD_SECONDS = 40.0
 
 REJECTED_MESSAGES = 16_384
 """At 64 KB each 1 GB. Not stated in bytes: the server would set the whole gigabyte aside, and not start without it."""
+
+REJECTED_PER_SENDER = 2048
+"""Share of one sender: its newest. It takes eight of them to push out what others had rejected."""
 
 MAX_CONSUMERS = 20_000
 EVENTS_PER_OBJECT = 100
@@ -118,10 +121,11 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configurat
             **_SHORT_DEDUPLICATION,
         },
         "REJECTED": {
-            "subjects": [subjects.rejected],
+            "subjects": list(subjects.rejections),
             "retention": "limits",
             "max_age": 7 * 24 * _HOUR,
             "max_msgs": REJECTED_MESSAGES,
+            "max_msgs_per_subject": REJECTED_PER_SENDER,
         },
     }
     always: Configuration = {"storage": "file", "discard": "old"}

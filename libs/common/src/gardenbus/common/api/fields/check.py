@@ -88,6 +88,11 @@ class _NoOthers(msgspec.Struct, forbid_unknown_fields=True, gc=False, frozen=Tru
 _by_shape: dict[int, tuple[Shape, type]] = {}
 
 
+def compiled_shapes() -> int:
+    """Number of shapes that were compiled; each stays."""
+    return len(_by_shape)
+
+
 def _compiled(shape: Shape) -> type:
     """A struct that takes what the shape takes, made once (shapes live as long as the process)."""
     cached = _by_shape.get(id(shape))

@@ -1,7 +1,7 @@
 """The shape of each kind that has one."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 
 from gardenbus.common.api.fields.gardener import GARDENER
 from gardenbus.common.api.fields.own import OWN
@@ -9,7 +9,6 @@ from gardenbus.common.api.fields.shapes import FieldType, Notation, Shape, with_
 
 _OWN = Notation(OWN)
 _NOTATIONS = (Notation(GARDENER), _OWN)
-_MOST_KINDS = 512
 
 
 def _below(place: str, fields: Mapping[str, str]) -> Mapping[str, str]:
@@ -34,14 +33,22 @@ UNCHECKED_STATUS = "open"
 """Type of `status` in what is sent: it is not taken from there."""
 
 
-@lru_cache(maxsize=_MOST_KINDS)
 def kind_shape(api_version: str, kind: str) -> Shape | None:
     """The fields of a kind; None when nobody here knows them."""
+    return _shape_of(api_version, kind) if _has_shape(api_version, kind) else None
+
+
+def _has_shape(api_version: str, kind: str) -> bool:
     name = f"{api_version}/{kind}"
-    shape = next((notation.shape(name) for notation in _NOTATIONS if name in notation), None)
-    if shape is not None:
-        for path, text in _ADDED.get(kind, {}).items():
-            shape = _with_field(shape, path.split("."), _OWN.type_of(text))
+    return any(name in notation for notation in _NOTATIONS)
+
+
+@cache  # of the known kinds only, which nothing may push out: what is made of a shape stays with it
+def _shape_of(api_version: str, kind: str) -> Shape:
+    name = f"{api_version}/{kind}"
+    shape = next(notation.shape(name) for notation in _NOTATIONS if name in notation)
+    for path, text in _ADDED.get(kind, {}).items():
+        shape = _with_field(shape, path.split("."), _OWN.type_of(text))
     return shape
 
 
@@ -55,11 +62,14 @@ def _with_field(shape: Shape, path: Sequence[str], kind: FieldType) -> Shape:
     return with_fields(shape, **{field: _with_field(below, rest, kind)})
 
 
-@lru_cache(maxsize=_MOST_KINDS)
 def sent_shape(api_version: str, kind: str) -> Shape | None:
     """The same for a manifest that is sent, whose status may hold anything."""
-    shape = kind_shape(api_version, kind)
-    return None if shape is None else with_fields(shape, status=UNCHECKED_STATUS)
+    return _sent_shape_of(api_version, kind) if _has_shape(api_version, kind) else None
+
+
+@cache
+def _sent_shape_of(api_version: str, kind: str) -> Shape:
+    return with_fields(_shape_of(api_version, kind), status=UNCHECKED_STATUS)
 
 
 def kinds_with_shape() -> Sequence[tuple[str, str]]:

@@ -7,7 +7,10 @@ import msgspec
 
 from gardenbus.common.api.garden.seeds import SeedNetworks, ShootNetworks
 from gardenbus.common.api.garden.shoots import Shoot
-from gardenbus.common.api.networks import RESERVED_RANGES, ip_family_of, is_cidr, overlap
+from gardenbus.common.api.networks import LONGEST_RANGE, RESERVED_RANGES, ip_family_of, is_cidr, overlap
+
+MOST_TEXTS = 20
+"""Texts of a shoot's networks that are remembered; it has a handful."""
 
 
 class Ranges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -55,7 +58,6 @@ def effective_ranges(ranges: Ranges, defaults: ShootNetworks | None) -> tuple[st
     return pods, services
 
 
-@lru_cache(maxsize=100_000)
 def network_problems(ranges: Ranges, seed: SeedNetworks) -> tuple[str, ...]:
     """Reasons that the shoot's networks conflict with the seed's; none without conflict.
 
@@ -64,12 +66,26 @@ def network_problems(ranges: Ranges, seed: SeedNetworks) -> tuple[str, ...]:
     """
     if not ranges.stated:
         return ()
+    return (_remembered_problems if _is_short(ranges) else _problems)(ranges, seed)
+
+
+def _is_short(ranges: Ranges) -> bool:
+    """True if the texts are no longer than ranges are: anything else is not worth remembering."""
+    in_use = () if ranges.in_use is None else (text for texts in ranges.in_use for text in texts)
+    texts = (*ranges.ip_families, ranges.nodes, ranges.pods, ranges.services, *in_use)
+    return len(texts) <= MOST_TEXTS and all(text is None or len(text) <= LONGEST_RANGE for text in texts)
+
+
+def _problems(ranges: Ranges, seed: SeedNetworks) -> tuple[str, ...]:
     problems = [
         problem for kind, cidr in _ranges_on(ranges, seed.shoot_defaults) for problem in _problems_of(kind, cidr, seed)
     ]
     if ranges.in_use is not None:
         problems += _missing_in_use(ranges)
     return tuple(problems)
+
+
+_remembered_problems = lru_cache(maxsize=32_768)(_problems)
 
 
 def _in_ip_families(cidr: str | None, families: tuple[str, ...]) -> str | None:
