@@ -52,6 +52,7 @@ class Attempt:
         self.observer = Observer(landscape, self.stranger, client)
         self.versions = Versions()
         self._history = ControlPlaneHistory()
+        self._left_behind = 0
         self._plan = plan
         self._say = say
         self._client = client
@@ -94,8 +95,15 @@ class Attempt:
         seconds = time.monotonic() - began
         if not violations and number % COPY_EVERY_ROUNDS == 0:
             await self._faults.copy_stores()
-        self.crowd.resume()
-        return RoundRecord(number, done, None if violations else seconds, violations, skipped)
+        if violations:
+            await self._note_streams()
+        else:
+            self.crowd.resume()
+        return RoundRecord(number, done, None if violations else seconds, violations, skipped, self._left_behind)
+
+    async def _note_streams(self) -> None:
+        told = json.dumps(await self.observer.streams(), indent=1)
+        (self.landscape.directory.path / "streams.json").write_text(told)
 
     async def _quiet(self) -> None:
         problems = await self._settled()
@@ -121,6 +129,7 @@ class Attempt:
                 found = [each for each in found if each in again]
         except NotSeen as error:
             return [Violation("unanswered", str(error))]
+        self._left_behind = seen.left_behind
         waiting = unsettled(seen, self.ledger, self.crowd.placer.value)
         found += self._history.breaches(seen, self.ledger, is_settled=not waiting)
         found += [*self.crowd.take_violations(), *self.versions.backwards]
@@ -183,8 +192,6 @@ class Run:
                         self._keep(record, attempt)
                         after_round()
                         if record.violations:
-                            told = json.dumps(await attempt.observer.streams(), indent=1)
-                            (directory / "streams.json").write_text(told)
                             break
                 finally:
                     await attempt.stop()

@@ -46,6 +46,9 @@ class Observation:
     """Seed and shoot of each binding that is announced."""
 
     queued: Mapping[str, int] = field(default_factory=dict[str, int])
+    left_behind: int = 0
+    """Messages that were taken and acknowledged, and that NATS has kept nevertheless."""
+
     unready: Mapping[str, str] = field(default_factory=dict[str, str])
     died: Mapping[str, int] = field(default_factory=dict[str, int])
     memory_mb: Mapping[str, float] = field(default_factory=dict[str, float])

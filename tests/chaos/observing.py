@@ -20,8 +20,9 @@ from tests.chaos.stranger import StrangerGardenlet
 
 Document = dict[str, Any]
 WORK_STREAMS = ("REQUESTS", "REPORTS", "QUEUES")
-SERVED = ("scheduling.default-scheduler", "waking", "migration", "garbage", "managedseedset", "autoscaler", "placement")
-"""Beginnings of the queues that somebody serves; strangers may put work into others."""
+QUEUES = ("scheduling.default-scheduler", "waking", "migration", "garbage", "managedseedset", "autoscaler", "placement")
+SERVED = ("garden.apply", "garden.delete", "garden.report.", *(f"garden.queue.{queue}" for queue in QUEUES))
+"""Beginnings of the subjects of work that somebody takes; strangers may put work into other queues."""
 
 
 class NotSeen(Exception):
@@ -63,10 +64,9 @@ class Observer:
         """Streams and consumers of work as NATS tells them, to find out what went wrong."""
         told: dict[str, Any] = {}
         for stream in WORK_STREAMS:
-            for request in (f"STREAM.INFO.{stream}", f"CONSUMER.LIST.{stream}"):
-                with contextlib.suppress(nats.errors.Error, OSError, TimeoutError):
-                    answer = await self._client.request(f"$JS.API.{request}", b'{"subjects_filter": ">"}', timeout=3)
-                    told[request] = json.loads(answer.data)
+            with contextlib.suppress(nats.errors.Error, OSError, TimeoutError, NotSeen):
+                told[stream] = await self._jetstream(f"STREAM.INFO.{stream}", {"subjects_filter": ">"})
+                told[f"{stream} consumers"] = await self._jetstream(f"CONSUMER.LIST.{stream}", {})
         return told
 
     async def doctor(self) -> list[Violation]:
@@ -79,6 +79,7 @@ class Observer:
         control_planes = [*self._built(), *self._stranger.control_planes()]
         shoots = await self._list(f"list.shoot.{manifests.NAMESPACE}")
         seeds = await self._list("list.seed")
+        queued, left_behind = await self._work()
         return Observation(
             shoots={f"{each['metadata']['namespace']}/{each['metadata']['name']}": each for each in shoots},
             allocatable={
@@ -88,7 +89,8 @@ class Observer:
             regions={each["metadata"]["name"]: each["spec"]["provider"]["region"] for each in seeds},
             control_planes=control_planes,
             bindings=await self._bindings(),
-            queued=await self._queued(),
+            queued=queued,
+            left_behind=left_behind,
             unready=self._landscape.unready(),
             died=self._landscape.died(),
             memory_mb=self._landscape.memory_mb(),
@@ -141,23 +143,30 @@ class Observer:
             await inbox.unsubscribe()
         return found
 
-    async def _queued(self) -> Mapping[str, int]:
+    async def _work(self) -> tuple[Mapping[str, int], int]:
+        """Work that waits or is in hand, by consumer, with the outbox; and messages that no consumer will get.
+
+        nats-server keeps a message whose acknowledgement it has stored, if its removal could not be written.
+        """
         queued: dict[str, int] = {}
+        stored = 0
         for stream in WORK_STREAMS:
-            body = b'{"subjects_filter": ">"}'
-            answer = await self._client.request(f"$JS.API.STREAM.INFO.{stream}", body, timeout=3)
-            info = json.loads(answer.data)
-            if "state" not in info:
-                raise NotSeen(f"stream {stream}: {info.get('error')}")
+            info = await self._jetstream(f"STREAM.INFO.{stream}", {"subjects_filter": ">"})
             subjects: Mapping[str, int] = info["state"].get("subjects") or {}
-            if stream == "QUEUES":
-                served = tuple(f"garden.queue.{queue}" for queue in SERVED)
-                subjects = {subject: count for subject, count in subjects.items() if subject.startswith(served)}
-            queued |= subjects
+            stored += sum(count for subject, count in subjects.items() if subject.startswith(SERVED))
+            for consumer in (await self._jetstream(f"CONSUMER.LIST.{stream}", {}))["consumers"] or ():
+                queued[f"{stream} {consumer['name']}"] = consumer["num_pending"] + consumer["num_ack_pending"]
         response = await self._client.request("garden.api.census", b"", timeout=3)
         answer = json.loads(response.data)
-        queued["outbox"] = answer["result"]["outbox"] if answer["ok"] else -1
-        return queued
+        left_behind = max(0, stored - sum(queued.values()))
+        return queued | {"outbox": answer["result"]["outbox"] if answer["ok"] else -1}, left_behind
+
+    async def _jetstream(self, request: str, body: Document) -> Document:
+        answer = await self._client.request(f"$JS.API.{request}", json.dumps(body).encode(), timeout=3)
+        info: Document = json.loads(answer.data)
+        if "error" in info:
+            raise NotSeen(f"{request}: {info['error']}")
+        return info
 
     def _delivered(self, cluster: str) -> int | None:
         """The value of the placed object in a member cluster."""

@@ -19,6 +19,8 @@ class RoundRecord(NamedTuple):
     settled_seconds: float | None
     violations: Sequence[Violation] = ()
     skipped: Sequence[str] = ()
+    left_behind: int = 0
+    """Messages that NATS has kept although they were taken and acknowledged."""
 
 
 class RunFacts(NamedTuple):
@@ -51,6 +53,7 @@ def summary(facts: RunFacts, rounds: Sequence[RoundRecord]) -> dict[str, Any]:
         "acknowledged": facts.acknowledged,
         "answered_requests": facts.requests,
         "violations": {column: counts.get(column, 0) for column in COLUMNS},
+        "left_behind": max((each.left_behind for each in rounds), default=0),
         "settled_seconds": _times(settled),
         "settled_seconds_by_kind": {kind: _times(times) for kind, times in sorted(_by_kind(rounds).items())},
         "memory_mb": facts.memory_mb,
