@@ -73,6 +73,7 @@ def test_nothing_is_said_of_a_landscape_in_which_all_holds() -> None:
         ({"control_planes": [running(), running(name="b")]}, "orphaned"),
         ({"bindings": []}, "unannounced"),
         ({"bindings": [("seed-0", NAME), ("seed-1", NAME)]}, "doubled"),
+        ({"bindings": [("seed-0", NAME), ("seed-1", "garden-dev/deleted")]}, "stale"),
         ({"allocatable": {"seed-0": 0, "seed-1": 1}}, "overfilled"),
         ({"shoots": {NAME: stored(seed=None)}, "control_planes": [], "bindings": []}, "waiting"),
         ({"queued": {"garden.apply": 1}}, "queued"),
