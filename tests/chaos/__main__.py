@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.chaos.harness import Plan, Run
 from tests.chaos.mounts import enter_own_namespace
-from tests.chaos.plan import KINDS
+from tests.chaos.plan import KINDS, MOST_IN_A_ROUND
 from tests.chaos.report import summary, table
 from tests.support.orphans import end_children_with_this_process
 
@@ -31,6 +31,7 @@ def main() -> None:
         faults=arguments.faults,
         kinds=arguments.only,
         settle_seconds=arguments.settle,
+        together=arguments.together,
         failures=arguments.failures,
     )
     command = " ".join(
@@ -66,6 +67,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--faults", type=int, default=sys.maxsize, help="end after so many")
     parser.add_argument("--only", type=_kinds, default=tuple(KINDS), help=f"kinds of faults: {','.join(KINDS)}")
     parser.add_argument("--settle", type=float, default=90.0, help="seconds in which everything has to settle")
+    parser.add_argument("--together", type=int, default=MOST_IN_A_ROUND, help="most faults of a round")
     parser.add_argument("--failures", type=int, default=1, help="end after so many rounds that failed")
     parser.add_argument("--json", type=Path, help="write the result into this file")
     parser.add_argument("--directory", type=Path, default=_fastest(), help="where the landscape has its files")

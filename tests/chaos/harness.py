@@ -6,7 +6,7 @@ import json
 import shutil
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from tests.chaos.invariants import ControlPlaneHistory, Violation, breaches, uns
 from tests.chaos.landscape import ChaosLandscape
 from tests.chaos.ledger import Ledger
 from tests.chaos.observing import NotSeen, Observer, Versions
-from tests.chaos.plan import KINDS, Fault, Targets, rounds
+from tests.chaos.plan import KINDS, MOST_IN_A_ROUND, Fault, Targets, rounds
 from tests.chaos.report import RoundRecord, RunFacts
 from tests.chaos.stranger import StrangerGardenlet
 
@@ -37,6 +37,7 @@ class Plan(NamedTuple):
     faults: int
     kinds: Sequence[str] = tuple(KINDS)
     settle_seconds: float = 90.0
+    together: int = MOST_IN_A_ROUND
     failures: int = 1
     """The run ends after so many rounds in which an invariant did not hold."""
 
@@ -180,7 +181,7 @@ class Run:
             self._say(f"landscape in {directory}{'' if mounted else ', without file systems of its own'}")
             try:
                 await landscape.start()
-                planned = planned or rounds(self._plan.seed, fixed(landscape.targets()), self._plan.kinds)
+                planned = planned or self._rounds(landscape)
                 client = await nats.connect(  # pyright: ignore[reportUnknownMemberType]
                     landscape.nats_url, max_reconnect_attempts=-1, reconnect_time_wait=0.1, error_cb=_quiet_error
                 )
@@ -199,6 +200,10 @@ class Run:
             finally:
                 await landscape.stop()
             self._clean(directory)
+
+    def _rounds(self, landscape: ChaosLandscape) -> Iterator[Sequence[Fault]]:
+        targets = fixed(landscape.targets())
+        return rounds(self._plan.seed, targets, self._plan.kinds, together=self._plan.together)
 
     def _keep(self, record: RoundRecord, attempt: Attempt) -> None:
         self.rounds.append(record)

@@ -65,15 +65,17 @@ DETAILS: Mapping[str, Sequence[str]] = {
 }
 
 
-def rounds(seed: int, targets: Targets, kinds: Sequence[str] = tuple(KINDS)) -> Iterator[Sequence[Fault]]:
-    """Rounds of faults, without end. Those of a round overlap, each on a target of its own."""
+def rounds(
+    seed: int, targets: Targets, kinds: Sequence[str] = tuple(KINDS), *, together: int = MOST_IN_A_ROUND
+) -> Iterator[Sequence[Fault]]:
+    """Rounds of up to `together` faults, without end. Those of a round overlap, each on a target of its own."""
     randomness = random.Random(seed)
     shared = [kind for kind in kinds if not KINDS[kind].is_alone]
     while True:
         kind = _kind(randomness, kinds)
         first = _fault(randomness, kind, _choices(kind, targets), after=0.0)
         faults = {first.target: first}
-        count = 1 if KINDS[kind].is_alone else randomness.randint(1, MOST_IN_A_ROUND)
+        count = 1 if KINDS[kind].is_alone else randomness.randint(1, together)
         for _ in range(count - 1):
             kind = _kind(randomness, shared)
             if choices := [each for each in _choices(kind, targets) if each not in faults]:
