@@ -163,11 +163,19 @@ def _unbuilt(seen: Observation) -> list[Violation]:
 def _announced(seen: Observation) -> list[Violation]:
     wanted = {(seed, name) for name, shoot in seen.shoots.items() for seed in seeds_of(shoot)}
     announced = set(seen.bindings)
-    found = [Violation("unannounced", f"binding of {name} to {seed}") for seed, name in wanted - announced]
-    for seed, name in announced - wanted:
-        kind = "doubled" if name in seen.shoots else "stale"
-        found.append(Violation(kind, f"binding of {name} to {seed}, which does not exist"))
-    return found
+    return [
+        *(Violation("unannounced", f"binding of {name} to {seed}") for seed, name in wanted - announced),
+        *(
+            Violation("doubled", f"binding of {name} to {seed}, which does not exist")
+            for seed, name in announced - wanted
+            if name in seen.shoots
+        ),
+    ]
+
+
+def stale_bindings(seen: Observation) -> int:
+    """Announced bindings of shoots that are no more. nats-server brings them back when it is killed."""
+    return sum(name not in seen.shoots for _, name in seen.bindings)
 
 
 def value_of(document: Document) -> int | None:

@@ -11,6 +11,7 @@ from tests.chaos.invariants import (
     ControlPlaneHistory,
     Observation,
     breaches,
+    stale_bindings,
     unsettled,
 )
 from tests.chaos.ledger import Ledger
@@ -73,7 +74,6 @@ def test_nothing_is_said_of_a_landscape_in_which_all_holds() -> None:
         ({"control_planes": [running(), running(name="b")]}, "orphaned"),
         ({"bindings": []}, "unannounced"),
         ({"bindings": [("seed-0", NAME), ("seed-1", NAME)]}, "doubled"),
-        ({"bindings": [("seed-0", NAME), ("seed-1", "garden-dev/deleted")]}, "stale"),
         ({"allocatable": {"seed-0": 0, "seed-1": 1}}, "overfilled"),
         ({"shoots": {NAME: stored(seed=None)}, "control_planes": [], "bindings": []}, "waiting"),
         ({"queued": {"garden.apply": 1}}, "queued"),
@@ -89,6 +89,14 @@ def test_what_does_not_hold_is_named(change: dict[str, Any], kind: str) -> None:
         setattr(seen, field, value)
 
     assert kind in kinds(seen)
+
+
+def test_a_binding_that_nats_brings_back_for_a_deleted_shoot_is_counted() -> None:
+    seen = settled()
+    seen.bindings = [("seed-0", NAME), ("seed-1", "garden-dev/deleted")]
+
+    assert stale_bindings(seen) == 1
+    assert kinds(seen) == set()
 
 
 def test_a_shoot_that_moves_counts_on_both_seeds() -> None:

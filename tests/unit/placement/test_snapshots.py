@@ -153,6 +153,17 @@ def test_changes_are_collected_and_groups_keep_a_distance() -> None:
     assert resources(BLUE, snapshots=red, now=young, collection=timedelta(0)).wait_seconds == 10.0
 
 
+@pytest.mark.parametrize("hours", [1, 1000])
+def test_what_was_noted_by_a_clock_that_was_wrong_holds_nothing_up(hours: int) -> None:
+    later = NOW + timedelta(hours=hours)
+    noticed = resources(BLUE, snapshots=group(RED), now=later).patched
+    assert noticed is not None
+    assert resources(BLUE, snapshots=(stored(noticed[1]),)).created
+
+    plan = resources(BLUE, snapshots=group(RED), now=datetime.fromisoformat(CREATED) - timedelta(hours=hours))
+    assert plan.wait_seconds == 15.0
+
+
 def test_a_change_that_is_taken_back_was_none() -> None:
     noticed = resources(BLUE, snapshots=group(RED)).patched
     assert noticed is not None

@@ -175,7 +175,8 @@ def plan_resources(  # noqa: PLR0913  (each is an input of its own)
     if latest is not None:
         since = _annotation(latest, CHANGED_SINCE)
         seen_at = datetime.fromisoformat(since) if since else now
-        due_at = max(seen_at + collection, datetime.fromisoformat(latest.created_at) + interval)
+        created_at = datetime.fromisoformat(latest.created_at)
+        due_at = max(_end_of(seen_at, collection, now), _end_of(created_at, interval, now))
         if due_at > now:
             marked = annotated(latest.document(), {CHANGED_SINCE: timestamp(now)})
             return ResourcePlan(
@@ -191,6 +192,11 @@ def plan_resources(  # noqa: PLR0913  (each is an input of its own)
         index=index,
         resources=tuple(resources),
     )
+
+
+def _end_of(begin: datetime, period: timedelta, now: datetime) -> datetime:
+    """End of a period. One that begins further ahead than it lasts was noted by a clock that was wrong, and is over."""
+    return now if begin - now > period else begin + period
 
 
 def snapshot_name(placement: str, index: int) -> str:
