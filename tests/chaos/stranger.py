@@ -23,6 +23,7 @@ from tests.chaos.invariants import ControlPlane
 Document = dict[str, Any]
 HEARTBEAT_SECONDS = 2.0
 REPEAT_SECONDS = 5.0
+NOT_FOUND = 404
 
 
 @dataclass
@@ -111,10 +112,21 @@ class StrangerGardenlet:
         if metadata.get("deletionTimestamp"):
             self._built.pop(name, None)
         elif built is None or built.uid != uid:
+            if not await self._is_stored_here(client, name, uid):
+                return
             self._built[name] = _ControlPlane(uid, secrets.token_hex(8), shoot)
         else:
             built.manifest = shoot
         await self._report_shoot(client, name, shoot)
+
+    async def _is_stored_here(self, client: Client, name: str, uid: str) -> bool:
+        """Ask before anything is built: a nats-server that was killed brings bindings of deleted shoots back."""
+        response = await client.request(f"garden.api.get.shoot.{name.replace('/', '.', 1)}", b"", timeout=2)
+        answer = json.loads(response.data)
+        if not answer["ok"] and answer["error"]["code"] != NOT_FOUND:
+            raise TimeoutError(answer["error"]["message"])
+        shoot = answer["result"] if answer["ok"] else {"metadata": {"uid": ""}}
+        return shoot["metadata"]["uid"] == uid and shoot["spec"].get("seedName") == self.seed
 
     async def _report_shoot(self, client: Client, name: str, shoot: Document) -> None:
         """First the claim, then what became of it; the same again is no harm."""
