@@ -4,36 +4,18 @@ import itertools
 
 import pytest
 
-from gardenbus.bench.manifests.shoots import CLASSES, MAPPED, Mix, basics, placed, seed, shoot
+from gardenbus.bench.manifests.shoots import CLASSES, MAPPED, Mix, placed, seed, shoot
 from gardenbus.common.api.document import Document, encode
-from gardenbus.common.api.garden.cloudprofiles import CloudProfile, RegionConfigMap
-from gardenbus.common.api.garden.projects import Project
 from gardenbus.common.api.garden.shoots import Shoot
-from gardenbus.common.api.garden.strategies import MINIMAL_DISTANCE
-from gardenbus.common.api.views import read_view
 from gardenbus.scheduling.assignment import decide
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest, request_of
 from gardenbus.scheduling.results import Assignment
-from gardenbus.scheduling.seed_candidates import SeedCandidate
-from gardenbus.scheduling.snapshot import Landscape, Snapshot
+from gardenbus.scheduling.snapshot import Snapshot
+from tests.support.bench_landscapes import bench_landscape
 
 
 def request(document: Document) -> SchedulingRequest:
     return request_of(Shoot.from_document(document))
-
-
-def landscape(mix: Mix, seeds: int) -> Landscape:
-    documents = basics(mix)
-    of = {
-        kind: [each for each in documents if each["kind"] == kind] for kind in ("CloudProfile", "ConfigMap", "Project")
-    }
-    return Landscape(
-        seeds=[SeedCandidate.of(seed(number, mix)) for number in range(seeds)],
-        cloudprofiles=[read_view(encode(each), CloudProfile) for each in of["CloudProfile"]],
-        region_configmaps=[read_view(encode(each), RegionConfigMap) for each in of["ConfigMap"]],
-        projects=[read_view(encode(each), Project) for each in of["Project"]],
-        strategy=MINIMAL_DISTANCE,
-    )
 
 
 @pytest.mark.parametrize("mix", ["uniform", "mixed"])
@@ -63,7 +45,7 @@ def test_a_mixed_landscape_is_as_mixed_as_it_is_said_to_be() -> None:
 
 @pytest.mark.parametrize(("mix", "seeds"), [("uniform", 3), ("mixed", 60), ("mixed", 240)])
 def test_every_shoot_fits_somewhere(mix: Mix, seeds: int) -> None:
-    snapshot = Snapshot(landscape(mix, seeds))
+    snapshot = Snapshot(bench_landscape(mix, seeds))
     for number in range(600):
         outcome = decide(request(shoot(f"s{number}", number, mix)), snapshot)
         assert isinstance(outcome, Assignment), outcome
@@ -71,7 +53,7 @@ def test_every_shoot_fits_somewhere(mix: Mix, seeds: int) -> None:
 
 
 def test_some_shoots_of_a_mixed_landscape_go_to_another_region_and_some_must_pass_a_seed_over() -> None:
-    snapshot = Snapshot(landscape("mixed", 240))
+    snapshot = Snapshot(bench_landscape("mixed", 240))
     outcomes = [decide(request(shoot(f"s{number}", number, "mixed")), snapshot) for number in range(600)]
     distances = {outcome.distance for outcome in outcomes if isinstance(outcome, Assignment)}
     assert len(distances) > 3
@@ -80,6 +62,6 @@ def test_some_shoots_of_a_mixed_landscape_go_to_another_region_and_some_must_pas
 
 
 def test_no_seed_fits_an_impossible_shoot() -> None:
-    snapshot = Snapshot(landscape("uniform", 30))
+    snapshot = Snapshot(bench_landscape("uniform", 30))
     for number in itertools.chain(range(20), range(200, 220)):
         assert not isinstance(decide(request(shoot("never", number, "uniform", impossible=True)), snapshot), Assignment)

@@ -53,11 +53,14 @@ def test_what_a_filter_of_ones_own_says_is_kept_up_to_its_details():
 
 def test_seeds_that_the_shoot_hosts_itself_are_counted_apart():
     rejections = (SeedRejection("a", CAPACITY.name, full_because(3, 3)),)
-    refusal = Unschedulable(CAPACITY.name, f"0/1 seeds are eligible: {format_rejections(rejections)}", rejections)
+    refusal = Unschedulable(
+        CAPACITY.name, f"0/1 seeds are eligible: {format_rejections(rejections)}", {CAPACITY.name: 1}
+    )
     outcome = with_hosted_rejections(frozenset({"b", "c"}), refusal)
     assert isinstance(outcome, Unschedulable)
 
     assert brief_reason(outcome.message) == "0/1 seeds: 1 full; left out: 2 that it hosts"
+    assert outcome.rejected == {CAPACITY.name: 1, "circular": 2}
 
 
 @pytest.mark.parametrize("text", ["", "none of the 3 seeds is ready", "0/3 seeds are eligible, said somebody else"])

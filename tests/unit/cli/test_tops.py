@@ -1,6 +1,8 @@
 """What `top` shows, from rows."""
 
+import asyncio
 import io
+import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,11 +12,16 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from gardenbus.cli.commands.top import landscape_view, seeds_view, shoots_view, size_of
+from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.shoot_counts import ShootCounts, is_busy
+from gardenbus.cli.commands.top import ShootSampler, landscape_view, seeds_view, shoots_view, size_of
 from gardenbus.cli.diagnostics.process_usage import ProcessUsage, cpu_share, process_usage
 from gardenbus.cli.output.console import rows_text
 from gardenbus.cli.output.summaries import ShootSummary, summarize_shoot
+from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import SeedRow, seed_row
+from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage
 from tests.support.builders import a_shoot
 
 NOW = datetime(2026, 1, 2, 4, 0, tzinfo=UTC)
@@ -71,15 +78,98 @@ def test_a_landscape_is_counted_without_its_shoots() -> None:
 def test_shoots_are_counted_by_state_and_the_longest_operations_shown_first() -> None:
     settled = replace(on("full"), operation_state="Succeeded", state="succeeded", progress=100)
     longer = replace(on("full", "longer"), began_at="2026-01-02T03:00:00Z")
+    waiting = replace(on("", "waiting"), operation_state="Pending", state="pending")
 
     view = shoots_view(
-        [on("full", "busy"), settled, longer, replace(on("", "waiting"), operation_state="Pending", state="pending")],
-        NOW,
+        {"processing": 2, "succeeded": 1, "pending": 1, "new": 0}, [on("full", "busy"), longer, waiting], NOW
     )
 
+    assert [is_busy(shoot) for shoot in (settled, longer, waiting, replace(settled, seed=""))] == [False, *[True] * 3]
     states, *slowest = view.rows
     assert states == {"states": {"processing": 2, "succeeded": 1, "pending": 1}}
     assert [row["shoot"] for row in slowest] == ["garden-dev/longer", "garden-dev/busy", "garden-dev/waiting"]
+
+
+def test_the_picture_of_thousands_of_seeds_has_the_fullest_and_programs_get_all() -> None:
+    seeds = [a_seed(f"s{number:04}") for number in range(1_000)]
+
+    view = seeds_view(seeds, {"s0500": 10}, {})
+
+    assert len(view.rows) == 1_000
+    console = Console(width=120, file=io.StringIO())
+    console.print(view.picture)
+    lines = cast("io.StringIO", console.file).getvalue().rstrip().splitlines()
+    assert "s0500" in lines[1] + lines[2]
+    assert lines[-1].strip() == "… 960 more"
+    assert len(lines) < 60
+
+
+def a_change(shoot: Document, verb: str = "modified") -> StreamMessage:
+    subject = Subjects().changed(ObjectKey("shoot", "garden-dev", shoot["metadata"]["name"]))
+    return StreamMessage(subject, json.dumps(shoot).encode(), {Header.VERB: verb}, 1, NOW)
+
+
+def a_shoot_in(state: str, name: str) -> Document:
+    return a_shoot(name, spec={"seedName": "aws"}, status={"lastOperation": {"type": "Reconcile", "state": state}})
+
+
+def test_shoots_are_counted_as_they_change_and_only_busy_ones_are_kept() -> None:
+    counts = ShootCounts(cast("Bus", None), Subjects())
+    for name in ("a", "b", "c"):
+        counts.on_event(a_change(a_shoot_in("Processing", name)))
+    counts.on_event(a_change(a_shoot_in("Succeeded", "a")))
+    counts.on_event(a_change(a_shoot_in("Failed", "b")))
+    assert (counts.read, +counts.states) == (3, {"succeeded": 1, "failed": 1, "processing": 1})
+    assert sorted(shoot.name for shoot in counts.busy.values()) == ["b", "c"]
+
+    counts.on_event(a_change(a_shoot_in("Failed", "b"), verb="deleted"))
+    assert (counts.read, +counts.states) == (2, {"succeeded": 1, "processing": 1})
+    assert not counts.current.is_set()
+    counts.on_event(ReplayDone(5))
+    assert counts.current.is_set()
+    counts.on_event(FollowRestarted("another incarnation"))
+    assert (counts.read, counts.current.is_set(), dict(counts.busy)) == (0, False, {})
+
+
+class Census:
+    async def census(self) -> dict[str, int]:
+        return {"objects.shoot": 1_000_000}
+
+
+async def test_what_has_been_read_of_very_many_shoots_is_shown_before_all_are() -> None:
+    counts = ShootCounts(cast("Bus", None), Subjects())
+    counts.on_event(a_change(a_shoot_in("Processing", "a")))
+    sample = ShootSampler(cast("ApiClient", Census()), counts, waits=False).sample
+
+    console = Console(width=120, file=io.StringIO())
+    console.print((await sample()).picture)
+    text = cast("io.StringIO", console.file).getvalue()
+    assert "read 1 of 1000000 shoots so far" in text
+    assert "garden-dev/a" in text
+    counts.on_event(ReplayDone(1))
+    assert "so far" not in rows_text((await sample()).picture)  # pyright: ignore[reportArgumentType]
+
+
+async def test_who_waits_for_all_shoots_gives_up_only_when_no_more_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gardenbus.cli.commands.top.CACHE_SYNC_SECONDS", 0.01)
+    counts = ShootCounts(cast("Bus", None), Subjects())
+
+    class Growing(Census):
+        """Shoots that come one by one, and then no more."""
+
+        async def feed(self) -> None:
+            for number in range(20):
+                counts.on_event(a_change(a_shoot_in("Succeeded", f"s{number}")))
+                await asyncio.sleep(0.002)
+
+    sampler = ShootSampler(cast("ApiClient", Growing()), counts, waits=True)
+    feeding = asyncio.create_task(Growing().feed())
+    with pytest.raises(TimeoutError):
+        await sampler.sample()
+    await feeding
+    assert counts.read == 20
+    counts.on_event(ReplayDone(20))
+    assert (await sampler.sample()).rows == [{"states": {"succeeded": 20}}]
 
 
 def test_a_creation_began_with_its_shoot_and_another_operation_when_it_was_heard_of() -> None:

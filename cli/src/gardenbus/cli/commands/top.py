@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import heapq
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +17,7 @@ from rich.text import Text
 
 from gardenbus.cli.client.api import ApiClient, find_landscape
 from gardenbus.cli.client.cache import LandscapeCache
+from gardenbus.cli.client.shoot_counts import ShootCounts
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, run_with_client
 from gardenbus.cli.diagnostics.process_usage import ProcessUsage, cpu_share, process_usage
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory
@@ -29,12 +30,12 @@ from gardenbus.cli.output.landscape_tables import (
     bar,
     readiness,
     seeds_table,
-    shoots_line,
+    states_line,
     used_of,
 )
 from gardenbus.cli.output.live import keep_showing
 from gardenbus.cli.output.summaries import ShootSummary
-from gardenbus.common.api.garden.rows import SeedRow
+from gardenbus.common.api.garden.rows import SeedRow, ShootState
 from gardenbus.common.api.garden.unschedulable import brief_reason
 from gardenbus.common.api.keys import LEASE_NAMESPACE
 from gardenbus.common.diagnostics import jetstream
@@ -46,8 +47,14 @@ SAMPLE_SECONDS = 0.5
 """Between two looks at what is measured by its growth, where only one picture is asked for."""
 LATE_SECONDS = 40.0
 """A heartbeat that is older makes a seed Unknown, unless lifecycle is told otherwise."""
+FIRST_SECONDS = 0.3
+"""Wait for all shoots before those are shown that have been read."""
 SLOWEST = 20
 """Shoots listed, at the most."""
+MOST_SEEDS = 40
+"""Seeds in a picture, at the most; programs get all."""
+LEASES = 10_000
+"""Leases in one response: each reads all of them from the bus."""
 _BYTES = 1024.0
 
 
@@ -91,7 +98,7 @@ def top(  # noqa: PLR0913 - one parameter an option
     async def work(api: ApiClient) -> None:
         async with contextlib.AsyncExitStack() as stack:
             place = find_landscape(directory, nats_url, prefix).directory or directory
-            sample = await _sampler_for(what, api, place, stack)
+            sample = await _sampler_for(what, api, place, stack, is_live=is_live)
             if is_live:
                 await keep_showing(lambda: _picture(sample), every_seconds=REDRAW_SECONDS)
             if what in (Subject.SERVICES, Subject.QUEUES):
@@ -118,22 +125,28 @@ def _print(view: TopView, output: Format) -> None:
 
 
 async def _sampler_for(
-    what: Subject | None, api: ApiClient, directory: Path | None, stack: contextlib.AsyncExitStack
+    what: Subject | None,
+    api: ApiClient,
+    directory: Path | None,
+    stack: contextlib.AsyncExitStack,
+    *,
+    is_live: bool,
 ) -> Sampler:
     """Sampler for a subject; its watch of the landscape ends with the stack."""
     if what is Subject.SERVICES:
         return ServiceSampler(directory or DEFAULT_DIRECTORY).sample
     if what is Subject.QUEUES:
         return QueueSampler(api).sample
-    cache = LandscapeCache(api.bus, api.subjects, kinds=("shoot",) if what is Subject.SHOOTS else ("seed",))
-    following = asyncio.create_task(cache.run())
-    stack.callback(following.cancel)
+    if what is Subject.SHOOTS:
+        counts = ShootCounts(api.bus, api.subjects)
+        stack.callback(asyncio.create_task(counts.run()).cancel)
+        return ShootSampler(api, counts, waits=not is_live).sample
+    cache = LandscapeCache(api.bus, api.subjects, kinds=("seed",))
+    stack.callback(asyncio.create_task(cache.run()).cancel)
     async with asyncio.timeout(CACHE_SYNC_SECONDS):
         await cache.current.wait()
 
     async def sample() -> TopView:
-        if what is Subject.SHOOTS:
-            return shoots_view(list(cache.shoots.values()), datetime.now(UTC))
         seeds, usage = list(cache.seeds.values()), await api.usage()
         if what is Subject.SEEDS:
             return seeds_view(seeds, usage, await heartbeats(api))
@@ -145,11 +158,49 @@ async def _sampler_for(
 # ---------------------------------------------------------------------------------------------------- seeds and shoots
 
 
+class ShootSampler:
+    """Shoots by state and the slowest of them, while they are still being read too, unless it `waits` for all.
+
+    It never gives up while more is read. Raises TimeoutError when nothing comes any more.
+    """
+
+    def __init__(self, api: ApiClient, counts: ShootCounts, *, waits: bool) -> None:
+        self._api = api
+        self._counts = counts
+        self._waits = waits
+        self._expected: int | None = None
+
+    async def sample(self) -> TopView:
+        """The picture of what has been read; a line above it says how much has not."""
+        counts = self._counts
+        if self._waits:
+            await self._read_all()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_SECONDS):
+                await counts.current.wait()
+        view = shoots_view(counts.states, counts.busy.values(), datetime.now(UTC))
+        if counts.current.is_set():
+            return view
+        if self._expected is None:
+            self._expected = (await self._api.census()).get("objects.shoot", 0)
+        words = Text(f"read {counts.read} of {self._expected} shoots so far", style="yellow")
+        return view._replace(picture=Group(words, view.picture))
+
+    async def _read_all(self) -> None:
+        while not self._counts.current.is_set():
+            before = self._counts.read
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CACHE_SYNC_SECONDS):
+                    await self._counts.current.wait()
+            if self._counts.read == before and not self._counts.current.is_set():
+                raise TimeoutError
+
+
 async def heartbeats(api: ApiClient) -> dict[str, float]:
     """Seconds since the last renewal of each seed's Lease, by the clock of this machine. Raises Unavailable."""
     now = datetime.now(UTC)
     found: dict[str, float] = {}
-    for lease in await api.items(f"lease.{LEASE_NAMESPACE}"):
+    for lease in await api.items(f"lease.{LEASE_NAMESPACE}", {"limit": LEASES}):
         renewed = jetstream.parse_server_time(as_mapping(lease.get("spec")).get("renewTime"))
         if renewed is not None:
             found[str(as_mapping(lease.get("metadata")).get("name"))] = max(0.0, (now - renewed).total_seconds())
@@ -178,12 +229,8 @@ def seeds_view(seeds: Sequence[SeedRow], usage: Mapping[str, int], ages: Mapping
 
     table = _table("SEED", "PROVIDER", "REGION", "GARDENLET", "HEARTBEAT", ">SHOOTS", ">FULL", "")
     rows: list[Mapping[str, Any]] = []
-    for seed in sorted(seeds, key=lambda seed: (-fill(seed), seed.name)):
+    for number, seed in enumerate(sorted(seeds, key=lambda seed: (-fill(seed), seed.name))):
         used, age = usage.get(seed.name, 0), ages.get(seed.name)
-        beat = Text("none", style="red") if age is None else Text(f"{age:.0f}s", style=_lateness(age))
-        shown = used_of(used, seed.capacity)
-        full = f"{fill(seed):.0%}" if seed.capacity else ""
-        table.add_row(seed.name, seed.provider, seed.region, readiness(seed), beat, shown, full, bar(used, seed))
         rows.append(
             {
                 "seed": seed.name,
@@ -193,6 +240,14 @@ def seeds_view(seeds: Sequence[SeedRow], usage: Mapping[str, int], ages: Mapping
                 "allocatable": seed.capacity,
             }
         )
+        if number >= MOST_SEEDS:
+            continue
+        beat = Text("none", style="red") if age is None else Text(f"{age:.0f}s", style=_lateness(age))
+        shown = used_of(used, seed.capacity)
+        full = f"{fill(seed):.0%}" if seed.capacity else ""
+        table.add_row(seed.name, seed.provider, seed.region, readiness(seed), beat, shown, full, bar(used, seed))
+    if (more := len(rows) - MOST_SEEDS) > 0:
+        return TopView(Group(table, Text(f"… {more} more", style="dim")), rows)
     return TopView(table, rows)
 
 
@@ -202,12 +257,12 @@ def _lateness(age_seconds: float) -> str:
     return "yellow" if age_seconds >= LATE_SECONDS / 2 else "green"
 
 
-def shoots_view(shoots: Sequence[ShootSummary], now: datetime) -> TopView:
+def shoots_view(states: Mapping[ShootState, int], busy: Iterable[ShootSummary], now: datetime) -> TopView:
     """Shoots by state, and those whose operations have been going on the longest."""
-    busy = [shoot for shoot in shoots if shoot.state not in ("succeeded", "new") or not shoot.seed]
-    slowest = sorted(busy, key=lambda shoot: (shoot.began_at or "~", shoot.namespace, shoot.name))[:SLOWEST]
+    shoots = list(busy)
+    slowest = heapq.nsmallest(SLOWEST, shoots, key=lambda shoot: (shoot.began_at or "~", shoot.namespace, shoot.name))
     table = _table("SHOOT", "SEED", "OPERATION", ">DONE", ">FOR", "DESCRIPTION")
-    rows: list[Mapping[str, Any]] = [{"states": dict(Counter(shoot.state for shoot in shoots))}]
+    rows: list[Mapping[str, Any]] = [{"states": {state: count for state, count in states.items() if count}}]
     for shoot in slowest:
         name, operation = f"{shoot.namespace}/{shoot.name}", f"{shoot.operation} {shoot.operation_state}".strip()
         style = STATE_STYLES.get(shoot.state, "")
@@ -219,8 +274,8 @@ def shoots_view(shoots: Sequence[ShootSummary], now: datetime) -> TopView:
             name, shoot.seed or "-", Text(operation or "new", style=style), f"{shoot.progress}%", age, description
         )
         rows.append({"shoot": name, "seed": shoot.seed, "operation": operation, "beganAt": shoot.began_at})
-    more = len(busy) - len(slowest)
-    parts: list[RenderableType] = [shoots_line(shoots), Text("")]
+    more = len(shoots) - len(slowest)
+    parts: list[RenderableType] = [states_line(states), Text("")]
     parts.append(table if slowest else Text("all shoots are as they should be", style="green"))
     return TopView(Group(*parts, *([Text(f"… {more} more", style="dim")] if more > 0 else [])), rows)
 

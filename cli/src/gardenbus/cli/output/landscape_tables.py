@@ -78,9 +78,13 @@ def bar(used: int, seed: SeedRow) -> RenderableType:
 
 def shoots_line(shoots: Sequence[ShootSummary]) -> Text:
     """Shoots by state."""
-    counts = Counter(shoot.state for shoot in shoots)
-    text = Text(f"{len(shoots)} shoots", style="bold")
+    return states_line(Counter(shoot.state for shoot in shoots))
+
+
+def states_line(states: Mapping[ShootState, int]) -> Text:
+    """Numbers of shoots by state."""
+    text = Text(f"{sum(states.values())} shoots", style="bold")
     for state, style in STATE_STYLES.items():
-        if counts[state]:
-            text.append(f"   {counts[state]} {state}", style=style)
+        if count := states.get(state):
+            text.append(f"   {count} {state}", style=style)
     return text

@@ -1,6 +1,7 @@
 """Diagnosis of a shoot that no seed fits: the same filters as a decision, with their reasons."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -10,7 +11,7 @@ from gardenbus.scheduling.filters.context import FilterContext, filter_context_o
 from gardenbus.scheduling.filters.row import Filter
 from gardenbus.scheduling.filters.strategy import STRATEGY
 from gardenbus.scheduling.filters.table import FILTERS, checks_with
-from gardenbus.scheduling.results import SeedRejection, Unschedulable, format_rejections
+from gardenbus.scheduling.results import RejectedSeeds, SeedRejection, Unschedulable, format_rejections, grouped
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.snapshot import Landscape, Snapshot
 
@@ -27,7 +28,7 @@ class Diagnosis(msgspec.Struct, frozen=True, eq=False):
 
     context: FilterContext | None = None
     unschedulable: Unschedulable | None = None
-    rejections: tuple[SeedRejection, ...] = ()
+    rejections: tuple[RejectedSeeds, ...] = ()
     candidates: Sequence[SeedCandidate] = ()
     rejected: Mapping[str, SeedRejection] = msgspec.field(default_factory=dict[str, SeedRejection])
 
@@ -61,16 +62,12 @@ def unschedulable(request: SchedulingRequest, snapshot: Snapshot) -> Unschedulab
         return diagnosis.unschedulable
     rejections = tuple(rejections_of(request, snapshot).values())
     against = tuple(each for each in rejections if each.rule != STRATEGY.name)
+    rejected = _counted(diagnosis.rejections) + Counter(each.rule for each in rejections)
     if len(against) < len(diagnosis.candidates):
-        left_out = (each for each in rejections if each.rule == STRATEGY.name)
-        message = diagnosis.context.ranking.none_left
-        return Unschedulable(STRATEGY.name, message, (*diagnosis.rejections, *against, *left_out))
+        return Unschedulable(STRATEGY.name, diagnosis.context.ranking.none_left, rejected)
     rules = {rejection.rule for rejection in against}
-    return Unschedulable(
-        rules.pop() if len(rules) == 1 else "candidates",
-        f"0/{len(against)} seeds are eligible: {format_rejections(against)}",
-        (*diagnosis.rejections, *against),
-    )
+    rule = rules.pop() if len(rules) == 1 else "candidates"
+    return Unschedulable(rule, f"0/{len(against)} seeds are eligible: {format_rejections(against)}", rejected)
 
 
 def _diagnose(constraints: Constraints, landscape: Landscape) -> Diagnosis:
@@ -78,22 +75,33 @@ def _diagnose(constraints: Constraints, landscape: Landscape) -> Diagnosis:
     if isinstance(context, Unschedulable):
         return Diagnosis(unschedulable=context)
     index = landscape.index
-    candidates, rejections = index.present, list[SeedRejection]()
+    candidates, rejections = index.present, list[RejectedSeeds]()
     for row, before, candidates in narrowed(FILTERS, context, index, index.present):
-        rejections += _rejections_by(row, context, index.seeds_in(before & ~candidates))
+        rejections += _rejected_by(row, context, index.seeds_in(before & ~candidates))
         if not candidates:
             message = row.none_left(context, before.bit_count())
-            return Diagnosis(context, Unschedulable(row.name, message, tuple(rejections)), tuple(rejections))
+            return Diagnosis(
+                context, Unschedulable(row.name, message, _counted(rejections)), rejections=tuple(rejections)
+            )
     rejected = {
         rejection.seed: rejection
         for row, before, after in narrowed(checks_with(landscape.filters), context, index, candidates)
-        for rejection in _rejections_by(row, context, index.seeds_in(before & ~after))
+        for seeds in _rejected_by(row, context, index.seeds_in(before & ~after))
+        for rejection in seeds.rejections
     }
     return Diagnosis(context, None, tuple(rejections), index.seeds_in(candidates), rejected)
 
 
-def _rejections_by(row: Filter, context: FilterContext, seeds: Sequence[SeedCandidate]) -> list[SeedRejection]:
-    return [SeedRejection(seed.name, row.name, row.reason(context, seed)) for seed in seeds]
+def _rejected_by(row: Filter, context: FilterContext, seeds: Sequence[SeedCandidate]) -> list[RejectedSeeds]:
+    return grouped(row.name, ((seed.name, row.reason(context, seed)) for seed in seeds))
+
+
+def _counted(rejections: Iterable[RejectedSeeds]) -> Counter[str]:
+    """Seeds by the filter that rejected them."""
+    counts: Counter[str] = Counter()
+    for each in rejections:
+        counts[each.rule] += len(each.seeds)
+    return counts
 
 
 def _first_rejection(

@@ -1,6 +1,6 @@
 """Results of decisions. Unschedulable is a value with its reasons, no exception."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -13,6 +13,27 @@ class SeedRejection(msgspec.Struct, frozen=True):
     seed: str
     rule: str
     detail: str
+
+
+class RejectedSeeds(msgspec.Struct, frozen=True):
+    """Seeds that one filter rejects with the same words: of thousands of seeds only the names are kept."""
+
+    rule: str
+    detail: str
+    seeds: tuple[str, ...]
+
+    @property
+    def rejections(self) -> Iterator[SeedRejection]:
+        """The rejection of each seed."""
+        return (SeedRejection(seed, self.rule, self.detail) for seed in self.seeds)
+
+
+def grouped(rule: str, details: Iterable[tuple[str, str]]) -> list[RejectedSeeds]:
+    """The rejections of one filter, of pairs of seed and detail."""
+    seeds: dict[str, list[str]] = {}
+    for seed, detail in details:
+        seeds.setdefault(detail, []).append(seed)
+    return [RejectedSeeds(rule, detail, tuple(each)) for detail, each in seeds.items()]
 
 
 class FunnelStep(msgspec.Struct, frozen=True):
@@ -64,11 +85,11 @@ class Assignment(msgspec.Struct, frozen=True):
 
 
 class Unschedulable(msgspec.Struct, frozen=True):
-    """No seed fits: the filter after which none was left, the sentence for people, and the rejections so far."""
+    """No seed fits: the filter after which none was left, the sentence for people, and seeds rejected by filter."""
 
     rule: str
     message: str
-    rejections: tuple[SeedRejection, ...] = ()
+    rejected: Mapping[str, int] = msgspec.field(default_factory=dict[str, int])
 
 
 SchedulingResult = Assignment | Unschedulable

@@ -18,7 +18,7 @@ def explain(request: SchedulingRequest, snapshot: Snapshot) -> Explanation:
     landscape = snapshot.landscape
     result = decide(request, snapshot)
     diagnosis = diagnosis_of(request.constraints, landscape)
-    rejections = list(diagnosis.rejections)
+    rejections = [rejection for seeds in diagnosis.rejections for rejection in seeds.rejections]
     ranking: tuple[RankedSeed, ...] = ()
     strategy = landscape.strategy
     if diagnosis.unschedulable is not None or diagnosis.context is None:

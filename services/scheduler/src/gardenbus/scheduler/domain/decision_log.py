@@ -1,14 +1,12 @@
 """Fields of the one line that is logged for each decision: class, seed, candidates, rejections by filter."""
 
-from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest, equivalence_class
 from gardenbus.scheduling.results import Assignment, Unschedulable
 
 MAX_REMEMBERED = 10_000
-"""Names of classes, and counts of rejections, that are kept; then all are dropped and worked out again."""
+"""Names of classes that are kept; then all are dropped and worked out again."""
 
 
 class DecisionLogFields:
@@ -16,7 +14,6 @@ class DecisionLogFields:
 
     def __init__(self) -> None:
         self._classes: dict[SchedulingRequest, str] = {}
-        self._counted: dict[int, tuple[Unschedulable, Mapping[str, int]]] = {}
 
     def assignment(self, request: SchedulingRequest, assignment: Assignment) -> dict[str, Any]:
         """The fields of an assignment. `rejections` are those that all shoots of the class share."""
@@ -38,7 +35,7 @@ class DecisionLogFields:
             "rule": result.rule,
             "reason": result.message,
             "candidates": candidates,
-            "rejections": self._rejections(result),
+            "rejections": dict(result.rejected),
         }
 
     def class_of(self, request: SchedulingRequest) -> str:
@@ -49,12 +46,3 @@ class DecisionLogFields:
                 self._classes.clear()
             cached = self._classes[request] = equivalence_class(request)
         return cached
-
-    def _rejections(self, result: Unschedulable) -> Mapping[str, int]:
-        cached = self._counted.get(id(result))
-        if cached is None:
-            if len(self._counted) >= MAX_REMEMBERED:
-                self._counted.clear()
-            counts = dict(Counter(rejection.rule for rejection in result.rejections))
-            cached = self._counted[id(result)] = (result, counts)  # kept, so that its id is nobody else's
-        return cached[1]

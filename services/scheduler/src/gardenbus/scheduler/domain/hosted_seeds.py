@@ -11,9 +11,8 @@ def with_hosted_rejections(hosted: frozenset[str], result: SchedulingResult) -> 
     if not isinstance(result, Unschedulable):
         return result
     against = hosted_rejections(hosted)
-    return Unschedulable(
-        result.rule, f"{result.message}; left out: {format_rejections(against)}", (*result.rejections, *against)
-    )
+    rejected = {**result.rejected, CIRCULAR: len(against)}
+    return Unschedulable(result.rule, f"{result.message}; left out: {format_rejections(against)}", rejected)
 
 
 def hosted_rejections(hosted: frozenset[str]) -> tuple[SeedRejection, ...]:
