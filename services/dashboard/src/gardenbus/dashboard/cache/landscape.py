@@ -25,6 +25,7 @@ from gardenbus.common.api.garden.rows import (
 )
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.clock import timestamp
+from gardenbus.dashboard.cache.encoded_seeds import EncodedSeeds
 from gardenbus.dashboard.cache.placements import CLUSTER, FleetCache
 from gardenbus.dashboard.cache.placements import ROW_OF as FLEET_ROW_OF
 from gardenbus.dashboard.cache.shoot_lists import ShootLists
@@ -65,6 +66,7 @@ class DashboardCache:
         self.events: OrderedDict[str, Document] = OrderedDict()
         self.histories: dict[ObjectKey, list[Sample]] = {}
         self.synced = False
+        self.encoded_seeds = EncodedSeeds(self.seeds)
         self.lists = ShootLists(self.shoots)
         self._tables: Mapping[str, dict[ObjectKey, Any]] = {
             "shoot": self.shoots,
@@ -112,6 +114,10 @@ class DashboardCache:
         beat = self.heartbeats.get(row.name)
         shown: Document = msgspec.to_builtins(row)
         return shown | {"used": self.used(row.name), "heartbeat": None if beat is None else milliseconds(beat)}
+
+    def shown_seeds(self) -> msgspec.Raw:
+        """Return all seeds as `shown_seed` does, as JSON, by provider, region and name."""
+        return self.encoded_seeds.encoded(self.used, self.heartbeats)
 
     def summary(self) -> Document:
         """Return the landscape in numbers."""

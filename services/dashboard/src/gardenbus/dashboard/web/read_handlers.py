@@ -50,10 +50,7 @@ class ReadHandlers:
 
     async def seeds(self, _: Request) -> Response:
         """Respond with all seeds."""
-        rows = sorted(self._cache.seeds.values(), key=lambda row: (row.provider, row.region, row.name))
-        return json_response(
-            {"items": [self._cache.shown_seed(row) for row in rows], "now": milliseconds(self._clock.now())}
-        )
+        return json_response({"items": self._cache.shown_seeds(), "now": milliseconds(self._clock.now())})
 
     async def shoots(self, request: Request) -> Response:
         """Respond with a page of the shoots, filtered and sorted."""
