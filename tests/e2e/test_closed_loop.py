@@ -28,14 +28,14 @@ BACKUP = {"provider": "aws", "credentialsRef": SECRET}
 API = "seedmanagement.gardener.cloud/v1alpha1"
 
 
-def the_soil() -> Document:
+def the_host_seed() -> Document:
     return {
         "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
         "kind": "GardenletConfiguration",
         "resources": {"capacity": {"shoots": CAPACITY}},
         "backend": {"type": "local", "stepSeconds": 0.02},
         "seedConfig": {
-            "metadata": {"name": "soil"},
+            "metadata": {"name": "host-seed"},
             "spec": {
                 "provider": {"type": "aws", "region": "eu-west-1", "zones": ["eu-west-1a"]},
                 "networks": {"nodes": "10.40.0.0/17", "pods": "10.40.128.0/18", "services": "10.40.192.0/18"},
@@ -185,7 +185,7 @@ async def test_seeds_grow_with_the_shoots_and_go_with_them_whatever_is_killed(tm
         "metadata": {"name": "backup", "namespace": "garden"},
         "stringData": {"key": "value"},
     }
-    documents = [garden, a_project("dev"), a_cloudprofile(), secret, the_set(), the_autoscaler(), the_soil()]
+    documents = [garden, a_project("dev"), a_cloudprofile(), secret, the_set(), the_autoscaler(), the_host_seed()]
     files.write_text(yaml.safe_dump_all(documents))
     watch = Watch()
     async with a_landscape(tmp_path / "state", "-f", str(files)) as landscape:
@@ -205,7 +205,7 @@ async def test_seeds_grow_with_the_shoots_and_go_with_them_whatever_is_killed(tm
         _, users, _ = await everything(landscape)
         used = collections.Counter(shoot["spec"]["seedName"] for shoot in users)
         assert max(used.values()) <= CAPACITY, used
-        assert "soil" not in used
+        assert "host-seed" not in used
 
         gone = [{"kind": "Shoot", **{key: shoot["metadata"][key] for key in ("namespace", "name")}} for shoot in users]
         confirmation = {"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}}
@@ -222,7 +222,7 @@ async def test_seeds_grow_with_the_shoots_and_go_with_them_whatever_is_killed(tm
                 assert len(own) <= 2, f"{len(own)}: {grove['spec']['replicas']} {grove.get('status')}"
                 seeds = await landscape.list("seed")
                 assert {seed["metadata"]["name"] for seed in seeds} == {
-                    "soil",
+                    "host-seed",
                     *(shoot["metadata"]["name"] for shoot in own),
                 }
 

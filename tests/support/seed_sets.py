@@ -456,7 +456,7 @@ class SeedGarden:
 
     # ------------------------------------------------------------------------------------------ tenants
 
-    def host_seed(self, name: str = "soil", **changes: Any) -> None:
+    def host_seed(self, name: str = "host-seed", **changes: Any) -> None:
         """A seed that is nobody's replica, ready, with a backup."""
         defaults: Document = {"spec": {"backup": {"provider": "aws"}}}
         self.drive(self.store.create(merged(a_seed(name), merged(defaults, changes))))

@@ -53,7 +53,7 @@ CAPACITY = 10
 def the_set(**changes: Any) -> Document:
     """A set of one seed of 10, whose shoots need a seed label that does not exist."""
     networking = {"nodes": "10.40.0.0/16", "pods": "10.41.0.0/16", "services": "10.42.0.0/16"}
-    cluster = a_shoot(spec={"networking": networking, "seedSelector": {"matchLabels": {"soil": "yes"}}})["spec"]
+    cluster = a_shoot(spec={"networking": networking, "seedSelector": {"matchLabels": {"host-seed": "yes"}}})["spec"]
     config = {
         "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
         "kind": "GardenletConfiguration",

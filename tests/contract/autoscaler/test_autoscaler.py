@@ -150,10 +150,15 @@ async def test_a_resource_nobody_reports_stops_shrinking_and_is_told(scene: Scen
 
 
 async def test_an_own_shoot_without_a_seed_is_said(scene: Scene) -> None:
-    condition = {"type": "ReplicaUnschedulable", "status": "True", "reason": "Pending", "message": "no soil is left"}
+    condition = {
+        "type": "ReplicaUnschedulable",
+        "status": "True",
+        "reason": "Pending",
+        "message": "no host seed is left",
+    }
     await scene.hold(merged(the_set(), {"status": {"conditions": [condition]}}), an_autoscaler())
     async with scene.autoscaler():
-        assert await scene.expect_condition("ScalingLimited", "True", "ReplicaUnschedulable") == "no soil is left"
+        assert await scene.expect_condition("ScalingLimited", "True", "ReplicaUnschedulable") == "no host seed is left"
 
 
 async def test_a_change_that_is_refused_is_told_and_tried_again(scene: Scene) -> None:

@@ -37,7 +37,7 @@ from tests.support.eventually import eventually
 from tests.support.seed_sets import SET, a_garden_project
 from tests.support.servers import Server
 
-HOST_SEED = "soil"
+HOST_SEED = "host-seed"
 _prefixes = (f"sets{number}" for number in itertools.count())
 _CLOCK = SystemClock()
 

@@ -25,7 +25,7 @@ async def reasons(landscape: Landscape) -> list[str]:
     return found
 
 
-async def test_a_set_grows_on_the_soil_and_its_seeds_take_shoots(landscape: Landscape) -> None:
+async def test_a_set_grows_on_the_host_seed_and_its_seeds_take_shoots(landscape: Landscape) -> None:
     async with landscape.sets():
         await landscape.ask("apply", a_managed_seed_set(replicas=2))
         await landscape.until_status(readyReplicas=2, pendingReplica=None)

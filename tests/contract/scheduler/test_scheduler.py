@@ -203,13 +203,13 @@ async def test_a_waiting_shoot_is_placed_as_soon_as_something_lets_it_fit(garden
 
 async def test_a_shoot_that_is_a_seed_goes_elsewhere_than_to_what_it_hosts(garden: Garden) -> None:
     hosts = [a_shoot("a", "garden"), a_shoot("b", "garden", spec={"seedName": "a"})]
-    await garden.hold(a_project("garden", "garden"), a_seed("a"), a_seed("b"), a_seed("soil", shoots="0"))
+    await garden.hold(a_project("garden", "garden"), a_seed("a"), a_seed("b"), a_seed("host-seed", shoots="0"))
     await garden.hold(*hosts, a_managed_seed("a"), a_managed_seed("b"))
     async with garden.scheduler(), garden.scheduler():
         await garden.expect_waiting(1)
         await garden.expect({"a": 1, "": 1})
-        await garden.change("seed", "soil", {"status": a_seed(shoots="1")["status"]})
-        await garden.expect({"a": 1, "soil": 1})
+        await garden.change("seed", "host-seed", {"status": a_seed(shoots="1")["status"]})
+        await garden.expect({"a": 1, "host-seed": 1})
 
 
 async def test_a_seed_marked_for_removal_is_filled_again_only_without_the_mark(garden: Garden) -> None:

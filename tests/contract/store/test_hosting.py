@@ -36,12 +36,12 @@ async def test_a_shoot_is_not_bound_to_a_seed_that_it_hosts_through_others(kit: 
         await a_host(kit, name, on)
     for seed in ("root", "middle", "leaf", "far"):
         assert await kit.bound(root, seed) == "circular"
-    await kit.created(a_seed("soil"))
-    assert await kit.bound(root, "soil") == "bound"
+    await kit.created(a_seed("host-seed"))
+    assert await kit.bound(root, "host-seed") == "bound"
 
 
 async def test_a_migrating_shoot_counts_where_it_is_and_where_it_goes(kit: StoreUnderTest) -> None:
-    for seed in ("soil", "other"):
+    for seed in ("host-seed", "other"):
         await kit.created(a_seed(seed))
     x, y, z = await a_host(kit, "x"), await a_host(kit, "y"), await a_host(kit, "z")
     await kit.bound(y, "x")

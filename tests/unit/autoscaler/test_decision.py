@@ -78,10 +78,10 @@ def test_more_than_the_maximum_is_never_ordered_and_the_limit_is_told() -> None:
 
 def test_a_set_whose_own_shoot_finds_no_seed_limits_it() -> None:
     decision = AutoscalerDriver(a_spec()).reconcile_once(
-        a_set(1, building=1, pending=5, unschedulable="no soil is left")
+        a_set(1, building=1, pending=5, unschedulable="no host seed is left")
     )
     assert (decision.limited.status, decision.limited.reason) == ("True", "ReplicaUnschedulable")
-    assert decision.limited.message == "no soil is left"
+    assert decision.limited.message == "no host seed is left"
 
 
 def test_replicas_that_cannot_be_removed_count_and_are_ordered_again_when_they_are_needed() -> None:

@@ -113,8 +113,8 @@ def test_owners_are_those_that_control() -> None:
 
 
 def test_the_sets_condition_says_why_its_shoot_finds_no_seed() -> None:
-    condition = a_condition("ReplicaUnschedulable", message="no soil")
-    assert unschedulable_message({"status": {"conditions": [condition]}}) == "no soil"
+    condition = a_condition("ReplicaUnschedulable", message="no host seed")
+    assert unschedulable_message({"status": {"conditions": [condition]}}) == "no host seed"
     assert unschedulable_message({"status": {"conditions": [{**condition, "status": "False"}]}}) == ""
     assert unschedulable_message({}) == ""
 

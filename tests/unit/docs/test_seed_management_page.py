@@ -124,7 +124,7 @@ def test_replicas_of_every_set_on_the_page_are_accepted() -> None:
         assert seed["metadata"]["name"] == name
 
 
-def test_in_the_page_s_landscape_replicas_go_on_the_soil_and_shoots_on_what_grows() -> None:
+def test_in_the_page_s_landscape_replicas_go_on_the_host_seed_and_shoots_on_what_grows() -> None:
     landscape = documents(BLOCKS[0])
     (grove,) = [document for document in landscape if document["kind"] == "ManagedSeedSet"]
     (apollo,) = documents(BLOCKS[1])

@@ -35,11 +35,11 @@ def managed(parent: Document | None = None, **changes: Any) -> Document:
         "spec": {"shoot": {"name": "field"}, "gardenlet": {"config": {"seedConfig": {"spec": a_seed()["spec"]}}}},
     }
     gardenlet: Document = {"spec": {"gardenlet": changes}}
-    return managed_gardenlet_configuration(parent or a_configuration("soil"), merged(managed_seed, gardenlet))
+    return managed_gardenlet_configuration(parent or a_configuration("host-seed"), merged(managed_seed, gardenlet))
 
 
 def test_the_parents_configuration_lies_below_the_childs() -> None:
-    parent = a_configuration("soil", controllers={"shoot": {"concurrentSyncs": 7, "syncPeriod": "30m"}})
+    parent = a_configuration("host-seed", controllers={"shoot": {"concurrentSyncs": 7, "syncPeriod": "30m"}})
     merged_configuration = managed(parent, config={"controllers": {"shoot": {"concurrentSyncs": 3}}})
 
     assert merged_configuration["controllers"]["shoot"] == {"concurrentSyncs": 3, "syncPeriod": "30m"}
@@ -48,7 +48,7 @@ def test_the_parents_configuration_lies_below_the_childs() -> None:
 
 def test_a_managed_gardenlet_has_its_own_seed_capacity_and_credentials() -> None:
     connection = {"kubeconfigSecret": {"name": "own"}, "kubeconfigValidity": {"validity": "24h"}}
-    parent = a_configuration("soil", resources={"capacity": {"shoots": 9}}, gardenClientConnection=connection)
+    parent = a_configuration("host-seed", resources={"capacity": {"shoots": 9}}, gardenClientConnection=connection)
     configuration = managed(parent, config={"resources": {"reserved": {"shoots": 10}}})
 
     (read,) = parse_configurations(text_of(configuration))
@@ -65,7 +65,7 @@ def test_a_managed_gardenlet_inherits_nothing_unless_it_is_to_be_merged() -> Non
 
 
 def test_a_configuration_comes_back_from_where_it_is_kept_as_it_was() -> None:
-    (parent,) = parse_configurations(encode(a_configuration("soil")))
+    (parent,) = parse_configurations(encode(a_configuration("host-seed")))
     configuration = managed({**parent.document, "since": datetime(2026, 1, 1, tzinfo=UTC)})
 
     assert msgspec.json.decode(encode(configuration)) == configuration

@@ -33,7 +33,7 @@ from tests.support.gardenlets import a_configuration
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SETTINGS = ManagedSeedSettings()
-PARENT = a_configuration("soil")
+PARENT = a_configuration("host-seed")
 HERE = HostShootState(is_here=True, is_reconciled=True)
 DELETING: Document = {"metadata": {"deletionTimestamp": "2026-01-02T03:04:05Z"}}
 

@@ -315,7 +315,7 @@ class TestDrain:
         garden.run_until_stable()
         assert garden.shoots() == ["crowd-0"]
 
-    def test_shoots_never_move_to_the_soil_and_it_says_that_there_is_no_place(self, garden: SeedGarden):
+    def test_shoots_never_move_to_the_host_seed_and_it_says_that_there_is_no_place(self, garden: SeedGarden):
         for number in range(5):
             garden.place("crowd-0", f"more-{number}")
             garden.place("crowd-1", f"yet-more-{number}")
