@@ -48,9 +48,9 @@ class StrangerGardenlet:
 
     async def kill(self) -> None:
         """End it at once."""
-        if self._task is not None:
+        while self._task is not None and not self._task.done():  # the client library swallows a cancellation at times
             self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await asyncio.wait({self._task}, timeout=1)
 
     def control_planes(self) -> list[ControlPlane]:
         """What it runs."""
