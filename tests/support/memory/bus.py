@@ -1,7 +1,8 @@
 """Bus in memory: the same behaviour as on JetStream, without a server, for tests and simulations.
 
 Several `MemoryBus` connections share a `MemoryServer`. `cut` and `mend` disconnect and reconnect one;
-`MemoryServer.recreate` does to a stream what a lost disk does.
+`MemoryServer.recreate` does to a stream what a lost disk does, `copy_streams` and `restore_streams` what an older copy
+of the disk does.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
+from functools import partial
 
 import msgspec
 
@@ -34,6 +36,8 @@ from gardenbus.common.ports.clock import Clock
 from tests.support.memory.streams import (
     MemoryConsumer,
     MemoryStream,
+    StreamCopy,
+    StreamKind,
     stream_kinds,
     subject_matches,
 )
@@ -49,9 +53,9 @@ class MemoryServer:
         self.clock = clock
         self.services: list[tuple[str, Handler]] = []
         self._incarnation = int(clock.now().timestamp()) * 1_000_000_000
-        self._waiters: set[asyncio.Future[None]] = set()
+        self._waiters: dict[str, dict[asyncio.Future[None], None]] = {}  # in order: who waited first is woken first
         kinds = stream_kinds(Subjects(prefix), timedelta(seconds=lease_seconds))
-        self._streams = {kind.name: MemoryStream(kind, clock, self._incarnation, self.notify_waiters) for kind in kinds}
+        self._streams = {kind.name: self._made(kind, self._incarnation) for kind in kinds}
 
     def stream(self, name: str) -> MemoryStream:
         """A stream, caught up with the clock. Raises NotFound."""
@@ -72,14 +76,56 @@ class MemoryServer:
     def recreate(self, name: str) -> None:
         """Lose a stream with all that is in it; followers notice."""
         self._incarnation += 1
-        self._streams[name] = MemoryStream(self._streams[name].kind, self.clock, self._incarnation, self.notify_waiters)
+        self._streams[name] = self._made(self._streams[name].kind, self._incarnation)
         self.notify_waiters()
+
+    def copy_streams(self) -> Mapping[str, StreamCopy]:
+        """A copy of every stream, as a copy of the server's disk holds them."""
+        return {name: stream.copied() for name, stream in self._streams.items()}
+
+    def restore_streams(self, copies: Mapping[str, StreamCopy]) -> None:
+        """Start again on an older copy of some streams: what was in flight is delivered again, followers resume."""
+        for name, copy in copies.items():
+            stream = self._streams[name] = self._made(self._streams[name].kind, copy.created)
+            stream.fill(copy)
+        self.notify_waiters()
+
+    def restart(self) -> None:
+        """Start again on what is on disk."""
+        self.restore_streams(self.copy_streams())
+
+    def next_due_at(self) -> datetime | None:
+        """Instant of the next expiry, timer or redelivery of any stream."""
+        due = [at for stream in self._streams.values() if (at := stream.next_due_at()) is not None]
+        return min(due, default=None)
+
+    def tick(self) -> None:
+        """Let happen what is due in any stream."""
+        for stream in self._streams.values():
+            stream.tick()
+
+    def _made(self, kind: StreamKind, created: int) -> MemoryStream:
+        return MemoryStream(kind, self.clock, created, partial(self._notify, kind.name))
 
     def notify_waiters(self) -> None:
         """Wake everybody who waits for messages."""
-        for future in self._waiters:
+        for name in tuple(self._waiters):
+            self._notify(name)
+
+    def _notify(self, name: str) -> None:
+        for future in self._waiters.get(name, ()):
             if not future.done():
                 future.set_result(None)
+
+    def waiter(self, name: str) -> "asyncio.Future[None]":
+        """A future that is done when something in a stream changed; give it back with `forget_waiter`."""
+        changed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.setdefault(name, {})[changed] = None
+        return changed
+
+    def forget_waiter(self, name: str, changed: "asyncio.Future[None]") -> None:
+        """Wait no more."""
+        self._waiters[name].pop(changed, None)
 
     async def wait(self, stream: MemoryStream, seconds: float | None) -> None:
         """Wait until something changed, something is due in a stream, or so many seconds went by."""
@@ -87,13 +133,12 @@ class MemoryServer:
         waits = [] if seconds is None else [seconds]
         if due_at is not None:
             waits.append(max(0.0, (due_at - self.clock.now()).total_seconds()))
-        changed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.add(changed)
+        changed = self.waiter(stream.kind.name)
         timer = asyncio.ensure_future(self.clock.sleep(min(waits))) if waits else None
         try:
             await asyncio.wait([changed, *([timer] if timer else [])], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._waiters.discard(changed)
+            self.forget_waiter(stream.kind.name, changed)
             if timer is not None:
                 timer.cancel()
 
@@ -148,6 +193,10 @@ class MemoryQueue:
         """See the port."""
         for work in works:
             await work.ack()
+
+    def has_ready(self) -> bool:
+        """Whether a fetch would return something at once."""
+        return bool(self._consumer()[1].ready)
 
     def now(self) -> datetime:
         """The server's clock."""
@@ -226,10 +275,9 @@ class MemoryFollower:
                 await server.wait(self._stream, None)
                 continue
             if self._stream is not server.stream(self._name):
-                self.close()
-                self._stream, self._last, self._replayed = server.stream(self._name), 0, False
-                self._start()
-                yield FollowRestarted("the stream was created anew")
+                if (reason := self._resume()) is not None:
+                    yield FollowRestarted(reason)
+                continue
             if self._received:
                 message = self._received.popleft()
                 self._last = message.sequence
@@ -240,6 +288,21 @@ class MemoryFollower:
             if self._replaying <= 0 and not self._replayed:
                 self._replayed = True
                 yield ReplayDone(self._last)
+
+    def _resume(self) -> str | None:
+        """Follow the stream that is there now: from the start, for the reason returned, or where it was."""
+        self.close()
+        stream = self._bus.server.stream(self._name)
+        reason = None
+        if stream.created != self._stream.created:
+            reason = "the stream was created anew"
+        elif stream.last_sequence < self._last:
+            reason = f"the stream went back from {self._last} to {stream.last_sequence}"
+        if reason is not None:
+            self._last, self._replayed = 0, False
+        self._stream = stream
+        self._start()
+        return reason
 
     def _start(self) -> None:
         self._received.clear()

@@ -8,6 +8,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -20,7 +21,15 @@ from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import BindRecord, EventRecord, RequestOrigin, UnknownObject
 from gardenbus.relay.ports.outbox import EventEntry, ObjectEntry, OutboxEntry, QueueEntry, Verb
+from tests.support.memory.copies import copied_table
 from tests.support.memory.followed_shoots import followed_shoot
+
+_STORED = (
+    *("version", "usage_version", "unblock_objects", "unblock_usage", "rows", "tombstones", "uids", "kinds", "usage"),
+    *("references", "owned", "claims", "usage_changed", "waiting", "fencing_tokens", "unknown", "lost_fencing_tokens"),
+    *("outbox", "positions", "_entries", "_events"),
+)
+"""What survives a restart of Redis, and what a copy of its disk holds."""
 
 
 @dataclass
@@ -125,6 +134,19 @@ class MemoryState:
         self.entry_added = asyncio.Event()
         self._entries = 0
         self._events: dict[str, _EventCount] = {}
+
+    def copied(self) -> dict[str, Any]:
+        """All that is stored, as a copy of Redis' disk holds it."""
+        return {name: copied_table(getattr(self, name)) for name in _STORED}
+
+    def restore(self, copy: dict[str, Any]) -> None:
+        """Start again on a copy: closed, and led by nobody."""
+        for name in _STORED:
+            setattr(self, name, copied_table(copy[name]))
+        self.is_open = False
+        self.leading_until = 0.0
+        self.entry_added.set()
+        self.entry_added = asyncio.Event()
 
     def now(self) -> str:
         """The instant, as it is written into objects."""

@@ -5,7 +5,8 @@ together), forgets everything at the end of the process, and serves one event lo
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -84,8 +85,10 @@ class MemoryStore:
         is_open: bool = True,
         conflicts: float = 0,
         outbox_max: int = OUTBOX_MAX,
+        new_uid: Callable[[], str] = lambda: str(uuid.uuid4()),
     ) -> None:
         self.state = MemoryState(clock, is_open=is_open, outbox_max=outbox_max)
+        self._new_uid = new_uid
         self._histories = MemoryStreamHistories(clock)
         self.conflicts = conflicts
         self._reporter = reporter
@@ -93,6 +96,15 @@ class MemoryStore:
     def close_for_writes(self) -> None:
         """Close it, as a restart closes Redis."""
         self.state.is_open = False
+
+    def copied(self) -> dict[str, Any]:
+        """All that is stored, as a copy of Redis' disk holds it."""
+        return {**self.state.copied(), "histories": self._histories.copied()}
+
+    def restore_copy(self, copy: dict[str, Any]) -> None:
+        """Start again on an older copy: closed, until a relay has compared it with the bus."""
+        self.state.restore(copy)
+        self._histories.restore(copy["histories"])
 
     # ------------------------------------------------------------------------------------------ reads
 
@@ -266,7 +278,7 @@ class MemoryStore:
         stored = StoredObject(
             key=key,
             parts=change.parts,
-            uid=uid or str(uuid.uuid4()),
+            uid=uid or self._new_uid(),
             version=version,
             generation=generation,
             created_at=created_at or state.now(),

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.stream_history import StreamEntry, StreamHistory
+from tests.support.memory.copies import copied_table
 
 
 @dataclass
@@ -39,6 +41,14 @@ class MemoryStreamHistories:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._streams: dict[str, _Remembered] = {}
+
+    def copied(self) -> dict[str, Any]:
+        """All that is remembered."""
+        return copied_table(self._streams)
+
+    def restore(self, copy: dict[str, Any]) -> None:
+        """Take over a copy."""
+        self._streams = copied_table(copy)
 
     def observe(self, stream: str, created: int, entries: Sequence[StreamEntry], last_sequence: int) -> StreamHistory:
         """Remember what was seen."""

@@ -6,7 +6,7 @@ catches up with the clock, and everybody who waits sleeps no longer than until `
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -108,6 +108,17 @@ class MemoryConsumer:
         self.deliveries.pop(sequence, None)
 
 
+class StreamCopy(msgspec.Struct, frozen=True):
+    """A stream as a copy of the disk holds it."""
+
+    created: int
+    last_sequence: int
+    messages: Mapping[int, StreamMessage]
+    ends_at: Mapping[int, datetime]
+    fires_at: Mapping[int, datetime]
+    deliveries: Mapping[str, tuple[str, Mapping[int, int]]]
+
+
 class MemoryStream:
     """See the module. `changed` is called whenever something may be there to deliver."""
 
@@ -147,6 +158,28 @@ class MemoryStream:
             last = self.last_on(message.subject)
             if (last.sequence if last else 0) != expected_subject_sequence:
                 raise Conflict(f"the last message on {message.subject!r} is another")
+
+    def copied(self) -> StreamCopy:
+        """All that is stored."""
+        consumers = {name: (each.subject_filter, dict(each.deliveries)) for name, each in self.consumers.items()}
+        return StreamCopy(
+            self.created,
+            self.last_sequence,
+            dict(self.messages),
+            dict(self._ends_at),
+            dict(self._fires_at),
+            consumers,
+        )
+
+    def fill(self, copy: StreamCopy) -> None:
+        """Take over a copy into an empty stream; what was in flight is ready again."""
+        self.last_sequence = copy.last_sequence
+        self.messages = dict(copy.messages)
+        self._ends_at, self._fires_at = dict(copy.ends_at), dict(copy.fires_at)
+        for sequence, message in self.messages.items():
+            self._by_subject.setdefault(message.subject, deque()).append(sequence)
+        for name, (subject_filter, deliveries) in copy.deliveries.items():
+            self.consumer(name, subject_filter).deliveries = dict(deliveries)
 
     def append(self, message: Message) -> int:
         """Store one message."""
@@ -224,6 +257,8 @@ class MemoryStream:
 
     def tick(self) -> None:
         """Let happen what is due."""
+        if not (self._ends_at or self._fires_at or any(each.in_flight for each in self.consumers.values())):
+            return
         now = self._clock.now()
         for sequence in [sequence for sequence, due_at in self._fires_at.items() if due_at <= now]:
             self._fire(self.messages[sequence])

@@ -13,8 +13,10 @@ from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.ports.bus import Message
+from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.clock import SystemClock
+from tests.support.clocks import FakeClock
 from tests.support.memory.bus import MemoryBus
 from tests.support.memory.store import MemoryStore
 
@@ -28,16 +30,20 @@ Request = tuple[str, dict[str, str] | None]
 class Consuming:
     """The requests' intake on a bus and a store in memory."""
 
-    def __init__(self) -> None:
-        clock = SystemClock()
+    def __init__(self, clock: Clock | None = None) -> None:
+        clock = clock or SystemClock()
         self.store, self.bus = MemoryStore(clock, is_open=True), MemoryBus(clock)
         self.clock = clock
 
-    async def process(self, requests: list[Request], batch: int) -> None:
-        """Publish all, then take them."""
+    async def publish(self, requests: list[Request]) -> None:
+        """Publish all."""
         for name, data in requests:
             subject = SUBJECTS.delete if data is None else SUBJECTS.apply
             await self.bus.publish(Message(subject, encode(a_configmap(name, data))))
+
+    async def process(self, requests: list[Request], batch: int, wait_seconds: float = 0.01) -> None:
+        """Publish all, then take them."""
+        await self.publish(requests)
         queue = await self.bus.work_queue("REQUESTS", "apiserver", ">")
         dead_letter = DeadLetter(Connections(self.store, self.bus, SUBJECTS), reporter="apiserver")
         handler = DurableRequestHandler(
@@ -58,12 +64,12 @@ class Consuming:
             handler.handle,
             reject=dead_letter.reject_poison,
             clock=self.clock,
-            settings=BatchSettings(batch=batch, wait_seconds=0.01),
+            settings=BatchSettings(batch=batch, wait_seconds=wait_seconds),
             prepare=handler.prepare,
         )
         running = asyncio.create_task(consumer.run())
         async with asyncio.timeout(20):
-            while (await self.bus.acknowledged_floor("REQUESTS", "apiserver")).sequence < len(requests):
+            while (await self.bus.acknowledged_floor("REQUESTS", "apiserver")).sequence < self.bus.server.stream("REQUESTS").last_sequence:
                 await asyncio.sleep(0.001)
         await consumer.stop()
         await running
@@ -92,3 +98,13 @@ def test_the_last_request_on_each_object_decides_in_batches_of_any_size(given_: 
         return await consuming.standing()
 
     assert asyncio.run(ended()) == {name: data for name, data in dict(given_).items() if data is not None}
+
+
+async def test_a_deletion_waits_for_the_creation_that_a_dead_replica_had_fetched() -> None:
+    """The creation comes back to the replica in which the deletion waits for it, and stands behind it."""
+    consuming = Consuming(FakeClock())
+    await consuming.publish([("a", {"x": "1"})])
+    dead = await consuming.bus.work_queue("REQUESTS", "apiserver", ">")
+    assert len(await dead.fetch(1, 0)) == 1
+    await consuming.process([("a", None)], batch=1, wait_seconds=30)
+    assert await consuming.standing() == {}

@@ -48,6 +48,10 @@ a replica that has died need to be redelivered (10 s)."""
 
 EARLIER_POLL_SECONDS = 0.02
 
+LAST_WAIT = 3
+"""Delivery of a request that is decided on without its earlier ones. Before, it is released: they may stand behind it in
+this very replica, fetched in advance, and be handled as soon as it is out of their way."""
+
 STARTED_TOGETHER = 50
 """Objects admitted before the store is called: its limit for one call. It works on these while the next are admitted.
 """
@@ -310,22 +314,28 @@ class DurableRequestHandler:
             for rejection in rejections_of_message:
                 final = rejection
                 if rejection.has_unmet_dependency and rejection.request is not None:
-                    await self._wait_for_earlier(rejection.queued.message, deadline)
+                    is_first = await self._wait_for_earlier(rejection.queued.message, deadline)
+                    if not is_first and rejection.queued.deliveries < LAST_WAIT:
+                        await rejection.queued.release()
+                        break
                     reads.invalidate_all()
                     final = await self._process_traced(rejection.request, reads)
                 if final is not None and not _is_already_deleted(final):
                     await self._reject(final, reads)
                 elif final is not None and final.request is not None:
                     final.request.span.end(outcome="deleted")
-            await rejections_of_message[0].queued.ack()
+            else:
+                await rejections_of_message[0].queued.ack()
 
-    async def _wait_for_earlier(self, message: StreamMessage, deadline: float) -> None:
+    async def _wait_for_earlier(self, message: StreamMessage, deadline: float) -> bool:
+        """Wait until all earlier requests are finished; False when that takes too long."""
         stream = self.subjects.stream("REQUESTS")
         while self.clock.monotonic() < deadline:
             floor = await self.bus.acknowledged_floor(stream, self.consumer)
             if floor.sequence >= message.sequence - 1:
-                return
+                return True
             await self.clock.sleep(EARLIER_POLL_SECONDS)
+        return False
 
     async def _reject(self, rejection: RejectedDocument, reads: ReadCache) -> None:
         about = await reads.get(rejection.request.key) if rejection.request is not None else None

@@ -1,0 +1,129 @@
+"""Event loop in virtual time, without a selector: callbacks run in the order they were scheduled, time stands still.
+
+It does only what tasks and futures need. Whoever drives it decides what happens next: `run_ready` runs what can run now (within `current`),
+`advance` moves the clock. Nothing else ever happens, so a program on it is a function of what its driver does.
+"""
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager
+from contextvars import Context
+from typing import Any
+
+MAX_CALLBACKS = 200_000
+"""Callbacks between two decisions of the driver: more of them are a task that never waits."""
+
+
+class Livelock(Exception):
+    """A task goes on for ever without waiting for anything."""
+
+
+class NumberedTask(asyncio.Task[Any]):
+    """Task whose hash is its number, so that sets of tasks have the same order in every process."""
+
+    def __init__(self, number: int, coro: Coroutine[Any, Any, Any], **named: Any) -> None:
+        self._number = number
+        super().__init__(coro, **named)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+class SimulationLoop(asyncio.AbstractEventLoop):
+    """See the module. `on_task` is called with every task and its context."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.on_task: Callable[[asyncio.Task[Any], Context | None], None] = lambda _task, _context: None
+        self.problems: list[dict[str, Any]] = []
+        self._ready: deque[asyncio.Handle] = deque()
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._timer_number = 0
+        self._task_number = 0
+
+    # ------------------------------------------------------------------------------------------ driving
+
+    @contextmanager
+    def current(self) -> Generator[None]:
+        """Be the loop that tasks find."""
+        asyncio._set_running_loop(self)
+        try:
+            yield
+        finally:
+            asyncio._set_running_loop(None)
+
+    def run_ready(self) -> None:
+        """Run callbacks until all tasks wait."""
+        ready = self._ready
+        for _ in range(MAX_CALLBACKS):
+            if not ready:
+                return
+            handle = ready.popleft()
+            if not handle._cancelled:  # type: ignore[attr-defined]
+                handle._run()
+        raise Livelock(f"{MAX_CALLBACKS} callbacks, and still there are more")
+
+    def next_timer_at(self) -> float | None:
+        """When the next timer is due."""
+        while self._timers and self._timers[0][2].cancelled():
+            heapq.heappop(self._timers)
+        return self._timers[0][0] if self._timers else None
+
+    def advance(self, now: float) -> None:
+        """Move the clock; what is due by then becomes ready."""
+        self.now = max(self.now, now)
+        while self._timers and self._timers[0][0] <= self.now:
+            self._ready.append(heapq.heappop(self._timers)[2])
+
+    # ------------------------------------------------------------------------------------------ what asyncio calls
+
+    def time(self) -> float:
+        return self.now
+
+    def call_soon(
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_later(
+        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self.now + delay, callback, *args, context=context)
+
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        self._timer_number += 1
+        heapq.heappush(self._timers, (when, self._timer_number, handle))
+        return handle
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """Cancelled timers stay in the heap until they are due."""
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return asyncio.Future(loop=self)
+
+    def create_task(  # type: ignore[override]
+        self, coro: Coroutine[Any, Any, Any], *, name: object = None, context: Context | None = None
+    ) -> asyncio.Task[Any]:
+        self._task_number += 1
+        task = NumberedTask(self._task_number, coro, loop=self, name=name or "task", context=context)
+        self.on_task(task, context)
+        return task
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        self.problems.append(context)
+
+    def get_debug(self) -> bool:
+        return False
+
+    def is_running(self) -> bool:
+        return True
+
+    def is_closed(self) -> bool:
+        return False

@@ -1,0 +1,145 @@
+"""Journal of a schedule: what truly happened, written where it happens, so that the end can be compared with it.
+
+An order counts from the moment in which REQUESTS has stored it: the last one stored on an object decides. When a server
+goes back in time, orders of which nothing is left anywhere become *doubtful*: they may have been lost with the copy.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from gardenbus.common.api.keys import Header, ObjectKey
+from gardenbus.common.ports.bus import StreamMessage
+from tests.simulation.client import LABEL, NAMESPACE, ORDER, Order
+from tests.simulation.gardenlet import PROGRESS
+from tests.support.memory.bus import MemoryServer
+from tests.support.memory.state import MemoryState
+
+
+class InvariantBroken(Exception):
+    """Something happened that never may."""
+
+
+@dataclass
+class StoredOrder:
+    """An order that REQUESTS has stored."""
+
+    order: Order
+    sequence: int
+    is_doubtful: bool = False
+
+
+@dataclass
+class Journal:
+    """See the module."""
+
+    orders: dict[int, Order] = field(default_factory=dict[int, Order])
+    stored: defaultdict[str, list[StoredOrder]] = field(default_factory=lambda: defaultdict(list))
+    removed: set[str] = field(default_factory=set[str])
+    marked: set[str] = field(default_factory=set[str])
+    running: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    progress: dict[str, int] = field(default_factory=dict[str, int])
+    announced: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
+    seen: dict[tuple[str, ObjectKey], int] = field(default_factory=dict[tuple[str, ObjectKey], int])
+    restores: set[str] = field(default_factory=set[str])
+
+    # ------------------------------------------------------------------------------------------ what is written
+
+    def on_request(self, message: StreamMessage) -> None:
+        """REQUESTS has stored a message."""
+        if number := message.headers.get(ORDER):
+            order = self.orders[int(number)]
+            self.stored[order.name].append(StoredOrder(order, message.sequence))
+
+    def on_report(self, message: StreamMessage) -> None:
+        """REPORTS has stored a message."""
+        if number := message.headers.get(PROGRESS):
+            self.progress[message.headers[Header.UID]] = int(number)
+
+    def on_announcement(self, message: StreamMessage) -> None:
+        """OBJECTS or BINDINGS has stored a message: versions never go back, and only what was removed has a tombstone."""
+        text = message.headers.get(Header.VERSION)
+        if message.marker is not None or text is None:
+            return
+        version, verb, uid = int(text), message.headers.get(Header.VERB, ""), message.headers.get(Header.UID, "")
+        last, _ = self.announced.get(message.subject, (0, ""))
+        if version < last:
+            raise InvariantBroken(f"{message.subject} goes from version {last} back to {version}")
+        self.announced[message.subject] = (version, uid)
+        if verb == "deleted" and Header.ROLE not in message.headers and uid not in self.removed:
+            raise InvariantBroken(f"{message.subject}: a tombstone of {uid}, which was never removed")
+
+    def on_observed(self, observer: str, key: ObjectKey, version: int | None) -> None:
+        """An informer has an object in another version, or no more."""
+        if version is None:
+            return
+        last = self.seen.get((observer, key), 0)
+        if version < last:
+            raise InvariantBroken(f"{observer} sees {key} go from version {last} back to {version}")
+        self.seen[observer, key] = version
+
+    def on_begin(self, seed: str, uid: str) -> None:
+        """A gardenlet begins to run a control plane."""
+        self.running[uid].add(seed)
+        if len(self.running[uid]) > 1 and "redis" not in self.restores:
+            raise InvariantBroken(f"{uid} runs on {sorted(self.running[uid])}")
+
+    def on_end(self, seed: str, uid: str) -> None:
+        """A gardenlet tears a control plane down."""
+        self.running[uid].discard(seed)
+        if uid not in self.removed and uid not in self.marked:
+            raise InvariantBroken(f"{seed} tears {uid} down, which nobody has deleted")
+
+    # ------------------------------------------------------------------------------------------ restores
+
+    def on_restore(self, what: str, state: MemoryState, server: MemoryServer) -> None:
+        """A server has gone back in time: find out which orders nobody has any more."""
+        self.restores.add(what)
+        if what == "nats":
+            self._reread(server)
+        waiting = {message.headers.get(ORDER) for message in server.stream("REQUESTS").messages.values()}
+        for name, orders in self.stored.items():
+            for stored in reversed(orders):
+                if str(stored.order.number) in waiting or _is_in_effect(stored.order, state, server):
+                    stored.is_doubtful = False
+                    break
+                stored.is_doubtful = True
+            self.stored[name] = orders
+
+    def _reread(self, server: MemoryServer) -> None:
+        """Versions go on from what the copy has; of reports only those that come from now on are sure."""
+        self.announced = {
+            message.subject: (int(message.headers.get(Header.VERSION, "0")), message.headers.get(Header.UID, ""))
+            for stream in ("OBJECTS", "BINDINGS")
+            for message in server.stream(stream).messages.values()
+        }
+        self.progress.clear()
+
+    def admissible(self, name: str) -> list[StoredOrder]:
+        """Orders of which one must have decided what became of an object, the last first."""
+        found: list[StoredOrder] = []
+        for stored in reversed(self.stored[name]):
+            found.append(stored)
+            if not stored.is_doubtful:
+                break
+        return found
+
+
+def label_of(labels: object) -> int:
+    """The number of the order that an object has the content of; 0 without."""
+    return int(str(labels.get(LABEL) or 0)) if isinstance(labels, dict) else 0
+
+
+def _is_in_effect(order: Order, state: MemoryState, server: MemoryServer) -> bool:
+    """True if the store, or what has been announced, shows an order."""
+    key = ObjectKey("shoot", NAMESPACE, order.name)
+    row = state.rows.get(key)
+    last = server.stream("OBJECTS").last_on(f"garden.changed.{key.tail}")
+    if order.verb == "apply":
+        text = b'"%s":"%d"' % (LABEL.encode(), order.number)
+        in_store = row is not None and label_of(row.stored.document()["metadata"].get("labels")) == order.number
+        return in_store or (last is not None and text in last.body)
+    in_store = key in state.tombstones if row is None else row.stored.is_deleting
+    is_announced = last is not None and (
+        last.headers.get(Header.VERB) == "deleted" or b'"deletionTimestamp"' in last.body
+    )
+    return in_store or is_announced

@@ -1,0 +1,170 @@
+"""Product's services as actors: the real relay, scheduler, apiserver handlers and informer, on simulated connections."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, cast
+
+from prometheus_client import CollectorRegistry
+
+from gardenbus.apiserver.domain.request_subjects import reported_object, reports_filter
+from gardenbus.apiserver.handlers import durable_requests
+from gardenbus.apiserver.handlers.durable_requests import DurableRequestHandler
+from gardenbus.apiserver.handlers.reports import ReportHandler
+from gardenbus.apiserver.registry.read_cache import ManifestCache
+from gardenbus.apiserver.registry.writer import Writer
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
+from gardenbus.common.controller.dead_letter import DeadLetter, queue_object
+from gardenbus.common.controller.informer import Callback, Informer
+from gardenbus.common.controller.timers import Timers
+from gardenbus.common.errors import Transient
+from gardenbus.common.ports.bus import Bus
+from gardenbus.common.ports.connections import Connections
+from gardenbus.common.ports.store import Store
+from gardenbus.relay.relay import Relay, RelaySettings
+from gardenbus.scheduler.controllers.shoots import ShootSchedulingReconciler
+from gardenbus.scheduler.controllers.unblocking import UnblockingReconciler
+from gardenbus.scheduler.housekeeping import Housekeeping
+from gardenbus.scheduler.metrics import SchedulerMetrics
+from gardenbus.scheduling.cache import KINDS, SchedulingCache
+from tests.simulation.actor import Actor
+from tests.simulation.connections import SimulatedBus, SimulatedStore, SimulationClock
+
+SCHEDULER = "default-scheduler"
+durable_requests.EARLIER_POLL_SECONDS = 1.0  # polls are choice points like any other: fewer of them, more of the rest
+RELAY = RelaySettings(page=6, lead_ttl_seconds=5.0, idle_seconds=2.0)
+BATCHES = BatchSettings(batch=4, wait_seconds=60.0)
+USAGE_POLL_SECONDS = 10.0
+NEVER_SECONDS = 100_000.0
+"""Backoff of an unschedulable shoot: whatever ends its wait must be the cluster event, not the timer."""
+
+
+@cache
+def _metrics() -> SchedulerMetrics:
+    return SchedulerMetrics(CollectorRegistry())
+
+
+@dataclass
+class Parts:
+    """What every service is made of."""
+
+    actor: Actor
+    store: SimulatedStore
+    bus: SimulatedBus
+    clock: SimulationClock
+    subjects: Subjects
+
+    @property
+    def connections(self) -> Connections:
+        """As services have them."""
+        return Connections(cast("Store", self.store), cast("Bus", self.bus), self.subjects)
+
+
+async def persist(call: Callable[[], Any], clock: SimulationClock) -> Any:
+    """Call until the servers are there, as a service does when it starts."""
+    while True:
+        try:
+            return await call()
+        except Transient:
+            await clock.sleep(0.5)
+
+
+async def run_relay(parts: Parts, outbox: Any) -> None:
+    """One relay."""
+    await Relay(outbox, parts.connections.bus, parts.subjects, parts.clock, RELAY).run()
+
+
+async def run_scheduler(parts: Parts, observed: Callback, keep: Callable[[Informer], None]) -> None:
+    """One scheduler, wired as its app does."""
+    connections, clock, subjects = parts.connections, parts.clock, parts.subjects
+    informer = Informer(connections.store, connections.bus, subjects, KINDS)
+    scheduling = SchedulingCache(informer, "SameRegion")
+    informer.subscribe(scheduling.changed)
+    informer.subscribe(observed)
+    await informer.start()
+    keep(informer)
+    housekeeping = Housekeeping(store=connections.store, cache=scheduling, clock=clock, stopping=asyncio.Event())
+    await persist(housekeeping.refresh_usage, clock)
+
+    async def opened(name: str, subject: str) -> Any:
+        return await persist(lambda: connections.bus.work_queue("QUEUES", f"{name}-{SCHEDULER}", subject), clock)
+
+    shared: dict[str, Any] = {
+        "store": connections.store,
+        "cache": scheduling,
+        "timers": Timers(connections.bus, subjects),
+        "clock": clock,
+        "metrics": _metrics(),
+        "scheduler_name": SCHEDULER,
+    }
+    shoots = await opened("scheduling", subjects.queue_of(f"scheduling.{SCHEDULER}"))
+    waking = await opened("waking", subjects.queue("waking", "", SCHEDULER))
+    reconciler = ShootSchedulingReconciler(queue=shoots, backoff=lambda _failures: NEVER_SECONDS, **shared)
+    unblocking = UnblockingReconciler(queue=waking, **shared)
+    letter = DeadLetter(
+        connections, reporter="scheduler", object_of=queue_object(subjects, f"scheduling.{SCHEDULER}", "shoot")
+    )
+    plain = DeadLetter(connections, reporter="scheduler")
+    consumers = (
+        BatchConsumer("shoots", shoots, reconciler.handle_batch, reject=letter.reject_poison, clock=clock, settings=BATCHES),
+        BatchConsumer("waking", waking, unblocking.handle_batch, reject=plain.reject_poison, clock=clock, settings=BATCHES),
+    )
+    await _together(*(consumer.run() for consumer in consumers), housekeeping.run(USAGE_POLL_SECONDS))
+
+
+async def run_apiserver(parts: Parts) -> None:
+    """The durable half of an apiserver: requests and reports, wired as its app does."""
+    connections, clock, subjects = parts.connections, parts.clock, parts.subjects
+    store, bus = connections.store, connections.bus
+    manifests, writer = ManifestCache(store), Writer(store, clock)
+    letter = DeadLetter(connections, reporter="apiserver", object_of=reported_object(subjects))
+
+    async def opened(stream: str, subject: str) -> Any:
+        return await persist(lambda: bus.work_queue(stream, "apiserver", subject), clock)
+
+    requests = DurableRequestHandler(
+        bus=bus,
+        clock=clock,
+        store=store,
+        subjects=subjects,
+        queue=await opened("REQUESTS", ">"),
+        writer=writer,
+        manifests=manifests,
+        dead_letter=letter,
+        consumer="apiserver",
+        concurrency=8,
+    )
+    reports = ReportHandler(
+        bus=bus,
+        store=store,
+        subjects=subjects,
+        queue=await opened("REPORTS", reports_filter(subjects)),
+        writer=writer,
+        manifests=manifests,
+        dead_letter=letter,
+        concurrency=8,
+    )
+    for refresh in (requests.refresh, reports.refresh):
+        await persist(refresh, clock)
+        bus.on_reconnect(refresh)
+    consumers = [
+        BatchConsumer(name, each.queue, each.handle, reject=letter.reject_poison, clock=clock, settings=BATCHES, prepare=prepare)
+        for name, each, prepare in (("requests", requests, requests.prepare), ("reports", reports, None))
+    ]
+    await _together(*(consumer.run() for consumer in consumers))
+
+
+async def run_watcher(parts: Parts, observed: Callback, keep: Callable[[Informer], None]) -> None:
+    """Somebody who only watches shoots and seeds."""
+    informer = Informer(parts.connections.store, parts.connections.bus, parts.subjects, ("shoot", "seed"))
+    informer.subscribe(observed)
+    await informer.start()
+    keep(informer)
+    await parts.actor.loop.create_future()
+
+
+async def _together(*coroutines: Any) -> None:
+    """Run until the first of them fails, which is this one's failure too."""
+    await asyncio.gather(*coroutines)
