@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )))
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down setup setup-dev test test-contract test-e2e test-browser test-docker chaos fuzz bench check format reference docs release-check
+.PHONY: help run up down setup setup-dev test test-contract test-e2e test-browser test-docker chaos fuzz simulate bench check format reference docs release-check
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ chaos: $(WITH_DEV) ## faults of all kinds for 10 minutes, and whether all invari
 
 fuzz: $(WITH_DEV) ## random inputs for parsers, admission, the bus and the command line (ARGS="--inputs 100000 --seed 3")
 	@exec $(BIN)/python -m tests.fuzz $(ARGS)
+
+simulate: $(WITH_DEV) ## random orders of events and faults, in virtual time (ARGS="--schedules 9999 --seed 7")
+	@PYTHONHASHSEED=0 exec $(BIN)/python -m tests.simulation $(ARGS)
 
 bench: $(INSTALLED) ## how fast it is here, at reduced size, into bench-results/ (ARGS="scheduling --shoots 20000")
 	@exec $(BIN)/gardenbus bench --reduced --output bench-results $(ARGS)

@@ -57,15 +57,13 @@ class Actor:
         """End without another word to anybody."""
         self.is_alive = False
         for _ in range(20):
-            left = [task for task in self._tasks if not task.done()]
-            if not left:
-                break
-            for task in left:
+            self._tasks = [task for task in self._tasks if not task.done()]
+            if not self._tasks:
+                return
+            for task in self._tasks:
                 task.cancel()
             self.loop.run_ready()
-        else:
-            raise ActorDied(f"{self.name} cannot be ended: {left}")
-        self._tasks.clear()
+        raise ActorDied(f"{self.name} cannot be ended: {self._tasks}")
 
 
 def note_task(task: asyncio.Task[Any], context: Context | None) -> None:

@@ -1,4 +1,4 @@
-"""Stranger's client: orders and deletes shoots on `garden.apply` and `garden.delete`, and publishes garbage now and then.
+"""Stranger's client: orders and deletes shoots on `garden.apply` and `garden.delete`. Another publishes garbage.
 
 Every order carries its number as a label, so that an object says which order it has the content of.
 """
@@ -109,6 +109,6 @@ class Vandal:
             subject, body = self._messages.pop()
             try:
                 await self._bus.publish(Message(subject, body))
-            except Exception:  # noqa: BLE001, S112 - a vandal tries no further
+            except Exception:  # noqa: BLE001 - a vandal tries no further
                 continue
         await actor.loop.create_future()

@@ -258,5 +258,3 @@ async def _nothing() -> None:
 def _finish(future: "asyncio.Future[None]") -> None:
     if not future.done():
         future.set_result(None)
-
-

@@ -1,7 +1,8 @@
 """Event loop in virtual time, without a selector: callbacks run in the order they were scheduled, time stands still.
 
-It does only what tasks and futures need. Whoever drives it decides what happens next: `run_ready` runs what can run now (within `current`),
-`advance` moves the clock. Nothing else ever happens, so a program on it is a function of what its driver does.
+It does only what tasks and futures need. Whoever drives it decides what happens next: `run_ready` runs what can run now
+(within `current`), `advance` moves the clock. Nothing else ever happens: a program on it is a function of what its
+driver does.
 """
 
 import asyncio
@@ -82,9 +83,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
     def time(self) -> float:
         return self.now
 
-    def call_soon(
-        self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.Handle:
+    def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.Handle:
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)
         return handle

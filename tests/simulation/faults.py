@@ -1,6 +1,6 @@
 """Faults that a schedule may have at any choice point, besides those of the network."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -15,7 +15,7 @@ class Faults:
 
     landscape: Landscape
     random: Random
-    restores: tuple[str, ...]
+    restores: Sequence[str]
     copies: dict[str, Any] = field(default_factory=dict[str, Any])
     dead: list[str] = field(default_factory=list[str])
     log: list[str] = field(default_factory=list[str])

@@ -1,7 +1,7 @@
-"""Stranger's gardenlet of one seed: runs what is bound to it, over plain messages, and keeps its records over a crash.
+"""Stranger's gardenlet of one seed: runs what is bound to it, over plain messages; its records survive a crash.
 
-It has the real cache of bindings, and the rules of a gardenlet: a control plane is torn down for a tombstone, a deletion
-or another object of the same name, and never for the mere absence of its binding, which it asks about.
+It has the real cache of bindings, and the rules of a gardenlet: a control plane is torn down for a tombstone, a
+deletion or another object of the same name, and never for the mere absence of its binding, which it asks about.
 """
 
 import asyncio
@@ -87,7 +87,7 @@ class Gardenlet:
                             self._enqueue_all()
                         elif isinstance(event, FollowRestarted):
                             self._cache.replay_began()
-                        elif isinstance(name := self._cache.update(event), tuple) and len(name) == 2:  # noqa: PLR2004
+                        elif (name := self._cache.update(event)) and not isinstance(name, ObjectKey):
                             self._enqueue(name)
             except GardenbusError:
                 await asyncio.sleep(1.0)

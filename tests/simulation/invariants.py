@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gardenbus.common.api.document import section
 from gardenbus.common.api.keys import ObjectKey
 from tests.simulation.client import NAMESPACE
 from tests.simulation.journal import label_of
@@ -51,7 +52,7 @@ def _orders(landscape: Landscape) -> Iterator[str]:
             if not is_fine and not (journal.restores and was_deleted and tombstone and tombstone.origin is None):
                 yield f"{name} is gone, and was last ordered with {admissible[0].order.number}"
             continue
-        number = label_of(row.stored.document()["metadata"].get("labels"))
+        number = label_of(row.stored.document())
         if row.stored.is_deleting:
             yield f"{name} is still being deleted"
         elif not any(each.order.number == number for each in admissible):
@@ -85,7 +86,7 @@ def _informers(landscape: Landscape) -> Iterator[str]:
     """Every informer has what the store has."""
     state = landscape.store.state
     for name, informer in landscape.informers.items():
-        for kind in informer._kinds:
+        for kind in ("shoot", "seed") if name == "watcher" else ("seed", "project"):
             cached = {key: each.version for key, each in informer.objects(kind).items()}
             stored = {key: row.stored.version for key, row in state.rows.items() if key.kind == kind}
             if cached != stored:
@@ -100,7 +101,6 @@ def _reports(landscape: Landscape) -> Iterator[str]:
         return
     for name, row in _shoots(landscape).items():
         reported = landscape.journal.progress.get(row.stored.uid)
-        status = row.stored.document().get("status") or {}
-        merged = (status.get("lastOperation") or {}).get("progress")
+        merged = section(row.stored.document(), "status", "lastOperation").get("progress")
         if reported is not None and row.stored.parts.seed_name and merged != reported:
             yield f"{name} has progress {merged}, and {reported} was reported last"

@@ -14,7 +14,7 @@ from tests.simulation.event_loop import SimulationLoop
 from tests.simulation.gardenlet import Disk, Gardenlet
 from tests.simulation.journal import InvariantBroken, Journal
 from tests.simulation.network import Network, Request
-from tests.simulation.services import Parts, run_apiserver, run_relay, run_scheduler, run_watcher
+from tests.simulation.services import NEVER_SECONDS, Parts, run_apiserver, run_relay, run_scheduler, run_watcher
 from tests.support.builders import a_cloudprofile, a_project, a_seed
 from tests.support.memory.bus import MemoryBus, MemoryServer
 from tests.support.memory.store import MemoryStore
@@ -37,21 +37,20 @@ class Landscape:
         self.journal = Journal()
         self.subjects = Subjects()
         self.server = MemoryServer(self.clock)
-        self._uids = 0
+        self.retry_seconds = NEVER_SECONDS
+        self.uids = 0
         self.store = MemoryStore(self.clock, reporter="scheduler", is_open=False, new_uid=self._new_uid)
         self.mains: dict[str, Main] = {}
         self.actors: dict[str, Actor] = {}
         self.informers: dict[str, Informer] = {}
         self.gardenlets: dict[str, Gardenlet] = {}
-        self.disks = {
-            seed: Disk(seed, self.journal.on_begin, self.journal.on_end) for seed in self.capacities
-        }
+        self.disks = {seed: Disk(seed, self.journal.on_begin, self.journal.on_end) for seed in self.capacities}
         self._watch_removals()
         self.watch_streams()
 
     def _new_uid(self) -> str:
-        self._uids += 1
-        return f"uid-{self._uids:04}"
+        self.uids += 1
+        return f"uid-{self.uids:04}"
 
     # ------------------------------------------------------------------------------------------ actors
 
@@ -89,7 +88,8 @@ class Landscape:
 
     async def scheduler(self, actor: Actor) -> None:
         """Run a scheduler."""
-        await run_scheduler(self.parts(actor), self._observed(actor), partial(self.informers.__setitem__, actor.name))
+        keep = partial(self.informers.__setitem__, actor.name)
+        await run_scheduler(self.parts(actor), self._observed(actor), keep, self.retry_seconds)
 
     async def apiserver(self, actor: Actor) -> None:
         """Run an apiserver."""
@@ -128,7 +128,7 @@ class Landscape:
     broken: Exception | None = None
 
     def _watch_removals(self) -> None:
-        state, remove, mark = self.store.state, self.store.state.remove, self.store._mark_deleted
+        state, remove, mark = self.store.state, self.store.state.remove, self.store.mark_deleted
 
         def removed(row: Any, *args: Any, **named: Any) -> int:
             self.journal.removed.add(row.stored.uid)
@@ -138,7 +138,7 @@ class Landscape:
             self.journal.marked.add(row.stored.uid)
             mark(row, **named)
 
-        state.remove, self.store._mark_deleted = removed, marked  # type: ignore[method-assign]
+        state.remove, self.store.mark_deleted = removed, marked  # type: ignore[method-assign]
 
     def watch_streams(self) -> None:
         """Write down what the streams store: to be called again for streams that were replaced."""
@@ -198,6 +198,6 @@ def begun(random: Random, capacities: tuple[int, ...]) -> Landscape:
     landscape.store.state.is_open = True
     landscape.server.restore_streams(streams)
     landscape.watch_streams()
-    landscape.journal._reread(landscape.server)
-    landscape._uids = 100
+    landscape.journal.reread(landscape.server)
+    landscape.uids = 100
     return landscape

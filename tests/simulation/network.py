@@ -8,7 +8,7 @@ has given it up, and one that may be repeated arrives twice. Requests overtake e
 import asyncio
 from collections.abc import Callable, Coroutine
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from gardenbus.common.errors import Unavailable
 from tests.simulation.actor import Actor
@@ -142,8 +142,9 @@ def at_once(work: Any) -> Any:
     """The result of a coroutine of a twin, which never waits; anything else as it is."""
     if not isinstance(work, Coroutine):
         return work
+    coroutine = cast("Coroutine[Any, Any, Any]", work)
     try:
-        work.send(None)
+        coroutine.send(None)
     except StopIteration as stop:
         return stop.value
     raise AssertionError("a twin waits in the middle of a call")

@@ -1,20 +1,23 @@
-"""One schedule: a landscape, what is ordered in it, and in which order everything happens, all of it from one number."""
+"""One schedule: a landscape, what is ordered in it, and in which order everything happens, all from one number."""
 
 import random as global_random
+from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
 from tests.simulation.actor import ActorDied
-from tests.simulation.client import GARBAGE, Client, Vandal, plan
+from tests.simulation.client import GARBAGE, Client, Order, Vandal, plan
 from tests.simulation.connections import NATS, REDIS, START
 from tests.simulation.event_loop import Livelock
 from tests.simulation.faults import Faults, advance
 from tests.simulation.invariants import unrest, violations
 from tests.simulation.journal import InvariantBroken
-from tests.simulation.landscape import begun
+from tests.simulation.landscape import Main, begun
+from tests.simulation.services import RETRY_SECONDS
 
 CAPACITIES = ((1, 1), (2, 1), (2, 2))
 RESTORES = ((), (), (REDIS,), (NATS,), (REDIS, NATS))
+FAULT_RATES = (0.0, 0.01, 0.03, 0.08)
 REST_SECONDS = 900.0
 REST_STEPS = 20_000
 TICK = 0.001
@@ -39,9 +42,12 @@ class Outcome(NamedTuple):
 
 
 class Schedule:
-    """See the module. `is_traced` keeps what happened at each choice point."""
+    """See the module. `is_traced` keeps what happened at each choice point.
 
-    def __init__(self, seed: int, *, is_traced: bool = False) -> None:
+    `restores`: the servers that may go back in time (None: drawn); where they are given, much goes wrong besides.
+    """
+
+    def __init__(self, seed: int, *, is_traced: bool = False, restores: Sequence[str] | None = None) -> None:
         self.seed = seed
         self.random = Random(seed)
         self.steps = 0
@@ -49,7 +55,11 @@ class Schedule:
         self._is_traced = is_traced
         global_random.seed(seed)  # backoff of consumers
         self.landscape = begun(self.random, self.random.choice(CAPACITIES))
-        self.faults = Faults(self.landscape, self.random, self.random.choice(RESTORES))
+        drawn = self.random.choice(RESTORES)
+        self.faults = Faults(self.landscape, self.random, drawn if restores is None else restores)
+        self._rates = FAULT_RATES if restores is None else FAULT_RATES[-2:]
+        if REDIS in self.faults.restores:
+            self.landscape.retry_seconds = RETRY_SECONDS
 
     def _populate(self) -> None:
         landscape, random = self.landscape, self.random
@@ -70,18 +80,14 @@ class Schedule:
         for number, names in enumerate((("a", "b"), ("c",)), 1):
             orders = plan(random, names, random.randint(1, 4), number * 100)
             landscape.journal.orders |= {order.number: order for order in orders}
-
-            async def ordering(actor, orders=orders):  # noqa: ANN001, ANN202
-                await Client(landscape.parts(actor).bus, landscape.subjects, orders, random).run(actor)
-
-            landscape.add(f"client-{number}", ordering)
+            landscape.add(f"client-{number}", self._ordering(orders))
         if random.random() < 0.25:
             messages = random.sample(GARBAGE, random.randint(1, 3))
+            landscape.add("vandal", lambda actor: Vandal(landscape.parts(actor).bus, messages).run(actor))
 
-            async def vandalizing(actor):  # noqa: ANN001, ANN202
-                await Vandal(landscape.parts(actor).bus, messages).run(actor)
-
-            landscape.add("vandal", vandalizing)
+    def _ordering(self, orders: list[Order]) -> Main:
+        landscape = self.landscape
+        return lambda actor: Client(landscape.parts(actor).bus, landscape.subjects, orders, self.random).run(actor)
 
     # ------------------------------------------------------------------------------------------ running
 
@@ -105,7 +111,7 @@ class Schedule:
 
     def _disturb(self, points: int) -> None:
         """Choice points at which anything may happen."""
-        fault_rate = self.random.choice((0.0, 0.01, 0.03, 0.08))
+        fault_rate = self.random.choice(self._rates)
         self.landscape.network.has_faults = fault_rate > 0
         for _ in range(points):
             if self.random.random() < fault_rate:
@@ -180,8 +186,6 @@ class Schedule:
                 self.landscape.kill(name)
 
 
-def run_schedule(seed: int, *, is_traced: bool = False) -> Outcome:
+def run_schedule(seed: int, *, is_traced: bool = False, restores: Sequence[str] | None = None) -> Outcome:
     """Run the schedule of a number."""
-    return Schedule(seed, is_traced=is_traced).run()
-
-
+    return Schedule(seed, is_traced=is_traced, restores=restores).run()

@@ -1,4 +1,4 @@
-"""Product's services as actors: the real relay, scheduler, apiserver handlers and informer, on simulated connections."""
+"""Product's services as actors: relay, scheduler, apiserver handlers and informer, on simulated connections."""
 
 import asyncio
 from collections.abc import Callable
@@ -37,8 +37,9 @@ durable_requests.EARLIER_POLL_SECONDS = 1.0  # polls are choice points like any 
 RELAY = RelaySettings(page=6, lead_ttl_seconds=5.0, idle_seconds=2.0)
 BATCHES = BatchSettings(batch=4, wait_seconds=60.0)
 USAGE_POLL_SECONDS = 10.0
-NEVER_SECONDS = 100_000.0
-"""Backoff of an unschedulable shoot: whatever ends its wait must be the cluster event, not the timer."""
+NEVER_SECONDS, RETRY_SECONDS = 100_000.0, 60.0
+"""Backoff of an unschedulable shoot: what ends its wait must be the cluster event, not the timer. Only where Redis may
+go back in time may it be the timer: a scheduler does not know the usage anew before it reads it again."""
 
 
 @cache
@@ -76,7 +77,9 @@ async def run_relay(parts: Parts, outbox: Any) -> None:
     await Relay(outbox, parts.connections.bus, parts.subjects, parts.clock, RELAY).run()
 
 
-async def run_scheduler(parts: Parts, observed: Callback, keep: Callable[[Informer], None]) -> None:
+async def run_scheduler(
+    parts: Parts, observed: Callback, keep: Callable[[Informer], None], retry_seconds: float
+) -> None:
     """One scheduler, wired as its app does."""
     connections, clock, subjects = parts.connections, parts.clock, parts.subjects
     informer = Informer(connections.store, connections.bus, subjects, KINDS)
@@ -101,15 +104,16 @@ async def run_scheduler(parts: Parts, observed: Callback, keep: Callable[[Inform
     }
     shoots = await opened("scheduling", subjects.queue_of(f"scheduling.{SCHEDULER}"))
     waking = await opened("waking", subjects.queue("waking", "", SCHEDULER))
-    reconciler = ShootSchedulingReconciler(queue=shoots, backoff=lambda _failures: NEVER_SECONDS, **shared)
+    reconciler = ShootSchedulingReconciler(queue=shoots, backoff=lambda _failures: retry_seconds, **shared)
     unblocking = UnblockingReconciler(queue=waking, **shared)
     letter = DeadLetter(
         connections, reporter="scheduler", object_of=queue_object(subjects, f"scheduling.{SCHEDULER}", "shoot")
     )
     plain = DeadLetter(connections, reporter="scheduler")
+    common: dict[str, Any] = {"clock": clock, "settings": BATCHES}
     consumers = (
-        BatchConsumer("shoots", shoots, reconciler.handle_batch, reject=letter.reject_poison, clock=clock, settings=BATCHES),
-        BatchConsumer("waking", waking, unblocking.handle_batch, reject=plain.reject_poison, clock=clock, settings=BATCHES),
+        BatchConsumer("shoots", shoots, reconciler.handle_batch, reject=letter.reject_poison, **common),
+        BatchConsumer("waking", waking, unblocking.handle_batch, reject=plain.reject_poison, **common),
     )
     await _together(*(consumer.run() for consumer in consumers), housekeeping.run(USAGE_POLL_SECONDS))
 
@@ -149,10 +153,11 @@ async def run_apiserver(parts: Parts) -> None:
     for refresh in (requests.refresh, reports.refresh):
         await persist(refresh, clock)
         bus.on_reconnect(refresh)
-    consumers = [
-        BatchConsumer(name, each.queue, each.handle, reject=letter.reject_poison, clock=clock, settings=BATCHES, prepare=prepare)
-        for name, each, prepare in (("requests", requests, requests.prepare), ("reports", reports, None))
-    ]
+    common: dict[str, Any] = {"reject": letter.reject_poison, "clock": clock, "settings": BATCHES}
+    consumers = (
+        BatchConsumer("requests", requests.queue, requests.handle, prepare=requests.prepare, **common),
+        BatchConsumer("reports", reports.queue, reports.handle, **common),
+    )
     await _together(*(consumer.run() for consumer in consumers))
 
 

@@ -9,12 +9,11 @@ import pytest
 
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.function_library import join_files, texts
-from gardenbus.common.adapters.store_responses import VERSION_LEAP
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.errors import Conflict, NotFound, Transient, Unavailable
 from gardenbus.common.ports.bus import Message
-from gardenbus.common.ports.store import Creation, SeedBinding
+from gardenbus.common.ports.store import VERSION_LEAP, Creation, SeedBinding
 from tests.support.builders import a_managed_seed, a_project, a_seed, a_shoot, a_shoot_state, merged
 from tests.support.eventually import eventually
 from tests.support.joint import SUBJECTS, Joint

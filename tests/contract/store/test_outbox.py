@@ -5,13 +5,12 @@ import time
 
 import pytest
 
-from gardenbus.common.adapters import store_responses
 from gardenbus.common.adapters.redis import store as redis_store
 from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.common.ports.bus import StreamPosition
-from gardenbus.common.ports.store import EventRecord, RequestOrigin, Superseded, UnblockIndexes
+from gardenbus.common.ports.store import VERSION_LEAP, EventRecord, RequestOrigin, Superseded, UnblockIndexes
 from gardenbus.relay.ports.outbox import EventEntry, Leadership, ObjectEntry, Restored
 from tests.support.builders import NOW, a_project, a_seed, a_shoot, merged
 from tests.support.memory import state as memory_state
@@ -67,14 +66,18 @@ async def test_a_store_that_nobody_opened_refuses_every_read_and_write(closed: S
 async def test_versions_leap_when_the_store_opens_above_what_either_side_knows(closed: StoreUnderTest) -> None:
     await closed.open(version=5000, unblock_index=7)
     seed = await closed.created(a_seed())
-    assert seed.version > 5000 + store_responses.VERSION_LEAP
-    assert (await closed.store.usage()).unblock_indexes == UnblockIndexes(8, 0)
+    assert seed.version > 5000 + VERSION_LEAP
+    usage = await closed.store.usage()
+    assert usage.unblock_indexes == UnblockIndexes(8, 0)
     await closed.open(version=9_000_000, unblock_index=99)
     next_one = await closed.created(a_seed("next"))
     assert next_one.version == seed.version + 1, "it was open already"
     await closed.close_for_writes()
     await closed.open()
-    assert (await closed.created(a_seed("last"))).version > next_one.version + store_responses.VERSION_LEAP
+    assert (await closed.created(a_seed("last"))).version > next_one.version + VERSION_LEAP
+    reopened = await closed.store.usage(usage.version)
+    assert reopened.version == usage.version + VERSION_LEAP
+    assert not reopened.follows(usage.version)
 
 
 async def test_an_outbox_that_is_full_refuses_writes(kit: StoreUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,4 +21,4 @@ def copied_table(value: Any) -> Any:
 
 
 def _is_frozen(value: Any) -> bool:
-    return type(value).__dataclass_params__.frozen
+    return bool(cast("Any", type(value)).__dataclass_params__.frozen)

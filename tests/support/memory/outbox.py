@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from gardenbus.common.adapters.redis.records import PARTS, read_record, restored_fields
-from gardenbus.common.adapters.store_responses import VERSION_LEAP
 from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, Document, StoredObject
 from gardenbus.common.api.index_keys import IndexKeys, index_keys_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict
 from gardenbus.common.ports.bus import StreamPosition
-from gardenbus.common.ports.store import RequestOrigin
+from gardenbus.common.ports.store import VERSION_LEAP, RequestOrigin
 from gardenbus.relay.ports.outbox import Leadership, ObjectEntry, OutboxPage, Restored
 from tests.support.memory.followed_shoots import followed_shoot
 from tests.support.memory.state import MemoryState, ObjectRow, Tombstone, is_migrating, seeds_of
@@ -88,6 +87,7 @@ class MemoryOutbox:
         state = self._state
         if not state.is_open:
             state.version = max(state.version, version) + VERSION_LEAP
+            state.usage_version += VERSION_LEAP
             state.unblock_objects = max(state.unblock_objects, unblock_index)
             state.is_open = True
 

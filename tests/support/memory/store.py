@@ -428,7 +428,7 @@ class MemoryStore:
             return None
         row.origin = origin or row.origin
         if not row.stored.is_deleting:
-            self._mark_deleted(row, unblock_index=unblock_index and base.key.kind == "seed")
+            self.mark_deleted(row, unblock_index=unblock_index and base.key.kind == "seed")
         return row.stored
 
     async def dry_run(
@@ -459,7 +459,7 @@ class MemoryStore:
             is_adoption=is_adoption,
         )
 
-    def _mark_deleted(self, row: ObjectRow, *, unblock_index: bool) -> None:
+    def mark_deleted(self, row: ObjectRow, *, unblock_index: bool) -> None:
         """Mark for deletion. A seed accepts no shoots from now on: others lose it now, not when it is gone."""
         state, version = self.state, self.state.next_version()
         state.leave_class(row)

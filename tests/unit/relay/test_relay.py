@@ -3,6 +3,9 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+import pytest
 
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import Header, Subjects
@@ -19,6 +22,24 @@ from tests.support.memory.outbox import MemoryOutbox
 from tests.support.memory.store import MemoryStore
 
 SUBJECTS = Subjects()
+
+
+class DyingOutbox(MemoryOutbox):
+    """Ends its relay before or after one call, as a kill does."""
+
+    def __init__(self, store: MemoryStore, *, dies_at: str, is_done: bool) -> None:
+        super().__init__(store, leader="dying")
+        call = getattr(self, dies_at)
+
+        async def die(*args: Any) -> None:
+            if is_done:
+                await call(*args)
+            self.trim = self._nothing  # type: ignore[method-assign]
+            raise asyncio.CancelledError
+
+        setattr(self, dies_at, die)
+
+    async def _nothing(self, *_args: Any) -> None: ...
 
 
 class ChoosyBus(MemoryBus):
@@ -77,6 +98,13 @@ async def announced(bus: MemoryBus, stored: StoredObject | object) -> None:
     await eventually(there, within=5, every=0.01)
 
 
+async def eventually_empty(store: MemoryStore) -> None:
+    async def is_empty() -> None:
+        assert not store.state.outbox
+
+    await eventually(is_empty, within=5, every=0.01)
+
+
 async def test_one_entry_that_the_stream_refuses_is_announced_without_its_body_and_blocks_nobody() -> None:
     clock = SystemClock()
     store, bus = MemoryStore(clock), ChoosyBus(clock)
@@ -131,3 +159,31 @@ async def test_only_one_of_two_relays_leads_and_the_other_follows_when_it_ends()
             assert [first.leading, second.leading] == [False, True]
     async with running(store, bus, "one-tries"):
         await announced(bus, await store.create(a_seed("c")))
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("dies_at", ["restore_many", "open", "reannounce", "requeue_pending"])
+async def test_a_relay_that_dies_while_it_brings_a_store_back_leaves_nothing_undone(
+    dies_at: str, is_done: bool
+) -> None:
+    clock = SystemClock()
+    store, bus = MemoryStore(clock), MemoryBus(clock)
+    copy = store.copied()
+    async with running(store, bus):
+        await announced(bus, await store.create(a_seed()))
+        shoot = await store.create(a_shoot())
+        assert isinstance(shoot, StoredObject)
+        await announced(bus, shoot)
+        await eventually_empty(store)
+    work = SUBJECTS.scheduling("default-scheduler", shoot.key)
+    await bus.purge("QUEUES", work)
+    copy["positions"] = {}
+    store.restore_copy(copy)
+    dying = Relay(DyingOutbox(store, dies_at=dies_at, is_done=is_done), bus, SUBJECTS, clock)
+    await asyncio.gather(asyncio.create_task(dying.run()), return_exceptions=True)
+    async with running(store, bus, "two"):
+
+        async def is_queued() -> None:
+            assert await bus.last("QUEUES", work) is not None
+
+        await eventually(is_queued, within=5, every=0.01)

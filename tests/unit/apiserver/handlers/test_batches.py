@@ -69,7 +69,9 @@ class Consuming:
         )
         running = asyncio.create_task(consumer.run())
         async with asyncio.timeout(20):
-            while (await self.bus.acknowledged_floor("REQUESTS", "apiserver")).sequence < self.bus.server.stream("REQUESTS").last_sequence:
+            while (await self.bus.acknowledged_floor("REQUESTS", "apiserver")).sequence < self.bus.server.stream(
+                "REQUESTS"
+            ).last_sequence:
                 await asyncio.sleep(0.001)
         await consumer.stop()
         await running

@@ -111,8 +111,8 @@ class SchedulingCache:
             self._view_changed(key, new)
 
     def record_usage(self, usage: Usage) -> None:
-        """Apply usage that came with a reply; older than the present, it is dropped."""
-        if usage.version < self.usage_version:
+        """Apply usage that came with a reply, unless it is older than the present, or all of it must be read anew."""
+        if not usage.follows(self.usage_version):
             return
         self._usage.update(usage.seeds)
         self._changed_usage.update(usage.seeds)

@@ -39,6 +39,10 @@ _log = structlog.stdlib.get_logger()
 _decode = json_decoder(Document)
 
 OBJECTS, BINDINGS, QUEUES, REQUESTS, REPORTS = "OBJECTS", "BINDINGS", "QUEUES", "REQUESTS", "REPORTS"
+RESTORED = "restored"
+"""Kept beside the streams' positions: the lowest version put back and not yet announced again (0: none). A relay that
+dies over it leaves the rest to the next one."""
+
 TOMBSTONE_AGE = timedelta(hours=1)
 
 RESTORED_TOGETHER = 200
@@ -232,8 +236,13 @@ class Relay:
         leadership = await self._outbox.lead(self._settings.lead_ttl_seconds)
         if not leadership.leading:
             raise Conflict("another relay leads by now")
+        restored_from = recorded[RESTORED].sequence if RESTORED in recorded else 0
         if not leadership.is_open:
-            await self._reopen(recorded.get(OBJECTS), now[OBJECTS])
+            restored_from = await self._reopen(recorded.get(OBJECTS), now[OBJECTS], restored_from)
+        if restored_from:  # the store lost their outbox entries too: bindings and work may never have been announced
+            await self._outbox.reannounce(restored_from - 1)
+            await self._outbox.requeue_pending()
+            await self._note_restored(0)
         await self._repeat(recorded, now)
         await asyncio.gather(self._requests.position(), self._reports.position())
         self._positions = dict(now)
@@ -255,12 +264,15 @@ class Relay:
             _log.warning("pending_shoots.requeued")
             await self._outbox.requeue_pending()
 
-    async def _reopen(self, recorded: StreamPosition | None, now: StreamPosition) -> None:
-        """Put back what the bus has in higher versions, then open the store."""
+    async def _reopen(self, recorded: StreamPosition | None, now: StreamPosition, restored_from: int) -> int:
+        """Put back what the bus has in higher versions, then open the store; returns the lowest version put back.
+
+        `restored_from`: that of a relay that did not come to its end (0: none).
+        """
         same = recorded is not None and recorded.created == now.created
         after = recorded.sequence if recorded is not None and same else 0
         version = unblock_index = 0
-        restored: list[int] = []
+        restored = [restored_from] if restored_from else []
         read: list[Restored] = []
         if now.sequence > after:
             async with self._bus.follow(
@@ -275,14 +287,16 @@ class Relay:
                         if (restorable := self._restored(event)) is not None:
                             read.append(restorable)
                         if len(read) >= RESTORED_TOGETHER:
-                            restored += await self._restore(read)
+                            restored += await self._restore(read, restored)
                             read = []
-        restored += await self._restore(read)
+        restored += await self._restore(read, restored)
+        await self._note_restored(min(restored, default=0))
         await self._outbox.open(version, unblock_index)
         _log.info("store.opened", restored=len(restored), version=version)
-        if restored:  # the store lost their outbox entries too: bindings and work may never have been announced
-            await self._outbox.reannounce(min(restored) - 1)
-            await self._outbox.requeue_pending()
+        return min(restored, default=0)
+
+    async def _note_restored(self, version: int) -> None:
+        await self._outbox.trim(None, {RESTORED: StreamPosition(0, version)})
 
     async def _keep_lead(self) -> None:
         now = self._clock.monotonic()
@@ -306,8 +320,10 @@ class Relay:
         _log.error("document.unrestorable", subject=message.subject)
         return None
 
-    async def _restore(self, read: Sequence[Restored]) -> list[int]:
-        """Put back what the store has in a lower version; returns those versions."""
+    async def _restore(self, read: Sequence[Restored], restored: Sequence[int]) -> list[int]:
+        """Put back what the store has in a lower version; returns those versions. `restored`: those before."""
+        if read:
+            await self._note_restored(min([*restored, *(each.version for each in read)]))
         results = await self._outbox.restore_many(read)
         await self._keep_lead()
         return [each.version for each, was_restored in zip(read, results, strict=True) if was_restored]

@@ -8,6 +8,7 @@ from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import EventRecord, Store
+from gardenbus.scheduler.handlers.usage_refresh import refresh_usage
 from gardenbus.scheduling.cache import SchedulingCache
 
 _log = structlog.stdlib.get_logger()
@@ -34,13 +35,8 @@ class Housekeeping:
             await self._clock.sleep(poll_seconds)
 
     async def refresh_usage(self) -> None:
-        """Read what other replicas assigned; all of it when the store has gone back to an older state."""
-        version = self._cache.usage_version
-        usage = await self._store.usage(version)
-        if usage.version < version:
-            self._cache.reset_usage(await self._store.usage(0))
-        else:
-            self._cache.record_usage(usage)
+        """Read what other replicas assigned."""
+        await refresh_usage(self._store, self._cache)
 
     async def warn_of_ignored(self) -> None:
         """Put a Warning on each region ConfigMap that an earlier one by name leaves without effect, once."""

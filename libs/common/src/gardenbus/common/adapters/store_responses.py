@@ -20,9 +20,6 @@ BATCH = 100
 PAGE_MAX = 200
 """Objects a page of a list at most, whatever was requested."""
 
-VERSION_LEAP = 1_000_000
-"""Jump of the version when the store opens: more than a second of writes that a disk may have lost."""
-
 EVENT_SECONDS = 600
 """Time after an Event in which the same raises its count instead of being new."""
 

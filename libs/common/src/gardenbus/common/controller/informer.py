@@ -5,8 +5,9 @@ Order of events (why nothing is missed and nothing removed comes back):
 1. S: OBJECTS' incarnation and last sequence, *then* V: the store's version when the list began, then the list.
 2. Follow OBJECTS from S + 1. An event with a version <= V is in the list already, whatever object it is
    about; after that an event counts only if its version is above the object's own (or its last removal's).
-3. List again when the follower had to restart or was cut for half a tombstone's life. The list counts, also where it is
-   older than the cache: bus and store may both have gone back.
+3. List again when the follower had to restart or was cut for half a tombstone's life, and when versions have leapt: the
+   store was opened anew. The list counts, also where it is older than the cache: the store (or both) may have gone back,
+   and lost what was listed before it was announced.
 
 `unblock_index` only grows once every change up to it has been seen (see the relay's domain/announcements.py).
 """
@@ -14,6 +15,7 @@ Order of events (why nothing is missed and nothing removed comes back):
 import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 import structlog
@@ -24,15 +26,18 @@ from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.controller import informer_metrics as metrics
 from gardenbus.common.controller.unreadable import skip_unreadable
-from gardenbus.common.errors import Transient
+from gardenbus.common.errors import Transient, Unavailable
 from gardenbus.common.ports.bus import TOMBSTONE_TTL, Bus, Follower, FollowRestarted, StreamMessage
-from gardenbus.common.ports.store import Store
+from gardenbus.common.ports.store import VERSION_LEAP, Store
 
 _log = structlog.stdlib.get_logger()
 
 Callback = Callable[[ObjectKey, StoredObject | None, StoredObject | None], None]
 
 RETRY_SECONDS = 0.5
+
+REOPENED_SECONDS = 30.0
+"""Interval at which the store's version is read where no change shows it: that it leapt must not stay unnoticed."""
 
 
 class _Owned(msgspec.Struct, rename="camel"):
@@ -92,6 +97,7 @@ class Informer:
         self._removed: dict[ObjectKey, int] = {}
         self._assumed: dict[ObjectKey, StoredObject] = {}
         self._listed_version = 0
+        self._highest_version = 0
         self._callbacks: list[tuple[Callback, frozenset[str]]] = []
         self._synced = asyncio.Event()
         self._unblock_advanced = asyncio.Condition()
@@ -170,6 +176,7 @@ class Informer:
             metrics.SILENT_SECONDS.labels(self._label).set_function(lambda: follower.silent_seconds)
             tasks.create_task(self._consume(follower))
             tasks.create_task(_watch_silence(follower))
+            tasks.create_task(self._watch_version())
 
     async def _consume(self, follower: Follower) -> None:
         async for event in follower:
@@ -193,7 +200,7 @@ class Informer:
                     unblock_index = min(unblock_index or page.unblock_index, page.unblock_index)
                 first, token = False, page.continue_token
                 listed |= {stored.key: stored for stored in page.objects}
-        self._listed_version = version
+        self._listed_version = self._highest_version = version
         for kind in self._kinds:
             for key in [key for key in self._objects[kind] if key not in listed]:
                 self._replace(key, None)
@@ -208,10 +215,24 @@ class Informer:
         self._synced.set()
         await self._advance_unblock_index(unblock_index)
 
+    async def _watch_version(self) -> None:
+        while True:
+            await asyncio.sleep(REOPENED_SECONDS)
+            with suppress(Unavailable):
+                self._note_version((await self._store.list_page(self._kinds[0], limit=1)).version)
+
+    def _note_version(self, version: int) -> None:
+        """Raise when the store was opened anew since the list was read."""
+        if version > self._highest_version + VERSION_LEAP // 2:  # the copy may be older than what was seen
+            raise _RelistNeeded("the store was opened anew")
+        self._highest_version = max(self._highest_version, version)
+
     async def _handle(self, event: StreamMessage) -> None:
         if Header.VERSION in event.headers:
             key = ObjectKey.from_tail(event.subject.removeprefix(f"{self._subjects.prefix}.changed."))
-            await self._apply(key, event, int(event.headers[Header.VERSION]))
+            version = int(event.headers[Header.VERSION])
+            self._note_version(version)
+            await self._apply(key, event, version)
         await self._advance_unblock_index(whole_number(event.headers.get(Header.UNBLOCK_INDEX)))
 
     async def _apply(self, key: ObjectKey, event: StreamMessage, version: int) -> None:

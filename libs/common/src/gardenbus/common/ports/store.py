@@ -16,6 +16,10 @@ from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.stream_history import StreamHistories
 
+VERSION_LEAP = 1_000_000
+"""Jump of the versions (of objects, and of usage) when the store opens: more than a second of writes that a disk may
+have lost. A reader that sees one jump by more than half of it reads anew: the store may be an older copy."""
+
 
 class RequestOrigin(msgspec.Struct, frozen=True, order=True):
     """Position of a request on the bus: REQUESTS' incarnation (`created`), sequence, document within the message.
@@ -93,6 +97,10 @@ class Usage(msgspec.Struct, frozen=True):
     version: int
     seeds: Mapping[str, int]
     unblock_indexes: UnblockIndexes
+
+    def follows(self, version: int) -> bool:
+        """False if the store was opened anew since usage of this version was read: then all of it must be."""
+        return version <= self.version <= version + VERSION_LEAP // 2
 
 
 class BindResults(msgspec.Struct, frozen=True):

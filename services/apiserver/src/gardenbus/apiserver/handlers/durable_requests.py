@@ -49,8 +49,8 @@ a replica that has died need to be redelivered (10 s)."""
 EARLIER_POLL_SECONDS = 0.02
 
 LAST_WAIT = 3
-"""Delivery of a request that is decided on without its earlier ones. Before, it is released: they may stand behind it in
-this very replica, fetched in advance, and be handled as soon as it is out of their way."""
+"""Delivery of a request that is decided on without its earlier ones. Before, it is released: they may stand behind it
+in this very replica, fetched in advance, and be handled as soon as it is out of their way."""
 
 STARTED_TOGETHER = 50
 """Objects admitted before the store is called: its limit for one call. It works on these while the next are admitted.

@@ -55,9 +55,9 @@ class SeedGauges:
             await self.clock.sleep(seconds)
 
     async def refresh_usage(self) -> None:
-        """Read changed usage; all of it when the store has gone back to an older state. Raises Unavailable."""
+        """Read changed usage; all of it when the store may have gone back to an older state. Raises Unavailable."""
         usage = await self.store.usage(self._usage_version)
-        if usage.version < self._usage_version:
+        if not usage.follows(self._usage_version):
             self._usage.clear()
             usage = await self.store.usage(0)
         self._usage.update(usage.seeds)

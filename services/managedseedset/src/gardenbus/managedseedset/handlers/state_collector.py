@@ -83,7 +83,7 @@ class StateCollector:
     async def _refresh_usage(self) -> None:
         version = self._landscape.usage_version
         usage = await self._store.usage(version)
-        if usage.version < version:
+        if not usage.follows(version):
             self._landscape.reset_usage(await self._store.usage(0))
         else:
             self._landscape.record_usage(usage)

@@ -8,13 +8,13 @@ from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.records import read_record, restored_fields
 from gardenbus.common.adapters.redis.store import origin_text
 from gardenbus.common.adapters.redis.stream_histories import RedisStreamHistories
-from gardenbus.common.adapters.store_responses import VERSION_LEAP, scheduled_event
+from gardenbus.common.adapters.store_responses import scheduled_event
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
 from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
-from gardenbus.common.ports.store import EventRecord, RequestOrigin
+from gardenbus.common.ports.store import VERSION_LEAP, EventRecord, RequestOrigin
 from gardenbus.relay.ports.outbox import (
     EventEntry,
     Leadership,

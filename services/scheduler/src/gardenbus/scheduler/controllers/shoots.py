@@ -33,6 +33,7 @@ from gardenbus.scheduler.domain.pending_shoots import (
     key_of,
     unschedulable_shoot_of,
 )
+from gardenbus.scheduler.handlers.usage_refresh import record_usage
 from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.tracing import begin_attempt, begin_bind, begin_decision
 from gardenbus.scheduling.assignment import decide
@@ -248,7 +249,7 @@ class ShootSchedulingReconciler:
         done: list[PendingShoot] = []
         superseded: set[tuple[str, int | None]] = set()
         for chunk, reply in zip(chunks, replies, strict=True):
-            self._cache.record_usage(reply.usage)
+            await record_usage(self._store, self._cache, reply.usage)
             for (pending, assignment, _), outcome in zip(chunk, reply.outcomes, strict=True):
                 self._report_bound(pending, assignment, outcome)
                 all_made = all_made and outcome == "bound"
@@ -296,7 +297,7 @@ class ShootSchedulingReconciler:
         waiting: list[tuple[PendingShoot, int]] = []
         unblock_index = 0
         for chunk, reply in zip(chunks, replies, strict=True):
-            self._cache.record_usage(reply.usage)
+            await record_usage(self._store, self._cache, reply.usage)
             unblock_index = max(unblock_index, reply.usage.unblock_indexes.objects)
             for each, result in zip(chunk, reply.outcomes, strict=True):
                 pending = each.pending

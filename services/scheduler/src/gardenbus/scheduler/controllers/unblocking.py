@@ -10,6 +10,7 @@ from gardenbus.common.controller.timers import Timers
 from gardenbus.common.ports.bus import QueueMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store, UnschedulableClass
+from gardenbus.scheduler.handlers.usage_refresh import record_usage
 from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.equivalence_classes import request_from_descriptor
@@ -50,7 +51,7 @@ class UnblockingReconciler:
         """Unblock by the current state; all messages mean the same. Raises Transient when a server is away."""
         began = self.clock.monotonic()
         usage = await self.store.usage(self.cache.usage_version)
-        self.cache.record_usage(usage)
+        await record_usage(self.store, self.cache, usage)
         is_current = await self.cache.wait_for_objects(usage.unblock_indexes.objects, CATCH_UP_SECONDS)
         has_more = await self.activate()
         if has_more or not is_current:

@@ -95,6 +95,7 @@ local function open_fence(keys, args)
   if not is_open(P) then
     local opening = FORMAT .. '.' .. op.token
     redis.call('SET', P .. ':version', whole(math.max(counter(P, 'version'), op.version) + op.leap))
+    redis.call('INCRBY', P .. ':usage_version', op.leap) -- or usage that was read before may pass for the present one
     redis.call('SET', P .. ':gain_objects', whole(math.max(counter(P, 'gain_objects'), op.gain)))
     redis.call('SET', P .. ':opening', opening)
     remember(op.db .. ' ' .. P, opening)

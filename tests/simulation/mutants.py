@@ -1,0 +1,195 @@
+"""Mutants: the product without one of its precautions, each of which was missing once or must never be.
+
+Each replaces one function for the time of some schedules. The simulation has to find every one of them.
+"""
+
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import msgspec
+
+from gardenbus.apiserver.handlers.durable_requests import DurableRequestHandler
+from gardenbus.common.adapters.store_responses import store_is_closed
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.batch_consumer import BatchConsumer
+from gardenbus.common.controller.dead_letter import DeadLetter
+from gardenbus.common.controller.informer import Informer
+from gardenbus.common.controller.stream_incarnation import StreamIncarnation
+from gardenbus.common.ports.bus import QueueMessage, StreamMessage
+from gardenbus.common.ports.store import RequestOrigin, SeedBinding, UnblockIndexes, UnknownObject, Usage
+from gardenbus.relay.relay import Relay
+from gardenbus.scheduler.controllers.shoots import ShootSchedulingReconciler
+from tests.simulation.connections import NATS, REDIS
+from tests.support.memory import store as memory_store
+from tests.support.memory.bus import MemoryBus
+from tests.support.memory.outbox import MemoryOutbox
+from tests.support.memory.state import MemoryState
+from tests.support.memory.store import MemoryStore
+
+
+class Mutant(NamedTuple):
+    """Functions with what is put in their place. `restores`: servers that have to go back in time to find it."""
+
+    changes: Sequence[tuple[Any, str, Any]]
+    restores: Sequence[str] | None = None
+
+    @contextmanager
+    def applied(self) -> Generator[None]:
+        """For as long as the context."""
+        with ExitStack() as stack:
+            for where, name, function in self.changes:
+                stack.enter_context(patch.object(where, name, function))
+            yield
+
+
+_reannounce = MemoryStore.reannounce_object
+_reject_poison = DeadLetter.reject_poison
+_handle_batch = ShootSchedulingReconciler.handle_batch
+_publish_batch = MemoryBus.publish_batch
+_head = MemoryOutbox.head
+_bind_one = MemoryStore._bind_one  # pyright: ignore[reportPrivateUsage]
+_mark_one = MemoryStore._mark_one  # pyright: ignore[reportPrivateUsage]
+"""The functions as they are: mutants add to them, or take away."""
+
+# ---------------------------------------------------------------------------------------------- restores
+
+
+async def _bury_the_unknown(
+    self: MemoryStore, key: ObjectKey, seed: str, uid: str = "", unknown: UnknownObject | None = None
+) -> bool:
+    if not await _reannounce(self, key, seed, uid, unknown):
+        self.state.announce_key(key, self.state.version, uid, "deleted", left=(seed,))
+    return True
+
+
+async def _of_one_incarnation(self: StreamIncarnation, messages: Sequence[StreamMessage]) -> list[int]:
+    return [1] * len(messages)
+
+
+def _check_writes_alone(self: MemoryState, *, with_outbox: bool = True) -> None:
+    if with_outbox and not self.is_open:
+        raise store_is_closed()
+
+
+async def _repeat_nothing(self: Relay, recorded: Any, now: Any) -> None:
+    return
+
+
+async def _note_nothing(self: Relay, version: int) -> None:
+    return
+
+
+def _ignore_version(self: Informer, version: int) -> None:
+    return
+
+
+def _follows_when_higher(self: Usage, version: int) -> bool:
+    return version <= self.version
+
+
+# ---------------------------------------------------------------------------------------------- poison
+
+
+async def _split_and_reject(self: DeadLetter, message: QueueMessage) -> None:
+    _namespace, _name = message.message.subject.split(".")[4:6]
+    await _reject_poison(self, message)
+
+
+async def _split_and_handle(self: ShootSchedulingReconciler, messages: Sequence[QueueMessage]) -> None:
+    for message in messages:
+        _namespace, _name = message.message.subject.split(".")[4:6]
+    await _handle_batch(self, messages)
+
+
+async def _handle_once(
+    self: BatchConsumer, messages: Sequence[QueueMessage], handle: Callable[[Any], Awaitable[None]]
+) -> None:
+    await handle(messages)
+
+
+# ---------------------------------------------------------------------------------------------- order and atomicity
+
+
+async def _acknowledge_first(self: ShootSchedulingReconciler, messages: Sequence[QueueMessage]) -> None:
+    await self._queue.ack_many(messages)  # pyright: ignore[reportPrivateUsage]
+    await _handle_batch(self, messages)
+
+
+async def _publish_anywhere(
+    self: MemoryBus, stream: str, messages: Any, *, expected_last_sequence: int, whole: bool = False
+) -> int:
+    last = self.server.stream(stream).last_sequence
+    return await _publish_batch(self, stream, messages, expected_last_sequence=last, whole=whole)
+
+
+async def _trim_at_once(self: MemoryOutbox, limit: int, after: str | None = None) -> Any:
+    page = await _head(self, limit, after)
+    shown = {entry.entry for entry in page.entries}
+    state = self._state  # pyright: ignore[reportPrivateUsage]
+    state.outbox = [entry for entry in state.outbox if entry.entry not in shown]
+    return page
+
+
+def _accept_every_seed(state: MemoryState, seed: str, scheduling_generation: int | None, shoot: ObjectKey) -> None:
+    return None
+
+
+def _bind_again(self: MemoryStore, binding: SeedBinding) -> Any:
+    row = self.state.rows.get(ObjectKey("shoot", binding.namespace, binding.name))
+    if row is not None and row.stored.parts.seed_name and row.stored.parts.seed_name != binding.seed:
+        self._bind_shoot(row, binding)  # pyright: ignore[reportPrivateUsage]
+        return "bound"
+    return _bind_one(self, binding)
+
+
+def _mark_whatever_was_seen(self: MemoryStore, unschedulable_shoot: Any) -> Any:
+    now = UnblockIndexes(self.state.unblock_objects, self.state.unblock_usage)
+    return _mark_one(self, msgspec.structs.replace(unschedulable_shoot, seen=now))
+
+
+def _is_never_older(self: RequestOrigin, other: RequestOrigin) -> bool:
+    return False
+
+
+async def _decide_at_once(self: DurableRequestHandler, message: StreamMessage, deadline: float) -> bool:
+    return True
+
+
+def _enqueue_nobody(self: MemoryState, *, freed: bool = False, objects: bool = False) -> None:
+    return
+
+
+MUTANTS: dict[str, Mutant] = {
+    "incarnations of streams are ignored": Mutant([(StreamIncarnation, "of", _of_one_incarnation)], (NATS,)),
+    "streams that went back are not noticed": Mutant([(Relay, "_repeat", _repeat_nothing)], (NATS,)),
+    "a restore is left half done": Mutant([(Relay, "_note_restored", _note_nothing)], (REDIS,)),
+    "a poison message raises out of its rejection": Mutant(
+        [
+            (ShootSchedulingReconciler, "handle_batch", _split_and_handle),
+            (DeadLetter, "reject_poison", _split_and_reject),
+        ]
+    ),
+    "what a handler raises ends its consumer": Mutant([(BatchConsumer, "_retry_while_unavailable", _handle_once)]),
+    "the outbox is trimmed before it is announced": Mutant([(MemoryOutbox, "head", _trim_at_once)]),
+    "a bind does not check the seed": Mutant([(memory_store, "seed_rejection_reason", _accept_every_seed)]),
+    "older requests override newer ones": Mutant([(RequestOrigin, "__le__", _is_never_older)]),
+    "a deletion does not wait for the creation": Mutant(
+        [(DurableRequestHandler, "_wait_for_earlier", _decide_at_once)]
+    ),
+    "a cluster event after the mark is missed": Mutant([(MemoryState, "unblock", _enqueue_nobody)]),
+}
+"""Each is found within a few dozen schedules."""
+
+RARE: dict[str, Mutant] = {
+    "a tombstone for what nobody remembers": Mutant([(MemoryStore, "reannounce_object", _bury_the_unknown)], (REDIS,)),
+    "reads of a closed store are answered": Mutant([(MemoryState, "check_open", _check_writes_alone)], (REDIS,)),
+    "informers do not notice an older store": Mutant([(Informer, "_note_version", _ignore_version)], (REDIS,)),
+    "usage of a lost history passes for the present": Mutant([(Usage, "follows", _follows_when_higher)], (REDIS,)),
+    "work is acknowledged before it is done": Mutant([(ShootSchedulingReconciler, "handle_batch", _acknowledge_first)]),
+    "announcements go wherever the stream stands": Mutant([(MemoryBus, "publish_batch", _publish_anywhere)]),
+    "a bind does not check the shoot's seed": Mutant([(MemoryStore, "_bind_one", _bind_again)]),
+    "a cluster event before the mark is missed": Mutant([(MemoryStore, "_mark_one", _mark_whatever_was_seen)]),
+}
+"""These need coincidences: hundreds or thousands of schedules."""
