@@ -6,8 +6,8 @@ Order of events (why nothing is missed and nothing removed comes back):
 2. Follow OBJECTS from S + 1. An event with a version <= V is in the list already, whatever object it is
    about; after that an event counts only if its version is above the object's own (or its last removal's).
 3. List again when the follower had to restart or was cut for half a tombstone's life, and when versions have leapt: the
-   store was opened anew. The list counts, also where it is older than the cache: the store (or both) may have gone back,
-   and lost what was listed before it was announced.
+   store was opened anew. The list counts, also where it is older than the cache: the store (or both) may have gone
+   back, and lost what was listed before it was announced.
 
 `unblock_index` only grows once every change up to it has been seen (see the relay's domain/announcements.py).
 """
