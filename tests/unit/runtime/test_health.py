@@ -134,3 +134,13 @@ async def test_a_process_without_agents_has_no_pages_of_them(health: Health):
 
     for path in ("/healthz", "/healthz/one", "/readyz/one"):
         assert (await fetch(url + path))[0] == 404, path
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("evil.example:80", 421), ("127.0.0.1.evil.example", 421), ("LOCALHOST:1", 200), ("[::1]:1", 200), ("", 421)],
+)
+async def test_on_the_loopback_it_is_read_by_the_loopbacks_names_only(health: Health, host: str, status: int):
+    url = await health.start()
+    async with aiohttp.ClientSession() as session, session.get(url + "/livez", headers={"Host": host}) as response:
+        assert response.status == status

@@ -24,6 +24,18 @@ def test_a_subject_may_name_its_speaker() -> None:
     assert parse_request_subject("garden.apply", SUBJECTS) == RequestSubject(ANONYMOUS, "apply")
 
 
+def test_a_dot_of_a_user_is_written_so_that_it_does_not_part_the_subject() -> None:
+    subject = SUBJECTS.as_user("ann@example.org", "apply")
+    assert subject == "garden.as.ann@example%2Eorg.apply"
+    assert parse_request_subject(subject, SUBJECTS) == RequestSubject("ann@example.org", "apply")
+
+
+@pytest.mark.parametrize("user", ["*", ">", "Ann", "-", "a" * 254, "a\u00e9", "%"])
+def test_a_subject_without_a_possible_user_is_no_request(user: str) -> None:
+    with pytest.raises(BadRequest, match="no user"):
+        parse_request_subject(f"garden.as.{user}.apply", SUBJECTS)
+
+
 @pytest.mark.parametrize(
     ("tail", "key"),
     [

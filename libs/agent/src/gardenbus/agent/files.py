@@ -4,6 +4,16 @@ import fcntl
 import os
 from pathlib import Path
 
+from gardenbus.common.errors import BadRequest
+
+
+def path_inside(directory: Path, *names: str) -> Path:
+    """The path of names below a directory. Raises BadRequest for a name that leads elsewhere."""
+    for name in names:
+        if name in ("", ".", "..") or "/" in name or "\0" in name:
+            raise BadRequest(f"{name[:80]!r} is no name of a file")
+    return directory.joinpath(*names)
+
 
 def write_draft(file: Path, content: bytes) -> Path:
     """Write a hidden file that becomes `file` by renaming."""

@@ -95,6 +95,12 @@ class Forbidden(Terminal):
     reason = "Forbidden"
 
 
+class Impersonation(Forbidden):
+    """A message says that it is of somebody else than the server says."""
+
+    reason = "Impersonation"
+
+
 class Unsupported(Terminal):
     """The kind, group, verb or value is not known here."""
 

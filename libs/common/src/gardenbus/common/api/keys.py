@@ -5,6 +5,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from gardenbus.common.api.users import subject_token
+
 ANYBODY = "anybody"
 """Sender of a message whose subject names none."""
 
@@ -81,7 +83,7 @@ class Subjects:
 
     def as_user(self, user: str, tail: str) -> str:
         """Subject of the same request, sent as a user: `as_user("ann", "apply")`."""
-        return f"{self.prefix}.as.{user}.{tail}"
+        return f"{self.prefix}.as.{subject_token(user)}.{tail}"
 
     def changed(self, key: ObjectKey) -> str:
         """Subject of an object's changes."""

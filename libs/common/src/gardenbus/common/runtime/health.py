@@ -11,12 +11,14 @@ restarting it for one agent would interrupt the others.
 
 import asyncio
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 
 import msgspec
 import prometheus_client
 from aiohttp import web
+from aiohttp.typedefs import Handler
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 Check = Callable[[], "str | Awaitable[str | None] | None"]
@@ -30,6 +32,9 @@ Agents = Callable[[], "Mapping[str, str | None]"]
 
 CHECK_TIMEOUT_SECONDS = 2.0
 _UNHEALTHY = 500
+_MISDIRECTED = 421
+_LOOPBACK = re.compile(r"127(\.\d{1,3}){3}")
+_PORT = re.compile(r":\d+$")
 
 
 class HealthReport(NamedTuple):
@@ -80,7 +85,7 @@ class Health:
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
         """Listen (port 0: a free one) and return the base URL. Raises OSError when the port is in use."""
-        application = web.Application()
+        application = web.Application(middlewares=[_only_by_its_address] if is_loopback(host) else [])
         application.router.add_get("/livez", self._serve_livez)
         application.router.add_get("/readyz", self._serve_readyz)
         application.router.add_get("/readyz/{agent}", self._serve_agent_readyz)
@@ -178,6 +183,21 @@ def _problem_of_all(statuses: Mapping[str, str | None]) -> str:
 
 def _not_found() -> web.Response:
     return web.Response(status=404, text="not found\n")
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a name or address is this machine's own, whatever its case."""
+    name = host.lower().strip("[]")
+    return name in ("localhost", "::1") or _LOOPBACK.fullmatch(name) is not None
+
+
+@web.middleware
+async def _only_by_its_address(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuse requests by another name: a page whose name was pointed at this machine would read what it serves."""
+    host = request.headers.get("Host", "")
+    if not is_loopback(_PORT.sub("", host)):
+        return web.Response(status=_MISDIRECTED, text=f"{host[:100]!r} is not where this listens: use 127.0.0.1\n")
+    return await handler(request)
 
 
 def _response(report: HealthReport) -> web.Response:

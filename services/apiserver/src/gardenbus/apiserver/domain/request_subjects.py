@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey, Subjects
 from gardenbus.common.api.kinds import by_word
+from gardenbus.common.api.users import user_of_token
 from gardenbus.common.errors import BadRequest, Unsupported
 
 ANONYMOUS = "system:anonymous"
@@ -26,12 +27,12 @@ class ListTarget(NamedTuple):
 
 
 def parse_request_subject(subject: str, subjects: Subjects) -> RequestSubject:
-    """Parse a request's subject."""
+    """Parse a request's subject. Raises BadRequest for an impossible user."""
     tail = subject.removeprefix(f"{subjects.prefix}.")
     if not tail.startswith("as."):
         return RequestSubject(ANONYMOUS, tail)
     _, user, rest = tail.split(".", 2)
-    return RequestSubject(user, rest)
+    return RequestSubject(user_of_token(user), rest)
 
 
 def api_filters(subjects: Subjects) -> tuple[str, ...]:

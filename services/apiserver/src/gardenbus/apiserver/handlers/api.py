@@ -38,6 +38,7 @@ from gardenbus.apiserver.domain.field_validation import validation_of
 from gardenbus.apiserver.domain.metadata import reference_of
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject, unknown_verb
 from gardenbus.apiserver.domain.responses import RequestResponse, combined_response, error_response, success_response
+from gardenbus.apiserver.domain.senders import check_sender
 from gardenbus.apiserver.handlers import spans
 from gardenbus.apiserver.handlers.queries import ObjectReader
 from gardenbus.apiserver.handlers.unknown_objects import UnknownObjects
@@ -54,7 +55,7 @@ from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse, read_values
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
-from gardenbus.common.errors import BadRequest, GardenbusError, Unavailable
+from gardenbus.common.errors import BadRequest, GardenbusError, Terminal, Unavailable
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, Headers, Request, StreamPosition
 from gardenbus.common.ports.clock import Clock
@@ -143,7 +144,11 @@ class ApiHandler:
 
     async def handle(self, request: Request) -> bytes:
         """Respond to one request, whatever it is; never raises."""
-        user, tail = parse_request_subject(request.subject, self.subjects)
+        try:
+            user, tail = parse_request_subject(request.subject, self.subjects)
+            check_sender(request.headers, user)
+        except Terminal as error:
+            return error_response(error).encoded()
         verb, _, rest = tail.removeprefix("api.").partition(".")
         began = asyncio.get_running_loop().time()
         span = spans.api_request(verb, request.headers)

@@ -20,6 +20,7 @@ from gardenbus.apiserver.domain.field_validation import validation_of
 from gardenbus.apiserver.domain.metadata import key_of, reference_of
 from gardenbus.apiserver.domain.related_objects import RelatedQuery
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject
+from gardenbus.apiserver.domain.senders import check_sender
 from gardenbus.apiserver.handlers import spans
 from gardenbus.apiserver.registry.batch_creator import BatchCreator, NewObject
 from gardenbus.apiserver.registry.dry_run import reject_durable_dry_run
@@ -175,8 +176,9 @@ class DurableRequestHandler:
             if number % READ_TOGETHER == 0:
                 await asyncio.sleep(0)
             message = queued.message
-            user, verb = parse_request_subject(message.subject, self.subjects)
             try:
+                user, verb = parse_request_subject(message.subject, self.subjects)
+                check_sender(message.headers, user)
                 reject_durable_dry_run(message.headers)
                 validation = validation_of(message.headers, FieldValidation.WARN)
                 documents = parse(message.body)

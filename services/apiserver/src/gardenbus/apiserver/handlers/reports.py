@@ -14,6 +14,7 @@ from gardenbus.apiserver.domain import report_admission
 from gardenbus.apiserver.domain.report_messages import RejectedReport, Report, read_report
 from gardenbus.apiserver.domain.report_stamps import is_set_by, merge_report
 from gardenbus.apiserver.domain.request_subjects import parse_report_subject
+from gardenbus.apiserver.domain.senders import check_sender
 from gardenbus.apiserver.domain.unknown_objects import adoptable_manifest
 from gardenbus.apiserver.domain.validation import validate_status
 from gardenbus.apiserver.handlers import spans
@@ -42,6 +43,7 @@ from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.garden.migration_feasibility import is_older_state
 from gardenbus.common.api.garden.shoot_status import with_status_label
+from gardenbus.common.api.identity.principals import SEED_USER_PREFIX
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
@@ -106,6 +108,7 @@ class ReportHandler:
         for queued, incarnation in zip(queued_messages, incarnations, strict=True):
             try:
                 seed, key = parse_report_subject(queued.message.subject, self.subjects)
+                check_sender(queued.message.headers, seed if cluster_of(seed) else f"{SEED_USER_PREFIX}{seed}")
                 token = queued.message.headers.get(Header.FENCING_TOKEN, "")
                 sender = (seed, token)
                 if sender not in is_current:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from gardenbus.agent.files import remove_file, remove_if_empty, replace_file, write_draft
+from gardenbus.agent.files import path_inside, remove_file, remove_if_empty, replace_file, write_draft
 from gardenbus.gardenlet.backend.local_files import LocalFiles
 from gardenbus.gardenlet.domain.deployments import GardenletDeployment, renewal_is_due
 from gardenbus.gardenlet.domain.shoot_record import ShootName
@@ -85,7 +85,7 @@ class DeploymentStore:
 
     def _file(self, shoot: ShootName) -> Path:
         namespace, name = shoot
-        return self._directory / namespace / f"{name}.json"
+        return path_inside(self._directory, namespace, f"{name}.json")
 
 
 class ClientCertificate:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from gardenbus.agent.files import open_lock, remove_file, remove_if_empty, write_draft
+from gardenbus.agent.files import open_lock, path_inside, remove_file, remove_if_empty, write_draft
 from gardenbus.gardenlet.backend.port import FencingToken, StaleFencingToken
 from gardenbus.gardenlet.domain.shoot_record import ShootName, ShootRecord
 
@@ -101,13 +101,13 @@ class LocalFiles:
     def make_bucket(self, name: str) -> None:
         """Make a bucket's directory. Raises StaleFencingToken."""
         with self.owned():
-            (self.directory / "buckets" / name).mkdir(parents=True, exist_ok=True)
+            path_inside(self.directory / "buckets", name).mkdir(parents=True, exist_ok=True)
 
     def remove_bucket(self, name: str) -> None:
         """Remove a bucket with its content. Raises StaleFencingToken."""
         buckets = self.directory / "buckets"
         with self.owned():
-            shutil.rmtree(buckets / name, ignore_errors=True)
+            shutil.rmtree(path_inside(buckets, name), ignore_errors=True)
             remove_if_empty(buckets)
 
     @contextmanager
@@ -133,4 +133,4 @@ class LocalFiles:
 
     def _file(self, shoot: ShootName) -> Path:
         namespace, name = shoot
-        return self._shoots / namespace / f"{name}.json"
+        return path_inside(self._shoots, namespace, f"{name}.json")

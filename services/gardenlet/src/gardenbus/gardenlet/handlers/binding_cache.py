@@ -3,6 +3,7 @@
 Absence proves nothing: an object is gone only after a tombstone, or when another object has its name.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import StreamMessage
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import ShootName
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 _log = structlog.stdlib.get_logger()
 _decode = json_decoder(dict[str, Any])
@@ -77,6 +80,8 @@ class BindingCache:
         try:
             if message.subject.startswith(self._bindings):
                 namespace, _, name = message.subject.removeprefix(self._bindings).partition(".")
+                if not (_NAME.fullmatch(namespace) and _NAME.fullmatch(name)):
+                    raise ValueError("these are no names of a namespace and of a shoot")  # noqa: TRY301
                 self._unreplayed.discard((namespace, name))
                 if trace := tracing.received(message.headers):
                     self.traces[namespace, name] = trace

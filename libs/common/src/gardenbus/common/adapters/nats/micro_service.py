@@ -30,6 +30,13 @@ from gardenbus.common.ports.bus import Handler, Request, ServiceIdentity
 MAX_RUNNING = 1000
 """Concurrent requests; further ones wait here."""
 
+REPLY_PREFIXES = ("_INBOX.", "_R_.")
+"""Beginnings of subjects that responses go to. Any other could make the response, or an acknowledgement of the server
+that came here as a request, a message of somebody else's."""
+
+DROP_LOG_SECONDS = 60.0
+"""Least time between two lines about requests that nobody can be answered."""
+
 CONTROL = "$SRV"
 WRITE_TROUBLE = "write-trouble"
 """Metadata of a service whose publishes NATS does not write: the reason."""
@@ -90,6 +97,7 @@ class MicroService:
         self._listening: list[int] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._backlog: deque[tuple[Endpoint, RawMessage]] = deque()
+        self._drop_logged_at = -DROP_LOG_SECONDS
 
     @property
     def name(self) -> str:
@@ -164,12 +172,21 @@ class MicroService:
 
     def _sink(self, endpoint: Endpoint) -> Callable[[RawMessage], None]:
         def receive(message: RawMessage) -> None:
-            if len(self._tasks) < MAX_RUNNING:
+            if not message.reply.startswith(REPLY_PREFIXES):
+                self._drop(message)
+            elif len(self._tasks) < MAX_RUNNING:
                 self._start(endpoint, message)
             else:
                 self._backlog.append((endpoint, message))
 
         return receive
+
+    def _drop(self, message: RawMessage) -> None:
+        now = time.monotonic()
+        if now - self._drop_logged_at >= DROP_LOG_SECONDS:
+            self._drop_logged_at = now
+            reply = message.reply[:200] or "none"
+            log.warning("request.dropped", subject=message.subject[:200], reply=reply, reason="no inbox to respond to")
 
     def _start(self, endpoint: Endpoint, message: RawMessage) -> None:
         task = asyncio.create_task(self._handle(endpoint, message))

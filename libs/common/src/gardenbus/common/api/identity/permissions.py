@@ -55,7 +55,7 @@ def permissions_of(principal: Principal, subjects: Subjects) -> Permissions:
         case "scheduler":
             own = _foreign_scheduler(principal, subjects)
         case "bootstrap":
-            own = Permissions((subjects.as_user(principal.token, "api.csr.create"),), ())
+            own = Permissions((subjects.as_user(principal.user, "api.csr.create"),), ())
         case "user":
             own = _person(principal, subjects)
     shared = _every_insider(principal) if principal.account == "GARDEN" else _every_outsider(principal)
@@ -322,12 +322,12 @@ _OWN_REQUESTS = ("csr.create", "csr.get", "position.>", "whoami")
 
 
 def _own_requests(principal: Principal, subjects: Subjects) -> tuple[str, ...]:
-    return tuple(subjects.as_user(principal.token, f"api.{request}") for request in _OWN_REQUESTS)
+    return tuple(subjects.as_user(principal.user, f"api.{request}") for request in _OWN_REQUESTS)
 
 
 def _person(principal: Principal, subjects: Subjects) -> Permissions:
     tails: Sequence[str] = ("apply", "delete", "api.>")
-    return Permissions(tuple(subjects.as_user(principal.token, tail) for tail in tails), ())
+    return Permissions(tuple(subjects.as_user(principal.user, tail) for tail in tails), ())
 
 
 def _foreign_scheduler(principal: Principal, subjects: Subjects) -> Permissions:
@@ -338,7 +338,7 @@ def _foreign_scheduler(principal: Principal, subjects: Subjects) -> Permissions:
         (
             *_imported(f"CONSUMER.INFO.{queues}.{consumer}", f"CONSUMER.MSG.NEXT.{queues}.{consumer}"),
             f"$JS.ACK.{queues}.{consumer}.>",
-            *(subjects.as_user(principal.token, f"api.{request}") for request in requests),
+            *(subjects.as_user(principal.user, f"api.{request}") for request in requests),
         ),
         (f"{subjects.prefix}.scheduler.{principal.name}.>",),
     )

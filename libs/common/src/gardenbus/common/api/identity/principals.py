@@ -4,10 +4,10 @@ A principal's user name is what subjects, `created-by` and the audit log say; a 
 Gardener's words (https://gardener.cloud/docs/gardener/concepts/gardenlet/#tls-bootstrapping).
 """
 
-import re
 from typing import Literal, NamedTuple
 
 from gardenbus.common.api.fleet.member_clusters import REPORTER_PREFIX
+from gardenbus.common.api.users import check_user, subject_token
 from gardenbus.common.errors import BadRequest
 
 Role = Literal["service", "operator", "gardenlet", "member-agent", "user", "scheduler", "bootstrap"]
@@ -21,13 +21,14 @@ MEMBER_COMMON_NAME_PREFIX = "gardenbus.io:system:member:"
 OPERATOR = "operator"
 """Name of the operator whose credentials `gardenbus up` writes."""
 
+SEED_USER_PREFIX = "seed:"
+
 _PREFIXES: dict[Role, str] = {
-    "gardenlet": "seed:",
+    "gardenlet": SEED_USER_PREFIX,
     "member-agent": REPORTER_PREFIX,
     "scheduler": "scheduler:",
     "bootstrap": "bootstrap:",
 }
-_USER = re.compile(r"[a-z0-9][a-z0-9:@._-]{0,252}")
 _INSIDERS: frozenset[Role] = frozenset({"service", "operator"})
 
 
@@ -67,26 +68,6 @@ def principal_of(user: str) -> Principal:
                 raise BadRequest(f"{user!r} names no {role}")
             return Principal(role, user.removeprefix(prefix))
     return Principal("operator" if user == OPERATOR else "user", user)
-
-
-def check_user(user: str) -> None:
-    """Raise BadRequest unless the text can be the name of a user."""
-    if not _USER.fullmatch(user):
-        raise BadRequest(
-            f"{user[:80]!r} is no user: it begins with a-z or 0-9 and has at most 253 of a-z, 0-9 and : @ . _ -"
-        )
-
-
-def subject_token(user: str) -> str:
-    """A user as one token of a subject: dots, which would part it, are written as `%2E`."""
-    return user.replace(".", "%2E")
-
-
-def user_of_token(token: str) -> str:
-    """The user that a token of a subject names. Raises BadRequest for an impossible name."""
-    user = token.replace("%2E", ".")
-    check_user(user)
-    return user
 
 
 def common_name(principal: Principal) -> str:
