@@ -110,14 +110,15 @@ class FakeApi:
         return {"ok": True, "result": self.objects[key], "outcome": outcome, "warnings": self.warnings}
 
     def _delete(self, _tail: str, reference: Any) -> Mapping[str, Any]:
-        """Deletes at once; Shoots need a confirmation."""
+        """Deletes at once what no finalizer keeps; Shoots need a confirmation."""
         metadata = reference.get("metadata", reference)
         key = (reference["kind"].lower(), metadata.get("namespace") or "_", metadata["name"])
         if key not in self.objects:
             return error_response(404, "NotFound", f"{key[0]} {key[2]} is not there")
         if key[0] == "shoot" and not reference.get("confirm"):
             return error_response(403, "Forbidden", "confirmation.gardener.cloud/deletion is not set")
-        del self.objects[key]
+        if not self.objects[key]["metadata"].get("finalizers"):
+            del self.objects[key]
         return {"ok": True, "result": {"deleted": True}, "outcome": "deleted"}
 
     def _get(self, tail: str, _: Any) -> Mapping[str, Any]:

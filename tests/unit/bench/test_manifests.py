@@ -4,8 +4,10 @@ import itertools
 
 import pytest
 
-from gardenbus.bench.manifests.shoots import CLASSES, MAPPED, Mix, placed, seed, shoot
+from gardenbus.bench.manifests.shoots import CLASSES, MAPPED, Mix, basics, placed, seed, shoot
 from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.fields.check import field_faults, path_text
+from gardenbus.common.api.fields.known import sent_shape
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.scheduling.assignment import decide
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest, request_of
@@ -16,6 +18,19 @@ from tests.support.bench_landscapes import bench_landscape
 
 def request(document: Document) -> SchedulingRequest:
     return request_of(Shoot.from_document(document))
+
+
+def field_problems(document: Document) -> list[str]:
+    kind = str(document["kind"])
+    shape = sent_shape(str(document["apiVersion"]), kind)
+    assert shape is not None
+    return [f"{path_text(fault.path)}: {fault.message}" for fault in field_faults(document, shape, kind=kind)]
+
+
+@pytest.mark.parametrize("mix", ["uniform", "mixed"])
+def test_all_manifests_are_valid_under_strict_validation(mix: Mix) -> None:
+    for document in (*basics(mix), seed(1, mix), *(shoot(f"s{number}", number, mix) for number in range(CLASSES))):
+        assert field_problems(document) == []
 
 
 @pytest.mark.parametrize("mix", ["uniform", "mixed"])

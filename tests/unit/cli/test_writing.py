@@ -1,6 +1,7 @@
 """`create`, `replace`, `diff`, `delete`: what they send, what they say, how they end."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,13 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from gardenbus.cli.commands import options
+from gardenbus.cli.commands import create, options
+from gardenbus.cli.commands.create import as_new
 from gardenbus.cli.main import app
 from gardenbus.cli.manifests.differences import unified_diff
 from gardenbus.cli.manifests.patches import replacing_patch
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import ObjectKey
 from tests.support.builders import a_project, a_seed, a_shoot, merged
 from tests.support.fake_api import FakeApi
 
@@ -80,6 +83,40 @@ def test_only_what_is_there_is_replaced_and_only_in_the_version_that_was_read(ru
 @pytest.mark.parametrize("words", [["--confirm"], ["--force", "--dry-run=server"]])
 def test_a_replacement_that_makes_no_sense_is_a_usage_error(run: Any, file: Any, words: list[str]):
     assert run("replace", "-f", file(a_shoot("apollo")), *words).exit_code == 2
+
+
+HELD = {"uid": "u-1", "finalizers": ["example.com/hold"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+@pytest.fixture
+def wait_at_once(monkeypatch: pytest.MonkeyPatch, bus: FakeApi) -> None:
+    """Have `replace --force` look once: the fake announces no changes."""
+
+    async def left(_api: Any, awaited: Iterable[ObjectKey], *_: Any) -> dict[ObjectKey, Document]:
+        stored = {key: bus.objects.get((key.kind, key.namespace or "_", key.name)) for key in awaited}
+        return {key: document for key, document in stored.items() if document is not None}
+
+    monkeypatch.setattr(create, "wait_until", left)
+
+
+@pytest.mark.usefixtures("wait_at_once")
+def test_what_finalizers_keep_is_not_created_anew_and_they_are_named(run: Any, bus: FakeApi, file: Any):
+    bus.put(a_seed("held", metadata=HELD))
+
+    result = run("replace", "-f", file(a_seed("held", metadata=HELD)), "--force", "--timeout", "0s")
+
+    assert result.exit_code == 1
+    assert "the finalizers example.com/hold keep it" in result.stderr
+    assert bus.questions("apply") == []
+
+
+@pytest.mark.usefixtures("wait_at_once")
+def test_a_copy_is_created_without_what_its_original_had_of_the_system(run: Any, bus: FakeApi, file: Any):
+    assert run("replace", "-f", file(a_seed("aws", metadata=HELD)), "--force").exit_code == 0
+    assert bus.objects["seed", "_", "aws"]["metadata"].keys().isdisjoint(HELD)
+
+    mine = a_seed("mine", metadata={"finalizers": ["example.com/mine"]})
+    assert as_new(mine)["metadata"] == mine["metadata"], "a manifest that was written keeps what it says"
 
 
 def test_a_replacement_keeps_what_the_system_set():

@@ -7,7 +7,7 @@ import msgspec
 import typer
 
 from gardenbus.cli.client.api import ApiClient, ApiResponse
-from gardenbus.cli.commands.apply import FileNamespace, Recursive, manifests_of, placed, report, wait_for_conditions
+from gardenbus.cli.commands.apply import FileNamespace, Recursive, manifests_of, placed, report
 from gardenbus.cli.commands.modify import changed, editable
 from gardenbus.cli.commands.options import (
     Directory,
@@ -26,8 +26,8 @@ from gardenbus.cli.commands.options import (
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.manifests.patches import replacing_patch
 from gardenbus.cli.output.console import Exit, Format, exit_codes
-from gardenbus.cli.wait.conditions import parse_condition
-from gardenbus.cli.wait.waiter import key_of
+from gardenbus.cli.wait.conditions import parse_condition, progress_text
+from gardenbus.cli.wait.waiter import key_of, wait_until
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.errors import BadRequest, Conflict
 
@@ -84,8 +84,11 @@ def replace(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Make objects that are there what the manifests say: a field that is not in the manifest goes.
 
-    What the system sets stays: status, finalizers, the seed of a placed shoot, its own labels and annotations. A
-    manifest with a resourceVersion replaces that version only.
+    With --force an object is deleted, waited for and created anew, without the finalizers that a copy of it has. It is
+    not created where it is not gone within --timeout.
+
+    What the system sets stays without --force: status, finalizers, the seed of a placed shoot, its own labels and
+    annotations. A manifest with a resourceVersion replaces that version only.
 
     Examples:
     gardenbus get shoot apollo -n garden-dev -o yaml > apollo.yaml; gardenbus replace -f apollo.yaml
@@ -103,7 +106,7 @@ def replace(  # noqa: PLR0913 - one parameter an option
     async def one(api: ApiClient, document: Document) -> ApiResponse:
         api = api.validating(validation)
         if force:
-            return await _recreated(api, document, timeout_seconds, confirms=confirm)
+            return await recreated(api, document, timeout_seconds, confirms=confirm)
         return await replaced(api, document, is_dry_run=only_checks)
 
     _each(documents, one, output, (directory, nats_url, prefix), verb="replaced", is_dry_run=only_checks)
@@ -154,7 +157,8 @@ async def replaced(api: ApiClient, document: Document, *, is_dry_run: bool = Fal
     return await changed(api, as_mapping(present.result), make, is_dry_run=is_dry_run, is_conditional=True)
 
 
-async def _recreated(api: ApiClient, document: Document, timeout_seconds: float, *, confirms: bool) -> ApiResponse:
+async def recreated(api: ApiClient, document: Document, timeout_seconds: float, *, confirms: bool) -> ApiResponse:
+    """Delete an object, wait until it is gone, and create it. Raises Unavailable."""
     key = key_of(document)
     reference: Document = {"kind": key.kind, "name": key.name, **({"confirm": True} if confirms else {})}
     if key.namespace:
@@ -162,10 +166,26 @@ async def _recreated(api: ApiClient, document: Document, timeout_seconds: float,
     (deleted,) = await api.delete([reference])
     if not deleted.ok:
         return _missing(deleted)
-    if not await wait_for_conditions(api, {key: parse_condition("delete")}, timeout_seconds):
-        message = "it is not gone in time, so nothing was created: `gardenbus create -f` does it later"
-        return ApiResponse(ok=False, error={"code": _CONFLICT, "reason": "Conflict", "message": message})
-    return await created(api, editable(document))
+    left = await wait_until(api, {key: parse_condition("delete")}, timeout_seconds, lambda _: None)
+    if not left:
+        return await created(api, as_new(document))
+    finalizers = as_mapping(left[key].get("metadata")).get("finalizers") or ()
+    held = f"the finalizers {', '.join(map(str, finalizers))} keep it" if finalizers else progress_text(left[key])
+    message = (
+        f"it is not gone within {timeout_seconds:g} s ({held}): nothing was created; `gardenbus create -f` does it"
+    )
+    return ApiResponse(ok=False, error={"code": _CONFLICT, "reason": "Conflict", "message": message})
+
+
+def as_new(document: Document) -> Document:
+    """A manifest of an object that is not there; of one that was read from a landscape without its finalizers.
+
+    They belong to whoever set them on the object that is gone: nobody would take them from the new one.
+    """
+    new, metadata = editable(document), as_mapping(document.get("metadata"))
+    if metadata.get("uid"):
+        new["metadata"] = {name: value for name, value in new["metadata"].items() if name != "finalizers"}
+    return new
 
 
 def _missing(response: ApiResponse) -> ApiResponse:

@@ -43,7 +43,16 @@ ATTEMPTS = 8
 """How often a change is worked out anew because somebody else was quicker; statuses change all the time."""
 
 _CONFLICT = 409
-_NOT_TO_BE_EDITED = ("managedFields", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink")
+_NOT_TO_BE_EDITED = (
+    "managedFields",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+)
 
 Patch = Callable[[Document], Document]
 """The merge patch for a document as it is now; {} when it needs none. Raises BadRequest, Conflict."""

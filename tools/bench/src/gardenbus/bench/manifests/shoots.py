@@ -225,18 +225,13 @@ def _distances() -> Document:
 def _kubernetes() -> Document:
     return {
         "version": "1.34.2",
-        "enableStaticTokenKubeconfig": False,
         "kubeAPIServer": {
             "requests": {"maxNonMutatingInflight": 400, "maxMutatingInflight": 200},
             "defaultNotReadyTolerationSeconds": 300,
             "defaultUnreachableTolerationSeconds": 300,
-            "oidcConfig": {
-                "clientID": "kubernetes",
-                "groupsClaim": "groups",
-                "issuerURL": "https://identity.example.org",
-                "usernameClaim": "email",
-                "usernamePrefix": "oidc:",
-            },
+            "auditConfig": {"auditPolicy": {"configMapRef": {"name": "audit-policy"}}},
+            "structuredAuthentication": {"configMapName": "structured-authentication"},
+            "eventTTL": "1h0m0s",
         },
         "kubeControllerManager": {"nodeCIDRMaskSize": 24, "nodeMonitorGracePeriod": "40s"},
         "kubeScheduler": {"profile": "balanced"},
