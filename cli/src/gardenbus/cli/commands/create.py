@@ -169,8 +169,9 @@ async def recreated(api: ApiClient, document: Document, timeout_seconds: float, 
     left = await wait_until(api, {key: parse_condition("delete")}, timeout_seconds, lambda _: None)
     if not left:
         return await created(api, as_new(document))
-    finalizers = as_mapping(left[key].get("metadata")).get("finalizers") or ()
-    held = f"the finalizers {', '.join(map(str, finalizers))} keep it" if finalizers else progress_text(left[key])
+    found = left[key] or {}
+    finalizers = as_mapping(found.get("metadata")).get("finalizers") or ()
+    held = f"the finalizers {', '.join(map(str, finalizers))} keep it" if finalizers else progress_text(found)
     message = (
         f"it is not gone within {timeout_seconds:g} s ({held}): nothing was created; `gardenbus create -f` does it"
     )
