@@ -36,6 +36,8 @@ class Faults:
     def kill_one(self) -> None:
         """An actor dies."""
         alive = [name for name in self.landscape.mains if name not in self.dead]
+        if not alive:
+            return
         name = self.random.choice(alive)
         self.log.append(f"kill {name}")
         self.landscape.kill(name)
