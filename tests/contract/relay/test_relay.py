@@ -14,6 +14,7 @@ from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.errors import Conflict, NotFound, Transient, Unavailable
 from gardenbus.common.ports.bus import Message
 from gardenbus.common.ports.store import VERSION_LEAP, Creation, SeedBinding
+from gardenbus.relay.stream_watch import LANDSCAPE
 from tests.support.builders import a_managed_seed, a_project, a_seed, a_shoot, a_shoot_state, merged
 from tests.support.eventually import eventually
 from tests.support.joint import SUBJECTS, Joint
@@ -337,6 +338,124 @@ async def test_an_owner_that_nobody_can_be_stops_no_news(joint: Joint, uid: str)
     seed = await joint.create(a_seed())
     await joint.announced(SUBJECTS.changed(seed.key), seed.version)
     await joint.quiet()
+
+
+async def back_to(joint: Joint, copy: Path, *streams: str) -> None:
+    """Take NATS (or some of its streams alone) back to a copy of its directory."""
+    await asyncio.to_thread(joint.nats.stop)
+    current = joint.nats.directory / "jetstream"
+    for stream in streams:
+        (directory,) = current.glob(f"*/streams/{stream}")
+        shutil.rmtree(directory)
+        shutil.copytree(copy / directory.relative_to(current), directory)
+    if not streams:
+        shutil.rmtree(current)
+        shutil.copytree(copy, current)
+    await asyncio.to_thread(joint.nats.start)
+
+
+async def copied(joint: Joint, to: Path) -> Path:
+    """A copy of NATS' directory."""
+    await asyncio.to_thread(joint.nats.stop)
+    shutil.copytree(joint.nats.directory / "jetstream", to)
+    await asyncio.to_thread(joint.nats.start)
+
+    async def connected() -> None:
+        try:
+            await joint.bus.position("REQUESTS")
+        except Transient as error:
+            raise AssertionError(error.message) from error
+
+    await eventually(connected, within=10)
+    return to
+
+
+async def until_losses(joint: Joint, *expected: tuple[str, int, int, int, bool]) -> None:
+    """Wait until these losses are known, and the latest one is an Event."""
+
+    async def known() -> None:
+        try:
+            losses = await joint.store.stream_losses()
+            found = [(each.stream, each.first, each.last, each.waiting, each.of_store) for each in losses]
+            assert found == list(expected)
+            last = await joint.bus.last("EVENTS", SUBJECTS.event(LANDSCAPE))
+        except (Transient, NotFound) as error:
+            raise AssertionError(error.message) from error
+        assert last is not None
+        event = json.loads(last.body)
+        assert (event["reason"], event["message"]) == ("MessagesLost", losses[-1].text)
+
+    await eventually(known, within=20)
+
+
+async def published(joint: Joint, count: int) -> None:
+    """Publish orders that nobody takes, and wait until the relay has seen them."""
+    for _ in range(count):
+        last = await joint.bus.publish(Message(SUBJECTS.apply, b"{}"))
+    created = (await joint.bus.position("REQUESTS")).created
+
+    async def seen() -> None:
+        assert (await joint.store.observe_stream("REQUESTS", created)).sequence == last
+
+    await eventually(seen, within=10)
+
+
+async def test_orders_that_waited_in_a_stream_that_went_back_are_named(joint: Joint, tmp_path: Path) -> None:
+    joint.start_relay()
+    await joint.create(a_seed("s1"))
+    await joint.quiet()
+    await published(joint, 1)
+    copy = await copied(joint, tmp_path / "older")
+    await published(joint, 3)
+    await back_to(joint, copy)
+    await until_losses(joint, ("REQUESTS", 2, 4, 3, False))
+
+
+async def test_orders_that_were_carried_out_in_a_store_that_went_back_are_named(joint: Joint) -> None:
+    joint.start_relay()
+    await joint.create(a_seed("s1"))
+    await joint.quiet()
+    await asyncio.to_thread(joint.redis.stop)
+    shutil.copytree(joint.redis.directory / "appendonlydir", joint.redis.directory / "older")
+    await asyncio.to_thread(joint.redis.start)
+    await joint.create(a_seed("s2"))
+    await published(joint, 2)
+    queue = await joint.bus.work_queue("REQUESTS", "apiserver", SUBJECTS.apply)
+    await queue.ack_many(await queue.fetch(2, 5))
+    await asyncio.to_thread(joint.redis.kill)
+    shutil.rmtree(joint.redis.directory / "appendonlydir")
+    (joint.redis.directory / "older").rename(joint.redis.directory / "appendonlydir")
+    await asyncio.to_thread(joint.redis.start)
+    await until_losses(joint, ("REQUESTS", 1, 2, 0, True))
+    assert await joint.store.get(ObjectKey("seed", "", "s2")) is not None
+
+
+async def test_a_shoot_whose_queue_alone_went_back_is_queued_again(joint: Joint, tmp_path: Path) -> None:
+    joint.start_relay()
+    await joint.create(a_seed("s1"))
+    await joint.quiet()
+    copy = await copied(joint, tmp_path / "older")
+    waiting = await joint.create(a_shoot("waiting"))
+    await joint.quiet()
+    await joint.stop_relays()
+    end = (await joint.bus.position("QUEUES")).sequence
+    await back_to(joint, copy, "QUEUES")
+
+    async def grown() -> None:
+        try:
+            await joint.bus.publish(Message(SUBJECTS.queue("garbage", "garden-dev", "waiting")))
+            assert (await joint.bus.position("QUEUES")).sequence > end
+        except Transient as error:
+            raise AssertionError(error.message) from error
+
+    await eventually(grown, within=10)
+    joint.start_relay()
+
+    async def queued() -> None:
+        subjects = await joint.bus.subjects("QUEUES", "garden.queue.scheduling.>")
+        assert SUBJECTS.scheduling("default-scheduler", waiting.key) in subjects
+
+    await eventually(queued, within=10)
 
 
 async def test_pending_shoots_are_queued_again_though_their_queue_grew_past_its_recorded_end(

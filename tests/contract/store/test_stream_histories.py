@@ -4,7 +4,10 @@ import time
 
 import pytest
 
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.ports.store import EventRecord
 from gardenbus.common.ports.stream_history import StreamEntry
+from gardenbus.relay.ports.outbox import EventEntry
 from tests.support.stores import StoreUnderTest
 
 CREATED = 1_767_323_045_123_456_789
@@ -70,3 +73,50 @@ async def test_incarnations_grow_when_the_clock_is_behind(kit: StoreUnderTest) -
         history = await kit.store.observe_stream(REQUESTS, ahead, last_sequence=9)
         assert history.incarnation == ahead + number
         await kit.store.restart_stream(REQUESTS, ahead, 1, seen=history.incarnation)
+
+
+async def test_what_a_stream_has_lost_is_noted_with_what_waited(kit: StoreUnderTest) -> None:
+    await kit.store.observe_stream(REQUESTS, CREATED, last_sequence=9, acknowledged=6)
+    await kit.store.restart_stream(REQUESTS, CREATED, 4, seen=CREATED, ended_at="2026-01-01T00:00:00Z")
+    await kit.store.observe_stream("REPORTS", CREATED, entries((3, 3), (9, 9)))
+    await kit.store.observe_stream("REPORTS", CREATED, entries((5, 20)))
+    await kit.store.observe_stream("EVENTS", CREATED, last_sequence=7)
+    await kit.store.observe_stream("EVENTS", CREATED + 1, last_sequence=2)
+    found = [(each.stream, each.first, each.last, each.waiting) for each in await kit.store.stream_losses()]
+    assert found == [(REQUESTS, 5, 9, 3), ("REPORTS", 5, 9, 5), ("EVENTS", 1, 7, 7)]
+    (loss, *_) = await kit.store.stream_losses()
+    assert loss.since == "2026-01-01T00:00:00Z"
+    assert loss.till
+    assert "REQUESTS has lost messages 5 to 9 (stored after 2026-01-01T00:00:00Z until" in loss.text
+    assert "3 of them, from 7 on, nobody had carried out" in loss.text
+
+
+async def test_a_stream_that_lost_nothing_is_no_loss(kit: StoreUnderTest) -> None:
+    await kit.store.observe_stream(REQUESTS, CREATED)
+    await kit.store.observe_stream(REQUESTS, CREATED + 1)
+    await kit.store.observe_stream(REQUESTS, CREATED + 1, last_sequence=5)
+    await kit.store.restart_stream(REQUESTS, CREATED + 1, 5, seen=CREATED + 1)
+    assert await kit.store.stream_losses() == ()
+
+
+async def test_what_was_acknowledged_and_the_store_has_not_seen_is_noted_once(closed: StoreUnderTest) -> None:
+    await closed.outbox.lead(86_400)
+    assert await closed.outbox.compare_stream(REQUESTS, CREATED, 8)
+    assert not await closed.outbox.compare_stream(REQUESTS, CREATED, 8)
+    assert not await closed.outbox.compare_stream("REPORTS", CREATED, 0)
+    (loss,) = await closed.store.stream_losses()
+    assert (loss.first, loss.last, loss.waiting, loss.of_store) == (1, 8, 0, True)
+    assert "carried out in a store that was lost" in loss.text
+
+
+async def test_a_loss_is_reported_once(kit: StoreUnderTest) -> None:
+    await kit.store.observe_stream(REQUESTS, CREATED, last_sequence=9)
+    await kit.store.restart_stream(REQUESTS, CREATED, 4, seen=CREATED)
+    (loss,) = await kit.store.stream_losses()
+    event = EventRecord(ObjectKey("namespace", "", "garden"), "", "Warning", "MessagesLost", loss.text, "relay")
+    await kit.fresh_entries()
+    assert await kit.outbox.report_loss(loss, event)
+    assert not await kit.outbox.report_loss(loss, event)
+    (entry,) = await kit.fresh_entries()
+    assert isinstance(entry, EventEntry)
+    assert entry.event == event

@@ -399,6 +399,11 @@ class MemoryBus:
         found = self.server.stream(stream)
         return StreamPosition(found.created, found.last_sequence)
 
+    async def last_stored_at(self, stream: str) -> datetime | None:
+        """See the port."""
+        self.require()
+        return self.server.stream(stream).last_stored_at
+
     async def acknowledged_floor(self, stream: str, consumer: str) -> StreamPosition:
         """See the port."""
         self.require()

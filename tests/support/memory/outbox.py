@@ -11,7 +11,8 @@ from gardenbus.common.api.index_keys import IndexKeys, index_keys_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict
 from gardenbus.common.ports.bus import StreamPosition
-from gardenbus.common.ports.store import VERSION_LEAP, RequestOrigin
+from gardenbus.common.ports.store import VERSION_LEAP, EventRecord, RequestOrigin
+from gardenbus.common.ports.stream_history import StreamLoss
 from gardenbus.relay.ports.outbox import Leadership, ObjectEntry, OutboxPage, Restored
 from tests.support.memory.followed_shoots import followed_shoot
 from tests.support.memory.state import MemoryState, ObjectRow, Tombstone, is_migrating, seeds_of
@@ -26,6 +27,8 @@ class MemoryOutbox:
     def __init__(self, store: MemoryStore, *, leader: str = "relay") -> None:
         self._state: MemoryState = store.state
         self.observe_stream, self.restart_stream = store.observe_stream, store.restart_stream
+        self.stream_losses, self._histories = store.stream_losses, store.histories
+        self._reported: set[str] = set()
         self._leader = leader
         self._last_seen = 0
 
@@ -153,15 +156,29 @@ class MemoryOutbox:
             if tombstone.version > above_version:
                 state.announce_key(key, tombstone.version, tombstone.uid, "deleted", left=tombstone.left)
 
-    async def requeue_pending(self) -> None:
+    async def requeue_pending(self, *, untried_only: bool = False) -> None:
         """Queue every pending shoot, and every one that migrates, again."""
         self._check_lead()
         for key, row in sorted(self._state.rows.items()):
-            if row.is_pending:
+            if row.is_pending and not (untried_only and row.equivalence_class):
                 self._state.enqueue_shoot(row.index_keys.scheduler_name, key)
         for key, row in sorted(self._state.rows.items()):
             if is_migrating(row.stored.parts):
                 self._state.enqueue(f"migration.{key.namespace}.{key.name}")
+        if untried_only:
+            self._state.unblock(freed=True)
+
+    async def compare_stream(self, stream: str, created: int, acknowledged: int) -> bool:
+        """Note as lost what was acknowledged and the store has not seen."""
+        return self._histories.compare(stream, created, acknowledged)
+
+    async def report_loss(self, loss: StreamLoss, event: EventRecord) -> bool:
+        """Record the Event about a loss, once."""
+        if loss.loss_id in self._reported:
+            return False
+        self._reported.add(loss.loss_id)
+        self._state.record_event(event)
+        return True
 
     async def collect_tombstones(self, before: str, floor: StreamPosition) -> int:
         """Forget a page of graves."""

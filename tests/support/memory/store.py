@@ -53,7 +53,7 @@ from gardenbus.common.ports.store import (
     Usage,
     WritePrecondition,
 )
-from gardenbus.common.ports.stream_history import StreamEntry, StreamHistory
+from gardenbus.common.ports.stream_history import StreamEntry, StreamHistory, StreamLoss
 from gardenbus.relay.ports.outbox import EventEntry
 from tests.support.memory.followed_shoots import followed_shoot
 from tests.support.memory.state import (
@@ -89,7 +89,7 @@ class MemoryStore:
     ) -> None:
         self.state = MemoryState(clock, is_open=is_open, outbox_max=outbox_max)
         self._new_uid = new_uid
-        self._histories = MemoryStreamHistories(clock)
+        self.histories = MemoryStreamHistories(clock)
         self.conflicts = conflicts
         self._reporter = reporter
 
@@ -99,12 +99,12 @@ class MemoryStore:
 
     def copied(self) -> dict[str, Any]:
         """All that is stored, as a copy of Redis' disk holds it."""
-        return {**self.state.copied(), "histories": self._histories.copied()}
+        return {**self.state.copied(), "histories": self.histories.copied()}
 
     def restore_copy(self, copy: dict[str, Any]) -> None:
         """Start again on an older copy: closed, until a relay has compared it with the bus."""
         self.state.restore(copy)
-        self._histories.restore(copy["histories"])
+        self.histories.restore(copy["histories"])
 
     # ------------------------------------------------------------------------------------------ reads
 
@@ -643,16 +643,28 @@ class MemoryStore:
         return seed in self.state.fencing_tokens
 
     async def observe_stream(
-        self, stream: str, created: int, entries: Sequence[StreamEntry] = (), *, last_sequence: int = 0
+        self,
+        stream: str,
+        created: int,
+        entries: Sequence[StreamEntry] = (),
+        *,
+        last_sequence: int = 0,
+        acknowledged: int = 0,
     ) -> StreamHistory:
         """Remember what was seen of a stream."""
         self.state.check_open(with_outbox=False)
-        return self._histories.observe(stream, created, entries, last_sequence)
+        return self.histories.observe(stream, created, entries, last_sequence, acknowledged=acknowledged)
 
-    async def restart_stream(self, stream: str, created: int, last_sequence: int, *, seen: int) -> StreamHistory:
+    async def restart_stream(
+        self, stream: str, created: int, last_sequence: int, *, seen: int, ended_at: str = ""
+    ) -> StreamHistory:
         """Raise the incarnation of a stream."""
         self.state.check_open(with_outbox=False)
-        return self._histories.restart(stream, created, last_sequence, seen=seen)
+        return self.histories.restart(stream, created, last_sequence, seen=seen, ended_at=ended_at)
+
+    async def stream_losses(self) -> Sequence[StreamLoss]:
+        """Read the losses."""
+        return tuple(self.histories.losses)
 
     async def reannounce_object(
         self, key: ObjectKey, seed: str, uid: str = "", unknown: UnknownObject | None = None

@@ -126,6 +126,7 @@ class MemoryStream:
         self.kind = kind
         self.created = created
         self.last_sequence = 0
+        self.last_stored_at: datetime | None = None
         self.messages: dict[int, StreamMessage] = {}
         self.consumers: dict[str, MemoryConsumer] = {}
         self.taps: list[Callable[[StreamMessage], None]] = []
@@ -274,6 +275,7 @@ class MemoryStream:
     def _store(self, message: Message, marker: str | None) -> int:
         self.last_sequence += 1
         sequence, now = self.last_sequence, self._clock.now()
+        self.last_stored_at = now
         headers = {**message.headers, "Nats-Marker-Reason": marker} if marker else dict(message.headers)
         stored = StreamMessage(message.subject, message.body, headers, sequence, now, marker)
         self.messages[sequence] = stored

@@ -27,12 +27,14 @@ from gardenbus.common.diagnostics.services import (
     SeedHeartbeat,
     UnknownHere,
     assess_heartbeats,
+    assess_losses,
     assess_unknown,
     assess_versions,
     service_name,
 )
 from gardenbus.common.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
 from gardenbus.common.ports.bus import Bus
+from gardenbus.common.ports.stream_history import StreamLoss
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 PATIENT = DiagnosticsTarget(ApiClient(cast("Bus", None), Subjects()), cast("AdminClient", None), None)
@@ -188,6 +190,17 @@ def test_what_runs_and_is_neither_stored_nor_remembered_is_named_with_both_comma
     assert "shoot garden-dev/apollo on aws-eu1, shoot garden-dev/b on aws-eu1" in finding.found
     for verb in ("adopt", "forget"):
         assert f"gardenbus {verb} shoot garden-dev/apollo --seed aws-eu1" in finding.suggestion
+
+
+def test_what_was_lost_is_named_for_a_week() -> None:
+    now = datetime(2026, 1, 8, tzinfo=UTC)
+    assert states(assess_losses([], now)) == {"lost": "ok"}
+    loss = StreamLoss("REQUESTS", 5, 9, 3, "", "", "2026-01-07T00:00:00Z", of_store=False)
+    (finding,) = assess_losses([loss], now)
+    assert finding.state == "warning"
+    assert "REQUESTS has lost messages 5 to 9" in finding.found
+    assert "send them again" in finding.suggestion
+    assert states(assess_losses([loss], now + timedelta(days=7))) == {"lost": "ok"}
 
 
 def test_heartbeats_of_ten_thousand_seeds_are_looked_through_once():

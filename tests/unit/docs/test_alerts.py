@@ -198,6 +198,9 @@ TROUBLES: Mapping[str, Trouble] = {
         {f"gardenbus_autoscaler_refused_total{SCALER}": counting(1)}, ("GardenbusAutoscalerRefused",)
     ),
     "redis is away": Trouble({AWAY: counting(6)}, ("GardenbusServerAway",)),
+    "messages were lost": Trouble(
+        {'gardenbus_relay_lost_messages{stream="REQUESTS"}': constant(7)}, ("GardenbusMessagesLost",)
+    ),
     "nats cannot write": Trouble({FULL_DISK: constant(1)}, ("GardenbusServerCannotWrite",)),
     "the disk fills": Trouble(
         {"gardenbus_jetstream_storage_used_bytes": constant(9e9)}, ("GardenbusJetStreamDiskFilling",)

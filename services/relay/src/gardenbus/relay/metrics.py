@@ -12,6 +12,11 @@ ANNOUNCE_DELAY = Histogram(
     "Time from a write until its announcement was acknowledged, of the oldest entry of each page.",
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60),
 )
+LOST_MESSAGES = Gauge(
+    "gardenbus_relay_lost_messages",
+    "Messages of a stream that went back, or were acknowledged by a store that did, in the last 7 days.",
+    ["stream"],
+)
 OBSERVATION_FAILURES = Counter(
     "gardenbus_relay_observation_failures_total", "Times that the servers could not be counted.", ["server"]
 )

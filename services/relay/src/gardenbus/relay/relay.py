@@ -8,7 +8,8 @@ that came back), it *recovers*: it compares the positions of the streams with th
     | is closed  | holds more than was trimmed      | puts back what the bus has in a higher version, then opens |
     | is open    | another incarnation, or shorter  | announces again what lies above the stream's last version  |
     | any        | QUEUES went back, or one of both | queues every pending shoot again                           |
-    | any        | REQUESTS or REPORTS went back    | raises its incarnation (`stream_history`)                  |
+    | any        | any                              | queues the pending shoots again that were never tried      |
+    | any        | another stream went back         | raises its incarnation, reports the loss (`stream_watch`)  |
 
 A batch carries the sequence that the stream must stand at, and lets nobody else in between, so a relay that was paused
 while another took over cannot announce the past after the present. The first page after a recovery goes in batches that
@@ -27,18 +28,18 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.controller.cancellation import is_cancelled
-from gardenbus.common.controller.stream_incarnation import StreamIncarnation
 from gardenbus.common.errors import BadRequest, Conflict, NotFound, Transient
 from gardenbus.common.ports.bus import Bus, Message, ReplayDone, StreamMessage, StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.relay.domain.announcements import announcements
 from gardenbus.relay.ports.outbox import Outbox, OutboxEntry, OutboxPage, Restored
+from gardenbus.relay.stream_watch import StreamWatch
 from gardenbus.relay.tracing import log_announced, with_spans
 
 _log = structlog.stdlib.get_logger()
 _decode = json_decoder(Document)
 
-OBJECTS, BINDINGS, QUEUES, REQUESTS, REPORTS = "OBJECTS", "BINDINGS", "QUEUES", "REQUESTS", "REPORTS"
+OBJECTS, BINDINGS, QUEUES, REQUESTS = "OBJECTS", "BINDINGS", "QUEUES", "REQUESTS"
 RESTORED = "restored"
 """Kept beside the streams' positions: the lowest version put back and not yet announced again (0: none). A relay that
 dies over it leaves the rest to the next one."""
@@ -75,8 +76,7 @@ class Relay:
         self._subjects = subjects
         self._clock = clock
         self._settings = settings or RelaySettings()
-        self._requests = StreamIncarnation(bus, outbox, subjects.stream(REQUESTS))
-        self._reports = StreamIncarnation(bus, outbox, subjects.stream(REPORTS))
+        self._watch = StreamWatch(outbox, bus, subjects, clock, consumer=self._settings.requests_consumer)
         self._positions: dict[str, StreamPosition] = {}
         self._needs_recovery = True
         self._is_cautious = True
@@ -141,6 +141,7 @@ class Relay:
             self._needs_recovery = any(_went_back(self._positions.get(name), found[name]) for name in found)
             if not self._needs_recovery:
                 self._positions[QUEUES] = found[QUEUES]
+                await self._watch.observe()
 
     async def _positions_now(self) -> dict[str, StreamPosition]:
         """Positions of the streams that this relay fills. Raises NotFound when one is gone."""
@@ -238,13 +239,14 @@ class Relay:
             raise Conflict("another relay leads by now")
         restored_from = recorded[RESTORED].sequence if RESTORED in recorded else 0
         if not leadership.is_open:
+            await self._watch.compare()
             restored_from = await self._reopen(recorded.get(OBJECTS), now[OBJECTS], restored_from)
         if restored_from:  # the store lost their outbox entries too: bindings and work may never have been announced
             await self._outbox.reannounce(restored_from - 1)
             await self._outbox.requeue_pending()
             await self._note_restored(0)
         await self._repeat(recorded, now)
-        await asyncio.gather(self._requests.position(), self._reports.position())
+        await self._watch.observe_all()
         self._positions = dict(now)
         self._needs_recovery, self._is_cautious = False, True
         await self._outbox.trim(None, self._positions)
@@ -252,8 +254,8 @@ class Relay:
     async def _repeat(self, recorded: Mapping[str, StreamPosition], now: Mapping[str, StreamPosition]) -> None:
         """Announce again what streams that went back have lost.
 
-        QUEUES may have grown past its recorded end since, through what others publish: the two that only relays write
-        tell that it went back with them.
+        QUEUES may have grown past its recorded end since, through what others publish. If it went back alone nothing tells
+        so: shoots that were never tried, and the unblocking of the others, are queued in any case.
         """
         lost = [name for name in (OBJECTS, BINDINGS) if _went_back(recorded.get(name), now[name])]
         if lost:
@@ -263,6 +265,8 @@ class Relay:
         if lost or _went_back(recorded.get(QUEUES), now[QUEUES]):
             _log.warning("pending_shoots.requeued")
             await self._outbox.requeue_pending()
+        else:
+            await self._outbox.requeue_pending(untried_only=True)
 
     async def _reopen(self, recorded: StreamPosition | None, now: StreamPosition, restored_from: int) -> int:
         """Put back what the bus has in higher versions, then open the store; returns the lowest version put back.
@@ -345,13 +349,14 @@ class Relay:
         if now < self._housekeeping_at:
             return
         self._housekeeping_at = now + self._settings.housekeeping_seconds
+        await self._watch.observe_all()
         try:
             floor = await self._bus.acknowledged_floor(
                 self._subjects.stream(REQUESTS), self._settings.requests_consumer
             )
         except NotFound:
             return  # no apiserver has ever run: there are no requests to wait for, and nothing was removed either
-        floor = msgspec.structs.replace(floor, created=(await self._requests.position()).created)
+        floor = msgspec.structs.replace(floor, created=(await self._watch.requests.position()).created)
         collected = await self._outbox.collect_tombstones(timestamp(self._clock.now() - TOMBSTONE_AGE), floor)
         if collected:
             _log.info("tombstones.collected", count=collected)

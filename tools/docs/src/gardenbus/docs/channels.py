@@ -214,6 +214,7 @@ _API: Sequence[tuple[str, str, str, Payload, bool]] = (
     ("waiting", "waiting", "Shoots that wait for a seed.", "bytes", False),
     ("waitingFor", "waiting.{schedulerName}", "Shoots that wait for a seed from one scheduler.", "bytes", False),
     ("unknown", "unknown", "What runs on seeds, and is neither stored nor remembered.", "bytes", False),
+    ("lost", "lost", "What streams, or a store, that went back have lost.", "bytes", False),
     ("adopt", f"adopt.{_OBJECT}", "Store a shoot again as its gardenlet holds it.", HostRequest, True),
     ("forget", f"forget.{_OBJECT}", "Have a shoot torn down that is not stored.", HostRequest, True),
     ("retry", f"retry.{_OBJECT}", "Have a waiting shoot decided now.", "bytes", False),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import structlog
 
 from gardenbus.common.ports.bus import Bus, StreamMessage, StreamPosition
+from gardenbus.common.ports.clock import timestamp
 from gardenbus.common.ports.stream_history import StreamEntry, StreamHistories, StreamHistory
 
 _log = structlog.stdlib.get_logger()
@@ -24,15 +25,23 @@ class StreamIncarnation:
         self._created = 0
         self._incarnation = 0
 
-    async def position(self) -> StreamPosition:
-        """The stream's incarnation (as `created`) and last sequence. Raises Unavailable."""
+    async def position(self, *, acknowledged: int = 0) -> StreamPosition:
+        """The stream's incarnation (as `created`) and last sequence. Raises Unavailable.
+
+        `acknowledged`: up to where its consumer has acknowledged it, for a report of what is lost with it.
+        """
         position = await self._bus.position(self._stream)
-        history = await self._observe(position)
+        history = await self._observe(position, acknowledged)
         if _is_behind(position, history):  # or another position was observed in between
             position = await self._bus.position(self._stream)
             if _is_behind(position, history):
+                ended_at = await self._bus.last_stored_at(self._stream)
                 history = await self._histories.restart_stream(
-                    self._stream, position.created, position.sequence, seen=history.incarnation
+                    self._stream,
+                    position.created,
+                    position.sequence,
+                    seen=history.incarnation,
+                    ended_at=timestamp(ended_at) if ended_at else "",
                 )
                 self._note(history)
         self._created = position.created
@@ -50,8 +59,10 @@ class StreamIncarnation:
         self._note(history)
         return [history.incarnation_of(entry) for entry in entries]
 
-    async def _observe(self, position: StreamPosition) -> StreamHistory:
-        history = await self._histories.observe_stream(self._stream, position.created, last_sequence=position.sequence)
+    async def _observe(self, position: StreamPosition, acknowledged: int) -> StreamHistory:
+        history = await self._histories.observe_stream(
+            self._stream, position.created, last_sequence=position.sequence, acknowledged=acknowledged
+        )
         self._note(history)
         return history
 

@@ -22,6 +22,7 @@ CHECKS: Mapping[str, Check] = {
     "work": queues.work,
     "rejected": queues.rejections,
     "unknown": services.unknown_objects,
+    "lost": services.lost_messages,
     "heartbeats": services.gardenlets,
     "clocks": servers.clocks,
 }

@@ -18,6 +18,7 @@ from gardenbus.common.diagnostics.servers import SKEW_FAILED_SECONDS, SKEW_WARNI
 from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import ReplayDone, StreamMessage
+from gardenbus.common.ports.stream_history import LOSS_SHOWN_FOR, StreamLoss
 
 DEFAULT_LEASE_SECONDS = 40.0
 LATE_SHARE = 0.5
@@ -85,6 +86,45 @@ def assess_unknown(target: DiagnosticsTarget, found: Sequence[UnknownHere]) -> l
     what = f"it runs where the store neither has it nor remembers that it left: {text}"
     commands = " or ".join(target.command(f"{verb} {first.resource} --seed {first.seed}") for verb in verbs)
     return [DiagnosticFinding("unknown", "warning", what, commands)]
+
+
+class _LossList(msgspec.Struct):
+    items: list[StreamLoss]
+
+
+class _LossResponse(msgspec.Struct):
+    result: _LossList
+
+
+async def lost_messages(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
+    """Finding for what was acknowledged, and then lost with a stream or a store that went back."""
+    reply = await target.api.bus.request(target.api.subjects.api("lost"), b"", timeout_seconds=5.0)
+    try:
+        losses = msgspec.json.decode(reply, type=_LossResponse).result.items
+    except msgspec.DecodeError:
+        return [DiagnosticFinding("lost", "skipped", "no apiserver says what was lost")]
+    return assess_losses(losses, datetime.now(UTC))
+
+
+def assess_losses(losses: Sequence[StreamLoss], now: datetime) -> list[DiagnosticFinding]:
+    """Findings for the losses of the last days, the latest first."""
+    shown = [loss for loss in losses if now - datetime.fromisoformat(loss.noticed_at) < LOSS_SHOWN_FOR]
+    findings = [
+        DiagnosticFinding(
+            "lost",
+            "warning",
+            f"{loss.text}; noticed {loss.noticed_at}",
+            _after_loss(loss.stream),
+        )
+        for loss in reversed(shown)
+    ]
+    return findings or [DiagnosticFinding("lost", "ok", "no stream has lost messages in the last 7 days")]
+
+
+def _after_loss(stream: str) -> str:
+    if stream.endswith("REQUESTS"):
+        return "look whether they have an effect (gardenbus diff -f FILE), and send them again"
+    return "nothing: agents report again" if stream.endswith("REPORTS") else "nothing: nobody else has them"
 
 
 async def versions(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:

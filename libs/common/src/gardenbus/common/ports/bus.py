@@ -184,6 +184,10 @@ class Bus(Protocol):
         """Read the stream's incarnation and last sequence."""
         ...
 
+    async def last_stored_at(self, stream: str) -> datetime | None:
+        """Read when the stream's last message was stored, by the server's clock; None if there was none."""
+        ...
+
     async def acknowledged_floor(self, stream: str, consumer: str) -> StreamPosition:
         """Read the position up to which the consumer has acknowledged all messages of the stream."""
         ...

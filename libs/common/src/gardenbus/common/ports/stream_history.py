@@ -6,10 +6,14 @@ compare by (incarnation, sequence).
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 import msgspec
+
+
+LOSS_SHOWN_FOR = timedelta(days=7)
+"""Time for which a loss is reported as a finding."""
 
 
 class StreamEntry(msgspec.Struct, frozen=True):
@@ -44,22 +48,72 @@ class StreamHistory(msgspec.Struct, frozen=True):
         return self.previous if is_older else self.incarnation
 
 
+class StreamLoss(msgspec.Struct, frozen=True):
+    """Messages that a stream has lost because it went back, or (`of_store`) a store that did after they were acknowledged.
+
+    `waiting` is how many of them, the last ones, nobody had acknowledged. `since` and `till`: when the last message before
+    and the last of them were stored, "" where that is not known.
+    """
+
+    stream: str
+    first: int
+    last: int
+    waiting: int
+    since: str
+    till: str
+    noticed_at: str
+    of_store: bool
+
+    @property
+    def loss_id(self) -> str:
+        """What tells it from others."""
+        return f"{self.stream} {self.first} {self.last} {self.noticed_at}"
+
+    @property
+    def text(self) -> str:
+        """The loss in a sentence."""
+        span = f"{self.first} to {self.last}" if self.last > self.first else f"{self.first}"
+        stored = "".join(f" {word} {at}" for word, at in (("after", self.since), ("until", self.till)) if at)
+        if self.of_store:
+            return (
+                f"messages {span} of {self.stream} (acknowledged{stored}) were carried out in a store that was lost: "
+                "what was not announced of them is gone"
+            )
+        waiting = f"; {self.waiting} of them, from {self.last - self.waiting + 1} on, nobody had carried out"
+        return f"{self.stream} has lost messages {span} (stored{stored}){waiting if self.waiting else ''}"
+
+
 class StreamHistories(Protocol):
     """The store's memory of streams. Raises Unavailable."""
 
     async def observe_stream(
-        self, stream: str, created: int, entries: Sequence[StreamEntry] = (), *, last_sequence: int = 0
+        self,
+        stream: str,
+        created: int,
+        entries: Sequence[StreamEntry] = (),
+        *,
+        last_sequence: int = 0,
+        acknowledged: int = 0,
     ) -> StreamHistory:
         """Remember what was seen of a stream, and return its history.
+
+        `acknowledged`: up to where its consumer has acknowledged it.
 
         An entry that is younger than the youngest known, at a sequence that was seen before, raises the incarnation; so
         does a younger `created`. An older one changes nothing: the caller may be what is old.
         """
         ...
 
-    async def restart_stream(self, stream: str, created: int, last_sequence: int, *, seen: int) -> StreamHistory:
+    async def restart_stream(
+        self, stream: str, created: int, last_sequence: int, *, seen: int, ended_at: str = ""
+    ) -> StreamHistory:
         """Raise the incarnation: the stream, now at `last_sequence`, is another one or went back.
 
-        Nothing is changed if the incarnation is not `seen` any more: somebody else has raised it.
+        Nothing is changed if the incarnation is not `seen` any more: somebody else has raised it. `ended_at`: when its
+        last message was stored.
         """
+        ...
+
+    async def stream_losses(self) -> Sequence[StreamLoss]:
+        """List the latest losses, oldest first. They are noted by whoever raises an incarnation."""
         ...

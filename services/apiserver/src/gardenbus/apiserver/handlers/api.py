@@ -13,6 +13,7 @@
 | `explain-seed.<name>` | | its feasibility, and the unschedulable shoots that fit |
 | `waiting[.<schedulerName>]` | `{"limit", "namespace", "name", "classes"}` | unschedulable shoots, next attempts |
 | `retry.shoot.<ns>.<name>` | | a shoot without seed is scheduled now |
+| `lost` | | what streams have lost, or a store that went back, of what was acknowledged |
 | `unknown` | | what runs on seeds, and is neither stored nor remembered |
 | `adopt.shoot.<ns>.<name>` | `{"seed"}` | such a shoot, stored again as its gardenlet holds it |
 | `forget.shoot.<ns>.<name>` | `{"seed"}` | such a shoot is torn down |
@@ -69,7 +70,7 @@ REQUEST_SECONDS = Histogram(
 )  # fmt: skip
 
 _WRITES = ("apply", "patch", "delete", "bind", "scale", "retry", "adopt", "forget")
-_QUERIES = ("get", "list", "explain", "explain-seed", "kinds", "census", "usage", "waiting", "unknown")
+_QUERIES = ("get", "list", "explain", "explain-seed", "kinds", "census", "usage", "waiting", "unknown", "lost")
 VERBS = frozenset((*_WRITES, *_QUERIES))
 
 
@@ -219,6 +220,8 @@ class ApiHandler:
                 return await self._unschedulable.listed(rest, body)
             case "unknown":
                 return await self._unknown.listed()
+            case "lost":
+                return {"items": await self.store.stream_losses()}
             case "retry":
                 return await self._unschedulable.retry(rest)
             case _:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from gardenbus.common.adapters.redis.connection import RedisConnection
-from gardenbus.common.adapters.redis.records import read_record, restored_fields
+from gardenbus.common.adapters.redis.records import event_fields, read_record, restored_fields
 from gardenbus.common.adapters.redis.store import origin_text
 from gardenbus.common.adapters.redis.stream_histories import RedisStreamHistories
 from gardenbus.common.adapters.store_responses import scheduled_event
@@ -15,6 +15,7 @@ from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import VERSION_LEAP, EventRecord, RequestOrigin
+from gardenbus.common.ports.stream_history import StreamLoss
 from gardenbus.relay.ports.outbox import (
     EventEntry,
     Leadership,
@@ -129,17 +130,36 @@ class RedisOutbox(RedisStreamHistories):
                 if version == 0:
                     break
 
-    async def requeue_pending(self) -> None:
+    async def requeue_pending(self, *, untried_only: bool = False) -> None:
         """Walk the pending shoots of every scheduler, then those that migrate."""
         schedulers = await self._connection.command("SMEMBERS", self._connection.key("schedulers"))
         queues = {f"pending:{scheduler.decode()}": f"scheduling.{scheduler.decode()}" for scheduler in schedulers}
         for members, queue in {**queues, "migrating": "migration"}.items():
             cursor = "0"
             while True:
-                operation = {"set": members, "queue": queue, "cursor": cursor, "limit": _PAGE}
+                operation = {
+                    "set": members,
+                    "queue": queue,
+                    "cursor": cursor,
+                    "limit": _PAGE,
+                    "untried_only": untried_only and queue != "migration",
+                }
                 cursor = (await self._led("requeue", operation))[1].decode()
                 if cursor == "0":
                     break
+        if untried_only:
+            await self._led("wake_waiting", {})
+
+    async def compare_stream(self, stream: str, created: int, acknowledged: int) -> bool:
+        """Compare with the history."""
+        now = timestamp(self._clock.now())
+        operation = {"stream": stream, "created": f"{created:020d}", "acknowledged": acknowledged, "now": now}
+        return bool((await self._led("compare_stream", operation))[1])
+
+    async def report_loss(self, loss: StreamLoss, event: EventRecord) -> bool:
+        """Record an Event, once."""
+        operation = {"id": loss.loss_id, **event_fields(event, timestamp(self._clock.now()))}
+        return (await self._connection.call("report_loss", operation))[0] == b"ok"
 
     async def collect_tombstones(self, before: str, floor: StreamPosition) -> int:
         """Forget a page of graves."""

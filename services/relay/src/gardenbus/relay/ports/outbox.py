@@ -12,7 +12,7 @@ from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.store import EventRecord
-from gardenbus.common.ports.stream_history import StreamHistories
+from gardenbus.common.ports.stream_history import StreamHistories, StreamLoss
 
 Verb = Literal["added", "modified", "deleted"]
 
@@ -126,8 +126,22 @@ class Outbox(StreamHistories, Protocol):
         """Append everything stored or removed above a version to the outbox again."""
         ...
 
-    async def requeue_pending(self) -> None:
-        """Queue every pending shoot, and every one that migrates, again."""
+    async def requeue_pending(self, *, untried_only: bool = False) -> None:
+        """Queue every pending shoot, and every one that migrates, again.
+
+        With `untried_only` those that were marked unschedulable are left out; their unblocking is queued instead.
+        """
+        ...
+
+    async def compare_stream(self, stream: str, created: int, acknowledged: int) -> bool:
+        """Note as lost what a consumer has acknowledged and the store (closed, as it went back) has not seen.
+
+        Returns whether there was any.
+        """
+        ...
+
+    async def report_loss(self, loss: StreamLoss, event: EventRecord) -> bool:
+        """Record the Event about a loss; returns False, and does nothing, if that was done before."""
         ...
 
     async def collect_tombstones(self, before: str, floor: StreamPosition) -> int:

@@ -158,6 +158,11 @@ class JetStreamBus:
         """See the port."""
         return _position(await self._call(f"STREAM.INFO.{stream}"))
 
+    async def last_stored_at(self, stream: str) -> datetime | None:
+        """See the port."""
+        state = (await self._call(f"STREAM.INFO.{stream}"))["state"]
+        return instant(state["last_ts"]) if state["last_seq"] else None
+
     async def acknowledged_floor(self, stream: str, consumer: str) -> StreamPosition:
         """See the port."""
         created = nanoseconds((await self._call(f"STREAM.INFO.{stream}"))["created"])

@@ -6,6 +6,7 @@ from typing import Any
 from gardenbus.common.api.document import Document, Parts, StoredObject, encode, section, split
 from gardenbus.common.api.index_keys import IndexKeys, index_keys_of
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.ports.store import EventRecord
 
 PARTS = (
     "av", "kd", "meta", "labels", "fin", "spec", "status", "rest", "seed", "sseed",
@@ -15,6 +16,20 @@ PARTS = (
 
 PRIVATE = ("last", "rf")
 """Fields that only the apiserver reads."""
+
+
+def event_fields(event: EventRecord, now: str) -> dict[str, str]:
+    """An Event as the functions take it."""
+    return {
+        "key": event.about.stored,
+        "uid": event.uid,
+        "type": event.type,
+        "reason": event.reason,
+        "message": event.message,
+        "by": event.reporter,
+        "action": event.action,
+        "now": now,
+    }
 
 
 def read_record(key: ObjectKey, values: Sequence[bytes | None]) -> StoredObject | None:

@@ -11,7 +11,7 @@ import msgspec
 
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.preconditions import for_people, guards, unmet
-from gardenbus.common.adapters.redis.records import PARTS, PRIVATE, applied_reply, read_record, written_fields
+from gardenbus.common.adapters.redis.records import event_fields, PARTS, PRIVATE, applied_reply, read_record, written_fields
 from gardenbus.common.adapters.redis.stream_histories import RedisStreamHistories
 from gardenbus.common.adapters.redis.unschedulable import unschedulable_shoots
 from gardenbus.common.adapters.store_responses import (
@@ -427,17 +427,7 @@ class RedisStore(RedisStreamHistories):
         """Announce an Event."""
         await self._connection.call(
             "event",
-            {
-                "key": event.about.stored,
-                "uid": event.uid,
-                "type": event.type,
-                "reason": event.reason,
-                "message": event.message,
-                "by": event.reporter,
-                "action": event.action,
-                "now": self._now(),
-                "outbox_max": OUTBOX_MAX,
-            },
+            event_fields(event, self._now()) | {"outbox_max": OUTBOX_MAX},
         )
 
     async def accept_fencing_token(

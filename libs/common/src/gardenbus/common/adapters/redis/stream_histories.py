@@ -2,10 +2,16 @@
 
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from gardenbus.common.adapters.redis.connection import RedisConnection
-from gardenbus.common.ports.stream_history import StreamEntry, StreamHistory
+from gardenbus.common.ports.clock import timestamp
+from gardenbus.common.ports.stream_history import StreamEntry, StreamHistory, StreamLoss
+
+_decode_loss = msgspec.json.Decoder(StreamLoss).decode
 
 
 class RedisStreamHistories:
@@ -15,20 +21,41 @@ class RedisStreamHistories:
         self._connection = connection
 
     async def observe_stream(
-        self, stream: str, created: int, entries: Sequence[StreamEntry] = (), *, last_sequence: int = 0
+        self,
+        stream: str,
+        created: int,
+        entries: Sequence[StreamEntry] = (),
+        *,
+        last_sequence: int = 0,
+        acknowledged: int = 0,
     ) -> StreamHistory:
         """Remember what was seen."""
         numbers = [number for entry in entries for number in (entry.sequence, entry.at)]
-        return await self._call("observe_stream", stream, created, last_sequence, {"entries": numbers})
+        seen = {"entries": numbers, "acknowledged": acknowledged}
+        return await self._call("observe_stream", stream, created, last_sequence, seen)
 
-    async def restart_stream(self, stream: str, created: int, last_sequence: int, *, seen: int) -> StreamHistory:
+    async def restart_stream(
+        self, stream: str, created: int, last_sequence: int, *, seen: int, ended_at: str = ""
+    ) -> StreamHistory:
         """Raise the incarnation."""
-        return await self._call("restart_stream", stream, created, last_sequence, {"seen": _digits(seen)})
+        stated = {"seen": _digits(seen), "ended_at": ended_at}
+        return await self._call("restart_stream", stream, created, last_sequence, stated)
+
+    async def stream_losses(self) -> Sequence[StreamLoss]:
+        """Read the losses."""
+        return tuple(map(_decode_loss, await self._connection.call("losses", {}, read_only=True)))
 
     async def _call(
         self, function: str, stream: str, created: int, last: int, arguments: dict[str, Any]
     ) -> StreamHistory:
-        operation = {"stream": stream, "created": _digits(created), "last": last, "proposed": _digits(time.time_ns())}
+        now = time.time_ns()
+        operation = {
+            "stream": stream,
+            "created": _digits(created),
+            "last": last,
+            "proposed": _digits(now),
+            "now": timestamp(datetime.fromtimestamp(now / 1e9, UTC)),
+        }
         reply = await self._connection.call(function, operation | arguments)
         return StreamHistory(*(int(number) for number in reply[1:]))
 

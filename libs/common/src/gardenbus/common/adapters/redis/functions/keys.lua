@@ -28,6 +28,7 @@
 --   outbox                 stream what must be announced (a bind: the shoot and its Event in one)
 --   relay                  hash   stream -> how far it had come at the last trim
 --   streams                hash   stream -> its history, as msgpack (stream_histories.lua)
+--   losses                 list   what streams or the store have lost, as JSON;  losses_reported  hash  of these, when each was
 --   opening                string "<format>.<token>", written when a relay opened the store;  vouched  string  see opening.lua
 --   version, usage_version, gain_objects, gain_usage, leader     strings
 

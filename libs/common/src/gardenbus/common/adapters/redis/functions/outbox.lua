@@ -80,9 +80,20 @@ local function requeue(keys, args)
   if not leads(P, op.leader) then return {'other'} end
   local found = redis.call('SSCAN', P .. ':' .. op.set, op.cursor, 'COUNT', op.limit)
   for _, member in ipairs(found[2]) do
-    enqueue(P, op.queue .. '.' .. string.gsub(member, '/', '.', 1))
+    local shoot = P .. ':o:shoot:' .. string.gsub(member, '/', ':', 1)
+    if not op.untried_only or (redis.call('HGET', shoot, 'class') or '') == '' then
+      enqueue(P, op.queue .. '.' .. string.gsub(member, '/', '.', 1))
+    end
   end
   return {'ok', found[1]}
+end
+
+-- Queues the unblocking of every scheduler that has shoots waiting.
+local function wake_waiting(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  if not leads(P, op.leader) then return {'other'} end
+  wake_schedulers(P)
+  return {'ok'}
 end
 
 -- Forgets removed objects whose removal is older than op.before and whose last request lies at or below op.floor.
@@ -106,4 +117,5 @@ register('trim', trim, 'allow-oom')
 register('announce_again', announce_again)
 register('reannounce', reannounce)
 register('requeue', requeue)
+register('wake_waiting', wake_waiting)
 register('bury', bury, 'allow-oom')
