@@ -87,6 +87,8 @@ async def test_requests_count_at_once(apiserver: Apiserver, nats_server: Server,
     assert await description(apiserver) == "100"
     await published(apiserver, "apply", project(101))
     assert await description(apiserver) == "101"
+    (loss,) = (await apiserver.request("lost"))["items"]
+    assert (loss["stream"], loss["first"], loss["last"]) == (apiserver.subjects.stream("REQUESTS"), 2, 10)
     await published(apiserver, "delete", project(101))
     assert await apiserver.kit.store.get(DEV) is None
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from gardenbus.common.adapters.nats.follower import JetStreamFollower
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.function_library import join_files, texts
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.errors import Conflict, NotFound, Transient, Unavailable
-from gardenbus.common.ports.bus import Message
+from gardenbus.common.ports.bus import FollowEvent, Message
 from gardenbus.common.ports.store import VERSION_LEAP, Creation, SeedBinding
 from gardenbus.relay.stream_watch import LANDSCAPE
 from tests.support.builders import a_managed_seed, a_project, a_seed, a_shoot, a_shoot_state, merged
@@ -345,7 +346,7 @@ async def back_to(joint: Joint, copy: Path, *streams: str) -> None:
     await asyncio.to_thread(joint.nats.stop)
     current = joint.nats.directory / "jetstream"
     for stream in streams:
-        (directory,) = current.glob(f"*/streams/{stream}")
+        (directory,) = current.rglob(f"streams/{stream}")
         shutil.rmtree(directory)
         shutil.copytree(copy / directory.relative_to(current), directory)
     if not streams:
@@ -456,6 +457,47 @@ async def test_a_shoot_whose_queue_alone_went_back_is_queued_again(joint: Joint,
         assert SUBJECTS.scheduling("default-scheduler", waiting.key) in subjects
 
     await eventually(queued, within=10)
+
+
+async def test_an_informer_misses_nothing_of_a_stream_that_alone_went_back_and_grew_past_where_it_was(
+    joint: Joint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_late = asyncio.Event()
+    heal = JetStreamFollower._heal
+
+    async def heal_late(self: JetStreamFollower) -> list[FollowEvent]:
+        await is_late.wait()
+        return await heal(self)
+
+    joint.start_relay()
+    seed = await joint.create(a_seed("s1"))
+    await joint.quiet()
+    copy = await copied(joint, tmp_path / "older")
+    async with joint.informer(["seed"]) as informer:
+        for step in range(10):
+            seed = await joint.update(seed.key, step=str(step))
+            await joint.announced(SUBJECTS.changed(seed.key), seed.version)
+
+        async def current() -> None:
+            assert informer.objects("seed")[seed.key].version == seed.version
+
+        await eventually(current, within=10)
+        end = (await joint.bus.position("OBJECTS")).sequence
+        monkeypatch.setattr(JetStreamFollower, "_heal", heal_late)
+        await back_to(joint, copy, "OBJECTS")
+        missed = await joint.create(a_seed("s2"))
+        await joint.announced(SUBJECTS.changed(missed.key), missed.version)
+        assert (await joint.bus.position("OBJECTS")).sequence < end
+        while (await joint.bus.position("OBJECTS")).sequence <= end:
+            seed = await joint.update(seed.key, step=f"later {seed.version}")
+            await joint.announced(SUBJECTS.changed(seed.key), seed.version)
+        is_late.set()
+
+        async def complete() -> None:
+            versions = {key: stored.version for key, stored in informer.objects("seed").items()}
+            assert versions == {seed.key: seed.version, missed.key: missed.version}
+
+        await eventually(complete, within=10)
 
 
 async def test_pending_shoots_are_queued_again_though_their_queue_grew_past_its_recorded_end(

@@ -90,9 +90,7 @@ class MemoryStreamHistories:
         known.advance(entries, last_sequence, now=timestamp(self._clock.now()), acknowledged=acknowledged)
         return known.history()
 
-    def restart(
-        self, stream: str, created: int, last_sequence: int, *, seen: int, ended_at: str = ""
-    ) -> StreamHistory:
+    def restart(self, stream: str, created: int, last_sequence: int, *, seen: int, ended_at: str = "") -> StreamHistory:
         """Raise the incarnation."""
         known = self._streams.setdefault(stream, _Remembered(created, created, created))
         if known.incarnation == seen:

@@ -46,6 +46,13 @@ async def start_managedseedset(context: ServiceContext[ManagedSeedSetSettings], 
     reconciler = ManagedSeedSetReconciler(
         store, GardenClient(bus, subjects), StateCollector(store, informer, landscape, clock), clock, settings.actuator
     )
+
+    async def enqueue_all() -> None:
+        """Queue every set: the queue, with its timers, may have gone back."""
+        for key in tuple(informer.objects("managedseedset")):
+            enqueuer.enqueue(key)
+
+    bus.on_reconnect(enqueue_all)
     await informer.start()
     context.stack.push_async_callback(informer.stop)
     await start_controller(

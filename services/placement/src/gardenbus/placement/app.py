@@ -94,6 +94,12 @@ async def start_placement(context: ServiceContext[PlacementSettings], connection
     context.spawn("change-detector", change_detector.run())
     context.spawn("ticks", _run_ticks(event_handler, settings.tick_seconds))
     context.spawn("resyncs", _run_resyncs(cache, enqueuers, settings.resync_seconds))
+
+    async def resync() -> None:
+        """Queue every placement: the queues may have gone back."""
+        _resync(cache, enqueuers)
+
+    connections.bus.on_reconnect(resync)
     context.health.add_readiness("informer", lambda: None if informer.synced else "the cache has not synced yet")
 
 
@@ -107,6 +113,10 @@ async def _run_resyncs(cache: PlacementCache, enqueuers: Mapping[str, Enqueuer],
     """Enqueue every placement for each controller, periodically."""
     while True:
         await asyncio.sleep(seconds)
-        for key in tuple(cache.placements()):
-            for name in (SNAPSHOTS, SCHEDULING, STATUS, ROLLOUT):
-                enqueuers[name].enqueue(key)
+        _resync(cache, enqueuers)
+
+
+def _resync(cache: PlacementCache, enqueuers: Mapping[str, Enqueuer]) -> None:
+    for key in tuple(cache.placements()):
+        for name in (SNAPSHOTS, SCHEDULING, STATUS, ROLLOUT):
+            enqueuers[name].enqueue(key)

@@ -254,8 +254,8 @@ class Relay:
     async def _repeat(self, recorded: Mapping[str, StreamPosition], now: Mapping[str, StreamPosition]) -> None:
         """Announce again what streams that went back have lost.
 
-        QUEUES may have grown past its recorded end since, through what others publish. If it went back alone nothing tells
-        so: shoots that were never tried, and the unblocking of the others, are queued in any case.
+        QUEUES may have grown past its recorded end since, through what others publish. If it went back alone nothing
+        tells so: shoots that were never tried, and the unblocking of the others, are queued in any case.
         """
         lost = [name for name in (OBJECTS, BINDINGS) if _went_back(recorded.get(name), now[name])]
         if lost:

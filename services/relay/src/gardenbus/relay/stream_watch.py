@@ -1,8 +1,9 @@
 """Watches the streams that others fill, and reports what is lost of them: they went back, or the store did after them.
 
-What has been lost is noted in the store by whoever raises a stream's incarnation (`stream_history`). A relay observes the
-ends of REQUESTS and REPORTS, and how far they were acknowledged, with each renewal of its lead, so that a loss names
-the messages; EVENTS and REJECTED now and then. It reports each loss once: log, Event on the Namespace `garden`, metric.
+What has been lost is noted in the store by whoever raises a stream's incarnation (`stream_history`). A relay observes
+the ends of REQUESTS and REPORTS, and how far they were acknowledged, with each renewal of its lead, so that a loss
+names the messages; EVENTS and REJECTED now and then. It reports each loss once: log, Event on the Namespace `garden`,
+metric.
 """
 
 import asyncio
@@ -38,9 +39,7 @@ class StreamWatch:
         self._clock = clock
         self._consumer = consumer
         self._streams = {name: subjects.stream(name) for name in (*_WORK, *_OTHERS)}
-        self._incarnations = {
-            name: StreamIncarnation(bus, outbox, stream) for name, stream in self._streams.items()
-        }
+        self._incarnations = {name: StreamIncarnation(bus, outbox, stream) for name, stream in self._streams.items()}
         self.requests = self._incarnations["REQUESTS"]
 
     async def observe(self) -> None:

@@ -11,7 +11,6 @@ from typing import Protocol
 
 import msgspec
 
-
 LOSS_SHOWN_FOR = timedelta(days=7)
 """Time for which a loss is reported as a finding."""
 
@@ -49,10 +48,10 @@ class StreamHistory(msgspec.Struct, frozen=True):
 
 
 class StreamLoss(msgspec.Struct, frozen=True):
-    """Messages that a stream has lost because it went back, or (`of_store`) a store that did after they were acknowledged.
+    """Messages that a stream has lost as it went back, or (`of_store`) a store that did after they were acknowledged.
 
-    `waiting` is how many of them, the last ones, nobody had acknowledged. `since` and `till`: when the last message before
-    and the last of them were stored, "" where that is not known.
+    `waiting` is how many of them, the last ones, nobody had acknowledged. `since` and `till`: when the last message
+    before and the last of them were stored, "" where that is not known.
     """
 
     stream: str
@@ -66,7 +65,7 @@ class StreamLoss(msgspec.Struct, frozen=True):
 
     @property
     def loss_id(self) -> str:
-        """What tells it from others."""
+        """Identity among all losses."""
         return f"{self.stream} {self.first} {self.last} {self.noticed_at}"
 
     @property

@@ -218,10 +218,8 @@ class ApiHandler:
                 return await self._reader.usage()
             case "waiting":
                 return await self._unschedulable.listed(rest, body)
-            case "unknown":
-                return await self._unknown.listed()
-            case "lost":
-                return {"items": await self.store.stream_losses()}
+            case "unknown" | "lost":
+                return await (self._unknown.listed() if verb == "unknown" else self._reader.lost())
             case "retry":
                 return await self._unschedulable.retry(rest)
             case _:

@@ -157,6 +157,10 @@ class ObjectReader:
         """Counts of objects, pending and unschedulable shoots, and unannounced changes."""
         return dict(await self._store.census())
 
+    async def lost(self) -> Any:
+        """Losses of streams, or of a store, that went back."""
+        return {"items": await self._store.stream_losses()}
+
     async def usage(self) -> Any:
         """Shoots that count on each seed; a moving one counts on both. Seeds without shoots are left out."""
         return {"seeds": dict((await self._store.usage()).seeds)}

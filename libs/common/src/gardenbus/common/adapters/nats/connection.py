@@ -222,6 +222,11 @@ class Connection(Client):
         self._reply_prefix = f"{self.new_inbox()}."
         await self.listen(f"{self._reply_prefix}*", self._receive_reply)
 
+    @property
+    def server_id(self) -> str:
+        """Id of the server process, which is another one after each of its starts."""
+        return str(self._server_info.get("server_id") or "")
+
     async def close(self) -> None:
         """Close the connection, and end the task that reconnects.
 

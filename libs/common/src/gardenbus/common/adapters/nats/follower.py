@@ -7,8 +7,10 @@ It is made anew, after the last message delivered, when
 - the connection was lost, or nothing, not even a heartbeat, came for a while.
 
 The iterator yields `FollowRestarted` and begins at the start when the stream is not the same any more (`created`), when
-its last sequence is lower than what was delivered, or when nothing was received for so long that tombstones may have
-come and gone. Flow control gets its response when the iterator arrives there, so a slow reader slows the server down.
+its last sequence is lower than what was delivered, when nothing was received for so long that tombstones may have come
+and gone, or when another server process responds and the last message delivered is not there: it may have begun on an
+older copy of the stream, which has grown past that sequence since. Flow control gets its response when the iterator
+arrives there, so a slow reader slows the server down.
 """
 
 import asyncio
@@ -21,6 +23,7 @@ from typing import Any
 import structlog
 
 from gardenbus.common.adapters.nats.api import (
+    NO_MESSAGE,
     AckSubject,
     JetStreamError,
     call,
@@ -68,7 +71,9 @@ class JetStreamFollower:
         self._headers_only = headers_only
         self._max_silent_seconds = max_silent_seconds
         self._last = after_sequence
+        self._last_at = 0
         self._created: int | None = None
+        self._server = ""
         self._target = 0
         self._replayed = False
         self._received: deque[tuple[RawMessage, AckSubject | None]] = deque()
@@ -88,6 +93,7 @@ class JetStreamFollower:
         """Create the consumer. Raises Unavailable, or BadRequest when the filters do not suit the stream."""
         position, pending = await self._create()
         self._created, self._target = position.created, position.sequence
+        self._server = self._connection.server_id
         if pending == 0:
             self._target = 0
 
@@ -122,7 +128,7 @@ class JetStreamFollower:
             if about is None:
                 self._handle_control(message)
                 continue
-            self._last = about.stream_sequence
+            self._last, self._last_at = about.stream_sequence, about.at_nanoseconds
             if about.pending == 0 or about.stream_sequence >= self._target:
                 self._target = 0
             yield delivered(message, about)
@@ -188,29 +194,42 @@ class JetStreamFollower:
         while True:
             try:
                 position, pending = await self._create()
+                reason = await self._reason_to_restart(position, time.monotonic() - last_activity_at)
             except (Unavailable, BadRequest) as error:
                 log.debug("follower.delayed", stream=self._stream, reason=error.message)
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
-            reason = self._reason_to_restart(position, time.monotonic() - last_activity_at)
+            self._server = self._connection.server_id
             if reason is not None:
                 log.warning("follower.restarted", stream=self._stream, reason=reason)
                 restarted = [FollowRestarted(reason)]
-                self._last, self._created, self._replayed = None, position.created, False
+                self._last, self._last_at, self._created, self._replayed = None, 0, position.created, False
                 last_activity_at = time.monotonic()
                 continue
             if not self._replayed:
                 self._target = position.sequence if pending else 0
             return restarted
 
-    def _reason_to_restart(self, position: StreamPosition, silent_seconds: float) -> str | None:
+    async def _reason_to_restart(self, position: StreamPosition, silent_seconds: float) -> str | None:
         if position.created != self._created:
             return "the stream was created anew"
         if position.sequence < (self._last or 0):
             return f"the stream went back from {self._last} to {position.sequence}"
         if silent_seconds > self._max_silent_seconds:
             return f"nothing was heard for {silent_seconds:.0f} s"
+        if self._last and self._connection.server_id != self._server and not await self._has_last():
+            return f"the server restarted, and does not have message {self._last} as it was"
         return None
+
+    async def _has_last(self) -> bool:
+        """True if the last message delivered is in the stream. Raises Unavailable."""
+        try:
+            found = await call(self._connection, f"STREAM.MSG.GET.{self._stream}", {"seq": self._last})
+        except JetStreamError as error:
+            if error.number == NO_MESSAGE:
+                return False
+            raise Unavailable(str(error)) from error
+        return nanoseconds(found["message"]["time"]) == self._last_at
 
     async def _create(self) -> tuple[StreamPosition, int]:
         """A new consumer, then the stream's position and how many messages the consumer has before it."""

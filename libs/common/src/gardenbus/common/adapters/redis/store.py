@@ -11,7 +11,14 @@ import msgspec
 
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.preconditions import for_people, guards, unmet
-from gardenbus.common.adapters.redis.records import event_fields, PARTS, PRIVATE, applied_reply, read_record, written_fields
+from gardenbus.common.adapters.redis.records import (
+    PARTS,
+    PRIVATE,
+    applied_reply,
+    event_fields,
+    read_record,
+    written_fields,
+)
 from gardenbus.common.adapters.redis.stream_histories import RedisStreamHistories
 from gardenbus.common.adapters.redis.unschedulable import unschedulable_shoots
 from gardenbus.common.adapters.store_responses import (
