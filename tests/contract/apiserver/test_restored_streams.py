@@ -88,7 +88,8 @@ async def test_requests_count_at_once(apiserver: Apiserver, nats_server: Server,
     await published(apiserver, "apply", project(101))
     assert await description(apiserver) == "101"
     (loss,) = (await apiserver.request("lost"))["items"]
-    assert (loss["stream"], loss["first"], loss["last"]) == (apiserver.subjects.stream("REQUESTS"), 2, 10)
+    assert (loss["stream"], loss["last"]) == (apiserver.subjects.stream("REQUESTS"), 10)
+    assert loss["first"] in {2, 3}  # the next request may be there before anybody looks
     await published(apiserver, "delete", project(101))
     assert await apiserver.kit.store.get(DEV) is None
 
