@@ -391,8 +391,7 @@ async def until_losses(joint: Joint, *expected: tuple[str, int, int, int, bool])
 
 async def published(joint: Joint, count: int) -> None:
     """Publish orders that nobody takes, and wait until the relay has seen them."""
-    for _ in range(count):
-        last = await joint.bus.publish(Message(SUBJECTS.apply, b"{}"))
+    last = [await joint.bus.publish(Message(SUBJECTS.apply, b"{}")) for _ in range(count)][-1]
     created = (await joint.bus.position("REQUESTS")).created
 
     async def seen() -> None:
@@ -463,7 +462,7 @@ async def test_an_informer_misses_nothing_of_a_stream_that_alone_went_back_and_g
     joint: Joint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     is_late = asyncio.Event()
-    heal = JetStreamFollower._heal
+    heal = JetStreamFollower._heal  # pyright: ignore[reportPrivateUsage]
 
     async def heal_late(self: JetStreamFollower) -> list[FollowEvent]:
         await is_late.wait()
