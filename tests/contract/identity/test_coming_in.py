@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from gardenbus.common.adapters.nats.connection import Connection, RawMessage, decode_headers, publish_command
 from gardenbus.common.api.identity.principals import Principal
+from gardenbus.common.errors import Unavailable
 from tests.support.eventually import eventually
 from tests.support.identities import Guarded, guarded
 
@@ -54,3 +56,28 @@ async def test_a_gardenlet_cannot_report_for_another_seed(landscape: Guarded) ->
         assert [message.subject for message in received] == ["garden.lease.aws-cork"]
 
     await eventually(arrived, within=10)
+
+
+async def test_a_session_that_ended_is_renewed_by_itself(tmp_path: Path) -> None:
+    async with guarded(tmp_path, session=timedelta(seconds=2)) as landscape:
+        received = await _listening(await landscape.connect(OPERATOR), "garden.lease.>")
+        gardenlet = await landscape.connect(GARDENLET)
+
+        async def ended_and_back() -> None:
+            assert gardenlet.losses
+            assert gardenlet.is_connected
+
+        await eventually(ended_and_back, within=20)
+        await gardenlet.send([publish_command("garden.lease.aws-cork", b"{}")])
+
+        async def arrived() -> None:
+            assert len(received) == 1
+
+        await eventually(arrived, within=10)
+
+
+async def test_whoever_has_no_credentials_stays_out(landscape: Guarded) -> None:
+    nobody = Connection()
+    with pytest.raises(Unavailable):
+        await nobody.open(landscape.server.url, "nobody", on_reconnect=lambda: None, fails_unauthorized=True)
+    await nobody.close()
