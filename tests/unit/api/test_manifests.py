@@ -172,6 +172,15 @@ def test_half_a_surrogate_pair_is_refused_in_whatever_is_read(body: bytes) -> No
         read_values(body)
 
 
+@pytest.mark.parametrize(
+    "body", [rb'{"\ud83d": {"a": 1, "a": 2}}', rb'{"\ud83d": 1, "\ud83d": 2}', rb'{"\ud83d": NaN}']
+)
+def test_the_message_about_half_a_surrogate_pair_can_be_sent(body: bytes) -> None:
+    with pytest.raises(BadRequest) as caught:
+        read_values(body)
+    assert rb"\ud83d" in caught.value.message.encode()
+
+
 def test_what_is_nested_too_deeply_is_refused_in_whatever_is_read() -> None:
     assert read_values(b'{"a":' * 68 + b"1" + b"}" * 68)
     for levels in (69, 900):

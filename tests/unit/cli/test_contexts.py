@@ -135,6 +135,10 @@ def test_what_if_asks_the_context(environ: dict[str, str]):
     [
         ("[]", "Expected `object`, got `array`; it has current-context and contexts"),
         ("current_context: lab", "unknown field `current_context`; it has current-context and contexts"),
+        ('{"contexts": {"lab": {"\\ud83d": "a"}}}', "context lab: "),
+        ('{"\\ud83d": "a"}', "is no YAML"),
+        ("current-context: 2026-02-30", "is no YAML"),
+        ("[" * 3000, "is no YAML"),
         ("contexts: [lab]", "Expected `object | null`, got `array` - at `$.contexts`"),
         ("contexts: {lab: nats://lab:1}", "context lab: Expected `object`, got `str`"),
         ("contexts: {lab: {nats_url: nats://lab:1}}", "context lab: Object contains unknown field `nats_url`"),

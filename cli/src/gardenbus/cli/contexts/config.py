@@ -81,10 +81,10 @@ def read_config(file: Path | None) -> ContextsConfig:
         raise BadRequest(f"{file} cannot be read: {error}") from error
     try:
         content = msgspec.convert(_or_empty(yaml.safe_load(text)), _File)
-    except yaml.YAMLError as error:
-        raise BadRequest(f"{file} is no YAML: {error}") from error
     except msgspec.ValidationError as error:
         raise BadRequest(f"{file}: {error}; it has current-context and contexts") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that is none, half a surrogate pair
+        raise BadRequest(f"{file} is no YAML: {error}") from error
     contexts = {name: _read_context(file, name, value) for name, value in (content.contexts or {}).items()}
     return ContextsConfig(content.current_context or "", contexts)
 
@@ -105,7 +105,7 @@ def _read_context(file: Path, name: str, value: Any) -> ContextEntry:
     try:
         landscape = msgspec.convert(_or_empty(value), ContextEntry)
         check_context(landscape)
-    except (msgspec.ValidationError, BadRequest) as error:
+    except (msgspec.ValidationError, BadRequest, ValueError) as error:
         raise BadRequest(f"{file}: context {name}: {error}") from error
     return landscape
 

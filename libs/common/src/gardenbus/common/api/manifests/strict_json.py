@@ -47,7 +47,8 @@ def _one(text: str, position: int) -> tuple[Any, int]:
     except RecursionError as error:
         raise BadRequest("nested far deeper than 64 levels") from error
     except _InvalidValueError as invalid:
-        raise BadRequest(_where(text, position, invalid)) from None
+        # The path may have half a surrogate pair in it, and who sent it must get the message.
+        raise BadRequest(_where(text, position, invalid).encode(errors="backslashreplace").decode()) from None
 
 
 class _InvalidValueError(Exception):
