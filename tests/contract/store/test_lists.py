@@ -78,7 +78,7 @@ async def test_a_page_has_at_most_200_objects(kit: StoreUnderTest) -> None:
 async def test_objects_are_found_by_their_name_in_whatever_namespace(
     kit: StoreUnderTest, several: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gardenbus.common.adapters.redis.store.NAMESPACES", several)
+    monkeypatch.setattr("gardenbus.common.adapters.redis.reads.NAMESPACES", several)
     for namespace in ("garden", "garden-a", "garden.a", "garden0", "z"):
         for name in ("0", "one", "two" if namespace != "garden-a" else "three"):
             await kit.created(a_shoot(name, namespace))

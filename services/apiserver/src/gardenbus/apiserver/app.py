@@ -1,7 +1,7 @@
 """Wires an apiserver: batch consumers, the API service, controllers."""
 
 from gardenbus.apiserver.controllers.garbage_collector import CONTROLLER, GarbageCollector
-from gardenbus.apiserver.controllers.informed import InformedReconciler
+from gardenbus.apiserver.controllers.informer_controller import InformerController
 from gardenbus.apiserver.controllers.namespaced_cloud_profiles import NamespacedCloudProfiles
 from gardenbus.apiserver.controllers.use_as_seed import UseAsSeed
 from gardenbus.apiserver.domain.request_subjects import api_filters, reported_object, reports_filter
@@ -114,15 +114,15 @@ async def _start_controllers(
     store, bus, subjects = connections.store, connections.bus, connections.subjects
     use_as_seed = UseAsSeed(store, context.clock, writer, manifests)
     writer.add_follow_up(use_as_seed.follow_up)
-    informed: dict[str, InformedReconciler] = {
+    controllers: dict[str, InformerController] = {
         "profiles": NamespacedCloudProfiles(store, context.clock),
         "use-as-seed": use_as_seed,
     }
-    for name, reconciler in informed.items():
-        informer = Informer(store, bus, subjects, reconciler.KINDS, reconciler.NAMESPACES)
-        informer.subscribe(reconciler.on_change)
+    for name, controller in controllers.items():
+        informer = Informer(store, bus, subjects, controller.KINDS, controller.NAMESPACES)
+        informer.subscribe(controller.on_change)
         context.stack.push_async_callback(informer.stop)
-        context.spawn(name, reconciler.run(informer.start))
+        context.spawn(name, controller.run(informer.start))
     await start_controller(
         context,
         CONTROLLER,

@@ -8,7 +8,7 @@ import contextlib
 
 import structlog
 
-from gardenbus.apiserver.controllers.informed import InformedReconciler
+from gardenbus.apiserver.controllers.informer_controller import InformerController
 from gardenbus.apiserver.domain.cloud_profiles import parent_key, with_parent
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
@@ -19,7 +19,7 @@ from gardenbus.common.ports.store import Store
 _log = structlog.stdlib.get_logger()
 
 
-class NamespacedCloudProfiles(InformedReconciler):
+class NamespacedCloudProfiles(InformerController):
     """Keeps merged profiles current. `changed` is an informer's callback for `KINDS`."""
 
     KINDS = ("cloudprofile", "namespacedcloudprofile")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import structlog
 
-from gardenbus.apiserver.controllers.informed import InformedReconciler
+from gardenbus.apiserver.controllers.informer_controller import InformerController
 from gardenbus.apiserver.domain.use_as_seed import FIELD, follows_annotation, requested_seed
 from gardenbus.apiserver.domain.use_as_seed_admission import managed_seed_key
 from gardenbus.apiserver.registry.preconditions import Precondition
@@ -37,7 +37,7 @@ _ANNOTATED = encode(USE_AS_SEED)
 """Part of the metadata of a shoot with the annotation."""
 
 
-class UseAsSeed(InformedReconciler):
+class UseAsSeed(InformerController):
     """Keeps the ManagedSeeds of annotations. `follow_up` runs after writes, `on_change` on events for `KINDS`."""
 
     KINDS = ("shoot", "managedseed")

@@ -1,4 +1,4 @@
-"""Reconcilers that an informer drives: every replica has them, and what one has done the others find done."""
+"""Controllers that an informer feeds: every replica has them, and what one has done the others find done."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -20,8 +20,8 @@ REJECTED_RETRY_SECONDS = 60.0
 """Before another attempt of what was rejected, unless something changes first."""
 
 
-class InformedReconciler(ABC):
-    """Reconciles the objects that were enqueued, one after another in the order of their keys."""
+class InformerController(ABC):
+    """A work queue of keys and its worker, which reconciles them one after another in their order."""
 
     KINDS: tuple[str, ...]
     NAMESPACES: Mapping[str, str] = {}

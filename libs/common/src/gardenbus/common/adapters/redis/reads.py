@@ -1,0 +1,160 @@
+"""Reads of the store on Redis: objects, indexes and counts; none of them writes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gardenbus.common.adapters.redis.records import PARTS, PRIVATE, read_record
+from gardenbus.common.adapters.redis.stream_histories import RedisStreamHistories
+from gardenbus.common.adapters.redis.unschedulable import unschedulable_shoots
+from gardenbus.common.adapters.store_responses import PAGE_MAX, ContinueToken, decode_token, encode_token
+from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
+from gardenbus.common.ports.store import (
+    BindRecord,
+    Page,
+    UnblockIndexes,
+    UnschedulableClass,
+    UnschedulableStatus,
+    Usage,
+)
+
+NAMESPACES = 500
+"""Namespaces that one call looks for a name in: Redis serves nobody else meanwhile (about 1 ms)."""
+
+
+class RedisReads(RedisStreamHistories):
+    """The reads of `ports.store.Store`."""
+
+    async def get(self, key: ObjectKey) -> StoredObject | None:
+        """Read one object."""
+        return (await self.get_many([key]))[0]
+
+    async def get_many(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
+        """Read several objects in one round trip."""
+        return await self._read(keys, *PARTS, *PRIVATE)
+
+    async def get_many_partial(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
+        """Read several objects in one round trip, without what only the apiserver needs of them."""
+        return await self._read(keys, *PARTS)
+
+    async def _read(self, keys: Sequence[ObjectKey], *fields: str) -> Sequence[StoredObject | None]:
+        replies = await self._connection.read(
+            [("HMGET", self._connection.key(f"o:{key.stored}"), *fields) for key in keys]
+        )
+        return [read_record(key, values) for key, values in zip(keys, replies, strict=True)]
+
+    async def _read_one(self, *command: str) -> Any:
+        return (await self._connection.read([command]))[0]
+
+    async def list_page(
+        self, kind: str, namespace: str | None = None, *, limit: int = 500, continue_token: str | None = None
+    ) -> Page:
+        """Read a page; at most 200 objects come in one call of the function, whatever the `limit`."""
+        token = decode_token(continue_token) if continue_token else None
+        limit = max(1, min(limit, PAGE_MAX))
+        reply = await self._connection.call(
+            "list",
+            {"kind": kind, "ns": namespace or "", "after": token.after if token else "", "limit": limit},
+            read_only=True,
+        )
+        version, unblock_index = (token.version, token.unblock_index) if token else (int(reply[0]), int(reply[1]))
+        objects: list[StoredObject] = []
+        member = ""
+        for name, values in zip(reply[2::2], reply[3::2], strict=True):
+            member = name.decode()
+            scope, _, own_name = member.partition("/")
+            stored = read_record(ObjectKey(kind, "" if scope == CLUSTER_SCOPE else scope, own_name), values)
+            if stored is not None:
+                objects.append(stored)
+        more = (len(reply) - 2) // 2 == limit
+        return Page(
+            objects,
+            version,
+            unblock_index,
+            encode_token(ContinueToken(member, version, unblock_index)) if more else None,
+        )
+
+    async def usage(self, since: int = 0) -> Usage:
+        """Read the usage that changed after `since`."""
+        return usage_of(await self._connection.call("usage", {"since": since}, read_only=True))
+
+    async def shoots_on(self, seed: str) -> Sequence[ObjectKey]:
+        """Read the shoots that count on a seed."""
+        members = await self._read_one("SMEMBERS", self._connection.key(f"usage:{seed}"))
+        return sorted(ObjectKey("shoot", *member.decode().split("/", 1)) for member in members)
+
+    async def named(self, kind: str, name: str) -> Sequence[ObjectKey]:
+        """Read the namespaces that have an object of this name."""
+        found: list[ObjectKey] = []
+        after = ""
+        while True:
+            operation = {"kind": kind, "name": name, "after": after, "limit": NAMESPACES}
+            reply = await self._connection.call("named", operation, read_only=True)
+            found += [
+                ObjectKey(kind, "" if each == CLUSTER_SCOPE else each, name) for each in map(bytes.decode, reply[1:])
+            ]
+            after = reply[0].decode()
+            if not after:
+                return sorted(found)
+
+    async def dependents(self, owner_uid: str) -> Sequence[ObjectKey]:
+        """Read the objects owned by a uid."""
+        keys = await self._read_one("SMEMBERS", self._connection.key(f"owned:{owner_uid}"))
+        return sorted(ObjectKey.from_stored(key.decode()) for key in keys)
+
+    async def exists_uid(self, uid: str) -> bool:
+        """Tell whether a uid is stored."""
+        return bool(await self._read_one("HEXISTS", self._connection.key("uids"), uid))
+
+    async def unschedulable_classes(self, scheduler_name: str) -> Sequence[UnschedulableClass]:
+        """Read the waiting classes, page by page: there may be as many as shoots."""
+        found: dict[bytes, UnschedulableClass] = {}
+        cursor = "0"
+        while True:
+            operation = {"sched": scheduler_name, "cursor": cursor, "limit": PAGE_MAX}
+            reply = await self._connection.call("waiting", operation, read_only=True)
+            for name, descriptor, count, unseen in reply[1:]:
+                found[name] = UnschedulableClass(name.decode(), descriptor, int(count), int(unseen))
+            cursor = reply[0].decode()
+            if cursor == "0":
+                return list(found.values())
+
+    async def unschedulable_shoots(
+        self, scheduler_name: str | None = None, *, limit: int = 1_000
+    ) -> Sequence[UnschedulableStatus]:
+        """Read the shoots that wait."""
+        return await unschedulable_shoots(self._connection, scheduler_name, limit)
+
+    async def pending(self, scheduler_name: str) -> int:
+        """Count the pending shoots of a scheduler."""
+        return int(await self._read_one("SCARD", self._connection.key(f"pending:{scheduler_name}")))
+
+    async def census(self) -> Mapping[str, int]:
+        """Count objects by kind, pending and waiting shoots, and what the outbox still holds."""
+        counts = {"outbox": int(await self._read_one("XLEN", self._connection.key("outbox")))}
+        kinds = [kind.decode() for kind in await self._read_one("SMEMBERS", self._connection.key("kinds"))]
+        sizes = await self._connection.read([("ZCARD", self._connection.key(f"list:{kind}")) for kind in kinds])
+        counts |= {f"objects.{kind}": int(size) for kind, size in zip(kinds, sizes, strict=True)}
+        schedulers = await self._read_one("SMEMBERS", self._connection.key("schedulers"))
+        pending = [("SCARD", self._connection.key(f"pending:{scheduler.decode()}")) for scheduler in schedulers]
+        counts["shoots.pending"] = sum(int(size) for size in await self._connection.read([*pending]))
+        classes: list[UnschedulableClass] = []
+        for scheduler in await self._read_one("SMEMBERS", self._connection.key("waiting")):
+            classes += await self.unschedulable_classes(scheduler.decode())
+        counts["shoots.waiting"] = sum(each.count for each in classes)
+        counts["shoots.waiting_unseen"] = sum(each.unseen for each in classes)
+        return counts
+
+    async def bind_record(self, key: ObjectKey) -> BindRecord | None:
+        """Read what was remembered with the bind."""
+        remembered = await self._read_one("HGET", self._connection.key(f"o:{key.stored}"), "why")
+        if not remembered:
+            return None
+        at, _, decision_record = remembered.partition(b" ")
+        return BindRecord(at.decode(), decision_record)
+
+
+def usage_of(reply: Sequence[Any]) -> Usage:
+    """The usage in a reply of Redis."""
+    seeds = {name.decode(): int(used) for name, used in zip(reply[3::2], reply[4::2], strict=True)}
+    return Usage(int(reply[0]), seeds, UnblockIndexes(int(reply[1]), int(reply[2])))
