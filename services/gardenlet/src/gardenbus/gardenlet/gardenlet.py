@@ -62,64 +62,13 @@ class Gardenlet:
         self.backend = backend
         self.cache = BindingCache(subjects, self.seed_name)
         self.reporter = SeedReporter(bus=bus, subjects=subjects, seed_name=self.seed_name, clock=clock)
-        self.seed = SeedReconciler(
-            configuration,
-            cache=self.cache,
-            backend=backend,
-            reporter=self.reporter,
-            lookup=ObjectLookup(bus, subjects),
-            clock=clock,
-            version=version,
-            certificate_expires_at=certificate_expires_at,
-        )
-        self.heartbeat = LeaseHeartbeat(
-            bus=bus,
-            subjects=subjects,
-            seed_name=self.seed_name,
-            identity=identity,
-            settings=configuration.lease,
-            clock=clock,
-            probe=lambda: probe(backend.health_url),
-            seed_uid=lambda: self.cache.seed_uid,
-            on_active=self._become_active,
-            on_stand_by=self._stand_by,
-        )
-        self.shoots = ShootReconciler(
-            configuration.shoot,
-            seed_name=self.seed_name,
-            cache=self.cache,
-            backend=backend,
-            reporter=self.reporter,
-            clock=clock,
-            identity=self.seed.identity,
-            readiness=lambda: self.seed.readiness,
-            is_active=lambda: self.is_active,
-        )
-        self.queue = DelayingQueue(
-            self._reconcile_shoot,
-            clock=clock,
-            limit=configuration.shoot.concurrent_syncs,
-            controller="shoot",
-            describe="/".join,
-        )
-        self.managed_seeds = ManagedSeedReconciler(
-            configuration,
-            cache=self.cache,
-            deployments=deployments,
-            reporter=self.reporter,
-            bus=bus,
-            subjects=subjects,
-            clock=clock,
-            record_of=backend.load,
-            is_active=lambda: self.is_active,
-            deployer=deployer or NullGardenletDeployer(),
-        )
-        self.managed_seed_queue = DelayingQueue(
-            self._reconcile_managed_seed,
-            clock=clock,
-            limit=configuration.managed_seed.concurrent_syncs,
-            controller=MANAGED_SEED,
-            describe="/".join,
+        self.seed = self._seed_reconciler(version, certificate_expires_at)
+        self.heartbeat = self._lease_heartbeat(identity, probe)
+        self.shoots = self._shoot_reconciler()
+        self.queue = self._work_queue("shoot", self._reconcile_shoot, configuration.shoot.concurrent_syncs)
+        self.managed_seeds = self._managed_seed_reconciler(deployments, deployer or NullGardenletDeployer())
+        self.managed_seed_queue = self._work_queue(
+            MANAGED_SEED, self._reconcile_managed_seed, configuration.managed_seed.concurrent_syncs
         )
         self._was_unready = False
         self._whole_reports: dict[ShootName, int] = {}
@@ -129,6 +78,70 @@ class Gardenlet:
         self._heartbeat_loop = WorkLoop("heartbeat", self.round, self._until_next_round, seed=seed)
         self._seed_loop = WorkLoop("seed", self._reconcile_seed, lambda: None, starts_idle=True, seed=seed)
         self._care_loop = WorkLoop("care", self.care, lambda: care_period, starts_idle=True, seed=seed)
+
+    # ------------------------------------------------------------------------------------------ parts
+
+    def _seed_reconciler(self, version: str, certificate_expires_at: Callable[[], datetime | None]) -> SeedReconciler:
+        return SeedReconciler(
+            self.configuration,
+            cache=self.cache,
+            backend=self.backend,
+            reporter=self.reporter,
+            lookup=ObjectLookup(self._bus, self._subjects),
+            clock=self._clock,
+            version=version,
+            certificate_expires_at=certificate_expires_at,
+        )
+
+    def _lease_heartbeat(self, identity: str, probe: HTTPProbe) -> LeaseHeartbeat:
+        return LeaseHeartbeat(
+            bus=self._bus,
+            subjects=self._subjects,
+            seed_name=self.seed_name,
+            identity=identity,
+            settings=self.configuration.lease,
+            clock=self._clock,
+            probe=lambda: probe(self.backend.health_url),
+            seed_uid=lambda: self.cache.seed_uid,
+            on_active=self._become_active,
+            on_stand_by=self._stand_by,
+        )
+
+    def _shoot_reconciler(self) -> ShootReconciler:
+        return ShootReconciler(
+            self.configuration.shoot,
+            seed_name=self.seed_name,
+            cache=self.cache,
+            backend=self.backend,
+            reporter=self.reporter,
+            clock=self._clock,
+            identity=self.seed.identity,
+            readiness=lambda: self.seed.readiness,
+            is_active=lambda: self.is_active,
+        )
+
+    def _managed_seed_reconciler(
+        self, deployments: DeploymentStore, deployer: GardenletDeployer
+    ) -> ManagedSeedReconciler:
+        return ManagedSeedReconciler(
+            self.configuration,
+            cache=self.cache,
+            deployments=deployments,
+            reporter=self.reporter,
+            bus=self._bus,
+            subjects=self._subjects,
+            clock=self._clock,
+            record_of=self.backend.load,
+            is_active=lambda: self.is_active,
+            deployer=deployer,
+        )
+
+    def _work_queue(
+        self, controller: str, reconcile: Callable[[ShootName], Awaitable[float | None]], limit: int
+    ) -> DelayingQueue[ShootName]:
+        return DelayingQueue(reconcile, clock=self._clock, limit=limit, controller=controller, describe="/".join)
+
+    # ------------------------------------------------------------------------------------------ state
 
     @property
     def is_active(self) -> bool:
