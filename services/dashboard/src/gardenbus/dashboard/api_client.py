@@ -1,24 +1,18 @@
 """Client of `garden.api.`; requests that change anything are made as the user `dashboard`."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.garden.seed_management import CORDONED_BY, CORDONED_BY_OPERATOR
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey, Subjects
-from gardenbus.common.errors import (
-    BadRequest,
-    Conflict,
-    Forbidden,
-    GardenbusError,
-    InvalidResource,
-    NotFound,
-    Terminal,
-    Unavailable,
-)
+from gardenbus.common.controller.api_client import ApiserverClient
+from gardenbus.common.errors import Terminal
 from gardenbus.common.ports.bus import Bus, ReplayDone, StreamMessage
 from gardenbus.dashboard.domain.rows import event_row
 
@@ -29,21 +23,6 @@ MAX_EVENTS = 200
 OPERATION = "gardener.cloud/operation"
 CONFIRMATION = "confirmation.gardener.cloud/deletion"
 
-_ERRORS: dict[int, type[GardenbusError]] = {
-    400: BadRequest,
-    403: Forbidden,
-    404: NotFound,
-    409: Conflict,
-    422: InvalidResource,
-    503: Unavailable,
-}
-
-
-class _DashboardResponse(msgspec.Struct, frozen=True):
-    ok: bool = False
-    result: Any = None
-    error: dict[str, Any] = {}
-
 
 class GardenApiClient:
     """API of one landscape. All methods raise the error of the response, or Unavailable without one."""
@@ -51,6 +30,8 @@ class GardenApiClient:
     def __init__(self, bus: Bus, subjects: Subjects) -> None:
         self.bus = bus
         self.subjects = subjects
+        self._reader = ApiserverClient(bus, subjects, validation=FieldValidation.STRICT, unknown_error=Terminal)
+        self._writer = replace(self._reader, user=USER)
 
     async def request(
         self,
@@ -61,17 +42,8 @@ class GardenApiClient:
         timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
     ) -> Any:
         """Send a request and return the result."""
-        subject = self.subjects.as_user(USER, f"api.{tail}") if writes else self.subjects.api(tail)
-        body = b"" if value is None else msgspec.json.encode(value)
-        reply = await self.bus.request(subject, body, timeout_seconds=timeout_seconds)
-        try:
-            response = decode_json(reply, _DashboardResponse)
-        except msgspec.MsgspecError as error:
-            raise Unavailable(f"{tail}: the answer cannot be read: {error}") from error
-        if response.ok:
-            return response.result
-        message = str(response.error.get("message") or "refused without a reason")
-        raise _ERRORS.get(int(response.error.get("code") or 0), Terminal)(message)
+        client = self._writer if writes else self._reader
+        return await client.request(tail, value, timeout_seconds=timeout_seconds)
 
     async def census(self, *, timeout_seconds: float = REQUEST_TIMEOUT_SECONDS) -> dict[str, int]:
         """Counts of everything."""

@@ -46,9 +46,6 @@ class _ResponseBody(msgspec.Struct, frozen=True):
     error: dict[str, Any] = {}
 
 
-_FROM_SERVICE = {Header.VALIDATE: FieldValidation.IGNORE.value}
-"""A service passes on what is stored, also templates of an earlier time: their fields were reviewed when sent."""
-
 _decode = json_decoder(_ResponseBody)
 
 
@@ -56,7 +53,9 @@ _decode = json_decoder(_ResponseBody)
 class ApiserverClient:
     """Client of `<prefix>.api.`, anonymous unless a `user` is given.
 
-    `unknown_error` is raised for error responses whose reason and code are no library error's.
+    `validation` is of fields that a kind does not have. A service passes on what is stored, also templates of an
+    earlier time: their fields were reviewed when sent. `unknown_error` is raised for error responses whose reason and
+    code are no library error's.
     """
 
     bus: Bus
@@ -64,19 +63,28 @@ class ApiserverClient:
     _: KW_ONLY
     user: str = ""
     timeout_seconds: float = 10.0
+    validation: FieldValidation = FieldValidation.IGNORE
     unknown_error: type[GardenbusError] = Unavailable
 
-    async def request(self, tail: str, body: object = None, *, precondition: RequestPrecondition | None = None) -> Any:
-        """Send a request and return its result.
+    async def request(
+        self,
+        tail: str,
+        body: object = None,
+        *,
+        precondition: RequestPrecondition | None = None,
+        timeout_seconds: float | None = None,
+    ) -> Any:
+        """Send a request and return its result; `timeout_seconds` instead of the client's.
 
         Raises the error of the response, or Unavailable without a readable one (the write may have happened).
         """
         subject = self.subjects.as_user(self.user, f"api.{tail}") if self.user else self.subjects.api(tail)
+        headers = {Header.VALIDATE: self.validation.value}
         payload = await self.bus.request(
             subject,
             b"" if body is None else msgspec.json.encode(body),
-            headers=_FROM_SERVICE if precondition is None else _FROM_SERVICE | precondition.headers,
-            timeout_seconds=self.timeout_seconds,
+            headers=headers if precondition is None else headers | precondition.headers,
+            timeout_seconds=self.timeout_seconds if timeout_seconds is None else timeout_seconds,
         )
         try:
             response = _decode(payload)
