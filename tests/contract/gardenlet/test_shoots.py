@@ -307,6 +307,30 @@ async def test_a_tombstone_tears_down_what_is_kept(garden: Garden) -> None:
     await eventually(torn_down, within=5)
 
 
+async def test_a_tombstone_of_an_earlier_shoot_of_that_name_tears_nothing_down_and_is_asked_about(
+    garden: Garden,
+) -> None:
+    """A restored store remembers the removal of the earlier one, and has never heard of the one that runs."""
+    host = await garden.start(a_configuration())
+    await garden.place()
+    await garden.until_state("Succeeded")
+    running = host.gardenlets["aws-eu1"].backend.load(("garden-dev", "apollo"))
+    assert running is not None
+    earlier = {Header.VERB: "deleted", Header.VERSION: "3", Header.UID: "00000000-0000-4000-8000-00000000dead"}
+    subject = garden.subjects.binding("aws-eu1", "garden-dev", "apollo")
+    await garden.publish(subject, b"", earlier)
+
+    async def announced_again() -> None:
+        last = await garden.bus.last(garden.subjects.stream("BINDINGS"), subject)
+        assert last is not None
+        assert last.headers.get(Header.UID) == running.uid, "it has not asked yet"
+
+    await eventually(announced_again, within=10)
+    kept = host.gardenlets["aws-eu1"].backend.load(("garden-dev", "apollo"))
+    assert kept is not None
+    assert (kept.uid, kept.applied) == (running.uid, running.applied)
+
+
 async def tombstones(garden: Garden) -> list[str]:
     stream = garden.subjects.stream("BINDINGS")
     return list(await garden.bus.subjects(stream, garden.subjects.bindings_of("aws-eu1")))

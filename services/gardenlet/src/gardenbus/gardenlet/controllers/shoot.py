@@ -6,6 +6,8 @@
 | shoot      | another uid           | tear that down first: the name has a new owner              |
 | tombstone  | some                  | tear it down without reporting (resources that a migrated   |
 |            |                       | shoot needs elsewhere are left alone)                       |
+| tombstone  | some, tombstone of    | keep it, and query the shoot: a restored store remembers    |
+|            | another uid           | the removal of an earlier one, and nothing of this one      |
 | tombstone  | none                  | confirm the deletion, so that the tombstone is purged       |
 | nothing    | some                  | keep it, and query the shoot                                |
 | unconfirmed| none                  | query it: a purged message may have come back               |
@@ -136,9 +138,10 @@ class ShootReconciler:
         if observed is None:
             if record is None or not self._cache.is_complete:
                 return ShootResult("waiting")
-            await self._reporter.query(ObjectKey("shoot", *shoot), record.uid, held_manifest(record))
-            return ShootResult("queried", QUERY_INTERVAL_SECONDS, "recorded but not observed")
+            return await self._query_recorded(shoot, record, "recorded but not observed")
         if isinstance(observed, Tombstone):
+            if record is not None and not observed.is_about(record.uid):
+                return await self._query_recorded(shoot, record, "another one of its name was removed")
             outcome = ShootResult("waiting")
             if record is not None:
                 operation = "Leave" if observed.left else "Delete"
@@ -166,6 +169,11 @@ class ShootReconciler:
         if self._cache.traces and isinstance(action, NothingToDo) and action.reason == "settled":
             self._cache.traces.pop(shoot, None)  # nothing to do for the request
         return await self._act(observed, record, action)
+
+    async def _query_recorded(self, shoot: ShootName, record: ShootRecord, reason: str) -> ShootResult:
+        """Query a shoot that runs here; what the store does not remember the removal of is kept."""
+        await self._reporter.query(ObjectKey("shoot", *shoot), record.uid, held_manifest(record))
+        return ShootResult("queried", QUERY_INTERVAL_SECONDS, reason)
 
     async def _verify_unconfirmed(self, observed: ObservedShoot) -> ShootResult:
         """Query a shoot that only a replay contains, instead of starting it: the message may predate its move."""

@@ -32,11 +32,16 @@ _KEPT_KINDS = (MANAGED_SEED, SHOOT_STATE)
 class Tombstone(NamedTuple):
     """Tombstone of an object that no longer concerns this seed, with its sequence in the stream.
 
-    `left`: the object exists and moved to another seed; otherwise it was deleted.
+    `left`: the object exists and moved to another seed; otherwise it was deleted. `uid`: that of the object ("": unknown).
     """
 
     sequence: int
     left: bool = False
+    uid: str = ""
+
+    def is_about(self, uid: str) -> bool:
+        """False if another object of the same name was removed: the removal may be older than the one with this uid."""
+        return not self.uid or self.uid == uid
 
 
 class BindingCache:
@@ -87,7 +92,9 @@ class BindingCache:
                     self.traces[namespace, name] = trace
                 has_left = message.headers.get(Header.ROLE) == LEFT
                 self.shoots[namespace, name] = (
-                    Tombstone(message.sequence, has_left) if is_gone else _read_shoot(message)
+                    Tombstone(message.sequence, has_left, message.headers.get(Header.UID, ""))
+                    if is_gone
+                    else _read_shoot(message)
                 )
                 self._note_confirmation((namespace, name))
                 return (namespace, name)
