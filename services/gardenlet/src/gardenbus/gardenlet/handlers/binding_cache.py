@@ -32,7 +32,7 @@ _KEPT_KINDS = (MANAGED_SEED, SHOOT_STATE)
 class Tombstone(NamedTuple):
     """Tombstone of an object that no longer concerns this seed, with its sequence in the stream.
 
-    `left`: the object exists and moved to another seed; otherwise it was deleted. `uid`: that of the object ("": unknown).
+    `left`: the object exists and moved to another seed; otherwise it was deleted. `uid`: the object's, if known.
     """
 
     sequence: int
