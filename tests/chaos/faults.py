@@ -113,10 +113,13 @@ class FaultMaker:
                     await eventually(_restarted(self._landscape, name, before), within=30, every=0.05)
 
     async def _garbage(self, fault: Fault) -> None:
-        publisher = await RawPublisher.connect(self._landscape.nats_url)
-        for message in garbage("garden", seed=int(fault.detail), per_channel=GARBAGE_PER_CHANNEL):
-            await publisher.publish(message)
-        await publisher.close()
+        try:
+            publisher = await RawPublisher.connect(self._landscape.nats_url)
+            for message in garbage("garden", seed=int(fault.detail), per_channel=GARBAGE_PER_CHANNEL):
+                await publisher.publish(message)
+            await publisher.close()
+        except OSError as error:
+            raise Skipped("NATS was away because of another fault") from error
 
     async def _disk_full(self, fault: Fault) -> None:
         """Fill the file system of a server, and free it; NATS keeps its write error, and is then restarted."""
