@@ -153,8 +153,7 @@ class CommandLine:
         document = mutated(template, chance)
         if draw < 0.3:
             return as_yaml(document, chance).encode("utf-8", "surrogatepass")
-        if draw < 0.6 and "\\ud" not in (text := json.dumps(document)):
-            body = yaml.safe_dump(json.loads(text)).encode()
+        if draw < 0.6 and (body := _in_block_style(document)) is not None:
             return damaged(body, chance) if draw < 0.4 else body
         body = encoded(document, chance)
         return damaged(body, chance) if draw < 0.7 else body
@@ -201,6 +200,17 @@ class CommandLine:
             findings.add(Finding(f"an unexpected error of {words[0]}", result.output[-300:], number, sample))
         if took > SLOWEST_SECONDS:
             findings.add(Finding(f"slow {words[0]}", f"took {took:.1f} s", number, sample))
+
+
+def _in_block_style(document: Document) -> bytes | None:
+    """A manifest as PyYAML writes it; None where it writes none: lone surrogates, and what is nested too deeply."""
+    text = json.dumps(document)
+    if "\\ud" in text:
+        return None
+    try:
+        return yaml.safe_dump(json.loads(text)).encode()
+    except RecursionError:
+        return None
 
 
 async def _api_with(world: World) -> MemoryApi:

@@ -54,6 +54,19 @@ def test_the_command_line_ends_as_it_should_whatever_is_in_a_file(tmp_path: Path
     assert findings.outcomes["exit 2"]
 
 
+def test_manifests_that_are_nested_too_deeply_for_yaml_are_written_as_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nested: list[object] = []
+    for _ in range(900):
+        nested = [nested]
+    deep = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "deep"}, "data": nested}
+    monkeypatch.setattr("tests.fuzz.command_line.mutated", lambda _template, _chance: deep)  # pyright: ignore[reportUnknownArgumentType, reportUnknownLambdaType]
+    findings = fuzz_command_line(tmp_path, 12, seed=7)
+    assert findings.found == {}, "\n".join(findings.lines())
+    assert findings.inputs == 12
+
+
 def test_growth_is_that_of_the_later_part_of_a_run() -> None:
     assert growth([10, 50, 90, 90, 90, 90, 90, 90, 90]) == 0
     assert growth([10, 20, 30, 40, 50, 60, 70, 80, 90]) > 0

@@ -83,10 +83,15 @@ def read_config(file: Path | None) -> ContextsConfig:
         content = msgspec.convert(_or_empty(yaml.safe_load(text)), _File)
     except msgspec.ValidationError as error:
         raise BadRequest(f"{file}: {error}; it has current-context and contexts") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that is none, half a surrogate pair
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that is none, nesting too deep
         raise BadRequest(f"{file} is no YAML: {error}") from error
     contexts = {name: _read_context(file, name, value) for name, value in (content.contexts or {}).items()}
-    return ContextsConfig(content.current_context or "", contexts)
+    config = ContextsConfig(content.current_context or "", contexts)
+    try:
+        msgspec.json.encode(config)
+    except UnicodeEncodeError as error:  # half of a surrogate pair: no terminal and no server takes it
+        raise BadRequest(f"{file}: {error}") from error
+    return config
 
 
 def context_names(incomplete: str) -> list[str]:
