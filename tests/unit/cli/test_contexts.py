@@ -150,8 +150,14 @@ def test_what_if_asks_the_context(environ: dict[str, str]):
         ("{current-context: lab, contexts: {lab: {nats-url: 'http://x'}}}", "context lab: 'http://x' is no NATS addr"),
         ("contexts: {lab: {dir: 2026-02-30}}", "is no YAML: day is out of range for month"),
         (f"contexts: {'[' * 900}{']' * 900}", "is no YAML: "),
-        ('{"contexts": {"lab": {"nats-url": "nats://lab:1", "prefix": "\\ud800"}}}', "config.yaml: 'utf-8' codec can't enc"),
-        ('{"contexts": {"\\ud800": {"nats-url": "nats://lab:1"}}}', "config.yaml: 'utf-8' codec can't encode character"),
+        (
+            '{"contexts": {"lab": {"nats-url": "nats://lab:1", "prefix": "\\ud800"}}}',
+            "config.yaml: 'utf-8' codec can't enc",
+        ),
+        (
+            '{"contexts": {"\\ud800": {"nats-url": "nats://lab:1"}}}',
+            "config.yaml: 'utf-8' codec can't encode character",
+        ),
         ("current-context: lab", "no context 'lab': there is none yet; `gardenbus config set-context` makes one"),
     ],
 )
