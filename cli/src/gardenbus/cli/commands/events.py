@@ -12,13 +12,12 @@ from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.resource_args import ResourceArgs, parse_resource
 from gardenbus.cli.commands.options import (
     AllNamespaces,
-    Directory,
+    LandscapeOptions,
     Namespace,
-    NatsUrl,
     Output,
-    Prefix,
     check_namespaces,
     run_with_client,
+    with_landscape_options,
 )
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.columns import TableContext
@@ -43,6 +42,7 @@ OptionalWords = Annotated[
 ]
 
 
+@with_landscape_options
 def events(  # noqa: PLR0913 - one parameter an option
     words: OptionalWords = None,
     *,
@@ -52,9 +52,7 @@ def events(  # noqa: PLR0913 - one parameter an option
     namespace: Namespace = None,
     all_namespaces: AllNamespaces = False,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Show the Events of the last 24 hours, the newest last.
 
@@ -82,7 +80,7 @@ def events(  # noqa: PLR0913 - one parameter an option
                     event = decode_json(message.body, dict[str, object])
                     _print_events([event] if chosen.matches(event) else [], output, is_first=False, is_followed=True)
 
-    run_with_client(work, directory, nats_url, prefix)
+    run_with_client(work, *landscape)
 
 
 class EventFilter(NamedTuple):
@@ -138,16 +136,15 @@ def _print_event_rows(events: list[Document], *, wide: bool, headers: bool) -> N
     )
 
 
-def watch(  # noqa: PLR0913 - one parameter an option
+@with_landscape_options
+def watch(
     words: OptionalWords = None,
     *,
     namespace: Namespace = None,
     all_namespaces: AllNamespaces = False,
     initial: Annotated[bool, typer.Option("--initial", help="Show what is there first.")] = False,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Show changes of objects as they are announced, a line each; Ctrl-C ends it.
 
@@ -169,7 +166,7 @@ def watch(  # noqa: PLR0913 - one parameter an option
                 elif not isinstance(event, ReplayDone | StreamMessage):
                     errors.print("the watch was cut and goes on; some changes may be shown again", style="yellow")
 
-    run_with_client(work, directory, nats_url, prefix)
+    run_with_client(work, *landscape)
 
 
 def _show_change(

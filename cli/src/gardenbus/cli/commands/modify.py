@@ -18,18 +18,17 @@ from gardenbus.cli.commands.apply import report
 from gardenbus.cli.commands.editor import open_editor
 from gardenbus.cli.commands.options import (
     AllNamespaces,
-    Directory,
     DryRun,
+    LandscapeOptions,
     Namespace,
-    NatsUrl,
     Output,
-    Prefix,
     Selector,
     Validate,
     check_namespaces,
     is_dry_run,
     run_with_client,
     validation_of,
+    with_landscape_options,
 )
 from gardenbus.cli.manifests.files import as_mapping, title
 from gardenbus.cli.manifests.patches import Pairs, contested, merge_patch_between, patched, split_pairs
@@ -79,6 +78,7 @@ class PatchType(StrEnum):
     JSON = "json"
 
 
+@with_landscape_options
 def patch(  # noqa: PLR0913 - one parameter an option
     words: Names,
     *,
@@ -93,9 +93,7 @@ def patch(  # noqa: PLR0913 - one parameter an option
     validate: Validate = "strict",
     namespace: Namespace = None,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Change fields of objects.
 
@@ -126,7 +124,7 @@ def patch(  # noqa: PLR0913 - one parameter an option
         ]
         return report(documents, sent, output, verb="patched", dry=only_checks)
 
-    if not run_with_client(work, directory, nats_url, prefix):
+    if not run_with_client(work, *landscape):
         raise typer.Exit(Exit.FAILED)
 
 
@@ -144,6 +142,7 @@ def _patch_value(text: str | None, file: Path | None) -> Any:
     return values[0] if len(values) == 1 else None
 
 
+@with_landscape_options
 def label(  # noqa: PLR0913 - one parameter an option
     words: PairWords,
     *,
@@ -154,9 +153,7 @@ def label(  # noqa: PLR0913 - one parameter an option
     namespace: Namespace = None,
     all_namespaces: AllNamespaces = False,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Set labels of objects, or take them away.
 
@@ -174,10 +171,11 @@ def label(  # noqa: PLR0913 - one parameter an option
         wanted,
         pairs,
         PairOptions(overwrite, selector, namespace, output, only_checks, validation),
-        (directory, nats_url, prefix),
+        landscape,
     )
 
 
+@with_landscape_options
 def annotate(  # noqa: PLR0913 - one parameter an option
     words: PairWords,
     *,
@@ -188,9 +186,7 @@ def annotate(  # noqa: PLR0913 - one parameter an option
     namespace: Namespace = None,
     all_namespaces: AllNamespaces = False,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Set annotations of objects, or take them away.
 
@@ -206,7 +202,7 @@ def annotate(  # noqa: PLR0913 - one parameter an option
         wanted,
         pairs,
         PairOptions(overwrite, selector, namespace, output, only_checks, validation),
-        (directory, nats_url, prefix),
+        landscape,
     )
 
 
@@ -221,15 +217,12 @@ class PairOptions(msgspec.Struct, frozen=True):
     validation: FieldValidation
 
 
-Place = tuple[Path | None, str | None, str | None]
-
-
 def _set_pairs(
     what: Literal["labels", "annotations"],
     wanted: Sequence[ResourceArgs],
     pairs: Pairs,
     options: PairOptions,
-    place: Place,
+    landscape: LandscapeOptions,
 ) -> None:
     def make(document: Document) -> Document:
         present = as_mapping(as_mapping(document.get("metadata")).get(what))
@@ -248,11 +241,12 @@ def _set_pairs(
         ]
         return report(documents, sent, options.output, verb="changed", dry=options.is_dry_run)
 
-    if not run_with_client(work, *place):
+    if not run_with_client(work, *landscape):
         raise typer.Exit(Exit.FAILED)
 
 
-def edit(  # noqa: PLR0913 - one parameter an option
+@with_landscape_options
+def edit(
     words: Names,
     *,
     editor: Annotated[
@@ -261,9 +255,7 @@ def edit(  # noqa: PLR0913 - one parameter an option
     validate: Validate = "strict",
     namespace: Namespace = None,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Change an object in an editor; only what was changed is sent.
 
@@ -280,7 +272,7 @@ def edit(  # noqa: PLR0913 - one parameter an option
     async def read(api: ApiClient) -> Document:
         return await get_object(api, wanted[0], wanted[0].names[0], namespace)
 
-    document = run_with_client(read, directory, nats_url, prefix)
+    document = run_with_client(read, *landscape)
     before = editable(document)
     file = _draft(before)
     is_sent = False
@@ -293,7 +285,7 @@ def edit(  # noqa: PLR0913 - one parameter an option
             is_sent = True
             return
         response = run_with_client(
-            lambda api: _send_edited(api.validating(validation), document, before, after), directory, nats_url, prefix
+            lambda api: _send_edited(api.validating(validation), document, before, after), *landscape
         )
         is_sent = report([document], [response], output, verb="edited")
         if not is_sent:

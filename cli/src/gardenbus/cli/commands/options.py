@@ -1,9 +1,11 @@
 """Options that several commands share."""
 
 import asyncio
+import functools
+import inspect
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar, cast
 
 import typer
 
@@ -16,6 +18,7 @@ from gardenbus.common.api.fields.validation import FieldValidation, parse_field_
 from gardenbus.common.errors import BadRequest
 
 Result = TypeVar("Result")
+Command = TypeVar("Command", bound=Callable[..., None])
 
 Directory = Annotated[
     Path | None, typer.Option("--dir", help="State directory of the landscape (default: ./.gardenbus).")
@@ -64,6 +67,30 @@ Validate = Annotated[
 ]
 Timeout = Annotated[str, typer.Option("--timeout", help="How long to wait, as 90s or 10m.", metavar="DURATION")]
 Files = Annotated[list[Path], typer.Option("-f", "--filename", help="File or folder of manifests, `-` for stdin.")]
+
+
+class LandscapeOptions(NamedTuple):
+    """The options that say which landscape is meant; a command with one such parameter has all of them."""
+
+    directory: Directory = None
+    nats_url: NatsUrl = None
+    prefix: Prefix = None
+
+
+def with_landscape_options(command: Command) -> Command:
+    """Give a command the options of `LandscapeOptions` in place of its last parameter, `landscape`."""
+    *own, _ = inspect.signature(command).parameters.values()
+    options = inspect.signature(LandscapeOptions).parameters.values()
+
+    @functools.wraps(command)
+    def with_options(*arguments: Any, **values: Any) -> None:
+        landscape = LandscapeOptions(*(values.pop(option.name, None) for option in options))
+        command(*arguments, **values, landscape=landscape)
+
+    keyword_only = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
+    with_options.__signature__ = inspect.Signature([*own, *keyword_only])  # pyright: ignore[reportAttributeAccessIssue]
+    with_options.__annotations__ = {each.name: each.annotation for each in (*own, *keyword_only)}
+    return cast("Command", with_options)
 
 
 def run_with_client(

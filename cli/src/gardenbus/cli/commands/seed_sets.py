@@ -12,13 +12,12 @@ from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, parse_resource
 from gardenbus.cli.commands.options import (
-    Directory,
+    LandscapeOptions,
     Namespace,
-    NatsUrl,
     Output,
-    Prefix,
     run_with_client,
     seconds_of,
+    with_landscape_options,
 )
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.manifests.revisions import (
@@ -59,7 +58,8 @@ SetWords = Annotated[
 ]
 
 
-def scale(  # noqa: PLR0913 - one parameter an option
+@with_landscape_options
+def scale(
     words: SetWords,
     *,
     replicas: Annotated[int, typer.Option(min=0, help="How many replicas it shall have.")],
@@ -68,9 +68,7 @@ def scale(  # noqa: PLR0913 - one parameter an option
     ] = None,
     namespace: Namespace = None,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Set how many replicas a ManagedSeedSet shall have.
 
@@ -95,7 +93,7 @@ def scale(  # noqa: PLR0913 - one parameter an option
             body["resourceVersion"] = resource_version
         return document, as_mapping(await api.call("scale", body))
 
-    document, response = run_with_client(work, directory, nats_url, prefix)
+    document, response = run_with_client(work, *landscape)
     if output in PROGRAMS:
         show_document(response, output)
         return
@@ -124,16 +122,15 @@ async def _warn_of_autoscalers(api: ApiClient, metadata: Document) -> None:
             )
 
 
-def rollout_status(  # noqa: PLR0913 - one parameter an option
+@with_landscape_options
+def rollout_status(
     words: SetWords,
     *,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Wait until it is over.")] = False,
     timeout: Annotated[str, typer.Option(help="How long to wait with --watch, as 90s or 1h.")] = "1h",
     namespace: Namespace = None,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Say how far a set's replicas have its present templates; exit code 1 when the rollout has failed.
 
@@ -159,7 +156,7 @@ def rollout_status(  # noqa: PLR0913 - one parameter an option
                 return document, progress
             await asyncio.sleep(POLL_SECONDS)
 
-    document, progress = run_with_client(work, directory, nats_url, prefix)
+    document, progress = run_with_client(work, *landscape)
     if not as_text:
         show_document(_status_document(document, progress), output)
     if progress.has_failed or (watch and not progress.is_over):
@@ -168,15 +165,14 @@ def rollout_status(  # noqa: PLR0913 - one parameter an option
         raise typer.Exit(Exit.FAILED)
 
 
-def rollout_history(  # noqa: PLR0913 - one parameter an option
+@with_landscape_options
+def rollout_history(
     words: SetWords,
     *,
     revision: Annotated[int | None, typer.Option(min=1, help="Show the templates of this one in full.")] = None,
     namespace: Namespace = None,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Show the revisions of a set's templates, the newest last.
 
@@ -188,7 +184,7 @@ def rollout_history(  # noqa: PLR0913 - one parameter an option
     async def work(api: ApiClient) -> list[Revision]:
         return (await _set_and_revisions(api, wanted, namespace))[1]
 
-    revisions = run_with_client(work, directory, nats_url, prefix)
+    revisions = run_with_client(work, *landscape)
     if revision is not None:
         with exit_codes():
             one = revision_numbered(revisions, revision)
@@ -207,7 +203,8 @@ def rollout_history(  # noqa: PLR0913 - one parameter an option
         show_rows(_history(revisions))
 
 
-def rollout_undo(  # noqa: PLR0913 - one parameter an option
+@with_landscape_options
+def rollout_undo(
     words: SetWords,
     *,
     to_revision: Annotated[
@@ -215,9 +212,7 @@ def rollout_undo(  # noqa: PLR0913 - one parameter an option
     ] = None,
     namespace: Namespace = None,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Give a set the templates of an earlier revision; they roll out like any other change.
 
@@ -236,7 +231,7 @@ def rollout_undo(  # noqa: PLR0913 - one parameter an option
         tail = f"patch.{KIND}.{metadata.get('namespace')}.{metadata.get('name')}"
         return as_mapping(await api.call(tail, patch)), revision, True
 
-    document, revision, is_changed = run_with_client(work, directory, nats_url, prefix)
+    document, revision, is_changed = run_with_client(work, *landscape)
     if output in PROGRAMS:
         show_document(document, output)
     elif is_changed:
