@@ -7,6 +7,7 @@ from gardenbus.common.api.garden.seed_management import CORDONED_BY, PRIORITY, P
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import RequeueAfter
 from gardenbus.common.errors import Forbidden
+from gardenbus.common.ports.store import UnknownObject
 from tests.support.seed_sets import SET, SeedGarden, a_managed_seed_set
 
 
@@ -41,6 +42,22 @@ def garden() -> SeedGarden:
     garden.applied(a_managed_seed_set(replicas=3))
     garden.run_until_stable()
     return garden
+
+
+def test_a_seed_with_shoots_that_a_restored_store_does_not_know_is_in_use(garden: SeedGarden):
+    lost = ObjectKey("shoot", "garden-dev", "apollo")
+    for seed in ("crowd-0", "crowd-1"):
+        unknown = UnknownObject(key=lost, uid="uid-1", seed=seed)
+        assert not garden.drive(garden.store.reannounce_object(lost, seed, "uid-1", unknown))
+
+    scale(garden, 0)
+    garden.run_until_stable()
+
+    assert garden.managed_seeds() == ["crowd-0", "crowd-1"]
+    assert REMOVAL_ANNOTATION not in annotations(garden, seed_key("crowd-0"))
+    garden.drive(garden.store.forget(lost, "crowd-0", "uid-1"))
+    garden.run_until_stable()
+    assert garden.managed_seeds() == ["crowd-1"]
 
 
 def test_a_replica_goes_step_by_step(garden: SeedGarden):

@@ -5,7 +5,8 @@ change that this service makes to a replica is announced in the set's status fir
 cannot be written.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gardenbus.common.api.document import Document, StoredObject, section
@@ -52,7 +53,7 @@ class StateCollector:
         names = sorted({str(section(each, "metadata").get("name")) for each in shoots})
         found = await self._store.get_many([ObjectKey("seed", "", name) for name in names]) if names else ()
         seeds = {each.key.name: each.document() for each in found if each is not None}
-        usage = (await self._store.usage()).seeds
+        usage = await self._usage()
         ownership = classify_owned(
             managed_seed_set, shoots=shoots, managed_seeds=managed_seeds, seeds=seeds, usage=usage
         )
@@ -64,6 +65,12 @@ class StateCollector:
             now=self._clock.now(),
         )
         return SetState(inputs, ownership, shoots, managed_seeds)
+
+    async def _usage(self) -> Mapping[str, int]:
+        """Number of shoots on each seed, with those that run there and a restored store does not know."""
+        usage = Counter((await self._store.usage()).seeds)
+        usage.update(each.seed for each in await self._store.unknown_objects() if each.key.kind == "shoot")
+        return usage
 
     async def forecast_drain(self, wanted: DrainForecastNeeded, collected: SetState) -> DrainForecast:
         """Forecast where the shoots of a seed would go, by the scheduler's own decisions. Raises Unavailable."""
