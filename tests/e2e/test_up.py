@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot
 from tests.support.eventually import eventually
+from tests.support.files import open_to_others
 from tests.support.landscape import GARDENBUS
 
 pytestmark = pytest.mark.slow
@@ -83,6 +84,7 @@ async def test_a_landscape_settles_and_goes_on_where_it_was(place: Path, tmp_pat
 
     assert again.code == 0, again
     assert described(place)["ports"] == ports
+    assert open_to_others(place) == []
     listed = json.loads((await gardenbus("get", "shoots", "--dir", str(place), "-o", "json")).stdout)["items"]
     seeds = {shoot["metadata"]["name"]: shoot["spec"].get("seedName") for shoot in listed}
     assert seeds["far"] is None

@@ -9,7 +9,7 @@ import pytest
 
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.diagnostics.local import assess_processes, disks
-from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, ServiceStatus
+from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, ServiceStatus, socket_url
 from gardenbus.common.adapters.nats.admin import AdminClient, ServerInfo
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded, some_of, worst
@@ -251,4 +251,6 @@ def test_disks_are_measured_where_the_servers_of_the_landscape_write(tmp_path: P
     assert redis.found.endswith(f"where {place.redis} lies")
     elsewhere = LandscapeFile(nats_url="nats://127.0.0.1:4222", redis_url="redis://127.0.0.1:6380/0", ports=ports)
     assert [each.check for each in disks(elsewhere, tmp_path)] == ["disk of nats"]
+    on_socket = LandscapeFile(nats_url="nats://n:1", redis_url=socket_url(place.redis_socket))
+    assert [each.check for each in disks(on_socket, tmp_path)] == ["disk of redis"]
     assert disks(None, tmp_path) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, LandscapeInUse, ServiceEntry
+from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, LandscapeInUse, ServiceEntry, write_whole
 from gardenbus.cli.manifests.files import SortedManifests
 from gardenbus.common.api.document import Document
 from gardenbus.embedded.configurations import DEFAULT_SCHEDULER_CONFIGURATION, write_configurations
@@ -22,6 +22,7 @@ from gardenbus.embedded.process_specs import (
 )
 from gardenbus.embedded.processes import backoff_seconds
 from gardenbus.embedded.servers import NATS, REDIS, ServerMissing, ServerRequirement, find_server
+from tests.support.files import open_to_others
 
 
 def a_gardenlet(seed: str, shoots: int = 1) -> Document:
@@ -116,6 +117,47 @@ def test_a_directory_has_one_supervisor(tmp_path: Path):
 
     os.close(lock)
     assert directory.supervisor() is None
+
+
+def test_what_an_older_version_left_open_is_tightened_and_nothing_else(tmp_path: Path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("x")
+    elsewhere.chmod(0o644)
+    state = tmp_path / "state"
+    deep = state / "gardenlets/a/shoots"
+    deep.mkdir(parents=True)
+    for file in (state / "landscape.json", state / "up.lock", deep / "s.json", state / "gardenlets/run.sh"):
+        file.write_text("{}")
+        file.chmod(0o755 if file.suffix == ".sh" else 0o644)
+    (state / "gardenlets/link").symlink_to(elsewhere)
+
+    LandscapeDirectory(state).prepare()
+
+    assert open_to_others(state) == []
+    assert (state / "gardenlets/run.sh").stat().st_mode & 0o777 == 0o700
+    assert elsewhere.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_directory_with_what_is_somebody_else_s_stays_open_and_only_the_landscape_s_part_is_closed(tmp_path: Path):
+    tmp_path.chmod(0o755)
+    (tmp_path / "mine.txt").touch(mode=0o644)
+
+    LandscapeDirectory(tmp_path).prepare()
+
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
+    assert [path.name for path in open_to_others(tmp_path)] == [tmp_path.name, "mine.txt"]
+
+
+def test_a_file_is_made_for_its_owner_alone_whatever_the_mask_is(tmp_path: Path):
+    before = os.umask(0)
+    try:
+        write_whole(tmp_path / "made/file", b"x")
+        os.close(LandscapeDirectory(tmp_path / "state").lock())
+        LandscapeDirectory(tmp_path / "state").prepare()
+    finally:
+        os.umask(before)
+
+    assert open_to_others(tmp_path / "made") == open_to_others(tmp_path / "state") == []
 
 
 def test_gardenlets_of_last_time_go_on_and_new_configurations_replace_them(tmp_path: Path):

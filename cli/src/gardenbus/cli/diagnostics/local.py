@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, ServiceStatus
+from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, ServiceStatus, socket_url
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded
 from gardenbus.common.diagnostics.target import DiagnosticsTarget
 
@@ -43,11 +43,15 @@ def disks(landscape: LandscapeFile | None, directory: Path | None) -> list[Diagn
         "nats": (place.nats / "jetstream", place.nats, place.path),
         "redis": (place.redis / "appendonlydir", place.redis, place.path),
     }
-    urls = {"nats": landscape.nats_url, "redis": landscape.redis_url.rpartition("/")[0]}
+    on_port = landscape.redis_url.rpartition("/")[0].endswith(f":{landscape.ports.get('redis')}")
+    is_own = {  # else it is somebody else's server
+        "nats": landscape.nats_url.endswith(f":{landscape.ports.get('nats')}"),
+        "redis": on_port or landscape.redis_url == socket_url(place.redis_socket),
+    }
     return [
         _disk(name, next((path for path in paths if path.exists()), directory))
         for name, paths in deepest.items()
-        if urls[name].endswith(f":{landscape.ports.get(name)}")  # else it is somebody else's server
+        if is_own[name]
     ]
 
 

@@ -1,18 +1,25 @@
-"""The state directory of a landscape: what is where, landscape.json, and the lock against a second `up`."""
+"""The state directory of a landscape: what is where, landscape.json, and the lock against a second `up`.
+
+All of it is for its owner alone: it holds what the landscape stores, and whoever writes there acts as its agents.
+"""
 
 import contextlib
 import fcntl
 import os
 import shlex
+import stat
 from collections.abc import Generator
 from pathlib import Path
 from typing import Literal, NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
 LandscapeState = Literal["starting", "ready", "stopping", "stopped"]
 
 DEFAULT_DIRECTORY = Path(".gardenbus")
+_DIRECTORY_MODE, _FILE_MODE = 0o700, 0o600
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class ServiceEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +61,7 @@ class LandscapeFile(msgspec.Struct, frozen=True, kw_only=True):
     state: LandscapeState = "starting"
     supervisor_pid: int | None = None
     ports: dict[str, int] = {}
-    """Ports of last time: nats, nats-monitor, redis, dashboard."""
+    """Ports of last time: nats, nats-monitor, redis (unless it has a socket), dashboard."""
 
 
 class LandscapeInUse(Exception):
@@ -89,14 +96,28 @@ class LandscapeDirectory:
         self.members = self.path / "members"
         self.nats = self.path / "nats"
         self.redis = self.path / "redis"
+        self.redis_socket = self.redis / "redis.sock"
         self.folders = (self.logs, self.config, self.health, self.gardenlets, self.members, self.nats, self.redis)
         """All folders of a landscape."""
 
     def prepare(self) -> None:
-        """Create what is missing. Raises DirectoryUnwritable."""
+        """Create what is missing, and tighten what an older version made. Raises DirectoryUnwritable."""
         with writing(self.path):
+            self.path.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
             for folder in self.folders:
-                folder.mkdir(parents=True, exist_ok=True)
+                folder.mkdir(mode=_DIRECTORY_MODE, exist_ok=True)
+                if folder.stat().st_mode & _OTHERS:
+                    _tighten_tree(folder)
+            for file in (self.landscape_file, self.lock_file):
+                _tighten(file)
+            if all(map(self.owns, self.path.iterdir())):
+                with contextlib.suppress(PermissionError):  # the directory is another user's, what is in it is not
+                    _tighten(self.path.resolve())
+
+    def owns(self, entry: Path) -> bool:
+        """True for an entry of the directory that is a landscape's."""
+        own = {self.landscape_file, self.lock_file, *self.folders}
+        return entry in own or entry.name.startswith(f".{self.landscape_file.name}.")
 
     def read(self) -> LandscapeFile | None:
         """Read landscape.json; None when there is none that can be read."""
@@ -112,8 +133,8 @@ class LandscapeDirectory:
     def lock(self) -> int:
         """Take the lock, for as long as this process lives. Raises LandscapeInUse, DirectoryUnwritable."""
         with writing(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.lock_file, os.O_RDWR | os.O_CREAT, 0o644)
+            self.path.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
+            descriptor = os.open(self.lock_file, os.O_RDWR | os.O_CREAT, _FILE_MODE)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -158,20 +179,48 @@ def writing(path: Path) -> Generator[None]:
         raise DirectoryUnwritable(path, error) from error
 
 
+def socket_url(socket: Path) -> str:
+    """URL of a Redis that listens on a Unix socket."""
+    return f"unix://{quote(str(socket))}"
+
+
+def open_for_owner(file: Path, flags: int) -> int:
+    """Open a file for writing, made such that only its owner reads it; returns its descriptor."""
+    return os.open(file, flags | os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
+
+
 def directory_option(path: Path) -> str:
     """Option that makes a suggested `gardenbus` command about this directory: "" for the default one."""
     return "" if path.absolute() == DEFAULT_DIRECTORY.absolute() else f" --dir {shlex.quote(str(path))}"
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Write a file so that a reader sees the old content or the new, never a part. Raises DirectoryUnwritable."""
+    """Write a file for its owner: readers see the old content or the new, never a part. Raises DirectoryUnwritable."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     with writing(file):
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_bytes(content)
+            file.parent.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
+            draft.unlink(missing_ok=True)
+            with os.fdopen(open_for_owner(draft, os.O_EXCL), "wb") as opened:
+                opened.write(content)
             draft.replace(file)
         except OSError:
             with contextlib.suppress(OSError):
                 draft.unlink(missing_ok=True)
             raise
+
+
+def _tighten_tree(folder: Path) -> None:
+    """Tighten a folder with all below it, itself last: what breaks off is done again."""
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            _tighten(Path(parent, name))
+    _tighten(folder.resolve())
+
+
+def _tighten(path: Path) -> None:
+    """Take away what group and others may do; links are left, and so is what is gone."""
+    with contextlib.suppress(FileNotFoundError):
+        mode = path.lstat().st_mode
+        if not stat.S_ISLNK(mode) and mode & _OTHERS:
+            path.chmod(stat.S_IMODE(mode) & ~_OTHERS)

@@ -1,10 +1,12 @@
-"""Files of local backends: replaced by renaming, and locked while their owner lives."""
+"""Files of local backends, for their owner alone: replaced by renaming, and locked while their owner lives."""
 
 import fcntl
 import os
 from pathlib import Path
 
 from gardenbus.common.errors import BadRequest
+
+DIRECTORY_MODE, FILE_MODE = 0o700, 0o600
 
 
 def path_inside(directory: Path, *names: str) -> Path:
@@ -15,10 +17,19 @@ def path_inside(directory: Path, *names: str) -> Path:
     return directory.joinpath(*names)
 
 
+def make_directory(directory: Path) -> None:
+    """Make a directory and those above it that are missing; one that is there stays as it is."""
+    if not directory.is_dir():
+        make_directory(directory.parent)
+        directory.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
+
+
 def write_draft(file: Path, content: bytes) -> Path:
     """Write a hidden file that becomes `file` by renaming."""
     draft = _draft_of(file)
-    draft.write_bytes(content)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
+    with os.fdopen(descriptor, "wb") as opened:
+        opened.write(content)
     return draft
 
 
@@ -42,7 +53,7 @@ def remove_if_empty(directory: Path) -> None:
 
 def open_lock(file: Path) -> int:
     """Open a lock file; returns its descriptor."""
-    return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
 
 
 def try_lock(file: Path) -> int | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import aiohttp
 import structlog
 
+from gardenbus.agent.files import make_directory
 from gardenbus.agent.follower import follow_last
 from gardenbus.agent.host import AgentHost, in_chunks
 from gardenbus.agent.work_loop import WorkLoop
@@ -249,7 +250,7 @@ class GardenletHost(AgentHost):
         if deployed.bootstrapped_at is None:
             return None
         directory = self._directory / deployed.managed_seed
-        directory.mkdir(parents=True, exist_ok=True)
+        make_directory(directory)
         validity = configuration.certificate_validity
         return ClientCertificate(directory, bootstrapped_at=deployed.bootstrapped_at, validity=validity)
 

@@ -56,7 +56,9 @@ def up(  # noqa: PLR0913 - one parameter an option
         bool, typer.Option("--exit-when-settled", help="End with 0 when there is nothing left to do, 1 after 120 s.")
     ] = False,
     nats_port: Annotated[int | None, typer.Option(min=1, max=65535, help="NATS' port (default: a free one).")] = None,
-    redis_port: Annotated[int | None, typer.Option(min=1, max=65535, help="Redis' port (default: a free one).")] = None,
+    redis_port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Redis' port (default: a socket in --dir).")
+    ] = None,
     dashboard_port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="The dashboard's port (default: a free one).")
     ] = None,

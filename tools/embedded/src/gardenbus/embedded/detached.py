@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, writing
+from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, open_for_owner, writing
 from gardenbus.embedded.leftovers import end_leftovers
 
 READY_SECONDS = 90.0
@@ -33,7 +33,7 @@ def start_detached(directory: LandscapeDirectory, arguments: Sequence[str]) -> L
     """
     directory.prepare()
     log = directory.logs / "up.log"
-    with writing(log), log.open("wb") as output:
+    with writing(log), os.fdopen(open_for_owner(log, os.O_TRUNC), "wb") as output:
         process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-m", "gardenbus.cli.main", *arguments],
             stdin=subprocess.DEVNULL,

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from gardenbus.cli.contexts.addresses import without_password, without_user
 from gardenbus.common.errors import Unavailable
@@ -19,7 +19,7 @@ async def probe_servers(nats_url: str | None, redis_url: str | None) -> None:
         troubles = await asyncio.gather(*(_trouble(address, NATS_PORT, b"") for address in addresses))
         if all(troubles):
             raise Unavailable(f"no NATS at {without_user(nats_url)}: {troubles[0]}")
-    if redis_url is not None and not redis_url.startswith("unix:"):
+    if redis_url is not None:
         trouble = await _trouble(redis_url, REDIS_PORT, b"PING\r\n")
         if trouble:
             raise Unavailable(f"no Redis at {without_password(redis_url)}: {trouble}")
@@ -30,9 +30,12 @@ async def _trouble(url: str, default_port: int, hello: bytes) -> str:
     parts = urlsplit(url)
     try:
         async with asyncio.timeout(PROBE_SECONDS):
-            reader, writer = await asyncio.open_connection(parts.hostname, parts.port or default_port)
+            if parts.scheme == "unix":
+                reader, writer = await asyncio.open_unix_connection(unquote(parts.path))
+            else:
+                reader, writer = await asyncio.open_connection(parts.hostname, parts.port or default_port)
             try:
-                if parts.scheme in ("nats", "redis"):
+                if parts.scheme in ("nats", "redis", "unix"):
                     writer.write(hello)
                     return "" if await reader.readline() else "it closes the connection"
             finally:

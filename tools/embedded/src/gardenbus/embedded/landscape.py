@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -31,7 +32,15 @@ from gardenbus.embedded.process_specs import (
     unknown_schedulers,
 )
 from gardenbus.embedded.processes import ManagedProcess, landscape_environ
-from gardenbus.embedded.servers import NATS, REDIS, find_server, nats_configuration, redis_configuration
+from gardenbus.embedded.servers import (
+    NATS,
+    REDIS,
+    RedisAddress,
+    find_server,
+    fits_address,
+    nats_configuration,
+    redis_configuration,
+)
 
 START_SECONDS = 60.0
 INVALID_SETTINGS = 2
@@ -130,10 +139,9 @@ class EmbeddedLandscape:
             specs.append(self._nats_spec(port, monitor))
             nats_url = f"nats://{LOOPBACK}:{port}"
         if redis_url is None:
-            port = choose_port(self._options.redis_port, previous.get("redis"), in_use)
-            self._ports["redis"] = port
-            specs.append(self._redis_spec(port))
-            redis_url = f"redis://{LOOPBACK}:{port}/0"
+            redis = self._redis_address(previous.get("redis"))
+            specs.append(self._redis_spec(redis))
+            redis_url = redis.url
         syncs_always = self._options.durability is Durability.POWER
         self._addresses = Addresses(nats_url, redis_url, self._options.prefix, syncs_always)
         return specs
@@ -155,10 +163,20 @@ class EmbeddedLandscape:
             store=self.directory.nats,
         )
 
-    def _redis_spec(self, port: int) -> ProcessSpec:
+    def _redis_address(self, previous_port: int | None) -> RedisAddress:
+        """A socket below the state directory; a port with a password where one is asked for or the path is too long."""
+        wanted, socket = self._options.redis_port, self.directory.redis_socket
+        if wanted is None and fits_address(socket):
+            self._ports.pop("redis", None)
+            return RedisAddress(socket)
+        port = choose_port(wanted, previous_port, self._ports_in_use)
+        self._ports["redis"] = port
+        return RedisAddress(port=port, password=secrets.token_urlsafe(32))
+
+    def _redis_spec(self, address: RedisAddress) -> ProcessSpec:
         program = find_server(REDIS)
         file = self.directory.config / "redis.conf"
-        text = redis_configuration(port=port, store=self.directory.redis, durability=self._options.durability)
+        text = redis_configuration(**address._asdict(), store=self.directory.redis, durability=self._options.durability)
         write_whole(file, text.encode())
         return ProcessSpec(
             name="redis",
@@ -166,7 +184,7 @@ class EmbeddedLandscape:
             command=[str(program), str(file)],
             environ={},
             kind="redis",
-            port=port,
+            **address._asdict(),
             store=self.directory.redis,
         )
 

@@ -52,11 +52,15 @@ class ProcessSpec(NamedTuple):
     environ: Mapping[str, str]
     kind: Literal["service", "nats", "redis"] = "service"
     port: int | None = None
-    """Where Redis listens, or NATS' monitoring."""
+    """Port of Redis, or of NATS' monitoring."""
     url: str | None = None
     """Where people find it."""
     store: Path | None = None
     """Directory that a server writes to."""
+    socket: Path | None = None
+    """Where Redis listens, unless on its port."""
+    password: str = ""
+    """What Redis asks for, unless nothing."""
 
 
 class Addresses(NamedTuple):

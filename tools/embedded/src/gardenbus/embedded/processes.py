@@ -229,7 +229,7 @@ class ManagedProcess:
     async def _probe(self, session: aiohttp.ClientSession) -> str:
         """Check its health; returns why it is not ready, or "" when it is."""
         if self.spec.kind == "redis":
-            return await _redis_trouble(self.spec.port or 0)
+            return await _redis_trouble(self.spec)
         url = self._find_health_url()
         if url is None:
             return "starting"
@@ -265,11 +265,17 @@ class ManagedProcess:
             self._changed()
 
 
-async def _redis_trouble(port: int) -> str:
+async def _redis_trouble(spec: ProcessSpec) -> str:
     try:
         async with asyncio.timeout(1.0):
-            reader, writer = await asyncio.open_connection(LOOPBACK, port)
+            if spec.socket is not None:
+                reader, writer = await asyncio.open_unix_connection(spec.socket)
+            else:
+                reader, writer = await asyncio.open_connection(LOOPBACK, spec.port or 0)
             try:
+                if spec.password:
+                    writer.write(f"AUTH {spec.password}\r\n".encode())
+                    await reader.readline()  # a refusal is what PING says too
                 writer.write(b"PING\r\n")
                 response = await reader.readline()
             finally:

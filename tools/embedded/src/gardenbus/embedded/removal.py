@@ -49,7 +49,7 @@ def _own_entries(directory: LandscapeDirectory) -> Sequence[Path]:
     """Everything in the directory, the lock last: removal that broke off can be repeated. Raises NotALandscape."""
     with writing(directory.path):
         entries = sorted(directory.path.iterdir())
-    foreign = [entry.name for entry in entries if not _is_own(directory, entry)]
+    foreign = [entry.name for entry in entries if not directory.owns(entry)]
     if foreign:
         more = f" and {len(foreign) - MOST_NAMED} more" if len(foreign) > MOST_NAMED else ""
         named = ", ".join(foreign[:MOST_NAMED]) + more
@@ -57,11 +57,6 @@ def _own_entries(directory: LandscapeDirectory) -> Sequence[Path]:
     if entries and directory.lock_file not in entries:
         raise NotALandscape(f"{directory.path} was never the directory of a `gardenbus up`: nothing was removed")
     return sorted(entries, key=lambda entry: entry == directory.lock_file)
-
-
-def _is_own(directory: LandscapeDirectory, entry: Path) -> bool:
-    own = {directory.landscape_file, directory.lock_file, *directory.folders}
-    return entry in own or entry.name.startswith(f".{directory.landscape_file.name}.")
 
 
 def _remove(entry: Path) -> None:

@@ -4,6 +4,7 @@ A program on PATH is taken if it is new enough, else the one that the installed 
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -13,7 +14,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from gardenbus.cli.local.directory import socket_url
 from gardenbus.embedded.durability import Durability
+from gardenbus.embedded.ports import LOOPBACK
 
 
 class ServerMissing(Exception):
@@ -29,6 +32,9 @@ class ServerRequirement(NamedTuple):
 
 NATS = ServerRequirement("nats-server", (2, 12))  # scheduled messages, atomic batches
 REDIS = ServerRequirement("redis-server", (7, 0))  # functions
+
+LONGEST_SOCKET_PATH = 103
+"""Bytes that every system takes: macOS no more, Linux 107."""
 
 _VERSION = re.compile(r"v=?(\d+)\.(\d+)")
 
@@ -88,16 +94,42 @@ def nats_configuration(*, port: int, monitor_port: int, store: Path, durability:
     )
 
 
-def redis_configuration(*, port: int, store: Path, durability: Durability) -> str:
-    """The text of redis.conf: loopback only, nothing evicted.
+class RedisAddress(NamedTuple):
+    """Where an embedded Redis listens: on a socket whose directory is its owner's alone, else on the loopback."""
+
+    socket: Path | None = None
+    port: int = 0
+    password: str = ""
+
+    @property
+    def url(self) -> str:
+        """URL for its clients, with the password."""
+        if self.socket is not None:
+            return socket_url(self.socket)
+        return f"redis://{f':{self.password}@' if self.password else ''}{LOOPBACK}:{self.port}/0"
+
+
+def fits_address(socket: Path) -> bool:
+    """True if the system can bind a socket of this path."""
+    return len(os.fsencode(socket)) <= LONGEST_SOCKET_PATH
+
+
+def redis_configuration(
+    *, store: Path, durability: Durability, port: int = 0, socket: Path | None = None, password: str = ""
+) -> str:
+    """The text of redis.conf: a socket, or the loopback only; nothing evicted.
 
     `everysec` would hold writes back in the process, after their replies, while an earlier sync is still under way (up
     to two seconds on a busy disk), and lose them with it; `no` hands each to the kernel before it is replied to.
     """
     appendfsync = "always" if durability is Durability.POWER else "no"
+    listening = f"unixsocket {json.dumps(str(socket))}\nunixsocketperm 700\n" if socket else ""
+    asking = f"requirepass {password}\n" if password else ""
     return (
         "bind 127.0.0.1\n"
-        f"port {port}\n"
+        f"port {0 if socket else port}\n"
+        f"{listening}"
+        f"{asking}"
         f"dir {json.dumps(str(store))}\n"
         "daemonize no\n"
         'save ""\n'

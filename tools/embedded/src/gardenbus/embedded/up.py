@@ -29,6 +29,8 @@ CONVERGENCE_TIMEOUT_SECONDS = 120.0
 POLL_SECONDS = 0.25
 API_SECONDS = 30.0
 CANCEL_SECONDS = 0.2
+OWNER_ALONE = 0o077
+"""Mask under which everything below the state directory is made, by its supervisor and by all that it starts."""
 
 
 class Up:
@@ -209,4 +211,8 @@ def run_up(options: UpOptions, *, exit_when_converged: bool) -> int:
     async def run() -> int:
         return await Up(options, exit_when_converged=exit_when_converged).run()
 
-    return asyncio.run(run())
+    before = os.umask(OWNER_ALONE)
+    try:
+        return asyncio.run(run())
+    finally:
+        os.umask(before)

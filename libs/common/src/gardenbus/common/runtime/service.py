@@ -34,6 +34,8 @@ from gardenbus.common.runtime.settings import CommonSettings
 from gardenbus.common.runtime.tracing import configure_tracing
 
 HEALTH_FILE_VARIABLE = "GARDENBUS_HEALTH_FILE"
+OWNER_ALONE = 0o077
+"""Mask of a service: what it writes is nobody else's to read."""
 UNWIND_SECONDS = 1.0
 AWAIT_REPEAT_SECONDS = 0.25
 AWAIT_LOG_SECONDS = 60.0
@@ -161,6 +163,7 @@ async def _drained(name: str, drain: Drain) -> None:
 
 def run_service(name: str, load_settings: Callable[[], SettingsT], build: "Build[SettingsT]") -> NoReturn:
     """Run a service until SIGTERM or SIGINT; ends the process. See the module for the exit codes."""
+    os.umask(OWNER_ALONE)
     try:
         settings = load_settings()
         configure_logging(

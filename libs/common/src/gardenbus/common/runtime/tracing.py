@@ -103,7 +103,7 @@ class _FileExporter:
     """Appends each span to a file, at once and in one write, so that lines of several processes do not mix."""
 
     def __init__(self, path: str) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def export(self, spans: "Sequence[ReadableSpan]") -> Any:
         from opentelemetry.sdk.trace.export import SpanExportResult  # noqa: PLC0415

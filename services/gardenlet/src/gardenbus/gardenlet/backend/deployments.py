@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from gardenbus.agent.files import path_inside, remove_file, remove_if_empty, replace_file, write_draft
+from gardenbus.agent.files import make_directory, path_inside, remove_file, remove_if_empty, replace_file, write_draft
 from gardenbus.gardenlet.backend.local_files import LocalFiles
 from gardenbus.gardenlet.domain.deployments import GardenletDeployment, renewal_is_due
 from gardenbus.gardenlet.domain.shoot_record import ShootName
@@ -61,7 +61,7 @@ class DeploymentStore:
         """Write a deployment. Raises StaleFencingToken."""
         file = self._file((deployed.namespace, deployed.shoot))
         with self._files.owned():
-            file.parent.mkdir(parents=True, exist_ok=True)
+            make_directory(file.parent)
             self._files.commit(write_draft(file, _encode(deployed)), file)
 
     def remove(self, shoot: ShootName) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from aiohttp import web
 
+from gardenbus.agent.files import FILE_MODE
+
 
 class HealthServer:
     """Server of one seed on a free port."""
@@ -40,7 +42,7 @@ class HealthServer:
         return web.Response(text="ok\n")
 
     async def _fail(self, _request: web.Request) -> web.Response:
-        self._switch.touch()
+        self._switch.touch(mode=FILE_MODE)
         return web.Response(text="fails from now on\n")
 
     async def _heal(self, _request: web.Request) -> web.Response:

@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 from uuid import uuid4
 
-from gardenbus.agent.files import try_lock
+from gardenbus.agent.files import make_directory, try_lock
 
 
 class HolderIdentity:
@@ -17,7 +17,7 @@ class HolderIdentity:
     """
 
     def __init__(self, directory: Path) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
+        make_directory(directory)
         locks = (try_lock(directory / f"holder-{number}") for number in count())
         self._descriptor = next(descriptor for descriptor in locks if descriptor is not None)
         name = os.pread(self._descriptor, 256, 0).decode()

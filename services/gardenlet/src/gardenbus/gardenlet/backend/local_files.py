@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from gardenbus.agent.files import open_lock, path_inside, remove_file, remove_if_empty, write_draft
+from gardenbus.agent.files import make_directory, open_lock, path_inside, remove_file, remove_if_empty, write_draft
 from gardenbus.gardenlet.backend.port import FencingToken, StaleFencingToken
 from gardenbus.gardenlet.domain.shoot_record import ShootName, ShootRecord
 
@@ -40,7 +40,7 @@ class LocalFiles:
 
     def open(self) -> None:
         """Make the directories and open the lock file."""
-        self._shoots.mkdir(parents=True, exist_ok=True)
+        make_directory(self._shoots)
         if self._descriptor < 0:
             self._descriptor = open_lock(self.directory / "fence")
 
@@ -85,7 +85,7 @@ class LocalFiles:
         """Replace one file. Raises StaleFencingToken."""
         file = self._file((record.namespace, record.name))
         with self.owned():
-            file.parent.mkdir(exist_ok=True)
+            make_directory(file.parent)
             self.commit(write_draft(file, _encode(record)), file)
 
     def commit(self, draft: Path, file: Path) -> None:
@@ -101,7 +101,7 @@ class LocalFiles:
     def make_bucket(self, name: str) -> None:
         """Make a bucket's directory. Raises StaleFencingToken."""
         with self.owned():
-            path_inside(self.directory / "buckets", name).mkdir(parents=True, exist_ok=True)
+            make_directory(path_inside(self.directory / "buckets", name))
 
     def remove_bucket(self, name: str) -> None:
         """Remove a bucket with its content. Raises StaleFencingToken."""

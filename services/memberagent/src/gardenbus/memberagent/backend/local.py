@@ -27,7 +27,7 @@ from urllib.parse import quote
 import msgspec
 import structlog
 
-from gardenbus.agent.files import replace_file, try_lock
+from gardenbus.agent.files import make_directory, replace_file, try_lock
 from gardenbus.common.api.configuration.failure_injection import (
     FailureRequest,
     ManifestStep,
@@ -94,7 +94,7 @@ class LocalClusterBackend:
         """Lock the directory and load it."""
         if self._lock >= 0:
             return True
-        self._manifests.mkdir(parents=True, exist_ok=True)
+        make_directory(self._manifests)
         descriptor = try_lock(self._directory / "lock")
         if descriptor is None:
             return False
