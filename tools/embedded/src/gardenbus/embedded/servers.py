@@ -95,7 +95,7 @@ def nats_configuration(*, port: int, monitor_port: int, store: Path, durability:
 
 
 class RedisAddress(NamedTuple):
-    """Where an embedded Redis listens: on a socket whose directory is its owner's alone, else on the loopback."""
+    """Address of an embedded Redis: a socket whose directory is its owner's alone, else a port on the loopback."""
 
     socket: Path | None = None
     port: int = 0
@@ -124,12 +124,12 @@ def redis_configuration(
     """
     appendfsync = "always" if durability is Durability.POWER else "no"
     listening = f"unixsocket {json.dumps(str(socket))}\nunixsocketperm 700\n" if socket else ""
-    asking = f"requirepass {password}\n" if password else ""
+    authentication = f"requirepass {password}\n" if password else ""
     return (
         "bind 127.0.0.1\n"
         f"port {0 if socket else port}\n"
         f"{listening}"
-        f"{asking}"
+        f"{authentication}"
         f"dir {json.dumps(str(store))}\n"
         "daemonize no\n"
         'save ""\n'
