@@ -1,6 +1,6 @@
 """Where an embedded Redis listens, and who gets in."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,11 +17,9 @@ from gardenbus.embedded.servers import REDIS, RedisAddress, find_server, redis_c
 from tests.support.eventually import eventually
 from tests.support.servers import free_port
 
-AddressOf = Callable[[LandscapeDirectory], RedisAddress]
-
 
 @asynccontextmanager
-async def supervised(directory: LandscapeDirectory, address: RedisAddress) -> AsyncIterator[ManagedProcess]:
+async def supervised(directory: LandscapeDirectory, address: RedisAddress) -> AsyncGenerator[ManagedProcess]:
     """Redis at an address, under a supervisor that has found it ready."""
     directory.prepare()
     file = directory.config / "redis.conf"
@@ -41,16 +39,12 @@ async def supervised(directory: LandscapeDirectory, address: RedisAddress) -> As
         await process.stop()
 
 
-@pytest.mark.parametrize(
-    "address_of",
-    [
-        pytest.param(lambda directory: RedisAddress(directory.redis_socket), id="socket"),
-        pytest.param(lambda _: RedisAddress(port=free_port(), password="-s3_cret"), id="password"),
-    ],
-)
-async def test_clients_of_the_url_get_in(tmp_path: Path, address_of: AddressOf):
+@pytest.mark.parametrize("has_socket", [True, False])
+async def test_clients_of_the_url_get_in(tmp_path: Path, has_socket: bool):
     directory = LandscapeDirectory(tmp_path / "a @ state?")
-    address = address_of(directory)
+    address = (
+        RedisAddress(directory.redis_socket) if has_socket else RedisAddress(port=free_port(), password="-s3_cret")
+    )
     async with supervised(directory, address):
         await probe_servers(None, address.url)
         client = RedisConnection(address.url)
