@@ -73,7 +73,7 @@ async def test_names_and_namespaces_are_those_of_the_landscape_that_is_meant(
     async def completed() -> None:  # within the second that a completion waits, which a busy machine may miss
         assert offered(config, line) == words
 
-    await eventually(completed, within=30)
+    await eventually(completed, within=100)
 
 
 def test_a_command_goes_where_its_context_says(config: Path) -> None:
