@@ -2,7 +2,8 @@
 
 `--trace` prints every choice point, `--mutant` takes a precaution out of the product, `--mutants` does that with each
 in turn until it is found (`often`: those that a test takes out, `all`: the rare ones too), `--check` runs each schedule
-twice and compares the traces. Exit code 1 where a schedule failed, or a mutant was not found.
+twice and compares the traces, `--strict` judges what is not promised after restores too. Exit code 1 where a schedule
+failed, or a mutant was not found.
 """
 
 import argparse
@@ -28,6 +29,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so many")
     parser.add_argument("--trace", action="store_true")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--strict", action="store_true", help="judge what is not promised after restores, too")
     parser.add_argument("--mutant", choices=ALL)
     parser.add_argument("--mutants", choices=("often", "all"))
     arguments = parser.parse_args()
@@ -36,17 +38,18 @@ def main() -> int:
         return find_mutants(ALL if arguments.mutants == "all" else MUTANTS, arguments.seed, arguments.schedules)
     with ALL[arguments.mutant].applied() if arguments.mutant else nullcontext():
         seeds = range(arguments.seed, arguments.seed + arguments.schedules)
-        return run_all(seeds, arguments.seconds, is_traced=arguments.trace or arguments.check, checks=arguments.check)
+        is_traced, checks, is_strict = arguments.trace or arguments.check, arguments.check, arguments.strict
+        return run_all(seeds, arguments.seconds, is_traced=is_traced, checks=checks, is_strict=is_strict)
 
 
-def run_all(seeds: Iterable[int], seconds: float, *, is_traced: bool, checks: bool) -> int:
+def run_all(seeds: Iterable[int], seconds: float, *, is_traced: bool, checks: bool, is_strict: bool) -> int:
     """Run schedules; returns the exit code."""
     began = time.monotonic()
     number = steps = failed = 0
     for number, seed in enumerate(seeds, 1):
-        outcome = run_schedule(seed, is_traced=is_traced)
+        outcome = run_schedule(seed, is_traced=is_traced, is_strict=is_strict)
         steps += outcome.steps
-        failed += _report(outcome, seed, is_traced=is_traced, checks=checks)
+        failed += _report(outcome, seed, is_traced=is_traced, checks=checks, is_strict=is_strict)
         if number % REPORTED_EVERY == 0:
             print(_summary(number, steps, failed, began), flush=True)
         if time.monotonic() - began > seconds:
@@ -57,7 +60,7 @@ def run_all(seeds: Iterable[int], seconds: float, *, is_traced: bool, checks: bo
 
 def find(mutant: Mutant, seeds: Iterable[int]) -> Failure | None:
     """The first failure of schedules with a mutant (to be called while it is applied)."""
-    failures = (run_schedule(seed, restores=mutant.restores).failure for seed in seeds)
+    failures = (run_schedule(seed, restores=mutant.restores, is_strict=True).failure for seed in seeds)
     return next((failure for failure in failures if failure), None)
 
 
@@ -75,10 +78,10 @@ def find_mutants(mutants: Mapping[str, Mutant], first: int, schedules: int) -> i
     return 1 if missed else 0
 
 
-def _report(outcome: Outcome, seed: int, *, is_traced: bool, checks: bool) -> bool:
+def _report(outcome: Outcome, seed: int, *, is_traced: bool, checks: bool, is_strict: bool) -> bool:
     failure = outcome.failure
     if checks:
-        again = run_schedule(seed, is_traced=True)
+        again = run_schedule(seed, is_traced=True, is_strict=is_strict)
         if again.trace != outcome.trace:
             print(f"seed {seed}: the second run is another one", flush=True)
             return True

@@ -116,6 +116,8 @@ class SimulatedQueue:
                 if self._queue.has_ready() or wait_seconds <= 0:
                     found = await bus.call(f"fetch {self._stream}", lambda: self._queue.fetch(limit, 0))
                     if found or wait_seconds <= 0:
+                        for each in found:
+                            bus.on_delivery(self._stream, each)
                         return [SimulatedQueueMessage(bus.actor, bus.network, each) for each in found]
                 if bus.loop.now >= deadline:
                     return ()
@@ -226,6 +228,9 @@ class SimulatedBus:
                 follower.close()
 
         return opened()
+
+    on_delivery: Callable[[str, QueueMessage], None] = staticmethod(lambda _stream, _message: None)
+    """Called with each message that a fetch returns."""
 
     def on_reconnect(self, callback: Callable[[], Any]) -> None:
         """See the port."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import Header, ObjectKey
-from gardenbus.common.ports.bus import StreamMessage
+from gardenbus.common.ports.bus import QueueMessage, StreamMessage
 from tests.simulation.client import LABEL, NAMESPACE, ORDER, Order
 from tests.simulation.gardenlet import PROGRESS
 from tests.support.memory.bus import MemoryServer
@@ -43,6 +43,7 @@ class Journal:
     announced: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
     seen: dict[tuple[str, ObjectKey], int] = field(default_factory=dict[tuple[str, ObjectKey], int])
     restores: set[str] = field(default_factory=set[str])
+    deliveries: dict[int, int] = field(default_factory=dict[int, int])
 
     # ------------------------------------------------------------------------------------------ what is written
 
@@ -51,6 +52,11 @@ class Journal:
         if number := message.headers.get(ORDER):
             order = self.orders[int(number)]
             self.stored[order.name].append(StoredOrder(order, message.sequence))
+
+    def on_delivery(self, stream: str, message: QueueMessage) -> None:
+        """An actor has fetched a message, for the how manyth time."""
+        if stream == "REQUESTS":
+            self.deliveries[message.message.sequence] = message.deliveries
 
     def on_report(self, message: StreamMessage) -> None:
         """REPORTS has stored a message."""

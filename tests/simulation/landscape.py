@@ -80,6 +80,7 @@ class Landscape:
     def parts(self, actor: Actor) -> Parts:
         """Connections of an actor."""
         bus = SimulatedBus(actor, self.network, MemoryBus(self.clock, server=self.server), self.loop)
+        bus.on_delivery = self.journal.on_delivery
         return Parts(actor, SimulatedStore(actor, self.network, self.store), bus, self.clock, self.subjects)
 
     async def relay(self, actor: Actor) -> None:

@@ -1,7 +1,7 @@
 """One schedule: a landscape, what is ordered in it, and in which order everything happens, all from one number."""
 
 import random as global_random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -45,14 +45,18 @@ class Schedule:
     """See the module. `is_traced` keeps what happened at each choice point.
 
     `restores`: the servers that may go back in time (None: drawn); where they are given, much goes wrong besides.
+    `is_strict`: also judged by what is not promised after restores.
     """
 
-    def __init__(self, seed: int, *, is_traced: bool = False, restores: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, seed: int, *, is_traced: bool = False, restores: Sequence[str] | None = None, is_strict: bool = False
+    ) -> None:
         self.seed = seed
         self.random = Random(seed)
         self.steps = 0
         self.trace: list[str] = []
         self._is_traced = is_traced
+        self._is_strict = is_strict
         global_random.seed(seed)  # backoff of consumers
         self.landscape = begun(self.random, self.random.choice(CAPACITIES))
         drawn = self.random.choice(RESTORES)
@@ -143,7 +147,10 @@ class Schedule:
         raise InvariantBroken(f"it does not come to rest within {REST_STEPS} steps: {unrest(landscape)}")
 
     def _is_at_rest(self) -> bool:
-        return not unrest(self.landscape) and next(violations(self.landscape), None) is None
+        return not unrest(self.landscape) and next(self._violations(), None) is None
+
+    def _violations(self) -> Iterator[str]:
+        return violations(self.landscape, is_strict=self._is_strict)
 
     def _step(self, *, passing: float) -> None:
         landscape = self.landscape
@@ -176,7 +183,7 @@ class Schedule:
 
     def _check(self) -> None:
         self._raise_broken()
-        problem = unrest(self.landscape) or next(violations(self.landscape), "")
+        problem = unrest(self.landscape) or next(self._violations(), "")
         if problem:
             raise InvariantBroken(problem)
 
@@ -186,6 +193,8 @@ class Schedule:
                 self.landscape.kill(name)
 
 
-def run_schedule(seed: int, *, is_traced: bool = False, restores: Sequence[str] | None = None) -> Outcome:
+def run_schedule(
+    seed: int, *, is_traced: bool = False, restores: Sequence[str] | None = None, is_strict: bool = False
+) -> Outcome:
     """Run the schedule of a number."""
-    return Schedule(seed, is_traced=is_traced, restores=restores).run()
+    return Schedule(seed, is_traced=is_traced, restores=restores, is_strict=is_strict).run()

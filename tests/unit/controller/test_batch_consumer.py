@@ -138,6 +138,14 @@ def test_only_the_message_that_kills_is_left_at_the_end(killer: int) -> None:
     assert left == [killer]
 
 
+def test_what_comes_back_out_of_order_is_handled_in_the_order_of_the_stream() -> None:
+    queued_messages = [InFlight(number, 3) for number in (3, 1, 2)]
+
+    _, alone = arrange(queued_messages, SETTINGS)  # pyright: ignore[reportArgumentType]
+
+    assert [queued.message.sequence for queued in alone] == [1, 2, 3]
+
+
 async def test_a_stop_waits_for_what_is_in_hand() -> None:
     fixture = Consuming()
     await fixture.consumer.stop()

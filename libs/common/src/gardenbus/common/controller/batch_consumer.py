@@ -218,8 +218,12 @@ class BatchConsumer:
 def arrange(
     messages: Sequence[QueueMessage], settings: BatchSettings
 ) -> tuple[Sequence[QueueMessage], Sequence[QueueMessage]]:
-    """Messages to be handled together, and those to be handled alone, in their order."""
+    """Messages to be handled together, and those to be handled alone, in the order of the stream.
+
+    What is delivered again comes in the order in which its deadlines passed.
+    """
     together = [message for message in messages if message.deliveries < settings.isolate_from]
-    isolated = [message for message in messages if message.deliveries >= settings.isolate_from]
+    again = (message for message in messages if message.deliveries >= settings.isolate_from)
+    isolated = sorted(again, key=lambda message: message.message.sequence)
     is_last_chance = bool(isolated) and max(each.deliveries for each in isolated) == settings.max_deliveries
     return together, isolated[::-1] if is_last_chance else isolated
