@@ -162,7 +162,6 @@ def _enqueue_nobody(self: MemoryState, *, freed: bool = False, objects: bool = F
 
 
 MUTANTS: dict[str, Mutant] = {
-    "incarnations of streams are ignored": Mutant([(StreamIncarnation, "of", _of_one_incarnation)], (NATS,)),
     "streams that went back are not noticed": Mutant([(Relay, "_repeat", _repeat_nothing)], (NATS,)),
     "a poison message raises out of its rejection": Mutant(
         [
@@ -182,6 +181,7 @@ MUTANTS: dict[str, Mutant] = {
 """Each is found within some two hundred schedules."""
 
 RARE: dict[str, Mutant] = {
+    "incarnations of streams are ignored": Mutant([(StreamIncarnation, "of", _of_one_incarnation)], (NATS,)),
     "a restore is left half done": Mutant([(Relay, "_note_restored", _note_nothing)], (REDIS,)),
     "a tombstone for what nobody remembers": Mutant([(MemoryStore, "reannounce_object", _bury_the_unknown)], (REDIS,)),
     "reads of a closed store are answered": Mutant([(MemoryState, "check_open", _check_writes_alone)], (REDIS,)),
