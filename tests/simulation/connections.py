@@ -159,10 +159,15 @@ class SimulatedFollower:
             yield event
 
 
+def _note_nothing(_stream: str, _message: QueueMessage) -> None:
+    return
+
+
 class SimulatedBus:
     """A `ports.bus.Bus`."""
 
     def __init__(self, actor: Actor, network: Network, twin: MemoryBus, loop: SimulationLoop) -> None:
+        self.on_delivery: Callable[[str, QueueMessage], None] = _note_nothing
         self.actor, self.network, self.twin, self.loop = actor, network, twin, loop
 
     async def call(self, label: str, work: Callable[[], Any], *, is_repeatable: bool = False) -> Any:
@@ -228,9 +233,6 @@ class SimulatedBus:
                 follower.close()
 
         return opened()
-
-    on_delivery: Callable[[str, QueueMessage], None] = staticmethod(lambda _stream, _message: None)
-    """Called with each message that a fetch returns."""
 
     def on_reconnect(self, callback: Callable[[], Any]) -> None:
         """See the port."""
