@@ -78,8 +78,11 @@ class StrangerGardenlet:
             )
             registered_at = reported_at = time.monotonic()
             while client.is_connected:
+                message: Msg | None = None
                 with contextlib.suppress(TimeoutError):
-                    await self._take(client, await subscription.next_msg(timeout=HEARTBEAT_SECONDS / 4))
+                    message = await subscription.next_msg(timeout=HEARTBEAT_SECONDS / 4)
+                if message is not None:  # what cannot be taken now ends the connection: the next one begins with all
+                    await self._take(client, message)
                 now = time.monotonic()
                 if now - registered_at > HEARTBEAT_SECONDS:
                     registered_at = now
