@@ -6,6 +6,7 @@ stored. Calls block (tens of milliseconds); use `asyncio.to_thread` where a test
 
 import json
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -19,11 +20,19 @@ from pathlib import Path
 _START_DEADLINE_SECONDS = 20.0
 
 
+_PORTS = range(10_000, 20_000)
+
+
 def free_port() -> int:
-    """A TCP port on the loopback that nobody listens on now."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A TCP port on the loopback that nobody listens on now, and that no outgoing connection gets meanwhile."""
+    while True:
+        port = secrets.choice(_PORTS)
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
 
 
 @dataclass

@@ -10,7 +10,7 @@ from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, Lan
 from gardenbus.cli.manifests.files import SortedManifests
 from gardenbus.common.api.document import Document
 from gardenbus.embedded.configurations import DEFAULT_SCHEDULER_CONFIGURATION, write_configurations
-from gardenbus.embedded.ports import PortInUse, choose_port, is_free
+from gardenbus.embedded.ports import PORTS, PortInUse, choose_port, is_free
 from gardenbus.embedded.process_specs import (
     Addresses,
     Configurations,
@@ -288,3 +288,11 @@ def test_the_dashboard_listens_where_landscape_json_says_and_knows_no_store(tmp_
     assert spec.environ["GARDENBUS_DASHBOARD_PORT"] == "8080"
     assert spec.environ["GARDENBUS_PREFIX"] == "guest"
     assert "GARDENBUS_REDIS_URL" not in spec.environ
+
+
+def test_a_chosen_port_is_none_that_an_outgoing_connection_could_take_meanwhile():
+    spoken_for: set[int] = set()
+    chosen = [choose_port(None, None, spoken_for) for _ in range(20)]
+    assert spoken_for == set(chosen)
+    assert spoken_for <= set(PORTS)
+    assert len(spoken_for) == 20

@@ -1,8 +1,13 @@
 """Ports on the loopback: the ones of last time when they are free, else any."""
 
+import secrets
 import socket
 
 LOOPBACK = "127.0.0.1"
+
+PORTS = range(20_000, 32_768)
+"""Ports to choose from: below those that systems give to outgoing connections (Linux from 32768, others from 49152).
+One of these could take a port after it was found free, before its service listens."""
 
 
 class PortInUse(Exception):
@@ -34,9 +39,7 @@ def choose_port(wanted: int | None, previous: int | None, in_use: set[int]) -> i
         in_use.add(previous)
         return previous
     while True:
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-            probe.bind((LOOPBACK, 0))
-            port = int(probe.getsockname()[1])
-        if port not in in_use:
+        port = secrets.choice(PORTS)
+        if port not in in_use and is_free(port):
             in_use.add(port)
             return port
