@@ -62,7 +62,7 @@ def read_credentials(secret: bytes) -> IssuedCredentials:
 def has_password(credentials: IssuedCredentials, password: str) -> bool:
     """Compare a password: true if it is the one that was issued."""
     digest = hashlib.sha256(password.encode("utf-8", "surrogatepass")).hexdigest()
-    return bool(credentials.sha256) and hmac.compare_digest(digest, credentials.sha256)
+    return bool(credentials.sha256) and hmac.compare_digest(digest.encode(), credentials.sha256.encode())
 
 
 def _text(encoded: str, field: str) -> str:

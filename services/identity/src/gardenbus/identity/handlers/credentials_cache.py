@@ -45,11 +45,17 @@ class CredentialsCache:
     def changed(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
         """Take over a change of a Secret, or of the revocations."""
         if key == REVOCATIONS:
-            self.revoked = _revoked(new)
+            self._revoke(new)
         elif key.kind == "secret" and any(one is not None and _is_credentials(one) for one in (old, new)):
             self._remove(key)
             if new is not None and _is_credentials(new) and not new.is_deleting:
                 self._add(key, new)
+
+    def _revoke(self, stored: StoredObject | None) -> None:
+        try:
+            self.revoked = frozenset(_decode_revocations(stored.encoded()).data if stored else ())
+        except msgspec.MsgspecError as error:  # what was revoked stays revoked
+            log.warning("revocations.unreadable", object=str(REVOCATIONS), reason=str(error))
 
     def _add(self, key: ObjectKey, stored: StoredObject) -> None:
         try:
@@ -75,13 +81,3 @@ def _names(credentials: IssuedCredentials) -> Sequence[str]:
 
 def _is_credentials(stored: StoredObject) -> bool:
     return stored.labels.get(PURPOSE_LABEL) == CREDENTIALS
-
-
-def _revoked(stored: StoredObject | None) -> Collection[str]:
-    if stored is None:
-        return frozenset()
-    try:
-        return frozenset(_decode_revocations(stored.encoded()).data)
-    except msgspec.MsgspecError as error:
-        log.warning("revocations.unreadable", object=str(REVOCATIONS), reason=str(error))
-        return frozenset()

@@ -98,13 +98,10 @@ class _Insider(NamedTuple):
         """Look at streams: all of them unless named."""
         return self.calls(*(f"STREAM.INFO.{self.stream(name)}" for name in names or STREAMS))
 
-    def follow(self, stream: str, *filters: str) -> Permissions:
-        """Consumers on a stream with one filter each; without filters any, those of several filters too."""
+    def follow(self, stream: str) -> Permissions:
+        """Consumers on a stream, of one filter or of several."""
         name = self.stream(stream)
-        return self.calls(
-            *(f"CONSUMER.CREATE.{name}.*.{each}" for each in filters or (">",)),
-            *(() if filters else (f"CONSUMER.CREATE.{name}.*", f"CONSUMER.DELETE.{name}.*")),
-        )
+        return self.calls(f"CONSUMER.CREATE.{name}.*", f"CONSUMER.CREATE.{name}.*.>", f"CONSUMER.DELETE.{name}.*")
 
     def consume(self, stream: str, *consumers: str) -> Permissions:
         """Work through durable consumers."""
@@ -166,7 +163,7 @@ def _apiserver(insider: _Insider) -> Permissions:
         + insider.queue("garbage")
         + insider.calls(*(f"STREAM.MSG.GET.{insider.stream(name)}" for name in ("QUEUES", "BINDINGS", "LEASES")))
         + insider.calls(f"STREAM.PURGE.{insider.stream('BINDINGS')}")
-        + insider.publish("rejected", "scheduler.*.>")
+        + insider.publish("rejected.>", "scheduler.*.>")
         + insider.subscribe("api.>", "as.*.api.>")
     )
 
@@ -176,8 +173,8 @@ def _scheduler(insider: _Insider) -> Permissions:
         insider.info()
         + insider.follow("OBJECTS")
         + insider.consume("QUEUES", "*")
-        + insider.enqueue("scheduling", "waiting", "waking")
-        + insider.publish("rejected")
+        + insider.enqueue("scheduling", "waking")
+        + insider.publish("rejected.>")
         + insider.subscribe("scheduler.>")
     )
 
@@ -188,7 +185,7 @@ def _lifecycle(insider: _Insider) -> Permissions:
         + insider.follow("LEASES")
         + insider.follow("OBJECTS")
         + insider.queue("migration")
-        + insider.publish("lease._canary", "rejected")
+        + insider.publish("lease._canary", "rejected.>")
     )
 
 
@@ -198,7 +195,7 @@ def _controller(name: str) -> Callable[[_Insider], Permissions]:
             insider.info()
             + insider.follow("OBJECTS")
             + insider.queue(name)
-            + insider.publish(f"as.{name}.api.>", "api.>", "rejected")
+            + insider.publish(f"as.{name}.api.>", "api.>", "rejected.>")
         )
 
     return row
@@ -208,11 +205,8 @@ def _placement(insider: _Insider) -> Permissions:
     return (
         insider.info()
         + insider.follow("OBJECTS")
-        + insider.consume("QUEUES", "*")
-        + insider.enqueue(
-            "placement", "placement-scheduling", "placement-eviction", "placement-rollout", "placement-work", "fleet"
-        )
-        + insider.publish("rejected")
+        + insider.queue(*(f"placement{name}" for name in ("", "scheduling", "status", "rollout", "eviction", "work")))
+        + insider.publish("rejected.>")
     )
 
 
@@ -235,7 +229,7 @@ def _dashboard(insider: _Insider) -> Permissions:
 
 
 def _identity(insider: _Insider) -> Permissions:
-    return insider.info("OBJECTS") + insider.follow("OBJECTS") + insider.publish("as.identity.api.>", "rejected")
+    return insider.info("OBJECTS") + insider.follow("OBJECTS") + insider.publish("as.identity.api.>", "rejected.>")
 
 
 _SERVICES: Mapping[str, Callable[[_Insider], Permissions]] = {
@@ -255,7 +249,7 @@ def _operator(subjects: Subjects) -> Permissions:
     """Everything but what only the relay may say: an operator looks after the streams too."""
     return Permissions(
         (
-            *(f"{subjects.prefix}.{tail}" for tail in ("apply", "delete", "api.>", "as.>", "rejected")),
+            *(f"{subjects.prefix}.{tail}" for tail in ("apply", "delete", "api.>", "as.>", "rejected", "rejected.>")),
             "$JS.API.>",
             "$JS.ACK.>",
             "$JS.FC.>",
