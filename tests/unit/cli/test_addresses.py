@@ -2,7 +2,8 @@
 
 import pytest
 
-from gardenbus.cli.contexts.addresses import without_password, without_user
+from gardenbus.cli.contexts.addresses import check_nats_url, without_password, without_user
+from gardenbus.common.errors import BadRequest
 
 
 @pytest.mark.parametrize(
@@ -30,3 +31,18 @@ def test_no_password_of_several_nats_servers_is_shown(given: str, shown: str):
 )
 def test_no_password_of_a_redis_is_shown(given: str, shown: str):
     assert without_password(given) == shown
+
+
+@pytest.mark.parametrize(
+    "given", ["nonsense with space", "nats://a b:4222", "nats://a:1,b c", "nats://", "nats://a<b", "\t"]
+)
+def test_what_cannot_be_a_host_is_no_address(given: str):
+    with pytest.raises(BadRequest, match="is no NATS address: write nats://host:port"):
+        check_nats_url(given)
+
+
+@pytest.mark.parametrize(
+    "given", ["a", "my_nats:4222", "nats://ann:s3 cret@bücher.example:1", "tls://[fe80::1%eth0]:4222"]
+)
+def test_what_can_be_a_host_is_an_address(given: str):
+    check_nats_url(given)

@@ -36,7 +36,9 @@ def imported_by(program: str) -> set[str]:
     return set(ast.literal_eval(said.stdout.splitlines()[-1]))
 
 
-@pytest.mark.parametrize("words", [["--help"], ["get", "--help"], ["get", "shoots", "--dir", "/nowhere"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["get", "--help"], ["get", "shoots", "--dir", "/nowhere", "--limit", "5"]]
+)
 def test_a_command_imports_nothing_that_it_does_not_need(words: list[str]):
     names = imported_by(f"from gardenbus.cli.main import app; app({words!r})")
 

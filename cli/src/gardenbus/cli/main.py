@@ -153,6 +153,11 @@ def run() -> int | str | None:
     It is done, without a word, when nobody reads any more what it prints (`| head`).
     """
     code: int | str | None = 0
+    for stream in (sys.stdout, sys.stderr):
+        if (stream.encoding or "utf-8").lower().replace("-", "") != "utf8":
+            from gardenbus.cli.output.plain_characters import print_plainly  # noqa: PLC0415  hardly anywhere needed
+
+            print_plainly(stream)
     try:
         app()
     except KeyboardInterrupt:

@@ -4,10 +4,13 @@ That is half of what a command costs before it does anything.
 """
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_origin
+
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 class LazyConversion:
@@ -36,7 +39,13 @@ class LazyConversion:
             return value in {choice.value for choice in self._type}
         if self._type is Path:
             return isinstance(value, str) and self._takes_path(value)
+        if self._type is int and isinstance(value, str):
+            return _WHOLE.fullmatch(value) is not None and self._is_within(int(value))
         return type(value) is self._type
+
+    def _is_within(self, number: int) -> bool:
+        least, most = self._info.min, self._info.max
+        return (least is None or number >= least) and (most is None or number <= most)
 
     def _takes_path(self, path: str) -> bool:
         info = self._info

@@ -160,7 +160,18 @@ def test_a_kind_with_another_group_or_version_is_answered_with_its_own(word: str
         by_qualified_word(word)
 
 
-@pytest.mark.parametrize("word", ["pods", "pod", "po", "nodes", "no"])
-def test_what_is_of_one_cluster_alone_is_no_resource_type(word: str):
-    with pytest.raises(Unsupported, match="the server doesn't have a resource type"):
+@pytest.mark.parametrize("word", ["pods", "pod", "po", "nodes", "no", "x"])
+def test_what_is_of_one_cluster_alone_is_no_resource_type_and_resembles_none(word: str):
+    with pytest.raises(
+        Unsupported, match=r"the server doesn't have a resource type .*; understood are shoots, "
+    ) as said:
+        by_word(word)
+    assert "did you mean" not in said.value.message
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("shots", "shoots"), ("sed", "seed"), ("sheds", "seeds"), ("deployemnts", "deployments")]
+)
+def test_a_slip_is_answered_with_the_word_that_was_meant(word: str, meant: str):
+    with pytest.raises(Unsupported, match=rf"did you mean {meant}\?$"):
         by_word(word)

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
-import yaml
 from rich.text import Text
 
 from gardenbus.cli import completions
@@ -16,7 +15,7 @@ from gardenbus.cli.describe.related import related
 from gardenbus.cli.fleet.sections import SHOWN_AS_TABLES, fleet_sections
 from gardenbus.cli.manifests.files import as_mapping, title
 from gardenbus.cli.output.columns import TableContext, age_of
-from gardenbus.cli.output.console import console, exit_codes, show_lines, show_rows
+from gardenbus.cli.output.console import console, exit_codes, show_lines, show_rows, yaml_text
 from gardenbus.cli.output.printers import table_text
 from gardenbus.cli.output.summaries import summarize_shoot
 from gardenbus.cli.output.tables import objects_table
@@ -153,4 +152,4 @@ def _condition_row(condition: Document, now: datetime) -> list[str]:
 
 
 def _yaml_lines(value: Any) -> list[str]:
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True).splitlines()
+    return yaml_text(value).splitlines()

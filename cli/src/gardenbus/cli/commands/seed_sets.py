@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
-import yaml
 from rich.table import Table
 
 from gardenbus.cli import completions
@@ -40,6 +39,7 @@ from gardenbus.cli.output.console import (
     show_document,
     show_lines,
     show_rows,
+    yaml_text,
 )
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.errors import BadRequest
@@ -191,7 +191,7 @@ def rollout_history(
         if output in PROGRAMS:
             show_document(_revision_document(one), output)
         else:
-            show_lines([yaml.safe_dump(one.templates, sort_keys=False, allow_unicode=True).rstrip()])
+            show_lines([yaml_text(one.templates).rstrip()])
         return
     if output in PROGRAMS:
         show_document([_revision_document(each) for each in revisions], output)

@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 from gardenbus.common.errors import BadRequest
 
 _SCHEME = re.compile(r"[a-z]+://")
+_HOST = re.compile(r"[\w.:%-]+")
+"""Characters of a name, or of an address of IPv4 or IPv6 with its zone."""
 
 
 def without_user(urls: str) -> str:
@@ -23,7 +25,8 @@ def check_nats_url(url: str) -> None:
     for address in url.split(","):
         try:
             parts = urlsplit(address if "://" in address else f"nats://{address}")
-            is_address = parts.scheme in ("nats", "tls", "ws", "wss") and bool(parts.hostname) and parts.port != 0
+            is_host = _HOST.fullmatch(parts.hostname or "") is not None
+            is_address = parts.scheme in ("nats", "tls", "ws", "wss") and is_host and parts.port != 0
         except ValueError:
             is_address = False
         if not is_address:

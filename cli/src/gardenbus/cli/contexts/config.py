@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from gardenbus.common.errors import BadRequest
 
@@ -79,6 +78,8 @@ def read_config(file: Path | None) -> ContextsConfig:
         return ContextsConfig()
     except (OSError, UnicodeDecodeError) as error:
         raise BadRequest(f"{file} cannot be read: {error}") from error
+    import yaml  # noqa: PLC0415  who has no such file need not pay for it
+
     try:
         content = msgspec.convert(_or_empty(yaml.safe_load(text)), _File)
     except msgspec.ValidationError as error:
@@ -132,6 +133,8 @@ def write_config(file: Path | None, config: ContextsConfig) -> None:
     if file is None:
         raise BadRequest("no place for a config file: set GARDENBUS_CONFIG")
     import tempfile  # noqa: PLC0415  who only reads need not pay for it
+
+    import yaml  # noqa: PLC0415  as above
 
     text = yaml.safe_dump(msgspec.to_builtins(config), sort_keys=False, allow_unicode=True)
     try:

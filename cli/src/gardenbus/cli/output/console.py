@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 import msgspec
 import typer
-import yaml
 from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
@@ -145,7 +144,7 @@ def _full_width(table: Table) -> int:
 def show_document(document: Any, chosen: Format) -> None:
     """Print a value as JSON or YAML."""
     if chosen is Format.YAML:
-        sys.stdout.write(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
+        sys.stdout.write(yaml_text(document))
     else:
         sys.stdout.write(json_text(document))
 
@@ -153,6 +152,13 @@ def show_document(document: Any, chosen: Format) -> None:
 def json_text(document: Any) -> str:
     """A value as JSON, indented; several below each other are what jq and kubectl print and read."""
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+
+
+def yaml_text(document: Any) -> str:
+    """A value as YAML, its fields in their order."""
+    import yaml  # noqa: PLC0415  tables need not pay for it
+
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
 
 
 def show_lines(lines: Sequence[str]) -> None:

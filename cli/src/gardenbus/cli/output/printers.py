@@ -3,10 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import yaml
-
 from gardenbus.cli.client.resource_args import qualified_name
-from gardenbus.cli.output.console import json_text
+from gardenbus.cli.output.console import json_text, yaml_text
 from gardenbus.cli.output.jsonpath import Key, Node, Path, parse_path, parse_template, rendered, text_of, values_at
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import BadRequest
@@ -88,14 +86,14 @@ def render_documents(printer: Printer, documents: Sequence[Document], *, is_one:
     if printer.way == "jsonpath":
         return rendered(printer.template, whole)
     if printer.way == "yaml":
-        return yaml.safe_dump(whole, sort_keys=False, allow_unicode=True)
+        return yaml_text(whole)
     return json_text(whole)
 
 
 def render_change(printer: Printer, document: Document) -> str:
     """One document of many that come one after the other: a line, a YAML document, or what the template says."""
     if printer.way == "yaml":
-        return "---\n" + yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+        return "---\n" + yaml_text(document)
     if printer.way == "json":
         return json_text(document)
     text = render_documents(printer, [document], is_one=True, headers=False)

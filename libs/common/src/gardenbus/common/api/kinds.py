@@ -242,6 +242,12 @@ _WORDS: Mapping[str, KindSpec] = {
     for word in (*spec.short_names, spec.plural, spec.singular)
 }
 
+_NEAR = 0.8
+"""Similarity (of difflib) from which on a word may have been meant: one letter of five or six is wrong."""
+
+_NEAR_WORDS = [word for spec in (*_UNDERSTOOD, *_STORED) for word in (spec.plural, spec.singular)]
+"""What is proposed in the place of a word; short names resemble everything that is short."""
+
 
 def resolve(api_version: str, kind: str) -> KindSpec:
     """Kind of a manifest.
@@ -301,7 +307,7 @@ def by_word(word: str, stored: Iterable[str] = ()) -> KindSpec:
             return KindSpec(
                 kind=singular, singular=singular, plural=_plural(singular), group="", version="", namespaced=None
             )
-    close = get_close_matches(folded[:80], _WORDS, n=1)
+    close = get_close_matches(folded[:80], _NEAR_WORDS, n=1, cutoff=_NEAR)
     hint = f"did you mean {close[0]}?" if close else f"understood are {', '.join(spec.plural for spec in _UNDERSTOOD)}"
     raise Unsupported(f'kind: the server doesn\'t have a resource type "{word[:80]}"; {hint}')
 
