@@ -23,7 +23,6 @@ from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.errors import Conflict, Forbidden, GardenbusError
 from gardenbus.common.ports.bus import QueueMessage, StreamMessage, WorkQueue
 from gardenbus.common.ports.connections import Connections
-from gardenbus.gardenlet.backend.local import LocalSeedBackend
 from gardenbus.gardenlet.backend.port import FencingToken
 from gardenbus.gardenlet.controllers.shoot import ShootReconciler
 from gardenbus.gardenlet.domain.operations import SeedReadiness
@@ -38,6 +37,7 @@ from tests.support.crashing_files import CrashingFiles, Killed
 from tests.support.memory.bus import MemoryBus
 from tests.support.memory.outbox import MemoryOutbox
 from tests.support.memory.store import MemoryStore
+from tests.support.seed_backends import a_local_backend
 
 NAME = ("garden-dev", "apollo")
 APOLLO = ObjectKey("shoot", *NAME)
@@ -59,7 +59,7 @@ class Life:
         self.reporter = SeedReporter(
             bus=simulation.bus, subjects=simulation.subjects, seed_name=seed, clock=simulation.clock
         )
-        self.backend = LocalSeedBackend(
+        self.backend = a_local_backend(
             self.files.directory, ShootBackendSettings(step_seconds=0), simulation.clock, self.files
         )
         self.shoots = ShootReconciler(

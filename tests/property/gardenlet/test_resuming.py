@@ -9,14 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gardenbus.common.api.configuration.gardenlet import ShootBackendSettings
-from gardenbus.gardenlet.backend.local import LocalSeedBackend
 from gardenbus.gardenlet.backend.local_files import LocalFiles
 from gardenbus.gardenlet.backend.port import FencingToken
 from gardenbus.gardenlet.domain.flows import OperationType, shoot_flow
 from gardenbus.gardenlet.domain.shoot_record import Run, ShootRecord
 from gardenbus.gardenlet.operation.flow_runner import run_flow
-from tests.support.clocks import FakeClock
 from tests.support.crashing_files import CrashingFiles, Killed
+from tests.support.seed_backends import a_local_backend
 
 SHOOT = ("garden-dev", "apollo")
 
@@ -27,7 +26,7 @@ async def live(directory: Path, number: int, run: Run, *, has_workers: bool, dea
     files = CrashingFiles(directory, dies_at, after_the_write=after_the_write)
     files.open()
     try:
-        backend = LocalSeedBackend(directory, ShootBackendSettings(step_seconds=0.01), FakeClock(), files)
+        backend = a_local_backend(directory, ShootBackendSettings(step_seconds=0.01), files=files)
         await backend.acquire(FencingToken(1, number + 1))
         record = backend.load(SHOOT)
         if record is None or record.run is None or record.run.number != run.number:

@@ -79,7 +79,8 @@ def test_all_that_may_be_reserved_is_the_capacity() -> None:
             "controllers.shoot.syncPeriod: must be a duration such as 30s, 5m or 1h30m, is 'soon'",
         ),
         ({"controllers": {"shoot": {"concurrentSyncs": True}}}, "controllers.shoot.concurrentSyncs: must be a whole"),
-        ({"backend": {"type": "aws"}}, "backend.type: must be one of local, is 'aws'"),
+        ({"backend": {"type": "Of AWS"}}, "backend.type: must be a lower-case RFC 1123 label, is 'Of AWS'"),
+        ({"backend": {"options": "all"}}, "backend.options: must be a mapping, is 'all'"),
         ({"backend": {"stepsSeconds": 1}}, "backend.stepsSeconds: no such field"),
         ({"backend": {"stepSeconds": "1"}}, "backend.stepSeconds: must be a number of seconds, is '1'"),
         ({"backend": {"stepSecondsByName": {"nothing": 1}}}, "backend.stepSecondsByName.nothing: no such field"),
@@ -93,7 +94,7 @@ def test_what_is_wrong_is_named_by_its_path(changes: Document, problem: str) -> 
 
 def test_all_problems_are_reported_at_once() -> None:
     found = problems(
-        a_configuration(backend={"type": "aws"}, controllers={"shoot": {"retryDuration": 5, "concurrentSyncs": 0}})
+        a_configuration(backend={"type": "Of AWS"}, controllers={"shoot": {"retryDuration": 5, "concurrentSyncs": 0}})
     )
 
     assert len(found) == 3
@@ -172,3 +173,10 @@ def test_managed_seeds_are_kept_as_gardener_does_unless_it_says_otherwise() -> N
 
 def test_all_that_is_written_is_kept_for_those_who_inherit_it() -> None:
     assert read(featureGates={"Own": True}).document == a_configuration(featureGates={"Own": True})
+
+
+def test_a_backend_must_be_one_that_is_installed_where_that_is_known() -> None:
+    text = yaml.safe_dump(a_configuration(backend={"type": "aws", "options": {"account": 5}}))
+    assert parse_configurations(text)[0].backend.options == {"account": 5}
+    with pytest.raises(SettingsInvalid, match=r"backend\.type: must be one of local, mine, is 'aws'"):
+        parse_configurations(text, backends=("mine", "local"))

@@ -7,6 +7,7 @@ import pytest
 
 from gardenbus.agent.files import path_inside
 from gardenbus.common.errors import BadRequest
+from gardenbus.gardenlet.backend.buckets import BucketDirectory
 from gardenbus.gardenlet.backend.holder_identity import HolderIdentity
 from gardenbus.gardenlet.backend.local_files import LocalFiles
 from gardenbus.gardenlet.backend.port import FencingToken
@@ -31,7 +32,7 @@ def test_the_files_of_a_seed_are_for_their_owner_alone_whatever_the_mask_is(tmp_
         files.open()
         assert files.acquire(FencingToken(1, 1))
         files.save(ShootRecord(namespace="garden-dev", name="apollo", uid="u"))
-        files.make_bucket("backup")
+        BucketDirectory(files.directory / "buckets", files.owned).make("backup")
         HolderIdentity(files.directory / "holders").release()
     finally:
         os.umask(before)

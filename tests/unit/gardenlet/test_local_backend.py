@@ -9,14 +9,15 @@ import pytest
 from gardenbus.common.api.configuration.failure_injection import FailureRequest
 from gardenbus.common.api.configuration.gardenlet import ShootBackendSettings
 from gardenbus.gardenlet.backend.holder_identity import HolderIdentity
-from gardenbus.gardenlet.backend.local import LocalSeedBackend
 from gardenbus.gardenlet.backend.port import FencingToken, StaleFencingToken, StepFailed
+from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.domain.flows import SAVE_STATE
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import Run, ShootRecord
 from gardenbus.gardenlet.operation.flow_runner import FlowResult, StepPrecondition, no_precondition, run_flow
 from tests.support.builders import a_shoot
 from tests.support.clocks import FakeClock
+from tests.support.seed_backends import a_local_backend
 
 SHOOT = ("garden-dev", "apollo")
 RUN = Run(operation="Create", generation=1, number=1)
@@ -33,8 +34,8 @@ def observed(fail: str) -> ObservedShoot:
 
 async def a_backend(
     directory: Path, settings: ShootBackendSettings | None = None, fencing_token: int = 1
-) -> LocalSeedBackend:
-    backend = LocalSeedBackend(directory, settings or ShootBackendSettings(), FakeClock())
+) -> SeedBackend:
+    backend = a_local_backend(directory, settings)
     await backend.start()
     await backend.acquire(FencingToken(1, fencing_token))
     return backend
@@ -124,7 +125,7 @@ async def test_an_unreadable_request_is_a_configuration_problem(tmp_path: Path) 
 async def test_steps_take_their_time(tmp_path: Path) -> None:
     clock = FakeClock()
     settings = ShootBackendSettings(step_seconds=2, step_seconds_by_name={"etcd": 30})
-    backend = LocalSeedBackend(tmp_path, settings, clock)
+    backend = a_local_backend(tmp_path, settings, clock)
     await backend.start()
     await backend.acquire(FencingToken(1, 1))
     backend.save(a_record())

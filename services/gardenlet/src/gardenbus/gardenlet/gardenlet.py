@@ -15,7 +15,8 @@ from gardenbus.common.controller.delaying_queue import DelayingQueue
 from gardenbus.common.ports.bus import Bus, StreamMessage
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.deployments import DeploymentStore
-from gardenbus.gardenlet.backend.port import FencingToken, SeedBackend
+from gardenbus.gardenlet.backend.port import FencingToken
+from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.controllers.managed_seeds import (
     GardenletDeployer,
     ManagedSeedReconciler,

@@ -26,11 +26,14 @@ from gardenbus.common.ports.bus import Bus, StreamMessage
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.deployments import ClientCertificate, DeploymentStore
 from gardenbus.gardenlet.backend.holder_identity import HolderIdentity
-from gardenbus.gardenlet.backend.local import LocalSeedBackend
+from gardenbus.gardenlet.backend.installed import new_maker
 from gardenbus.gardenlet.backend.local_files import LocalFiles
+from gardenbus.gardenlet.backend.port import MakerContext
+from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.domain.deployments import GardenletDeployment, text_of
 from gardenbus.gardenlet.gardenlet import Gardenlet
 from gardenbus.gardenlet.handlers.binding_cache import BINDINGS
+from gardenbus.gardenlet.handlers.object_lookup import ObjectLookup
 
 _log = structlog.stdlib.get_logger()
 
@@ -55,7 +58,7 @@ class HostedGardenlet:
     """One gardenlet with its backend, identity and tasks."""
 
     gardenlet: Gardenlet
-    backend: LocalSeedBackend
+    backend: SeedBackend
     identity: HolderIdentity
     deployment: HostedDeployment | None
     tasks: list[asyncio.Task[None]] = field(default_factory=list["asyncio.Task[None]"])
@@ -263,7 +266,15 @@ class GardenletHost(AgentHost):
         seed = configuration.seed_name
         certificate = deployment.certificate if deployment is not None else None
         files = LocalFiles(self._directory / seed)
-        backend = LocalSeedBackend(self._directory / seed, configuration.backend, self._clock, files)
+        context = MakerContext(
+            seed_name=seed,
+            directory=files.directory,
+            settings=configuration.backend,
+            clock=self._clock,
+            owned=files.owned,
+            garden=ObjectLookup(self._bus, self._subjects),
+        )
+        backend = SeedBackend(new_maker(context), files, self._clock)
         gardenlet = Gardenlet(
             configuration,
             bus=self._bus,

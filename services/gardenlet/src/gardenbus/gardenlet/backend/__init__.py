@@ -1,1 +1,1 @@
-"""Backends that shoots run on: the port, and the local backend, which keeps everything in a directory."""
+"""Backends that shoots run on: the ports, what all of them share, and the makers that are the gardenlet's own."""

@@ -1,7 +1,7 @@
-"""Local seed backend: shoots are files, steps take time, and failures can be injected.
+"""Simulation of a seed: steps take time and make nothing, and failures can be injected.
 
-A step's result and its completion are one write, so that a run that was cut at any point resumes exactly there. Some
-steps make a lasting identity: it is kept when the step is repeated, and restored from the ShootState after a migration.
+Some steps have a lasting identity: it is kept when the step is repeated, and restored from the ShootState after a
+migration.
 
     annotation on a Shoot                     effect
     local.backend.gardenbus.io/fail           `<step>=<ERROR_CODE>[,times=N]`, several separated by `;`
@@ -14,104 +14,63 @@ steps make a lasting identity: it is kept when the step is repeated, and restore
 """
 
 import secrets
-from pathlib import Path
-
-import msgspec
+from collections.abc import Mapping
 
 from gardenbus.common.api.configuration.failure_injection import FailureRequest, parse_step_failures
-from gardenbus.common.api.configuration.gardenlet import ShootBackendSettings
-from gardenbus.common.ports.clock import Clock, timestamp
+from gardenbus.common.api.document import Document
+from gardenbus.gardenlet.backend.buckets import BucketDirectory
 from gardenbus.gardenlet.backend.health_server import HealthServer
-from gardenbus.gardenlet.backend.local_files import LocalFiles
-from gardenbus.gardenlet.backend.port import FencingToken, StaleFencingToken, StepFailed
-from gardenbus.gardenlet.domain.flows import DESTROYS
+from gardenbus.gardenlet.backend.port import Kept, MakerContext, StepFailed, StepRequest
 from gardenbus.gardenlet.domain.operations import ObservedShoot
-from gardenbus.gardenlet.domain.shoot_record import ShootName, ShootRecord, with_step_done
-from gardenbus.gardenlet.domain.shoot_status import CONDITIONS, CONSTRAINTS, technical_id
+from gardenbus.gardenlet.domain.shoot_record import ShootName
+from gardenbus.gardenlet.domain.shoot_status import CONDITIONS, CONSTRAINTS
 
 FAIL_ANNOTATION = "local.backend.gardenbus.io/fail"
 UNHEALTHY_ANNOTATION = "local.backend.gardenbus.io/unhealthy"
-_ACQUIRE_RETRY_SECONDS = 0.05
 _LASTING = {"secrets": "ca", "infrastructure": "network", "dns-record": "zone", "etcd": "volume", "machines": "pool"}
 """Steps whose result must survive a repetition and a migration, with the name of its identity."""
 
 
-class LocalSeedBackend:
-    """One seed in `directory`. Implements `backend.port.SeedBackend`."""
+class LocalMaker:
+    """The backend `local`. Implements `backend.port.Maker`."""
 
     kubernetes_version = "1.34.1"
     healthy_message = "Simulated by the local backend: there is nothing to look at."
 
-    def __init__(
-        self, directory: Path, settings: ShootBackendSettings, clock: Clock, files: LocalFiles | None = None
-    ) -> None:
-        self._directory = directory
-        self._settings = settings
-        self._clock = clock
-        self._files = files or LocalFiles(directory)
-        self._health = HealthServer(directory / "healthz-fails")
+    def __init__(self, context: MakerContext) -> None:
+        self._directory = context.directory
+        self._settings = context.settings
+        self._clock = context.clock
+        self._buckets = BucketDirectory(context.directory / "buckets", context.owned)
+        self._health = HealthServer(context.directory / "healthz-fails")
 
     async def start(self) -> None:
-        """Make the directory and serve `/healthz`."""
-        self._files.open()
+        """Serve `/healthz`."""
         await self._health.start()
 
     async def stop(self) -> None:
-        """Stop serving and close the directory."""
+        """Stop serving."""
         await self._health.stop()
-        self._files.close()
+
+    async def take_over(self, shoots: Mapping[ShootName, Kept]) -> None:
+        """Nothing runs that could be taken over."""
 
     @property
     def health_url(self) -> str:
         """URL of `/healthz`."""
         return f"{self._health.url}/healthz"
 
-    async def acquire(self, fencing_token: FencingToken) -> None:
-        """Become the owner of the directory. Raises StaleFencingToken."""
-        while not self._files.acquire(fencing_token):
-            await self._clock.sleep(_ACQUIRE_RETRY_SECONDS)
-
-    def shoots(self) -> list[ShootName]:
-        """Every shoot with a file."""
-        return self._files.shoots()
-
-    def load(self, shoot: ShootName) -> ShootRecord | None:
-        """Read the shoot's file."""
-        return self._files.load(shoot)
-
-    def save(self, record: ShootRecord) -> None:
-        """Write the shoot's file. Raises StaleFencingToken."""
-        self._files.save(record)
-
-    def forget(self, shoot: ShootName) -> None:
-        """Remove the shoot's file. Raises StaleFencingToken."""
-        self._files.remove(shoot)
-
-    async def perform(self, shoot: ShootName, step: str, observed: ObservedShoot | None) -> ShootRecord:
-        """Take the step's time, then write its result together with its completion."""
-        before = self._required(shoot)
-        assert before.run is not None
+    async def make(self, request: StepRequest) -> Document:
+        """Take the step's time, then fail as requested; what lasts is made once."""
+        step = request.step
         await self._clock.sleep(self._settings.step_seconds_by_name.get(step, self._settings.step_seconds))
-        self._inject_failure(shoot, step, observed)
-        record = self._required(shoot)
-        if record.run is None or record.run.number != before.run.number:
-            raise StaleFencingToken(f"{technical_id(*shoot)} is in another run by now")
-        if step in record.run.done:
-            return record
-        record = with_step_done(record, step)
-        made = {"operation": record.run.operation if record.run else "", "at": timestamp(self._clock.now())}
-        if step in _LASTING:
-            field, previous = _LASTING[step], record.resources.get(step) or record.state.get(step) or {}
-            made[field] = previous.get(field) or secrets.token_hex(8)
-        resources = {name: value for name, value in record.resources.items() if name not in DESTROYS.get(step, ())} | (
-            {} if step in DESTROYS else {step: made}
-        )
-        record = msgspec.structs.replace(record, resources=resources)
-        self._files.save(record)
-        return record
+        self._inject_failure(request)
+        field = _LASTING.get(step)
+        return {} if field is None else {field: request.kept.get(step, {}).get(field) or secrets.token_hex(8)}
 
-    async def problems(self, observed: ObservedShoot) -> dict[str, str]:
+    async def problems(self, observed: ObservedShoot, kept: Kept) -> dict[str, str]:
         """Problems from the annotation; unknown types are ignored."""
+        del kept
         found: dict[str, str] = {}
         for part in observed.annotations.get(UNHEALTHY_ANNOTATION, "").split(";"):
             kind, _, sentence = part.strip().partition("=")
@@ -126,36 +85,25 @@ class LocalSeedBackend:
     async def ensure_bucket(self, name: str) -> None:
         """Make the bucket's directory."""
         self._fail_buckets()
-        self._files.make_bucket(name)
+        self._buckets.make(name)
 
     async def delete_bucket(self, name: str) -> None:
         """Remove the bucket's directory."""
         self._fail_buckets()
-        self._files.remove_bucket(name)
+        self._buckets.remove(name)
 
     def _fail_buckets(self) -> None:
         if (self._directory / "buckets-fail").exists():
             raise StepFailed("The bucket is out of reach, as asked for.", ("ERR_INFRA_DEPENDENCIES",))
 
-    def _required(self, shoot: ShootName) -> ShootRecord:
-        record = self._files.load(shoot)
-        if record is None:
-            raise StaleFencingToken(f"{technical_id(*shoot)} is gone")
-        return record
+    def _inject_failure(self, request: StepRequest) -> None:
+        for each in (*_requested_failures(request.observed), *self._settings.failures):
+            if each.step == request.step and (each.times is None or request.failures.get(each.text, 0) < each.times):
+                raise StepFailed(f"{each.argument}, as asked for.", (each.argument,), counted_as=each.text)
 
-    def _inject_failure(self, shoot: ShootName, step: str, observed: ObservedShoot | None) -> None:
-        for request in (*self._requests(observed), *self._settings.failures):
-            if request.step != step:
-                continue
-            record = self._required(shoot)
-            count = record.failed.get(request.text, 0)
-            if request.times is not None and count >= request.times:
-                continue
-            self._files.save(msgspec.structs.replace(record, failed={**record.failed, request.text: count + 1}))
-            raise StepFailed(f"{request.argument}, as asked for.", (request.argument,))
 
-    def _requests(self, observed: ObservedShoot | None) -> tuple[FailureRequest, ...]:
-        try:
-            return parse_step_failures(observed.annotations.get(FAIL_ANNOTATION, "")) if observed else ()
-        except ValueError as error:
-            raise StepFailed(f"{FAIL_ANNOTATION}: {error}", ("ERR_CONFIGURATION_PROBLEM",)) from error
+def _requested_failures(observed: ObservedShoot | None) -> tuple[FailureRequest, ...]:
+    try:
+        return parse_step_failures(observed.annotations.get(FAIL_ANNOTATION, "")) if observed else ()
+    except ValueError as error:
+        raise StepFailed(f"{FAIL_ANNOTATION}: {error}", ("ERR_CONFIGURATION_PROBLEM",)) from error

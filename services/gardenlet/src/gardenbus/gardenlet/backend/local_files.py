@@ -1,8 +1,7 @@
-"""Files of the local seed backend: one JSON file a shoot, written atomically and only by the owner of the seed.
+"""Records of a seed's shoots: one JSON file a shoot, written atomically and only by the owner of the seed.
 
     <directory>/fence                         fencing token of the owner, `<created>.<sequence>`
     <directory>/shoots/<namespace>/<name>.json
-    <directory>/buckets/<name>/
 
 Every write holds a shared lock on `fence` and compares the token in it; acquiring ownership holds it exclusively. Once
 that has returned, the former owner can write nothing any more, be it paused, partitioned or late.
@@ -12,14 +11,13 @@ a loss of power may lose the last moments.
 
 import fcntl
 import os
-import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
-from gardenbus.agent.files import make_directory, open_lock, path_inside, remove_file, remove_if_empty, write_draft
+from gardenbus.agent.files import make_directory, open_lock, path_inside, remove_file, write_draft
 from gardenbus.gardenlet.backend.port import FencingToken, StaleFencingToken
 from gardenbus.gardenlet.domain.shoot_record import ShootName, ShootRecord
 
@@ -97,18 +95,6 @@ class LocalFiles:
         file = self._file(shoot)
         with self.owned():
             remove_file(file)
-
-    def make_bucket(self, name: str) -> None:
-        """Make a bucket's directory. Raises StaleFencingToken."""
-        with self.owned():
-            make_directory(path_inside(self.directory / "buckets", name))
-
-    def remove_bucket(self, name: str) -> None:
-        """Remove a bucket with its content. Raises StaleFencingToken."""
-        buckets = self.directory / "buckets"
-        with self.owned():
-            shutil.rmtree(path_inside(buckets, name), ignore_errors=True)
-            remove_if_empty(buckets)
 
     @contextmanager
     def owned(self) -> Generator[None]:

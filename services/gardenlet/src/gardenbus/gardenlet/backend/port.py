@@ -1,10 +1,23 @@
-"""Port to the backend that shoots run on, and its errors."""
+"""Ports of a seed's backend, and its errors.
 
-from typing import NamedTuple, Protocol
+A backend consists of the records of its shoots, which are files with a fence (`local_files`), and of a maker: whoever
+makes control planes be there. `seed_backend` puts them together, the same for every maker. Makers are found by the
+entry points of the group `gardenbus.gardenlet.backends` (`installed`).
+"""
 
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from gardenbus.common.api.configuration.gardenlet import ShootBackendSettings
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Transient
+from gardenbus.common.ports.clock import Clock
+from gardenbus.gardenlet.domain.flows import OperationType
 from gardenbus.gardenlet.domain.operations import ObservedShoot
-from gardenbus.gardenlet.domain.shoot_record import ShootName, ShootRecord
+from gardenbus.gardenlet.domain.shoot_record import ShootName
 
 
 class FencingToken(NamedTuple):
@@ -26,24 +39,52 @@ class StaleFencingToken(Transient):
 
 
 class StepFailed(Transient):
-    """A step failed. `codes` are Gardener's error codes, if the cause is known."""
+    """A step failed. `codes` are Gardener's error codes, if the cause is known.
+
+    `counted_as`: the record of the shoot counts failures under this name.
+    """
 
     reason = "StepFailed"
 
-    def __init__(self, message: str, codes: tuple[str, ...] = ()) -> None:
+    def __init__(self, message: str, codes: tuple[str, ...] = (), *, counted_as: str = "") -> None:
         super().__init__(message)
         self.codes = codes
+        self.counted_as = counted_as
 
 
-class SeedBackend(Protocol):
-    """One seed. Records and step results are durable when a call returns; a step takes effect once a run."""
+Kept = Mapping[str, Mapping[str, Any]]
+"""What lasts of a shoot, by step: what was made here, and what came with the ShootState that it was restored from."""
+
+
+class StepRequest(NamedTuple):
+    """One step of a shoot's flow that shall take effect.
+
+    `observed` is None when the shoot is no longer this seed's, and what is left of it is torn down. `failures` counts
+    the failures of this shoot (`StepFailed.counted_as`).
+    """
+
+    shoot: ShootName
+    uid: str
+    step: str
+    operation: OperationType
+    observed: ObservedShoot | None
+    kept: Kept
+    failures: Mapping[str, int] = {}
+
+
+class Maker(Protocol):
+    """Makes control planes be there, and be gone. Every method may be cut at any await, and is then called again."""
 
     async def start(self) -> None:
-        """Open what is needed to serve health probes."""
+        """Open what is needed to serve health probes; other replicas may own the seed."""
         ...
 
     async def stop(self) -> None:
-        """Release it."""
+        """Release it. What was made stays, and goes on running."""
+        ...
+
+    async def take_over(self, shoots: Mapping[ShootName, Kept]) -> None:
+        """Own what was made of these shoots, which are all that have a record: the seed was acquired."""
         ...
 
     @property
@@ -58,37 +99,17 @@ class SeedBackend(Protocol):
 
     @property
     def healthy_message(self) -> str:
-        """Message of conditions that are well; "" where the backend has looked, as Gardener's messages say."""
+        """Message of conditions that are well; "" where the maker has looked, as Gardener's messages say."""
         ...
 
-    async def acquire(self, fencing_token: FencingToken) -> None:
-        """Let only this token write from now on. Raises StaleFencingToken when a higher one was here before."""
-        ...
+    async def make(self, request: StepRequest) -> Document:
+        """Have the result of a step be there; returns what lasts of it, for `kept` and the ShootState.
 
-    def shoots(self) -> list[ShootName]:
-        """Every shoot with a record."""
-        ...
-
-    def load(self, shoot: ShootName) -> ShootRecord | None:
-        """The record of a shoot."""
-        ...
-
-    def save(self, record: ShootRecord) -> None:
-        """Save a record. Raises StaleFencingToken."""
-        ...
-
-    def forget(self, shoot: ShootName) -> None:
-        """Remove a record and whatever is left of its shoot. Raises StaleFencingToken."""
-        ...
-
-    async def perform(self, shoot: ShootName, step: str, observed: ObservedShoot | None) -> ShootRecord:
-        """Perform a step of the current run and record its completion; returns the updated record.
-
-        Raises StepFailed, StaleFencingToken. Killed at any point it has either happened and is recorded, or not.
+        Repeated, also after it was cut, it changes nothing, and returns the same. Raises StepFailed, StaleFencingToken.
         """
         ...
 
-    async def problems(self, observed: ObservedShoot) -> dict[str, str]:
+    async def problems(self, observed: ObservedShoot, kept: Kept) -> dict[str, str]:
         """Problems of a running shoot, by condition or constraint type; empty when healthy."""
         ...
 
@@ -103,3 +124,38 @@ class SeedBackend(Protocol):
     async def delete_bucket(self, name: str) -> None:
         """Remove the backup bucket; idempotent. Raises StepFailed."""
         ...
+
+
+class GardenReader(Protocol):
+    """Reads what the garden lets a gardenlet read: CloudProfiles, and the Secrets that its shoots name."""
+
+    async def get(self, key: ObjectKey) -> Document | None:
+        """An object; None without one. Raises Unavailable, Forbidden."""
+        ...
+
+
+class NullGardenReader:
+    """Reads nothing: for a seed without a garden."""
+
+    async def get(self, key: ObjectKey) -> Document | None:
+        """None."""
+        del key
+
+
+class MakerContext(NamedTuple):
+    """What a maker is made with.
+
+    `directory` is the seed's own. Whatever must not happen once another gardenlet has acquired the seed happens within
+    `owned()`, which raises StaleFencingToken: quickly, since the successor waits for its end.
+    """
+
+    seed_name: str
+    directory: Path
+    settings: ShootBackendSettings
+    clock: Clock
+    owned: Callable[[], AbstractContextManager[None]]
+    garden: GardenReader = NullGardenReader()
+
+
+MakerFactory = Callable[[MakerContext], Maker]
+"""What an entry point of the group `gardenbus.gardenlet.backends` loads. Raises SettingsInvalid."""

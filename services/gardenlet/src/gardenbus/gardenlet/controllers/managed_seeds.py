@@ -26,6 +26,7 @@ from gardenbus.common.errors import GardenbusError, Unavailable
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.deployments import DeploymentStore
+from gardenbus.gardenlet.backend.installed import installed_backends
 from gardenbus.gardenlet.domain.deployments import GardenletDeployment, is_bootstrapped
 from gardenbus.gardenlet.domain.lease import StandBy, decide_lease
 from gardenbus.gardenlet.domain.managed_seeds import (
@@ -275,7 +276,11 @@ class ManagedSeedReconciler:
         shoot = (namespace, str(section(document, "spec", "shoot").get("name") or ""))
         self._shoots[shoot] = self._shoot(shoot)
         snapshot = ManagedSeedSnapshot(
-            document, self._shoots[shoot], await self._seed(name), self._deployments.load(shoot)
+            document,
+            self._shoots[shoot],
+            await self._seed(name),
+            self._deployments.load(shoot),
+            backends=installed_backends(),
         )
         if not metadata.get("deletionTimestamp"):
             return snapshot

@@ -16,7 +16,8 @@ from gardenbus.common.api.garden.seeds import GARDENLET_READY
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError, Unavailable
 from gardenbus.common.ports.clock import Clock
-from gardenbus.gardenlet.backend.port import SeedBackend, StaleFencingToken, StepFailed
+from gardenbus.gardenlet.backend.port import StaleFencingToken, StepFailed
+from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.domain.backup_secret import backup_secret
 from gardenbus.gardenlet.domain.operations import SeedReadiness
 from gardenbus.gardenlet.domain.seed_status import (

@@ -28,7 +28,7 @@ from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.clock import Clock
-from gardenbus.gardenlet.backend.port import SeedBackend
+from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.controllers.shoot_states import KEEP_AGAIN_SECONDS, SAVE_AGAIN_SECONDS, ShootStates
 from gardenbus.gardenlet.domain.flows import SAVE_STATE
 from gardenbus.gardenlet.domain.grace_periods import GracePeriods

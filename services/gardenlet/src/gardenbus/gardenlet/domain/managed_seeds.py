@@ -33,6 +33,7 @@ While it is being deleted (SeedRegistered False, `Deleting`):
 Source: Gardener's `gardenlet/controller/managedseed/{reconciler,actuator}.go`.
 """
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -73,7 +74,8 @@ class ManagedSeedSnapshot(NamedTuple):
     """Input of a plan.
 
     `seed` is the Seed as last announced (None: there is none), `deployed` the deployment in the shoot, `is_running`
-    whether the Lease of the seed is held, `shoots_on_it` the number of shoots known to be on it.
+    whether the Lease of the seed is held, `shoots_on_it` the number of shoots known to be on it, `backends` what a
+    gardenlet's `backend.type` can name here (empty: not known).
     """
 
     managed_seed: Document
@@ -82,6 +84,7 @@ class ManagedSeedSnapshot(NamedTuple):
     deployed: GardenletDeployment | None = None
     is_running: bool = False
     shoots_on_it: int = 0
+    backends: Collection[str] = ()
 
 
 class NoAction(NamedTuple):
@@ -258,7 +261,9 @@ def _wanted(
         return NoAction() if _is_registered(snapshot) else RegisterSeed(seed)
     configuration = managed_gardenlet_configuration(parent, managed_seed)
     try:
-        parse_configurations(text_of(configuration), source="The configuration of the gardenlet")
+        parse_configurations(
+            text_of(configuration), source="The configuration of the gardenlet", backends=snapshot.backends
+        )
     except SettingsInvalid as error:
         return CannotReconcile("; ".join(error.problems))
     generation, uid = section(managed_seed, "metadata").get("generation") or 0, _uid(managed_seed)

@@ -36,14 +36,17 @@ Start of the operation, by the first row that applies (Gardener's `gardenlet/con
 """
 
 from datetime import datetime, timedelta
-from typing import Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from gardenbus.common.api.conditions import TRUE, get_condition
+from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.migration_feasibility import READY_FOR_MIGRATION
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.gardenlet.domain.flows import SAVE_STATE, OperationType
 from gardenbus.gardenlet.domain.shoot_record import Run, ShootName, ShootRecord, manifest_text
+
+_decode = json_decoder(dict[str, Any])
 
 FINALIZER = "gardener"
 IGNORE_ANNOTATION = "shoot.gardener.cloud/ignore"
@@ -83,6 +86,11 @@ class ObservedShoot(NamedTuple):
     def key(self) -> ObjectKey:
         """Key of the Shoot."""
         return ObjectKey("shoot", self.namespace, self.name)
+
+    @property
+    def spec(self) -> Document:
+        """The Shoot's whole spec; decoded at each use."""
+        return section(_decode(self.manifest), "spec") if self.manifest else {}
 
     @classmethod
     def of(cls, manifest: Document, *, uid: str, version: int, role: str) -> "ObservedShoot":

@@ -1,5 +1,6 @@
 """Lookups of objects that are not in the gardenlet's view, by requests to the apiserver."""
 
+from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.errors import NotFound
@@ -10,15 +11,19 @@ TIMEOUT_SECONDS = 2.0
 
 
 class ObjectLookup:
-    """Tells whether objects exist."""
+    """Reads objects. Implements `backend.port.GardenReader`."""
 
     def __init__(self, bus: Bus, subjects: Subjects) -> None:
         self._client = ApiserverClient(bus, subjects, timeout_seconds=TIMEOUT_SECONDS)
 
     async def exists(self, key: ObjectKey) -> bool:
         """True when the object is in the store. Raises Unavailable, and what the apiserver responds with."""
+        return await self.get(key) is not None
+
+    async def get(self, key: ObjectKey) -> Document | None:
+        """The object; None when it is not in the store. Raises Unavailable, and what the apiserver responds with."""
         try:
-            await self._client.request(f"get.{key.tail}")
+            found: Document = await self._client.request(f"get.{key.tail}")
         except NotFound:
-            return False
-        return True
+            return None
+        return found

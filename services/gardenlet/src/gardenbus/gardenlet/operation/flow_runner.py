@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from gardenbus.common.errors import Transient
-from gardenbus.gardenlet.backend.port import SeedBackend, StepFailed
+from gardenbus.gardenlet.backend.port import StepFailed
+from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.domain.failures import StepFailure
 from gardenbus.gardenlet.domain.flow_graph import FlowStep
 from gardenbus.gardenlet.domain.flows import shoot_flow

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from gardenbus.common.controller.backoff import Backoff
-from gardenbus.gardenlet.backend.port import SeedBackend
+from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.domain.reconcile_result import ShootResult
 from gardenbus.gardenlet.domain.shoot_record import Run, ShootName, ShootRecord
 from gardenbus.gardenlet.operation.flow_runner import run_flow

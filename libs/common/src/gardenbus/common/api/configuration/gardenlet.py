@@ -3,7 +3,7 @@
 Source: Gardener's `pkg/apis/config/gardenlet/v1alpha1` and its validation.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any, cast
 
@@ -78,14 +78,19 @@ class ShootBackendSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The backend that shoots are built on."""
 
     type: str = "local"
+    """`local`, a simulation, or another backend that is installed beside the gardenlet (an entry point)."""
+
     step_seconds: float = 0.2
-    """Duration of a step."""
+    """Duration of a step of the simulation."""
 
     step_seconds_by_name: Mapping[str, float] = {}
     """Durations of single steps."""
 
     failures: tuple[FailureRequest, ...] = ()
-    """Failures that are injected into every shoot on this seed."""
+    """Failures that are injected into every shoot on this seed, by the simulation."""
+
+    options: Document = {}
+    """Settings of a backend that is not the gardenlet's own, as it reads them."""
 
 
 class GardenletConfiguration(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,14 +116,21 @@ class GardenletConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     """The whole configuration as written, for gardenlets that inherit from it."""
 
 
-def parse_configurations(text: str | bytes, *, source: str = "configuration") -> tuple[GardenletConfiguration, ...]:
+def parse_configurations(
+    text: str | bytes, *, source: str = "configuration", backends: Collection[str] = ()
+) -> tuple[GardenletConfiguration, ...]:
     """Read a file of one or several GardenletConfigurations (YAML or JSON).
 
-    Raises SettingsInvalid with `source`, path and reason of everything that is wrong, and when there is none in it.
+    `backends`: those that are installed where the gardenlet runs; empty where that is not known. Raises SettingsInvalid
+    with `source`, path and reason of everything that is wrong, and when there is none in it.
     """
     documents = reader.load_all(text, source=source)
     readings = [reader.read(document, _TABLE) for document in documents]
-    problems = [problem for each in readings for problem in (*each.problems, *_reservation_problems(each.values))]
+    problems = [
+        problem
+        for each in readings
+        for problem in (*each.problems, *_reservation_problems(each.values), *_backend_problems(each.values, backends))
+    ]
     if not documents:
         problems.append(f"there is no {KIND} in it")
     if problems:
@@ -155,6 +167,14 @@ def _reservation_problems(values: Mapping[str, Any]) -> list[str]:
     return problems
 
 
+def _backend_problems(values: Mapping[str, Any], backends: Collection[str]) -> list[str]:
+    """The backend must be installed."""
+    name = values.get("backend", {}).get("type", ShootBackendSettings().type)
+    if not backends or name in backends:
+        return []
+    return [f"backend.type: must be one of {', '.join(sorted(backends))}, is {name!r}"]
+
+
 def _api_version(value: Any) -> None:
     if not str(value).startswith(f"{API_GROUP}/"):
         raise ValueError(f"must be {API_GROUP}/v1alpha1, is {value!r}")
@@ -184,6 +204,12 @@ def _failures(value: Any) -> tuple[FailureRequest, ...]:
     if unknown:
         raise ValueError(f"no such steps: {', '.join(unknown)}; known are {', '.join(sorted(SHOOT_STEPS))}")
     return requests
+
+
+def _options(value: Any) -> Document:
+    if not isinstance(value, dict):
+        raise ValueError(f"must be a mapping, is {value!r}")  # noqa: TRY004  one error for whatever is no mapping
+    return cast("Document", value)
 
 
 _OPEN: Table = {OTHERS: ACCEPTED}
@@ -238,9 +264,10 @@ _TABLE: Table = {
         "kubeconfigValidity": {**_OPEN, "validity": Field("certificate_validity", reader.positive_duration)},
     },
     "backend": {
-        "type": Field("backend.type", reader.one_of("local")),
+        "type": Field("backend.type", reader.label),
         "stepSeconds": Field("backend.step_seconds", reader.seconds),
         "stepSecondsByName": {name: Field("backend.step_seconds_by_name.", reader.seconds) for name in SHOOT_STEPS},
         "failures": Field("backend.failures", _failures),
+        "options": Field("backend.options", _options),
     },
 }
