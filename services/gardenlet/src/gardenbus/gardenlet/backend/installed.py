@@ -21,7 +21,7 @@ def backend_entry_points() -> Mapping[str, Sequence[EntryPoint]]:
 
 
 def installed_backends() -> frozenset[str]:
-    """What `backend.type` of a GardenletConfiguration can name here."""
+    """Names that `backend.type` of a GardenletConfiguration can have here."""
     return frozenset(backend_entry_points())
 
 
@@ -31,8 +31,8 @@ def new_maker(context: MakerContext) -> Maker:
     found = backend_entry_points().get(name, ())
     where = f"seed {context.seed_name}: backend.type"
     if not found:
-        known = ", ".join(sorted(installed_backends()))
-        raise SettingsInvalid((f"{where}: must be one of {known}, is {name!r}; others need an entry point",))
+        names = ", ".join(sorted(installed_backends()))
+        raise SettingsInvalid((f"{where}: must be one of {names}, is {name!r}; others need an entry point",))
     if len(found) > 1:
         raise SettingsInvalid((f"{where}: {name} is an entry point of several distributions",))
     try:

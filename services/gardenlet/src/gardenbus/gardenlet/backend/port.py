@@ -143,7 +143,7 @@ class NullGardenReader:
 
 
 class MakerContext(NamedTuple):
-    """What a maker is made with.
+    """The surroundings of a maker.
 
     `directory` is the seed's own. Whatever must not happen once another gardenlet has acquired the seed happens within
     `owned()`, which raises StaleFencingToken: quickly, since the successor waits for its end.
@@ -158,4 +158,4 @@ class MakerContext(NamedTuple):
 
 
 MakerFactory = Callable[[MakerContext], Maker]
-"""What an entry point of the group `gardenbus.gardenlet.backends` loads. Raises SettingsInvalid."""
+"""Makes a maker: loaded by an entry point of the group `gardenbus.gardenlet.backends`. Raises SettingsInvalid."""

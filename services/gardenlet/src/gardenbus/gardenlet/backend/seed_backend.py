@@ -138,5 +138,5 @@ class SeedBackend:
 
 
 def kept(record: ShootRecord) -> Kept:
-    """What lasts of a shoot: what the record was restored from, and over it what was made here."""
+    """The lasting part of a record: what it was restored from, and over it what was made here."""
     return {**record.state, **{step: lasting(result) for step, result in record.resources.items()}}
