@@ -16,7 +16,7 @@ from nats.aio.client import Client
 from tests.chaos import manifests
 from tests.chaos.clients import Crowd
 from tests.chaos.faults import FaultMaker, Skipped
-from tests.chaos.invariants import ControlPlaneHistory, Violation, breaches, stale_bindings, unsettled
+from tests.chaos.invariants import ControlPlaneHistory, Violation, breaches, unsettled
 from tests.chaos.landscape import ChaosLandscape
 from tests.chaos.ledger import Ledger
 from tests.chaos.observing import NotSeen, Observer, Versions
@@ -53,7 +53,7 @@ class Attempt:
         self.observer = Observer(landscape, self.stranger, client)
         self.versions = Versions()
         self._history = ControlPlaneHistory()
-        self._left_behind = self._stale = 0
+        self._left_behind = 0
         self._plan = plan
         self._say = say
         self._client = client
@@ -100,9 +100,7 @@ class Attempt:
             await self._note_streams()
         else:
             self.crowd.resume()
-        return RoundRecord(
-            number, done, None if violations else seconds, violations, skipped, self._left_behind, self._stale
-        )
+        return RoundRecord(number, done, None if violations else seconds, violations, skipped, self._left_behind)
 
     async def _note_streams(self) -> None:
         told = json.dumps(await self.observer.streams(), indent=1)
@@ -132,7 +130,7 @@ class Attempt:
                 found = [each for each in found if each in again]
         except NotSeen as error:
             return [Violation("unanswered", str(error))]
-        self._left_behind, self._stale = seen.left_behind, stale_bindings(seen)
+        self._left_behind = seen.left_behind
         waiting = unsettled(seen, self.ledger, self.crowd.placer.value)
         found += self._history.breaches(seen, self.ledger, is_settled=not waiting)
         found += [*self.crowd.take_violations(), *self.versions.backwards]

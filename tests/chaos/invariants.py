@@ -166,16 +166,12 @@ def _announced(seen: Observation) -> list[Violation]:
     return [
         *(Violation("unannounced", f"binding of {name} to {seed}") for seed, name in wanted - announced),
         *(
-            Violation("doubled", f"binding of {name} to {seed}, which does not exist")
+            Violation(
+                "doubled" if name in seen.shoots else "stale", f"binding of {name} to {seed}, which does not exist"
+            )
             for seed, name in announced - wanted
-            if name in seen.shoots
         ),
     ]
-
-
-def stale_bindings(seen: Observation) -> int:
-    """Announced bindings of shoots that are no more. nats-server brings them back when it is killed."""
-    return sum(name not in seen.shoots for _, name in seen.bindings)
 
 
 def value_of(document: Document) -> int | None:

@@ -22,9 +22,6 @@ class RoundRecord(NamedTuple):
     left_behind: int = 0
     """Messages that NATS has kept although they were taken and acknowledged."""
 
-    stale_bindings: int = 0
-    """Bindings that NATS has brought back although they were removed."""
-
 
 class RunFacts(NamedTuple):
     """What is known of a run besides its rounds."""
@@ -57,7 +54,6 @@ def summary(facts: RunFacts, rounds: Sequence[RoundRecord]) -> dict[str, Any]:
         "answered_requests": facts.requests,
         "violations": {column: counts.get(column, 0) for column in COLUMNS},
         "left_behind": max((each.left_behind for each in rounds), default=0),
-        "stale_bindings": max((each.stale_bindings for each in rounds), default=0),
         "settled_seconds": _times(settled),
         "settled_seconds_by_kind": {kind: _times(times) for kind, times in sorted(_by_kind(rounds).items())},
         "memory_mb": facts.memory_mb,

@@ -40,11 +40,15 @@ class Joint:
         self, name: str = "one", *, ttl: float = 1.0, connection: RedisConnection | None = None
     ) -> asyncio.Task[None]:
         """Run a relay in the background."""
-        outbox = RedisOutbox(connection or self.connection, CLOCK, leader=name)
-        relay = Relay(outbox, self.bus, SUBJECTS, CLOCK, RelaySettings(lead_ttl_seconds=ttl, idle_seconds=0.1))
+        settings = RelaySettings(lead_ttl_seconds=ttl, idle_seconds=0.1)
+        relay = Relay(self.outbox(name, connection=connection), self.bus, SUBJECTS, CLOCK, settings)
         task = asyncio.create_task(relay.run())
         self.tasks.append(task)
         return task
+
+    def outbox(self, name: str, *, connection: RedisConnection | None = None) -> RedisOutbox:
+        """A relay's side of the store."""
+        return RedisOutbox(connection or self.connection, CLOCK, leader=name)
 
     async def stop_relays(self) -> None:
         """Stop them all; each gives the lead back."""

@@ -11,8 +11,8 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.store import VERSION_LEAP, EventRecord, RequestOrigin, Superseded, UnblockIndexes
-from gardenbus.relay.ports.outbox import EventEntry, Leadership, ObjectEntry, Restored
-from tests.support.builders import NOW, a_project, a_seed, a_shoot, merged
+from gardenbus.relay.ports.outbox import EventEntry, Leadership, ObjectEntry, Restored, Shown
+from tests.support.builders import NOW, a_project, a_seed, a_shoot, a_shoot_state, merged
 from tests.support.memory import state as memory_state
 from tests.support.stores import StoreUnderTest, a_binding, an_unschedulable_shoot, stored
 
@@ -453,3 +453,36 @@ async def test_an_object_that_comes_back_over_its_grave_still_outranks_older_req
     document = merged(back.document(), {"spec": {"purpose": "production"}})
     assert isinstance(await kit.store.update(back, document, origin=RequestOrigin(1, 6)), Superseded)
     assert isinstance(await kit.store.update(back, document, origin=RequestOrigin(1, 8)), StoredObject)
+
+
+async def test_what_is_shown_though_it_is_gone_or_elsewhere_is_obsolete(kit: StoreUnderTest) -> None:
+    for seed in ("aws-eu1", "aws-eu2", "aws-eu3"):
+        await kit.created(a_seed(seed))
+    moving = a_shoot(spec={"seedName": "aws-eu2"}, status={"seedName": "aws-eu1"})
+    shoot = await kit.created(moving)
+    state = await kit.created(a_shoot_state("apollo"))
+    gone = await kit.created(a_shoot("gone", spec={"seedName": "aws-eu1"}))
+    deleting = stored(await kit.store.delete(gone))
+    await kit.changed(deleting, merged(deleting.document(), {"metadata": {"finalizers": []}}))
+    first = ObjectKey("seed", "", "aws-eu1")
+    shown = {
+        Shown(shoot.key): False,
+        Shown(gone.key): True,
+        Shown(shoot.key, "aws-eu1"): False,
+        Shown(shoot.key, "aws-eu2"): False,
+        Shown(shoot.key, "aws-eu3"): True,
+        Shown(gone.key, "aws-eu1"): True,
+        Shown(state.key, "aws-eu2"): False,
+        Shown(state.key, "aws-eu3"): True,
+        Shown(first, "aws-eu1"): False,
+        Shown(first, "aws-eu2"): True,
+        Shown(ObjectKey("seed", "", "never"), "never"): True,
+        Shown(ObjectKey("managedseed", "garden", "never"), "aws-eu1"): True,
+    }
+    assert dict(zip(shown, await kit.outbox.obsolete(list(shown)), strict=True)) == shown
+    assert await kit.outbox.obsolete([]) == []
+
+
+async def test_nothing_is_obsolete_by_a_store_that_nobody_has_opened(closed: StoreUnderTest) -> None:
+    with pytest.raises(Unavailable, match="fenced"):
+        await closed.outbox.obsolete([Shown(APOLLO)])

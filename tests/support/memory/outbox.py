@@ -13,7 +13,7 @@ from gardenbus.common.errors import Conflict
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.store import VERSION_LEAP, EventRecord, RequestOrigin
 from gardenbus.common.ports.stream_history import StreamLoss
-from gardenbus.relay.ports.outbox import Leadership, ObjectEntry, OutboxPage, Restored
+from gardenbus.relay.ports.outbox import Leadership, ObjectEntry, OutboxPage, Restored, Shown
 from tests.support.memory.followed_shoots import followed_shoot
 from tests.support.memory.state import MemoryState, ObjectRow, Tombstone, is_migrating, seeds_of
 from tests.support.memory.store import MemoryStore, without_private
@@ -155,6 +155,17 @@ class MemoryOutbox:
         for key, tombstone in sorted(state.tombstones.items(), key=lambda entry: entry[1].version):
             if tombstone.version > above_version:
                 state.announce_key(key, tombstone.version, tombstone.uid, "deleted", left=tombstone.left)
+
+    async def obsolete(self, shown: Sequence[Shown]) -> Sequence[bool]:
+        """Compare with the objects."""
+        self._state.check_open(with_outbox=False)
+        return [not self._is_shown(each.key, each.seed) for each in shown]
+
+    def _is_shown(self, key: ObjectKey, seed: str) -> bool:
+        state, row = self._state, self._state.rows.get(key)
+        if row is None or not seed or key == ObjectKey("seed", "", seed):
+            return row is not None
+        return seed in (row.seeds if key.kind == "shoot" else state.seeds_at(followed_shoot(key, row.index_keys)))
 
     async def requeue_pending(self, *, untried_only: bool = False) -> None:
         """Queue every pending shoot, and every one that migrates, again."""

@@ -17,6 +17,11 @@ LOST_MESSAGES = Gauge(
     "Messages of a stream that went back, or were acknowledged by a store that did, in the last 7 days.",
     ["stream"],
 )
+OBSOLETE_REMOVED = Counter(
+    "gardenbus_relay_obsolete_messages_removed_total",
+    "Announcements of what is gone or elsewhere, brought back by a NATS that was killed or restored, and removed.",
+    ["stream"],
+)
 OBSERVATION_FAILURES = Counter(
     "gardenbus_relay_observation_failures_total", "Times that the servers could not be counted.", ["server"]
 )

@@ -10,6 +10,7 @@ that came back), it *recovers*: it compares the positions of the streams with th
     | any        | QUEUES went back, or one of both | queues every pending shoot again                           |
     | any        | any                              | queues the pending shoots again that were never tried      |
     | any        | another stream went back         | raises its incarnation, reports the loss (`stream_watch`)  |
+    | any        | has what was replaced or removed | removes it (`obsolete_messages`), after each connection    |
 
 A batch carries the sequence that the stream must stand at, and lets nobody else in between, so a relay that was paused
 while another took over cannot announce the past after the present. The first page after a recovery goes in batches that
@@ -32,6 +33,7 @@ from gardenbus.common.errors import BadRequest, Conflict, NotFound, Transient
 from gardenbus.common.ports.bus import Bus, Message, ReplayDone, StreamMessage, StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.relay.domain.announcements import announcements
+from gardenbus.relay.obsolete_messages import ObsoleteMessages
 from gardenbus.relay.ports.outbox import Outbox, OutboxEntry, OutboxPage, Restored
 from gardenbus.relay.stream_watch import StreamWatch
 from gardenbus.relay.tracing import log_announced, with_spans
@@ -77,6 +79,7 @@ class Relay:
         self._clock = clock
         self._settings = settings or RelaySettings()
         self._watch = StreamWatch(outbox, bus, subjects, clock, consumer=self._settings.requests_consumer)
+        self._obsolete = ObsoleteMessages(outbox, bus, subjects)
         self._positions: dict[str, StreamPosition] = {}
         self._needs_recovery = True
         self._is_cautious = True
@@ -89,7 +92,7 @@ class Relay:
 
     async def run(self) -> None:
         """Lead whenever nobody else does, and announce."""
-        self._bus.on_reconnect(self._require_recovery)
+        self._bus.on_reconnect(self._note_reconnect)
         try:
             while not is_cancelled():
                 try:
@@ -112,8 +115,9 @@ class Relay:
         except Transient as error:
             _log.info("relay.resignation_failed", reason=error.message)
 
-    async def _require_recovery(self) -> None:
+    async def _note_reconnect(self) -> None:
         self._needs_recovery = True
+        self._obsolete.require()
 
     async def _lead_once(self) -> None:
         """Renew the lead when due, recover when in doubt, announce one page."""
@@ -127,6 +131,7 @@ class Relay:
             self._prefetched = None  # another relay may have announced it by now
             await self._recover()
         await self._announce_page()
+        await self._obsolete.step()
         await self._collect_tombstones(now)
 
     async def _renew(self, now: float) -> None:
@@ -159,7 +164,8 @@ class Relay:
     async def _announce_page(self) -> None:
         page, self._prefetched = self._prefetched or await self._outbox.head(self._settings.page), None
         if not page.entries:
-            await self._outbox.wait(self._settings.idle_seconds)
+            if not self._obsolete.is_pending:
+                await self._outbox.wait(self._settings.idle_seconds)
             return
         page, spans = with_spans(page)
         messages = announcements(page, self._subjects, announced_unblock_index=self._announced_unblock_index)
@@ -250,6 +256,7 @@ class Relay:
         self._positions = dict(now)
         self._needs_recovery, self._is_cautious = False, True
         await self._outbox.trim(None, self._positions)
+        self._obsolete.begin(recorded)
 
     async def _repeat(self, recorded: Mapping[str, StreamPosition], now: Mapping[str, StreamPosition]) -> None:
         """Announce again what streams that went back have lost.

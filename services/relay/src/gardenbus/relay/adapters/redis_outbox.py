@@ -24,6 +24,7 @@ from gardenbus.relay.ports.outbox import (
     OutboxPage,
     QueueEntry,
     Restored,
+    Shown,
 )
 
 _PAGE = 500
@@ -129,6 +130,12 @@ class RedisOutbox(RedisStreamHistories):
                 version = int(reply[1])
                 if version == 0:
                     break
+
+    async def obsolete(self, shown: Sequence[Shown]) -> Sequence[bool]:
+        """Compare with the objects."""
+        operation = {"shown": [{"key": each.key.stored, "seed": each.seed} for each in shown]}
+        reply = await self._connection.call("obsolete", operation, read_only=True)
+        return [bool(each) for each in reply[1:]]
 
     async def requeue_pending(self, *, untried_only: bool = False) -> None:
         """Walk the pending shoots of every scheduler, then those that migrate."""

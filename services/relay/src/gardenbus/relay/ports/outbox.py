@@ -4,7 +4,7 @@ Only one relay leads at a time; every call but `lead` raises `Conflict` when som
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -83,6 +83,13 @@ class Restored(msgspec.Struct, frozen=True):
     document: Document | None
 
 
+class Shown(NamedTuple):
+    """Subject of an announcement: of an object's changes, or (`seed`) of what the gardenlet of a seed sees of it."""
+
+    key: ObjectKey
+    seed: str = ""
+
+
 class Outbox(StreamHistories, Protocol):
     """See the module."""
 
@@ -124,6 +131,10 @@ class Outbox(StreamHistories, Protocol):
 
     async def reannounce(self, above_version: int) -> None:
         """Append everything stored or removed above a version to the outbox again."""
+        ...
+
+    async def obsolete(self, shown: Sequence[Shown]) -> Sequence[bool]:
+        """For each, True if the store has no such object, or none that its seed may see. Raises Unavailable."""
         ...
 
     async def requeue_pending(self, *, untried_only: bool = False) -> None:

@@ -74,6 +74,24 @@ local function reannounce(keys, args)
   return {'ok', #found == 2 * op.limit and found[#found] or '0'}
 end
 
+-- Whether an object is shown on a seed ('': anywhere): a shoot where it is or goes, a Seed to itself, others with their shoot.
+local function is_shown(P, shown)
+  local key, seed = shown.key, shown.seed
+  if seed == '' or key == 'seed:_:' .. seed then return redis.call('EXISTS', P .. ':o:' .. key) == 1 end
+  local seeds = string.sub(key, 1, 6) == 'shoot:' and seeds_at(P, key) or seeds_with({}, current_audience(P, key))
+  return seeds[seed] ~= nil
+end
+
+-- Tells of subjects with an announcement whether nothing is to be announced on them: 1 or 0 for each.
+local function obsolete(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P)
+  if closed then return closed end
+  local reply = {'ok'}
+  for i, shown in ipairs(op.shown) do reply[i + 1] = is_shown(P, shown) and 0 or 1 end
+  return reply
+end
+
 -- Queues the work of a set of shoots again, a page at a time.
 local function requeue(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
@@ -116,6 +134,7 @@ register('outbox', outbox, 'no-writes')
 register('trim', trim, 'allow-oom')
 register('announce_again', announce_again)
 register('reannounce', reannounce)
+register('obsolete', obsolete, 'no-writes')
 register('requeue', requeue)
 register('wake_waiting', wake_waiting)
 register('bury', bury, 'allow-oom')
