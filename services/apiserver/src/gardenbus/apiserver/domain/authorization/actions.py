@@ -1,0 +1,92 @@
+"""Actions, who asks for them, and the outcomes of a decision."""
+
+from typing import NamedTuple
+
+from gardenbus.apiserver.domain.request_subjects import ANONYMOUS
+from gardenbus.common.api.identity.principals import OPERATOR
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.kinds import by_word
+
+READS = frozenset({"get", "list", "watch", "explain"})
+WRITES = frozenset({"create", "update", "patch", "delete"})
+
+BIND = "bind"
+"""The verb of Gardener's subresource `shoots/binding`: decide on a shoot's seed."""
+
+TRUSTED_INSIDERS = frozenset({ANONYMOUS, OPERATOR, "identity"})
+"""Users of the services' account that may do everything. Who is there and names no user is the operator, by the
+permission table; `identity` can let in anybody as anybody anyway."""
+
+
+class Action(NamedTuple):
+    """A verb on a kind: on one object, on those of a namespace, or (None) of all namespaces.
+
+    Without kind it is a request about the landscape, as `census`.
+    """
+
+    verb: str
+    kind: str = ""
+    namespace: str | None = ""
+    name: str = ""
+    seed: str = ""
+    """Of a list: the seed whose shoots alone are asked for."""
+
+    @classmethod
+    def on(cls, verb: str, key: ObjectKey) -> "Action":
+        """An action on one object."""
+        return cls(verb, key.kind, key.namespace, key.name)
+
+    @property
+    def key(self) -> ObjectKey:
+        """The object; without name for a list."""
+        return ObjectKey(self.kind, self.namespace or "", self.name)
+
+    @property
+    def project_namespace(self) -> str:
+        """The namespace whose Project decides on this; "" where none does."""
+        return self.name if self.kind == "namespace" else self.namespace or ""
+
+    def __str__(self) -> str:
+        """`delete shoots in namespace "garden-dev"`, as Kubernetes says it."""
+        if not self.kind:
+            return f"ask for {self.verb}"
+        what = f"{self.verb} {by_word(self.kind, (self.kind,)).plural}"
+        if self.namespace is None:
+            return f"{what} in all namespaces"
+        return f'{what} in namespace "{self.namespace}"' if self.namespace else what
+
+
+class Requester(NamedTuple):
+    """A user, as the server has proved it, with groups that come with the credential.
+
+    `is_insider`: the request comes from the services' account, where only the operator speaks for others.
+    """
+
+    user: str
+    is_insider: bool = False
+    groups: frozenset[str] = frozenset()
+
+    @property
+    def is_trusted(self) -> bool:
+        """True for whom nothing has to be decided."""
+        return self.is_insider and self.user in TRUSTED_INSIDERS
+
+
+class Permit(NamedTuple):
+    """An action is allowed. `verbs`: the custom verbs that the requester has besides; None: all of them."""
+
+    verbs: frozenset[str] | None = frozenset()
+
+    def has(self, verb: str) -> bool:
+        """True when a custom verb is allowed."""
+        return self.verbs is None or verb in self.verbs
+
+
+UNLIMITED = Permit(None)
+
+
+class Rejection(NamedTuple):
+    """An action is not allowed: the rule by its name, and what would be needed."""
+
+    rule: str
+    detail: str

@@ -1,0 +1,231 @@
+"""Decides whether a requester may do something. Nothing is allowed but what a rule here allows.
+
+| who | may |
+|---|---|
+| operator, and the services' account | everything; services of a row of their own no more than that |
+| everybody but bootstrappers | read CloudProfiles, ExposureClasses, Seeds; `kinds`, `whoami`, `can-i`, `position` |
+| viewer of the landscape | read everything but what holds secrets; what waits, is unknown, or was lost |
+| people with a role in a Project | what `project_roles` says, in its namespace |
+| gardenlet | read what its Seed's graph leads to (`seed_graph`), list the shoots of its seed; ask for its certificate |
+| member agent | read its MemberCluster and its Works; ask for its certificate |
+| scheduler of one's own | read what scheduling needs; bind and retry the shoots of its name |
+| bootstrapper | ask for a certificate |
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from gardenbus.apiserver.domain.authorization.actions import (
+    BIND,
+    READS,
+    UNLIMITED,
+    WRITES,
+    Action,
+    Permit,
+    Rejection,
+    Requester,
+)
+from gardenbus.apiserver.domain.authorization.project_roles import (
+    RULES,
+    Rule,
+    allowing_roles,
+    is_allowed,
+    project_name,
+    roles_in,
+)
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX
+from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
+from gardenbus.common.api.identity.principals import Principal, principal_of
+from gardenbus.common.api.identity.roles import LandscapeRole, landscape_role
+from gardenbus.common.api.keys import GARDEN_NAMESPACE
+from gardenbus.common.api.kinds import KINDS
+
+GLOBAL_KINDS = frozenset({"cloudprofile", "exposureclass", "seed"})
+"""Read by everybody. Source: Gardener's ClusterRole `gardener.cloud:system:read-global-resources`."""
+
+SECRET_KINDS = frozenset({"secret", "internalsecret", "shootstate"})
+"""Kinds that hold secrets: no viewer of the landscape reads them."""
+
+LANDSCAPE_READS = frozenset({"census", "usage", "waiting", "unknown", "lost", "explain-seed"})
+EVERYBODYS_REQUESTS = frozenset({"kinds", "whoami", "can-i", "position"})
+CERTIFICATE_REQUESTS = frozenset({"csr.create", "csr.get"})
+
+SCHEDULERS_KINDS = frozenset({
+    "shoot", "seed", "cloudprofile", "namespacedcloudprofile", "project", "exposureclass", "managedseed", "configmap",
+})  # fmt: skip
+"""Kinds that decisions are made of."""
+
+PURPOSE_LABEL = "gardenbus.io/purpose"
+"""Secrets with this label let somebody in: no gardenlet reads them, whatever refers to them."""
+
+_DASHBOARDS_KINDS = frozenset(KINDS) - SECRET_KINDS - {"configmap", "project", "namespace"}
+_SEED_SETS = frozenset({"managedseedset"})
+
+SERVICES: Mapping[str, tuple[Rule, ...]] = {
+    "managedseedset": (
+        Rule(WRITES, frozenset({"shoot", "managedseed"})),
+        Rule(frozenset({BIND}), frozenset({"shoot"})),
+    ),
+    "autoscaler": (Rule(frozenset({"scale"}), _SEED_SETS),),
+    "dashboard": (Rule(frozenset({"retry", "patch", "update", "delete"}), _DASHBOARDS_KINDS),),
+}
+"""Services that send requests in their own name, and what they send besides reading."""
+
+
+class AuthorizationFacts(NamedTuple):
+    """Facts of a decision besides the request; None or False where one is not there, or was not needed."""
+
+    roles: Document | None = None
+    """The ConfigMap with the roles in the landscape."""
+    project: Document | None = None
+    """The Project of the action's namespace, or the Project that it is about."""
+    stored: Document | None = None
+    """The object."""
+    is_reachable: bool = False
+    """The gardenlet's Seed leads to the object."""
+
+
+def authorize(action: Action, requester: Requester, facts: AuthorizationFacts) -> Permit | Rejection:
+    """Allow an action, with the custom verbs that the requester has, or reject it."""
+    if requester.is_trusted:
+        return UNLIMITED
+    if requester.is_insider and requester.user in SERVICES:
+        return _service(action, requester)
+    principal = principal_of(requester.user)
+    if principal.role != "bootstrap" and _is_everybodys(action):
+        return Permit()
+    match principal.role:
+        case "gardenlet":
+            return _gardenlet(action, requester, principal, facts)
+        case "member-agent":
+            return _member_agent(action, requester, principal)
+        case "scheduler":
+            return _scheduler(action, requester, principal, facts)
+        case "bootstrap":
+            return _allowed_if(
+                action.verb == "csr.create", "bootstrap", action, requester, "a token is for nothing but csr.create"
+            )
+        case _:
+            return _person(action, requester, facts)
+
+
+def role_of(requester: Requester, facts: AuthorizationFacts) -> LandscapeRole | None:
+    """The role of a person in the landscape."""
+    return "operator" if requester.is_trusted else landscape_role(facts.roles, requester.user)
+
+
+def _is_everybodys(action: Action) -> bool:
+    if not action.kind:
+        return action.verb in EVERYBODYS_REQUESTS
+    return action.kind in GLOBAL_KINDS and action.verb in ("get", "list", "watch")
+
+
+def _service(action: Action, requester: Requester) -> Permit | Rejection:
+    is_read = action.verb in READS | LANDSCAPE_READS | EVERYBODYS_REQUESTS
+    if is_read or any(action.verb in rule.verbs and action.kind in rule.kinds for rule in SERVICES[requester.user]):
+        return UNLIMITED
+    return _rejection("service", action, requester, "it is no part of what this service does")
+
+
+def _is_withheld(action: Action) -> bool:
+    return action.kind in SECRET_KINDS
+
+
+def _gardenlet(
+    action: Action, requester: Requester, principal: Principal, facts: AuthorizationFacts
+) -> Permit | Rejection:
+    if action.verb in CERTIFICATE_REQUESTS:
+        return Permit()
+    if action.verb in ("list", "watch") and action.kind == "shoot":
+        detail = f"a gardenlet lists the shoots of its seed, with the field selector spec.seedName={principal.name}"
+        return _allowed_if(action.seed == principal.name, "seed-authorizer", action, requester, detail)
+    if action.verb in ("get", "explain") and facts.is_reachable and not _lets_in(facts.stored):
+        return Permit()
+    detail = f"nothing on seed {principal.name} leads to it"
+    if action.verb not in READS:
+        detail = f"a gardenlet writes by reports, on garden.report.{principal.name}.>"
+    return _rejection("seed-authorizer", action, requester, detail)
+
+
+def _lets_in(stored: Document | None) -> bool:
+    """True for a Secret with credentials of somebody."""
+    if stored is None or stored.get("kind") != "Secret":
+        return False
+    named = str(section(stored, "metadata").get("name") or "").startswith("bootstrap-token-")
+    return named or PURPOSE_LABEL in section(stored, "metadata", "labels")
+
+
+def _member_agent(action: Action, requester: Requester, principal: Principal) -> Permit | Rejection:
+    own = action.kind == "membercluster" and action.name == principal.name
+    work = action.kind == "work" and action.namespace == f"{CLUSTER_NAMESPACE_PREFIX}{principal.name}"
+    is_covered = action.verb in CERTIFICATE_REQUESTS or (action.verb in READS and (own or work))
+    detail = f"an agent reads MemberCluster {principal.name} and the Works of it, and writes by reports"
+    return _allowed_if(is_covered, "member-agent", action, requester, detail)
+
+
+def _scheduler(
+    action: Action, requester: Requester, principal: Principal, facts: AuthorizationFacts
+) -> Permit | Rejection:
+    name = principal.name
+    if action.verb in (BIND, "retry") and action.kind == "shoot":
+        stated = section(facts.stored or {}, "spec").get("schedulerName") or DEFAULT_SCHEDULER
+        detail = f"it takes a shoot whose spec.schedulerName is {name}"
+        return _allowed_if(facts.stored is not None and stated == name, "scheduler", action, requester, detail)
+    if action.verb == "waiting":
+        return _allowed_if(action.name == name, "scheduler", action, requester, f"ask for waiting.{name}")
+    is_read = action.verb in READS and action.kind in SCHEDULERS_KINDS and action.verb != "explain"
+    if action.kind == "configmap":
+        is_read = is_read and action.namespace == GARDEN_NAMESPACE
+    return _allowed_if(
+        is_read, "scheduler", action, requester, "a scheduler reads what decisions are made of, and binds"
+    )
+
+
+def _person(action: Action, requester: Requester, facts: AuthorizationFacts) -> Permit | Rejection:
+    match landscape_role(facts.roles, requester.user):
+        case "operator":
+            return UNLIMITED
+        case "viewer" if _is_viewed(action):
+            return Permit()
+        case _:
+            return _by_project(action, requester, facts)
+
+
+def _is_viewed(action: Action) -> bool:
+    if not action.kind:
+        return action.verb in LANDSCAPE_READS
+    return action.verb in READS and not _is_withheld(action)
+
+
+def _by_project(action: Action, requester: Requester, facts: AuthorizationFacts) -> Permit | Rejection:
+    project = facts.project
+    if project is None or action.namespace == GARDEN_NAMESPACE or not action.kind:
+        return _rejection("role", action, requester, _needed(action, None))
+    roles = roles_in(project, requester.user, requester.groups)
+    if any(is_allowed(action, role) for role in roles):
+        return Permit(frozenset(verb for role in roles for verb in RULES[role].custom_verbs))
+    return _rejection("role", action, requester, _needed(action, project))
+
+
+def _needed(action: Action, project: Document | None) -> str:
+    """The roles that would allow a person this action."""
+    if not action.kind:
+        allowing = "viewer or operator" if action.verb in LANDSCAPE_READS else "operator"
+        return f"that takes the role {allowing} of the landscape"
+    if action.namespace is None and allowing_roles(action):
+        return "name the namespace of one of your projects with -n NAMESPACE, or have a role of the landscape"
+    roles = allowing_roles(action) if project is not None else ()
+    viewer = "viewer or " if _is_viewed(action) else ""
+    landscape = f"the role {viewer}operator of the landscape"
+    if roles:
+        return f"that takes the role {' or '.join(roles)} in project {project_name(project or {})}, or {landscape}"
+    return f"that takes {landscape}"
+
+
+def _allowed_if(is_allowed: bool, rule: str, action: Action, requester: Requester, detail: str) -> Permit | Rejection:  # noqa: FBT001 - read as a sentence
+    return Permit() if is_allowed else _rejection(rule, action, requester, detail)
+
+
+def _rejection(rule: str, action: Action, requester: Requester, detail: str) -> Rejection:
+    return Rejection(rule, f'user "{requester.user}" cannot {action}: {detail}')

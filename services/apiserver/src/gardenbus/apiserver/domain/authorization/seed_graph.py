@@ -1,0 +1,139 @@
+"""Graph of what a seed's gardenlet may read: objects that a path of references leads to from its Seed.
+
+    Seed ◄── Shoot (spec.seedName or status.seedName) ──► ShootState, Namespace, Project, CloudProfile, ExposureClass,
+      │        │                                           Secrets and ConfigMaps that it names
+      │        ├──► SecretBinding, CredentialsBinding ──► Secret, WorkloadIdentity, Quotas
+      │        └──► NamespacedCloudProfile ──► CloudProfile
+      │      Shoot ◄── ManagedSeed ──► the Seed that it makes, and what that one's configuration names
+      └──► Secrets and ConfigMaps that it names
+
+Source: Gardener's seed authorizer (pkg/admissioncontroller/webhook/auth/seed/graph).
+"""
+
+from collections.abc import Collection, Iterator
+
+from gardenbus.apiserver.domain.managed_seeds import shoot_key
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.profile_parts import binding_keys, mappings, profile_key
+from gardenbus.common.api.keys import GARDEN_NAMESPACE, LEASE_NAMESPACE, ObjectKey
+
+FOLLOWED_KINDS = frozenset({"secretbinding", "credentialsbinding", "namespacedcloudprofile"})
+"""Kinds between a Shoot and what it needs: they have to be read for their own references."""
+
+_REFERABLE = frozenset({"secret", "configmap", "workloadidentity", "internalsecret"})
+
+
+def own_keys(seed: str) -> Collection[ObjectKey]:
+    """The objects that are a gardenlet's own, whatever is on its seed."""
+    return (ObjectKey("seed", "", seed), ObjectKey("lease", LEASE_NAMESPACE, seed))
+
+
+def references_of(key: ObjectKey, document: Document) -> Iterator[ObjectKey]:
+    """The objects that an object leads to, in the direction of the paths."""
+    spec = section(document, "spec")
+    match key.kind:
+        case "shoot":
+            yield from _of_shoot(key, spec)
+        case "secretbinding":
+            yield from _referred(section(document, "secretRef"), key.namespace, default="secret")
+            yield from _quotas(document, key.namespace)
+        case "credentialsbinding":
+            yield from _referred(section(document, "credentialsRef"), key.namespace)
+            yield from _quotas(document, key.namespace)
+        case "namespacedcloudprofile":
+            yield ObjectKey("cloudprofile", "", _text(section(spec, "parent").get("name")))
+        case "managedseed":
+            yield ObjectKey("seed", "", key.name)
+            yield from _of_seed(section(spec, "gardenlet", "config", "seedConfig", "spec"))
+        case "seed":
+            yield from _of_seed(spec)
+        case _:
+            pass
+
+
+def is_of_seed(key: ObjectKey, document: Document, seed: str) -> bool:
+    """True for an object that names the seed itself: a Shoot, BackupBucket, BackupEntry, Bastion, installation."""
+    if key.kind not in ("shoot", "backupbucket", "backupentry", "bastion", "controllerinstallation"):
+        return False
+    names = (
+        section(document, "spec").get("seedName"),
+        section(document, "status").get("seedName"),
+        section(document, "spec", "seedRef").get("name"),
+    )
+    return seed in names
+
+
+def is_hosted(managed_seed: Document, shoots: Collection[ObjectKey]) -> bool:
+    """True when the Shoot of a ManagedSeed is one of these."""
+    return shoot_key(managed_seed) in shoots
+
+
+def _of_shoot(key: ObjectKey, spec: Document) -> Iterator[ObjectKey]:
+    namespace = key.namespace
+    yield ObjectKey("shootstate", namespace, key.name)
+    yield ObjectKey("namespace", "", namespace)
+    if profile := profile_key(spec, namespace):
+        yield profile
+    yield from binding_keys(spec, namespace)
+    if exposure := _text(spec.get("exposureClassName")):
+        yield ObjectKey("exposureclass", "", exposure)
+    for resource in mappings(spec.get("resources")):
+        yield from _in_namespace(section(resource, "resourceRef"), namespace)
+    for provider in mappings(section(spec, "dns").get("providers")):
+        yield from _named("secret", namespace, provider.get("secretName"))
+        yield from _in_namespace(section(provider, "credentialsRef"), namespace)
+    yield from _of_kube_apiserver(section(spec, "kubernetes", "kubeAPIServer"), namespace)
+
+
+def _of_kube_apiserver(settings: Document, namespace: str) -> Iterator[ObjectKey]:
+    policy = section(settings, "auditConfig", "auditPolicy", "configMapRef")
+    yield from _named("configmap", namespace, policy.get("name"))
+    for plugin in mappings(settings.get("admissionPlugins")):
+        yield from _named("secret", namespace, plugin.get("kubeconfigSecretName"))
+    authorization = section(settings, "structuredAuthorization")
+    for part in (section(settings, "structuredAuthentication"), authorization):
+        yield from _named("configmap", namespace, part.get("configMapName"))
+    for kubeconfig in mappings(authorization.get("kubeconfigs")):
+        yield from _named("secret", namespace, kubeconfig.get("secretName"))
+
+
+def _of_seed(spec: Document) -> Iterator[ObjectKey]:
+    """References of a Seed within `garden`: a gardenlet writes its own Seed, and could name any project's Secret."""
+    dns = section(spec, "dns")
+    parts = (section(spec, "backup"), section(dns, "provider"), section(dns, "internal"))
+    for part in (*parts, *mappings(dns.get("defaults"))):
+        found = [
+            *_referred(section(part, "credentialsRef"), GARDEN_NAMESPACE),
+            *_referred(section(part, "secretRef"), GARDEN_NAMESPACE, default="secret"),
+        ]
+        yield from (key for key in found if key.namespace == GARDEN_NAMESPACE)
+    for resource in mappings(spec.get("resources")):
+        yield from _in_namespace(section(resource, "resourceRef"), GARDEN_NAMESPACE)
+
+
+def _quotas(binding: Document, namespace: str) -> Iterator[ObjectKey]:
+    for quota in mappings(binding.get("quotas")):
+        yield from _named("quota", _text(quota.get("namespace")) or namespace, quota.get("name"))
+
+
+def _referred(reference: Document, namespace: str, default: str = "") -> Iterator[ObjectKey]:
+    """The object of a reference with `kind` and `namespace`; both may be left out."""
+    kind = _text(reference.get("kind")).lower() or default
+    if kind in _REFERABLE:
+        yield from _named(kind, _text(reference.get("namespace")) or namespace, reference.get("name"))
+
+
+def _in_namespace(reference: Document, namespace: str) -> Iterator[ObjectKey]:
+    """The object of a reference that cannot leave the namespace."""
+    kind = _text(reference.get("kind")).lower()
+    if kind in _REFERABLE:
+        yield from _named(kind, namespace, reference.get("name"))
+
+
+def _named(kind: str, namespace: str, name: object) -> Iterator[ObjectKey]:
+    if isinstance(name, str) and name:
+        yield ObjectKey(kind, namespace, name)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

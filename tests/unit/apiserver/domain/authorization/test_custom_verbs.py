@@ -1,0 +1,68 @@
+"""Changes within an object that take a verb of their own."""
+
+import pytest
+
+from gardenbus.apiserver.domain.authorization.actions import UNLIMITED, Permit, Requester
+from gardenbus.apiserver.domain.authorization.custom_verbs import check_change
+from gardenbus.common.api.document import Document
+from tests.support.builders import a_namespaced_cloudprofile, a_project, a_shoot
+
+NONE = Permit()
+ANN = Requester("ann")
+
+
+def verb_of(old: Document | None, new: Document, permit: Permit = NONE, requester: Requester = ANN) -> str:
+    rejection = check_change(old, new, requester, permit)
+    return rejection.rule if rejection else ""
+
+
+def a_member(name: str, kind: str = "User") -> Document:
+    return {"kind": kind, "name": name, "role": "admin"}
+
+
+def test_the_seed_of_a_shoot_is_chosen_by_those_who_may_bind() -> None:
+    unplaced, placed = a_shoot(), a_shoot(spec={"seedName": "aws"})
+    assert verb_of(None, placed) == verb_of(unplaced, placed) == verb_of(placed, unplaced) == "bind"
+    assert verb_of(None, unplaced) == verb_of(placed, placed) == ""
+    assert verb_of(None, placed, UNLIMITED) == verb_of(None, placed, Permit(frozenset({"bind"}))) == ""
+
+
+@pytest.mark.parametrize(
+    ("spec", "verb"),
+    [
+        ({"description": "ours"}, ""),
+        ({"members": [a_member("ann"), a_member("bob")]}, "manage-members"),
+        ({"members": []}, "manage-members"),
+        ({"members": [a_member("ann"), a_member("robot", "ServiceAccount")]}, ""),
+        ({"members": [a_member("ann"), a_member("system:serviceaccount:garden-dev:robot")]}, ""),
+        ({"owner": {"kind": "User", "name": "ann"}}, "manage-members"),
+        ({"tolerations": {"whitelist": [{"key": "dedicated"}]}}, "modify-spec-tolerations-whitelist"),
+    ],
+)
+def test_members_owner_and_whitelist_of_a_project_take_their_verbs(spec: Document, verb: str) -> None:
+    before = a_project(spec={"members": [a_member("ann")], "owner": {"kind": "User", "name": "bob"}})
+    assert verb_of(before, {**before, "spec": {**before["spec"], **spec}}) == verb
+
+
+def test_the_owner_of_a_project_manages_its_members_but_not_its_whitelist() -> None:
+    before = a_project(spec={"owner": {"kind": "User", "name": "ann"}})
+    assert verb_of(before, {**before, "spec": {**before["spec"], "members": [a_member("bob")]}}) == ""
+    whitelisted = {**before, "spec": {**before["spec"], "tolerations": {"whitelist": [{"key": "x"}]}}}
+    assert verb_of(before, whitelisted) == "modify-spec-tolerations-whitelist"
+
+
+@pytest.mark.parametrize("field", ["kubernetes", "machineImages", "providerConfig"])
+def test_versions_and_images_of_a_namespaced_profile_take_their_verbs(field: str) -> None:
+    before = a_namespaced_cloudprofile()
+    plain = {**before, "spec": {name: value for name, value in before["spec"].items() if name != field}}
+    changed = {**plain, "spec": {**plain["spec"], field: {"versions": [{"version": "1.33.0"}]}}}
+    assert verb_of(plain, changed) == f"modify-spec-{field.lower()}"
+
+
+def test_a_rejection_names_field_object_and_verb() -> None:
+    rejection = check_change(None, a_shoot(spec={"seedName": "aws"}), ANN, NONE)
+    assert rejection is not None
+    assert (
+        rejection.detail
+        == 'user "ann" cannot change spec.seedName of shoot garden-dev/apollo: that takes the verb bind'
+    )

@@ -1,0 +1,261 @@
+"""Who may do what: principal by verb by kind, and what a rejection says."""
+
+import pytest
+
+from gardenbus.apiserver.domain.authorization.actions import UNLIMITED, Action, Permit, Rejection, Requester
+from gardenbus.apiserver.domain.authorization.decision import AuthorizationFacts, authorize
+from gardenbus.apiserver.domain.request_subjects import ANONYMOUS
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.identity.roles import landscape_roles
+from tests.support.builders import a_project, a_shoot
+
+ROLES = landscape_roles({"root": "operator", "eve": "viewer"})
+DEV = a_project(
+    "dev",
+    "garden-dev",
+    spec={
+        "owner": {"kind": "User", "name": "olga"},
+        "members": [
+            {"kind": "User", "name": "vera", "role": "viewer"},
+            {"kind": "User", "name": "adam", "role": "admin"},
+            {"kind": "User", "name": "otto", "role": "owner"},
+            {"kind": "User", "name": "uma", "roles": ["uam", "extension:x"]},
+            {"kind": "Group", "name": "readers", "role": "viewer"},
+            {"kind": "ServiceAccount", "name": "robot", "namespace": "garden-dev", "role": "admin"},
+        ],
+    },
+)
+READ, WRITE = ("get", "list", "watch"), ("create", "update", "patch", "delete")
+
+
+def decided(
+    user: str, verb: str, kind: str, namespace: str | None = "garden-dev", name: str = "a", **facts: Document | bool
+) -> Permit | Rejection:
+    """The decision on a request of somebody outside the services."""
+    insider = facts.pop("is_insider", False) is True
+    known = {"roles": ROLES, "project": DEV if namespace == "garden-dev" or kind == "project" else None, **facts}
+    action = Action(verb, kind, namespace, "" if verb in ("list", "watch") else name)
+    return authorize(action, Requester(user, is_insider=insider), AuthorizationFacts(**known))  # pyright: ignore[reportArgumentType]
+
+
+def is_allowed(user: str, verb: str, kind: str, namespace: str | None = "garden-dev", name: str = "a") -> bool:
+    return isinstance(decided(user, verb, kind, namespace, name), Permit)
+
+
+def text_of(decision: Permit | Rejection) -> str:
+    assert isinstance(decision, Rejection), decision
+    return decision.detail
+
+
+@pytest.mark.parametrize(
+    ("user", "verbs", "kinds"),
+    [
+        ("vera", READ, ("shoot", "configmap", "event", "secretbinding", "quota")),
+        ("adam", READ, ("shoot", "configmap", "event", "secret", "workloadidentity")),
+        ("adam", WRITE, ("shoot", "configmap", "secret", "secretbinding", "credentialsbinding", "quota")),
+        ("adam", ("retry", "explain"), ("shoot",)),
+        ("otto", READ + WRITE, ("shoot", "secret", "serviceaccount")),
+        ("olga", READ + WRITE, ("shoot", "secret", "serviceaccount")),
+        ("eve", READ, ("shoot", "managedseed", "project", "work", "lease")),
+        ("root", READ + WRITE, ("shoot", "secret", "shootstate", "managedseed", "work")),
+    ],
+)
+def test_a_role_allows_these_verbs_on_these_kinds(user: str, verbs: tuple[str, ...], kinds: tuple[str, ...]) -> None:
+    denied = [(verb, kind) for verb in verbs for kind in kinds if not is_allowed(user, verb, kind)]
+    assert denied == []
+
+
+@pytest.mark.parametrize(
+    ("user", "verbs", "kinds"),
+    [
+        ("vera", WRITE, ("shoot", "configmap", "secret", "secretbinding")),
+        ("vera", READ, ("secret", "shootstate", "managedseed", "workloadidentity")),
+        ("vera", ("retry", "bind"), ("shoot",)),
+        ("adam", WRITE, ("serviceaccount", "managedseed", "shootstate", "lease", "deployment", "event")),
+        ("adam", ("bind", "adopt", "forget"), ("shoot",)),
+        ("adam", ("scale",), ("managedseedset",)),
+        ("uma", READ + WRITE, ("shoot", "secret", "configmap")),
+        ("eve", READ, ("secret", "shootstate", "internalsecret")),
+        ("eve", WRITE, ("shoot", "secret", "seed", "project")),
+        ("nobody", READ + WRITE, ("shoot", "secret", "configmap")),
+        ("dev", READ + WRITE, ("shoot",)),
+    ],
+)
+def test_nothing_else_is_allowed(user: str, verbs: tuple[str, ...], kinds: tuple[str, ...]) -> None:
+    allowed = [(verb, kind) for verb in verbs for kind in kinds if is_allowed(user, verb, kind)]
+    assert allowed == []
+
+
+@pytest.mark.parametrize("user", ["vera", "adam", "otto", "olga", "uma"])
+@pytest.mark.parametrize("namespace", ["garden-prod", "garden", None])
+def test_a_role_in_a_project_counts_in_its_namespace_only(user: str, namespace: str | None) -> None:
+    allowed = [
+        (verb, kind)
+        for verb in (*READ, *WRITE, "retry", "explain")
+        for kind in ("shoot", "secret", "configmap")
+        if is_allowed(user, verb, kind, namespace)
+    ]
+    assert allowed == []
+
+
+def test_a_project_whose_namespace_is_garden_gives_nobody_rights_there() -> None:
+    garden = a_project("garden", "garden", spec=DEV["spec"])
+    assert isinstance(decided("otto", "get", "secret", "garden", project=garden), Rejection)
+
+
+@pytest.mark.parametrize(
+    ("user", "allowed"),
+    [
+        ("vera", {"get"}),
+        ("adam", {"get", "update", "patch", "delete"}),
+        ("uma", {"get", "update", "patch"}),
+        ("otto", {"get", "update", "patch", "delete"}),
+        ("nobody", set[str]()),
+        ("eve", {"get", "list", "watch"}),
+    ],
+)
+def test_what_a_role_allows_on_the_project_itself(user: str, allowed: set[str]) -> None:
+    assert {verb for verb in (*READ, *WRITE) if is_allowed(user, verb, "project", "", "dev")} == allowed
+
+
+def test_only_uam_and_owners_manage_members() -> None:
+    permits = {user: decided(user, "patch", "project", "", "dev") for user in ("adam", "uma", "otto", "root")}
+    assert {user: isinstance(permit, Permit) and permit.has("manage-members") for user, permit in permits.items()} == {
+        "adam": False,
+        "uma": True,
+        "otto": True,
+        "root": True,
+    }
+
+
+@pytest.mark.parametrize("kind", ["cloudprofile", "exposureclass", "seed"])
+def test_everybody_but_bootstrappers_reads_what_gardener_lets_everybody_read(kind: str) -> None:
+    users = ("nobody", "seed:aws", "member:paris", "scheduler:mine", "vera", "bootstrap:4f2a91")
+    assert [user for user in users if is_allowed(user, "list", kind, None)] == list(users[:-1])
+    assert not [user for user in users if is_allowed(user, "update", kind, "")]
+
+
+@pytest.mark.parametrize("verb", ["census", "usage", "waiting", "unknown", "lost", "explain-seed"])
+def test_what_is_asked_about_the_landscape_takes_a_role_there(verb: str) -> None:
+    users = ("eve", "root", "adam", "seed:aws", "member:paris", "bootstrap:4f2a91")
+    assert [user for user in users if is_allowed(user, verb, "", "", "")] == ["eve", "root"]
+
+
+def test_a_group_and_a_service_account_have_the_roles_of_their_members() -> None:
+    reader = Requester("rita", groups=frozenset({"readers"}))
+    by_name = Requester("xaver", groups=frozenset({"gardener.cloud:system:project-member:dev"}))
+    of_another = Requester("yuri", groups=frozenset({"gardener.cloud:system:project-member:prod"}))
+    facts = AuthorizationFacts(ROLES, DEV)
+    create = Action("create", "shoot", "garden-dev", "a")
+    assert isinstance(authorize(Action("get", "shoot", "garden-dev", "a"), reader, facts), Permit)
+    assert isinstance(authorize(create, reader, facts), Rejection)
+    assert isinstance(authorize(create, by_name, facts), Permit)
+    assert isinstance(authorize(create, of_another, facts), Rejection)
+    assert is_allowed("system:serviceaccount:garden-dev:robot", "create", "shoot")
+    assert not is_allowed("system:serviceaccount:garden-prod:robot", "create", "shoot")
+
+
+def test_a_gardenlet_reads_what_its_seed_leads_to_and_writes_nothing() -> None:
+    assert isinstance(decided("seed:aws", "get", "secret", is_reachable=True), Permit)
+    assert isinstance(decided("seed:aws", "get", "secret"), Rejection)
+    for verb in (*WRITE, "list", "watch", "bind", "retry", "adopt"):
+        assert isinstance(decided("seed:aws", verb, "secret", is_reachable=True), Rejection), verb
+
+
+def test_a_gardenlet_lists_the_shoots_of_its_seed_alone() -> None:
+    gardenlet, facts = Requester("seed:aws"), AuthorizationFacts()
+    assert isinstance(authorize(Action("list", "shoot", None, seed="aws"), gardenlet, facts), Permit)
+    assert isinstance(authorize(Action("list", "shoot", None, seed="gcp"), gardenlet, facts), Rejection)
+    assert isinstance(authorize(Action("list", "shoot", None), gardenlet, facts), Rejection)
+
+
+def test_a_gardenlet_never_reads_credentials_that_let_somebody_in() -> None:
+    issued = {"kind": "Secret", "metadata": {"name": "x", "labels": {"gardenbus.io/purpose": "credentials"}}}
+    token = {"kind": "Secret", "metadata": {"name": "bootstrap-token-4f2a91"}}
+    for secret in (issued, token):
+        decision = decided("seed:aws", "get", "secret", "garden", stored=secret, is_reachable=True)
+        assert isinstance(decision, Rejection)
+
+
+def test_an_agent_reads_its_cluster_and_its_works() -> None:
+    assert is_allowed("member:paris", "get", "membercluster", "", "paris")
+    assert is_allowed("member:paris", "list", "work", "fleet-member-paris")
+    assert not is_allowed("member:paris", "get", "membercluster", "", "rome")
+    assert not is_allowed("member:paris", "list", "work", "fleet-member-rome")
+    assert not is_allowed("member:paris", "list", "work", None)
+    assert not is_allowed("member:paris", "update", "work", "fleet-member-paris")
+
+
+def test_a_scheduler_binds_the_shoots_of_its_name_alone() -> None:
+    mine = a_shoot(spec={"schedulerName": "mine"})
+    for verb in ("bind", "retry"):
+        assert isinstance(decided("scheduler:mine", verb, "shoot", stored=mine), Permit)
+        assert isinstance(decided("scheduler:other", verb, "shoot", stored=mine), Rejection)
+        assert isinstance(decided("scheduler:mine", verb, "shoot", stored=a_shoot()), Rejection)
+        assert isinstance(decided("scheduler:mine", verb, "shoot"), Rejection)
+    assert is_allowed("scheduler:mine", "list", "shoot", None)
+    assert is_allowed("scheduler:mine", "waiting", "", "", "mine")
+    assert not is_allowed("scheduler:mine", "waiting", "", "", "other")
+    assert not is_allowed("scheduler:mine", "waiting", "", "", "")
+    assert not is_allowed("scheduler:mine", "get", "secret")
+    assert not is_allowed("scheduler:mine", "get", "configmap")
+    assert not is_allowed("scheduler:mine", "update", "shoot")
+
+
+def test_a_bootstrapper_asks_for_a_certificate_and_nothing_else() -> None:
+    assert is_allowed("bootstrap:4f2a91", "csr.create", "", "", "")
+    for verb in ("kinds", "whoami", "census", "csr.get"):
+        assert not is_allowed("bootstrap:4f2a91", verb, "", "", "")
+    assert not is_allowed("bootstrap:4f2a91", "get", "secret")
+
+
+def test_the_services_account_does_everything_but_a_service_no_more_than_its_row() -> None:
+    for user in (ANONYMOUS, "operator", "identity"):
+        assert decided(user, "delete", "secret", "garden", is_insider=True) == UNLIMITED
+    assert decided("managedseedset", "bind", "shoot", "garden", is_insider=True) == UNLIMITED
+    assert decided("autoscaler", "scale", "managedseedset", "garden", is_insider=True) == UNLIMITED
+    assert isinstance(decided("managedseedset", "create", "secret", "garden", is_insider=True), Rejection)
+    assert isinstance(decided("autoscaler", "delete", "shoot", "garden", is_insider=True), Rejection)
+    assert isinstance(decided("dashboard", "update", "secret", "garden", is_insider=True), Rejection)
+
+
+def test_a_person_called_as_a_service_is_a_person_outside_the_services_account() -> None:
+    for user in ("operator", "identity", "managedseedset", ANONYMOUS):
+        assert isinstance(decided(user, "delete", "shoot", "garden-prod"), Rejection), user
+
+
+def test_who_speaks_for_somebody_else_has_no_more_rights_than_that_one() -> None:
+    assert isinstance(decided("vera", "delete", "shoot", is_insider=True), Rejection)
+    assert isinstance(decided("vera", "get", "shoot", is_insider=True), Permit)
+
+
+@pytest.mark.parametrize(
+    ("user", "verb", "kind", "namespace", "what", "needed"),
+    [
+        (
+            "vera", "delete", "shoot", "garden-dev", 'delete shoots in namespace "garden-dev"',
+            "that takes the role member or admin in project dev, or the role operator of the landscape",
+        ),
+        (
+            "adam", "list", "shoot", None, "list shoots in all namespaces",
+            "name the namespace of one of your projects with -n NAMESPACE, or have a role of the landscape",
+        ),
+        ("adam", "create", "seed", "", "create seeds", "that takes the role operator of the landscape"),
+        (
+            "adam", "get", "shoot", "garden-prod", 'get shoots in namespace "garden-prod"',
+            "that takes the role viewer or operator of the landscape",
+        ),
+        (
+            "seed:aws", "get", "secret", "garden-dev", 'get secrets in namespace "garden-dev"',
+            "nothing on seed aws leads to it",
+        ),
+        (
+            "vera", "census", "", "", "ask for census",
+            "that takes the role viewer or operator of the landscape",
+        ),
+    ],
+)  # fmt: skip
+def test_a_rejection_says_what_would_be_needed(
+    user: str, verb: str, kind: str, namespace: str | None, what: str, needed: str
+) -> None:
+    assert text_of(decided(user, verb, kind, namespace)) == f'user "{user}" cannot {what}: {needed}'
