@@ -129,8 +129,10 @@ def start_nats(
     return server
 
 
-def start_redis(directory: Path, port: int | None = None, *, appendfsync: str = "always") -> Server:
-    """A redis-server with an append-only file below `directory`."""
+def start_redis(
+    directory: Path, port: int | None = None, *, appendfsync: str = "always", acl_file: Path | None = None
+) -> Server:
+    """A redis-server with an append-only file below `directory`; with users where there is a file of them."""
     port = port or free_port()
     directory.mkdir(parents=True, exist_ok=True)
     settings = {
@@ -143,6 +145,8 @@ def start_redis(directory: Path, port: int | None = None, *, appendfsync: str = 
         "maxmemory-policy": "noeviction",
         "set-proc-title": "no",  # writes over the environment, by which those whose tests are gone are found
     }
+    if acl_file is not None:
+        settings["aclfile"] = str(acl_file)
     arguments = [word for name, value in settings.items() for word in (f"--{name}", value)]
     server = Server(
         url=f"redis://127.0.0.1:{port}",
@@ -190,6 +194,6 @@ def _redis_is_ready(port: int) -> bool:
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
             connection.sendall(b"PING\r\n")
-            return connection.recv(16).startswith(b"+PONG")
+            return connection.recv(16).startswith((b"+PONG", b"-NOAUTH"))
     except OSError:
         return False

@@ -2,13 +2,15 @@
 
 import asyncio
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.function_library import LIBRARY, Library
 from gardenbus.common.adapters.redis.store import RedisStore
+from gardenbus.common.adapters.redis.users import RedisUser, acl_rules
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.store import (
@@ -131,6 +133,31 @@ def on_redis(
     connection = RedisConnection(url, prefix or next(_prefixes), timeout_seconds=5, library=library)
     store = RedisStore(connection, clock, reporter=REPORTER)
     return StoreUnderTest("redis", store, RedisOutbox(connection, clock, leader=leader), clock, connection)
+
+
+@asynccontextmanager
+async def on_redis_as_services(url: str, service: RedisUser = "apiserver") -> AsyncGenerator[StoreUnderTest]:
+    """The same, with each side as its own Redis user: the store as a service's, the outbox as the relay's.
+
+    The kit's own connection is the administrator's.
+    """
+    kit = on_redis(url)
+    assert kit.connection is not None
+    prefix = kit.connection.prefix
+    admitted: dict[RedisUser, RedisConnection] = {}
+    for user in (service, "relay"):
+        name = f"{user}-{prefix}"
+        await kit.connection.command("ACL", "SETUSER", name, "on", f">{name}", *acl_rules(user, prefix))
+        own_url = url.replace("://", f"://{name}:{name}@")
+        admitted[user] = RedisConnection(own_url, prefix, timeout_seconds=5)
+    await admitted["relay"].ensure_ready()
+    try:
+        store = RedisStore(admitted[service], kit.clock, reporter=REPORTER)
+        outbox = RedisOutbox(admitted["relay"], kit.clock, leader="relay")
+        yield replace(kit, store=store, outbox=outbox)
+    finally:
+        for connection in (*admitted.values(), kit.connection):
+            await connection.close()
 
 
 def stored(response: object) -> StoredObject:

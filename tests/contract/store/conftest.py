@@ -1,11 +1,11 @@
-"""One store for each test, twice: in memory and on Redis."""
+"""One store for each test, twice: in memory, and on Redis as its users (users.py)."""
 
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from tests.support.servers import Server, start_redis
-from tests.support.stores import StoreUnderTest, in_memory, on_redis
+from tests.support.stores import StoreUnderTest, in_memory, on_redis_as_services
 
 
 @pytest.fixture(scope="session")
@@ -23,9 +23,8 @@ async def closed(request: pytest.FixtureRequest) -> AsyncIterator[StoreUnderTest
         yield in_memory(is_open=False)
         return
     server: Server = request.getfixturevalue("store_server")
-    kit = on_redis(server.url)
-    yield kit
-    await kit.store.close()
+    async with on_redis_as_services(server.url) as kit:
+        yield kit
 
 
 @pytest.fixture

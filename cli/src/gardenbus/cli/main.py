@@ -65,6 +65,7 @@ COMMANDS: Mapping[str, Entry] = {
     "rejected": Entry("rejected:rejected", "Operating", "Show what could not be taken, and send it again."),
     "logs": Entry("logs:logs", "Operating", "Show what the services say; follow one shoot through all of them."),
     "doctor": Entry("doctor:doctor", "Operating", "Examine a landscape, and say what to do."),
+    "redis-users": Entry("redis_users:redis_users", "Operating", "Write the users of a Redis, and their passwords."),
     "top": Entry("top:top", "Operating", "Show seeds, shoots, services or queues, kept current."),
     "config": Entry("config:config", "This command line", "Keep several landscapes under names."),
     "version": Entry("version:version", "This command line", "Show the versions of client and services."),

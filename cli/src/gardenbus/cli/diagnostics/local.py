@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from gardenbus.cli.contexts.addresses import without_password
 from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, ServiceStatus, socket_url
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded
 from gardenbus.common.diagnostics.target import DiagnosticsTarget
@@ -46,7 +47,7 @@ def disks(landscape: LandscapeFile | None, directory: Path | None) -> list[Diagn
     on_port = landscape.redis_url.rpartition("/")[0].endswith(f":{landscape.ports.get('redis')}")
     is_own = {  # else it is somebody else's server
         "nats": landscape.nats_url.endswith(f":{landscape.ports.get('nats')}"),
-        "redis": on_port or landscape.redis_url == socket_url(place.redis_socket),
+        "redis": on_port or without_password(landscape.redis_url) == socket_url(place.redis_socket),
     }
     return [
         _disk(name, next((path for path in paths if path.exists()), directory))

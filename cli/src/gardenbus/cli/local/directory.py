@@ -96,8 +96,12 @@ class LandscapeDirectory:
         self.members = self.path / "members"
         self.nats = self.path / "nats"
         self.redis = self.path / "redis"
+        self.identity = self.path / "identity"
         self.redis_socket = self.redis / "redis.sock"
-        self.folders = (self.logs, self.config, self.health, self.gardenlets, self.members, self.nats, self.redis)
+        self.folders = (
+            *(self.logs, self.config, self.health, self.identity),
+            *(self.gardenlets, self.members, self.nats, self.redis),
+        )
         """All folders of a landscape."""
 
     def prepare(self) -> None:

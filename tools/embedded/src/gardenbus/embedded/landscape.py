@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -32,6 +31,7 @@ from gardenbus.embedded.process_specs import (
     unknown_schedulers,
 )
 from gardenbus.embedded.processes import ManagedProcess, landscape_environ
+from gardenbus.embedded.redis_users import OPERATOR, RedisUsers, redis_users
 from gardenbus.embedded.servers import (
     NATS,
     REDIS,
@@ -80,6 +80,7 @@ class EmbeddedLandscape:
         self._ports: dict[str, int] = {}
         self._addresses = Addresses("", "", options.prefix)
         self._file_state = LandscapeFile(nats_url="", redis_url="")
+        self._redis_users: RedisUsers | None = None
         self._supervisor_pid: int | None = None
         self._ports_in_use: set[int] = set()
 
@@ -108,6 +109,7 @@ class EmbeddedLandscape:
             replicas=self._options.replicas,
             log_level=self._options.log_level,
         )
+        services = [self._redis_users.admitted(spec) for spec in services] if self._redis_users else services
         services.append(self._dashboard_spec())
         self._write("starting", is_needed=True)
         await self._start_all([*servers, *services])
@@ -171,12 +173,18 @@ class EmbeddedLandscape:
             return RedisAddress(socket)
         port = choose_port(wanted, previous_port, self._ports_in_use)
         self._ports["redis"] = port
-        return RedisAddress(port=port, password=secrets.token_urlsafe(32))
+        return RedisAddress(port=port)
 
     def _redis_spec(self, address: RedisAddress) -> ProcessSpec:
         program = find_server(REDIS)
         file = self.directory.config / "redis.conf"
-        text = redis_configuration(**address._asdict(), store=self.directory.redis, durability=self._options.durability)
+        users = self._redis_users = redis_users(self.directory, self._options.prefix)
+        text = redis_configuration(
+            **address._asdict(),
+            store=self.directory.redis,
+            durability=self._options.durability,
+            acl_file=users.acl_file,
+        )
         write_whole(file, text.encode())
         return ProcessSpec(
             name="redis",
@@ -185,6 +193,8 @@ class EmbeddedLandscape:
             environ={},
             kind="redis",
             **address._asdict(),
+            user=OPERATOR,
+            password=users.operator_password,
             store=self.directory.redis,
         )
 
@@ -229,6 +239,10 @@ class EmbeddedLandscape:
                 raise StartFailed(f"not ready within {START_SECONDS:g} s: {troubles} (logs: {self.directory.logs})")
             await asyncio.sleep(0.05)
 
+    def _operators_redis_url(self) -> str:
+        url = self._addresses.redis_url
+        return self._redis_users.operators_url(url) if self._redis_users else url
+
     def _write_never_started(self) -> None:
         """Keep an earlier `up`'s landscape.json (its ports are used again), but record that nothing is up."""
         before = self.directory.read()
@@ -246,7 +260,7 @@ class EmbeddedLandscape:
         entries = [ServiceEntry(name=name) for name, url in external.items() if url] + entries
         landscape = LandscapeFile(
             nats_url=self._addresses.nats_url,
-            redis_url=self._addresses.redis_url,
+            redis_url=self._operators_redis_url(),
             prefix=self._addresses.prefix,
             services=tuple(entries),
             state=state or self._file_state.state,

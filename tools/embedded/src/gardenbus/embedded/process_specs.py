@@ -59,8 +59,10 @@ class ProcessSpec(NamedTuple):
     """Directory that a server writes to."""
     socket: Path | None = None
     """Where Redis listens, unless on its port."""
+    user: str = ""
+    """As whom Redis is asked whether it is ready, unless it has no users."""
     password: str = ""
-    """What Redis asks for, unless nothing."""
+    """The user's."""
 
 
 class Addresses(NamedTuple):

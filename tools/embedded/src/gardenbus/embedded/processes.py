@@ -274,7 +274,7 @@ async def _redis_trouble(spec: ProcessSpec) -> str:
                 reader, writer = await asyncio.open_connection(LOOPBACK, spec.port or 0)
             try:
                 if spec.password:
-                    writer.write(f"AUTH {spec.password}\r\n".encode())
+                    writer.write(f"AUTH {spec.user} {spec.password}\r\n".encode())
                     await reader.readline()  # a refusal is what PING says too
                 writer.write(b"PING\r\n")
                 response = await reader.readline()

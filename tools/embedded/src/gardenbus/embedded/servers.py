@@ -99,14 +99,11 @@ class RedisAddress(NamedTuple):
 
     socket: Path | None = None
     port: int = 0
-    password: str = ""
 
     @property
     def url(self) -> str:
-        """URL for its clients, with the password."""
-        if self.socket is not None:
-            return socket_url(self.socket)
-        return f"redis://{f':{self.password}@' if self.password else ''}{LOOPBACK}:{self.port}/0"
+        """URL without a user."""
+        return socket_url(self.socket) if self.socket is not None else f"redis://{LOOPBACK}:{self.port}/0"
 
 
 def fits_address(socket: Path) -> bool:
@@ -115,21 +112,21 @@ def fits_address(socket: Path) -> bool:
 
 
 def redis_configuration(
-    *, store: Path, durability: Durability, port: int = 0, socket: Path | None = None, password: str = ""
+    *, store: Path, durability: Durability, port: int = 0, socket: Path | None = None, acl_file: Path | None = None
 ) -> str:
-    """The text of redis.conf: a socket, or the loopback only; nothing evicted.
+    """The text of redis.conf: a socket, or the loopback only; the users of a file, if there is one; nothing evicted.
 
     `everysec` would hold writes back in the process, after their replies, while an earlier sync is still under way (up
     to two seconds on a busy disk), and lose them with it; `no` hands each to the kernel before it is replied to.
     """
     appendfsync = "always" if durability is Durability.POWER else "no"
     listening = f"unixsocket {json.dumps(str(socket))}\nunixsocketperm 700\n" if socket else ""
-    authentication = f"requirepass {password}\n" if password else ""
+    users = f"aclfile {json.dumps(str(acl_file))}\n" if acl_file else ""
     return (
         "bind 127.0.0.1\n"
         f"port {0 if socket else port}\n"
         f"{listening}"
-        f"{authentication}"
+        f"{users}"
         f"dir {json.dumps(str(store))}\n"
         "daemonize no\n"
         'save ""\n'

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
 from gardenbus.common.adapters.nats.streams import StreamSettings
+from gardenbus.common.adapters.redis.access import RedisAccess
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.store import RedisStore
 from gardenbus.common.errors import Unavailable
@@ -29,7 +30,9 @@ async def connect_all(
 ) -> ServerConnections:
     """Connect to both servers; `reporter` signs the Events of this service."""
     bus, subjects = await connect_bus(context, streams=streams)
-    redis = RedisConnection(context.settings.redis_url, context.settings.prefix)
+    settings = context.settings
+    access = RedisAccess(settings.redis_password_file, settings.redis_ca)
+    redis = RedisConnection(settings.redis_url, settings.prefix, access=access)
     context.stack.push_async_callback(redis.close)
     await context.wait_for("redis", redis.ensure_ready)
 

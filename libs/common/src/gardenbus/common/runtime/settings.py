@@ -44,6 +44,12 @@ class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
     redis_url: Annotated[str, msgspec.Meta(pattern=r"^(redis|rediss|unix)://")] = "redis://127.0.0.1:6379/0"
     """URL of Redis. The default is the port that Redis documents."""
 
+    redis_password_file: str = ""
+    """File with the password of the user that `GARDENBUS_REDIS_URL` names; read at each connect."""
+
+    redis_ca: str = ""
+    """File of the authorities that Redis' certificate may be of, for a `rediss://` URL."""
+
     prefix: Prefix = "garden"
     """First token of every subject and key, so that landscapes can share servers."""
 

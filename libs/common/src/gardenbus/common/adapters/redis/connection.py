@@ -21,10 +21,10 @@ from typing import Any, NamedTuple, cast
 import hiredis
 import msgspec
 import structlog
-from redis.asyncio.connection import ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from gardenbus.common.adapters.redis.access import RedisAccess, connection_pool
 from gardenbus.common.adapters.redis.function_library import LIBRARY, NAME_PREFIX, Library, function_of
 from gardenbus.common.adapters.redis.multiplexed_connection import Command, MultiplexedConnection
 from gardenbus.common.adapters.store_responses import newer_format, outbox_is_full, store_is_closed
@@ -57,13 +57,20 @@ class RedisConnection:
     """The line to Redis, and the functions of one landscape (`prefix`)."""
 
     def __init__(
-        self, url: str, prefix: str = "garden", *, timeout_seconds: float = 10.0, library: Library = LIBRARY
+        self,
+        url: str,
+        prefix: str = "garden",
+        *,
+        timeout_seconds: float = 10.0,
+        library: Library = LIBRARY,
+        access: RedisAccess = RedisAccess(),  # noqa: B008  a value that nobody can change
     ) -> None:
         self.prefix = prefix
         self._library = library
         self._timeout_seconds = timeout_seconds
-        self._pool = ConnectionPool.from_url(  # pyright: ignore[reportUnknownMemberType]
+        self._pool = connection_pool(
             url,
+            access,
             protocol=2,
             socket_timeout=timeout_seconds,
             socket_connect_timeout=timeout_seconds,
@@ -169,6 +176,8 @@ class RedisConnection:
         try:
             await self.command("FUNCTION", "LOAD", self._library.source)
         except Unavailable as error:
+            if "NOPERM" in error.message:
+                raise Unavailable(f"Redis has no functions {name} yet: a relay of this version loads them") from error
             if "already exists" not in error.message:  # otherwise somebody else was faster
                 raise
         else:

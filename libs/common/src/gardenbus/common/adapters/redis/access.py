@@ -1,0 +1,72 @@
+"""How one gets into Redis: a password that is read from its file at each connect, and the authorities of its TLS."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from redis.asyncio.connection import ConnectionPool
+from redis.credentials import CredentialProvider
+
+from gardenbus.common.errors import SettingsInvalid
+
+PASSWORD_FILE = "GARDENBUS_REDIS_PASSWORD_FILE"  # noqa: S105  the name of a variable
+CA = "GARDENBUS_REDIS_CA"
+
+
+class RedisAccess(NamedTuple):
+    """Files that a connection needs; empty ones are not used."""
+
+    password_file: str = ""
+    """Holds the password of the URL's user."""
+    ca: str = ""
+    """Authorities that the server's certificate may be of."""
+
+
+class _PasswordFile(CredentialProvider):
+    """User and password, read anew at each connect: a password that changes needs no restart."""
+
+    def __init__(self, user: str | None, file: Path) -> None:
+        self._user = user
+        self._file = file
+
+    def get_credentials(self) -> tuple[str] | tuple[str, str]:
+        """Read them. Raises OSError, which a connection takes for an outage."""
+        password = self._file.read_text(encoding="utf-8").strip()
+        return (self._user, password) if self._user else (password,)
+
+
+def check_access(url: str, access: RedisAccess) -> None:
+    """Raise SettingsInvalid when the files cannot be used with this URL."""
+    parts = urlsplit(url)
+    problems: list[str] = []
+    if access.password_file:
+        if parts.password or "password=" in parts.query:
+            problems.append(f"{PASSWORD_FILE}: GARDENBUS_REDIS_URL has a password too; take it out of the URL")
+        problems += _unreadable(PASSWORD_FILE, access.password_file)
+    if access.ca:
+        if parts.scheme != "rediss":
+            problems.append(f"{CA}: only rediss:// connections use TLS; change the scheme of GARDENBUS_REDIS_URL")
+        problems += _unreadable(CA, access.ca)
+    if problems:
+        raise SettingsInvalid(tuple(problems))
+
+
+def connection_pool(url: str, access: RedisAccess, **options: Any) -> ConnectionPool:
+    """The client's settings for new connections. Raises SettingsInvalid as `check_access` does."""
+    check_access(url, access)
+    if access.ca:
+        options["ssl_ca_certs"] = access.ca
+    pool = ConnectionPool.from_url(url, **options)  # pyright: ignore[reportUnknownMemberType]
+    if access.password_file:
+        user = pool.connection_kwargs.pop("username", None)
+        pool.connection_kwargs["credential_provider"] = _PasswordFile(user, Path(access.password_file))
+    return pool
+
+
+def _unreadable(variable: str, file: str) -> list[str]:
+    try:
+        with Path(file).open("rb") as opened:
+            opened.read(1)
+    except OSError as error:
+        return [f"{variable}: {file} cannot be read: {error.strerror or error}"]
+    return []

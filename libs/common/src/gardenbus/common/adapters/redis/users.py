@@ -1,0 +1,85 @@
+"""Redis users: what each service may do there, as data. Pure.
+
+Functions run with the rights of whoever calls them, so a user needs the commands of the functions on its landscape's
+keys; that it may only call functions is no rule that Redis has. The patterns are `P` and `P:*` for the prefix P: the
+bare prefix is the first key of every call. Only the relay loads and deletes functions: whoever could would have others
+run them. The user `default` is off, so nobody is anybody without a password.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+from gardenbus.common.errors import BadRequest
+
+RedisUser = Literal[
+    "relay", "apiserver", "scheduler", "lifecycle", "managedseedset", "autoscaler", "placement", "operator"
+]
+"""Services that keep objects, and the operator, as whom `doctor` asks."""
+
+USERS: tuple[RedisUser, ...] = get_args(RedisUser)
+
+_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+_CONNECTION = (
+    "ping",
+    "hello",
+    "select",
+    "multi",
+    "exec",
+    "fcall",
+    "fcall_ro",
+    "function|list",
+    "client|setinfo",
+    "client|setname",
+)
+
+_READS = (
+    *("exists", "get", "ttl", "type", "lrange"),
+    *("hexists", "hget", "hgetall", "hkeys", "hlen", "hmget", "hscan"),
+    *("scard", "sismember", "smembers", "srandmember", "sscan"),
+    *("xlen", "xrange", "xread"),
+    *("zcard", "zcount", "zrange", "zrangebylex", "zrangebyscore", "zscore"),
+)
+
+_WRITES = (
+    *("del", "set", "incr", "incrby", "decrby", "expire"),
+    *("hdel", "hincrby", "hset", "hsetnx"),
+    *("ltrim", "rpush", "sadd", "srem"),
+    *("xadd", "xtrim", "zadd", "zrem"),
+)
+
+_SERVER = ("info", "time")
+"""What tells of the whole server, nothing of anybody's keys."""
+
+_SERVICE = (*_CONNECTION, *_READS, *_WRITES, *_SERVER)
+
+COMMANDS: Mapping[RedisUser, tuple[str, ...]] = {
+    **dict.fromkeys(USERS, _SERVICE),
+    "relay": (*_SERVICE, "function|load", "function|delete"),
+    "operator": (*_SERVICE, "config|get"),
+}
+"""Commands of each user; everybody else, and every other command, is refused."""
+
+
+def acl_rules(user: RedisUser, prefix: str) -> tuple[str, ...]:
+    """Rules of `ACL SETUSER`, without the password."""
+    return (
+        *("resetkeys", f"~{prefix}", f"~{prefix}:*", "resetchannels", "-@all"),
+        *(f"+{command}" for command in COMMANDS[user]),
+    )
+
+
+def acl_file(prefix: str, passwords: Mapping[RedisUser, str]) -> str:
+    """The text of an `aclfile` for the users that have a password here. It holds no password, only their hashes.
+
+    Raises BadRequest for a prefix that could not be one: in the file it might be read as another rule.
+    """
+    if not _PREFIX.fullmatch(prefix):
+        raise BadRequest(f"{prefix!r} is no prefix: write small letters, digits and '-', as in garden")
+    lines = ["user default off resetpass resetkeys resetchannels -@all"]
+    for user, password in passwords.items():
+        digest = hashlib.sha256(password.encode()).hexdigest()
+        lines.append(f"user {user} on #{digest} {' '.join(acl_rules(user, prefix))}")
+    return "\n".join([*lines, ""])

@@ -1,0 +1,214 @@
+"""Users of a real Redis: what each may do is what users.py says, and nothing else."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from gardenbus.common.adapters.redis.access import RedisAccess
+from gardenbus.common.adapters.redis.connection import RedisConnection
+from gardenbus.common.adapters.redis.users import USERS, RedisUser, acl_file
+from gardenbus.common.errors import SettingsInvalid, Unavailable
+from gardenbus.credentials.certificates import Authority, new_authority
+from tests.support.builders import a_shoot
+from tests.support.servers import Server, free_port, start_redis
+from tests.support.stores import on_redis_as_services
+
+SERVICES: tuple[RedisUser, ...] = tuple(user for user in USERS if user not in ("relay", "operator"))
+
+DANGEROUS = (
+    ("FLUSHALL",),
+    ("FLUSHDB",),
+    ("KEYS", "*"),
+    ("CONFIG", "SET", "dir", "/tmp"),
+    ("CONFIG", "REWRITE"),
+    ("DEBUG", "SLEEP", "0"),
+    ("MODULE", "LOAD", "evil.so"),
+    ("EVAL", "return redis.call('KEYS', '*')", "0"),
+    ("SCRIPT", "FLUSH"),
+    ("SAVE",),
+    ("BGREWRITEAOF",),
+    ("SHUTDOWN", "NOSAVE"),
+    ("REPLICAOF", "127.0.0.1", "6379"),
+    ("MONITOR",),
+    ("ACL", "SETUSER", "evil", "on"),
+    ("MIGRATE", "127.0.0.1", "6379", "garden:version", "0", "10"),
+    ("CLIENT", "KILL", "TYPE", "normal"),
+    ("SWAPDB", "0", "1"),
+    ("RENAME", "garden:version", "garden:other"),
+    ("DUMP", "garden:version"),
+    ("RESTORE", "garden:other", "0", "x"),
+    ("FUNCTION", "FLUSH"),
+    ("FUNCTION", "DUMP"),
+    ("PUBLISH", "garden", "x"),
+    ("SCAN", "0"),
+)
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A Redis that has read the file of users; each has its name as its password."""
+    directory = tmp_path_factory.mktemp("guarded")
+    file = directory / "users.acl"
+    file.write_text(acl_file("garden", {user: user for user in USERS}))
+    server = start_redis(directory, acl_file=file)
+    yield server
+    server.stop()
+
+
+@asynccontextmanager
+async def connected_as(server: Server, user: str, prefix: str = "garden") -> AsyncGenerator[RedisConnection]:
+    """A connection as one of the users."""
+    connection = RedisConnection(server.url.replace("://", f"://{user}:{user}@"), prefix, timeout_seconds=5)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+@pytest.mark.parametrize("user", USERS)
+async def test_nobody_may_run_a_dangerous_command(guarded: Server, user: RedisUser):
+    async with connected_as(guarded, user) as connection:
+        for command in DANGEROUS:
+            with pytest.raises(Unavailable, match=r"NOPERM|not allowed"):  # DEBUG and MODULE are off in Redis already
+                await connection.command(*command)
+        assert await connection.command("PING") == b"PONG"
+
+
+@pytest.mark.parametrize("user", USERS)
+async def test_keys_of_another_landscape_are_refused(guarded: Server, user: RedisUser):
+    async with connected_as(guarded, "relay") as relay:
+        await relay.ensure_library()
+    async with connected_as(guarded, user) as connection:
+        for key in ("other:version", "gardener:version", "other", "garden2"):
+            with pytest.raises(Unavailable, match="NOPERM"):
+                await connection.command("GET", key)
+    async with connected_as(guarded, user, prefix="other") as stranger:
+        with pytest.raises(Unavailable, match=r"NOPERM|No permissions"):
+            await stranger.call("get_version", {})
+        with pytest.raises(Unavailable):
+            await stranger.read([("GET", "other:version")])
+
+
+@pytest.mark.parametrize("user", [user for user in USERS if user != "relay"])
+async def test_only_the_relay_loads_and_deletes_functions(guarded: Server, user: RedisUser):
+    async with connected_as(guarded, "relay") as relay:
+        await relay.ensure_library()
+        async with connected_as(guarded, user) as connection:
+            await connection.ensure_ready()
+            for command in (("FUNCTION", "DELETE", relay.library), ("FUNCTION", "LOAD", "#!lua name=evil")):
+                with pytest.raises(Unavailable, match="NOPERM"):
+                    await connection.command(*command)
+            await relay.command("FUNCTION", "DELETE", relay.library)
+            with pytest.raises(Unavailable, match="a relay of this version loads them"):
+                await connection.ensure_ready()
+        await relay.ensure_library()
+
+
+async def test_without_a_user_and_its_password_nobody_gets_in(guarded: Server):
+    for login in ("", "default:@", ":operator@", "relay:wrong@", "evil:evil@"):
+        connection = RedisConnection(guarded.url.replace("://", f"://{login}"), timeout_seconds=5)
+        with pytest.raises(Unavailable, match=r"NOAUTH|Authentication required|invalid username-password"):
+            await connection.ensure_ready()
+        await connection.close()
+
+
+@pytest.mark.parametrize("service", SERVICES)
+async def test_each_service_keeps_objects_as_its_user(store_server: Server, service: RedisUser):
+    async with on_redis_as_services(store_server.url, service) as kit:
+        await kit.open()
+        created = await kit.created(a_shoot(name="mine"))
+        assert (await kit.now(created.key)).uid == created.uid
+        assert await kit.entries()
+
+
+async def test_the_operator_reads_what_doctor_shows(guarded: Server):
+    async with connected_as(guarded, "operator") as operator:
+        assert b"redis_version" in await operator.command("INFO", "everything")
+        assert (await operator.command("CONFIG", "GET", "appendonly"))[1] == b"yes"
+        assert await operator.command("TIME")
+
+
+async def test_a_password_comes_from_its_file_at_each_connect(guarded: Server, tmp_path: Path):
+    file = tmp_path / "password"
+    file.write_text("operator\n")
+    url = guarded.url.replace("://", "://operator@")
+    connection = RedisConnection(url, access=RedisAccess(password_file=str(file)))
+    assert await connection.command("PING") == b"PONG"
+    await connection.close()
+    file.write_text("another\n")
+    with pytest.raises(Unavailable, match="invalid username-password"):
+        await connection.command("PING")
+    file.unlink()
+    with pytest.raises(Unavailable, match="No such file"):
+        await connection.command("PING")
+    await connection.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "access", "problem"),
+    [
+        ("redis://u:p@h:1", RedisAccess(password_file=__file__), "take it out of the URL"),
+        ("redis://u@h:1?password=p", RedisAccess(password_file=__file__), "take it out of the URL"),
+        ("redis://u@h:1", RedisAccess(password_file="/none"), "GARDENBUS_REDIS_PASSWORD_FILE: /none cannot be read"),
+        ("redis://u@h:1", RedisAccess(ca=__file__), "only rediss:// connections use TLS"),
+        ("rediss://u@h:1", RedisAccess(ca="/none"), "GARDENBUS_REDIS_CA: /none cannot be read"),
+    ],
+)
+def test_settings_that_cannot_go_together_name_the_variable(url: str, access: RedisAccess, problem: str):
+    with pytest.raises(SettingsInvalid) as raised:
+        RedisConnection(url, access=access)
+    assert problem in str(raised.value)
+
+
+@asynccontextmanager
+async def behind_tls(server: Server, directory: Path, names: list[str]) -> AsyncGenerator[tuple[str, Path]]:
+    """TLS in front of a Redis that was built without it; yields the URL's end and the authorities' file."""
+    now = datetime.now(UTC)
+    root = new_authority("test", now)
+    issued = Authority(root).server(names, now)
+    for name, content in (("ca", root.certificate), ("server", issued.certificate), ("key", issued.key)):
+        (directory / f"{name}.pem").write_bytes(content)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(directory / "server.pem", directory / "key.pem")
+
+    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            while received := await reader.read(65536):
+                writer.write(received)
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", server.port)
+        await asyncio.gather(copy(reader, inner_writer), copy(inner_reader, writer))
+
+    port = free_port()
+    listener = await asyncio.start_server(serve, "127.0.0.1", port, ssl=context)
+    try:
+        yield f"127.0.0.1:{port}/0", directory / "ca.pem"
+    finally:
+        listener.close()
+
+
+async def test_tls_is_of_the_authority_that_the_setting_names(guarded: Server, tmp_path: Path):
+    async with behind_tls(guarded, tmp_path, ["127.0.0.1"]) as (end, ca):
+        url = f"rediss://operator:operator@{end}"
+        connection = RedisConnection(url, access=RedisAccess(ca=str(ca)))
+        assert await connection.command("PING") == b"PONG"
+        await connection.close()
+        stranger = RedisConnection(url)
+        with pytest.raises(Unavailable, match="CERTIFICATE_VERIFY_FAILED"):
+            await stranger.command("PING")
+        await stranger.close()
+
+
+async def test_tls_needs_the_name_of_the_server(guarded: Server, tmp_path: Path):
+    async with behind_tls(guarded, tmp_path, ["redis.example"]) as (end, ca):
+        connection = RedisConnection(f"rediss://operator:operator@{end}", access=RedisAccess(ca=str(ca)))
+        with pytest.raises(Unavailable, match="CERTIFICATE_VERIFY_FAILED"):
+            await connection.command("PING")
+        await connection.close()
