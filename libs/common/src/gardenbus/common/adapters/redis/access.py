@@ -1,4 +1,4 @@
-"""How one gets into Redis: a password that is read from its file at each connect, and the authorities of its TLS."""
+"""Access to Redis: a password that is read from its file at each connect, and the authorities of its TLS."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
