@@ -17,6 +17,7 @@
 | `unknown` | | what runs on seeds, and is neither stored nor remembered |
 | `adopt.shoot.<ns>.<name>` | `{"seed"}` | such a shoot, stored again as its gardenlet holds it |
 | `forget.shoot.<ns>.<name>` | `{"seed"}` | such a shoot is torn down |
+| `position.<stream>` | | what a stream's information says of its end, for those who may not ask for that |
 | `kinds`, `census`, `usage` | | |
 
 A request that writes comes, in the order of the bus, after all durable requests that were stored before it. With the
@@ -42,6 +43,7 @@ from gardenbus.apiserver.domain.responses import RequestResponse, combined_respo
 from gardenbus.apiserver.domain.senders import check_sender
 from gardenbus.apiserver.handlers import spans
 from gardenbus.apiserver.handlers.queries import ObjectReader
+from gardenbus.apiserver.handlers.stream_positions import stream_position
 from gardenbus.apiserver.handlers.unknown_objects import UnknownObjects
 from gardenbus.apiserver.handlers.unschedulable import UnschedulableShoots
 from gardenbus.apiserver.registry.dry_run import DryRunStore, is_dry_run
@@ -70,7 +72,19 @@ REQUEST_SECONDS = Histogram(
 )  # fmt: skip
 
 _WRITES = ("apply", "patch", "delete", "bind", "scale", "retry", "adopt", "forget")
-_QUERIES = ("get", "list", "explain", "explain-seed", "kinds", "census", "usage", "waiting", "unknown", "lost")
+_QUERIES = (
+    "get",
+    "list",
+    "explain",
+    "explain-seed",
+    "kinds",
+    "census",
+    "usage",
+    "waiting",
+    "unknown",
+    "lost",
+    "position",
+)
 VERBS = frozenset((*_WRITES, *_QUERIES))
 
 
@@ -210,18 +224,17 @@ class ApiHandler:
                 return await self._reader.explain(rest)
             case "explain-seed":
                 return await self._reader.explain_seed(rest)
-            case "kinds":
-                return await self._reader.kinds()
-            case "census":
-                return await self._reader.census()
-            case "usage":
-                return await self._reader.usage()
+            case "kinds" | "census" | "usage":
+                reader = self._reader
+                return await {"kinds": reader.kinds, "census": reader.census, "usage": reader.usage}[verb]()
             case "waiting":
                 return await self._unschedulable.listed(rest, body)
             case "unknown" | "lost":
                 return await (self._unknown.listed() if verb == "unknown" else self._reader.lost())
             case "retry":
                 return await self._unschedulable.retry(rest)
+            case "position":
+                return await stream_position(self.bus, self.subjects, rest)
             case _:
                 raise unknown_verb(verb)
 

@@ -13,6 +13,7 @@ A file is read anew for every attempt to connect: what was renewed is used at on
 
 import base64
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,6 +39,9 @@ class Login(msgspec.Struct, frozen=True):
 class Credentials(NamedTuple):
     """Proof that a connection sends, and the subjects that are its own; `NO_CREDENTIALS` is nobody in particular."""
 
+    principal: Principal | None = None
+    file: Path | None = None
+
     inbox: str = "_INBOX"
     """Prefix of its reply subjects."""
 
@@ -52,34 +56,54 @@ class Credentials(NamedTuple):
     nkey: str | None = None
     """The public key that signs."""
 
+    expires: Callable[[], datetime | None] = lambda: None
+    """When a certificate ends, as it is in its file now; None without one."""
+
     ca: str | None = None
     """File of the authorities that the server's certificate may be of, PEM; None: those of the system."""
+
+    @property
+    def is_outsider(self) -> bool:
+        """True for somebody outside the services."""
+        return self.principal is not None and self.principal.account == "OUT"
+
+    def __str__(self) -> str:
+        """For people: whose they are, and where they lie."""
+        user = self.principal.user if self.principal is not None else "nobody"
+        return f"{user} ({self.file or 'no credentials'})"
 
 
 NO_CREDENTIALS = Credentials()
 
 
-def read_credentials(file: Path, service: str, ca: str | None = None) -> Credentials:
-    """Credentials from a file; `service` is the principal of an nkey. Raises SettingsInvalid, naming the file."""
+def read_credentials(file: Path, owner: str | Principal, ca: str | None = None) -> Credentials:
+    """Credentials from a file. `owner`, a service unless told, is the principal of an nkey, which names none.
+
+    Raises SettingsInvalid, naming the file.
+    """
     content = _content(file)
     try:
-        if _CERTIFICATE in content:
-            return _with_certificate(file, content, ca)
-        if content.lstrip().startswith(b"{"):
-            login = _login(content)
-            principal = principal_of(login.user)
-            return _of(principal, ca)._replace(login=lambda: _login(_content(file)))
-        return _with_nkey(content, service, ca)
+        return _read(file, content, owner, ca)._replace(file=file)
     except BadRequest as error:
         raise SettingsInvalid((f"{file}: {error.message}",)) from error
 
 
+def _read(file: Path, content: bytes, owner: str | Principal, ca: str | None) -> Credentials:
+    if _CERTIFICATE in content:
+        return _with_certificate(file, content, ca)
+    if content.lstrip().startswith(b"{"):
+        login = _login(content)
+        return _of(principal_of(login.user), ca)._replace(login=lambda: _login(_content(file)))
+    return _with_nkey(content, Principal("service", owner) if isinstance(owner, str) else owner, ca)
+
+
 def _of(principal: Principal, ca: str | None) -> Credentials:
     is_insider = principal.account == "GARDEN"
-    return Credentials(principal.inbox, JETSTREAM_API if is_insider else IMPORTED_JETSTREAM_API, ca=ca)
+    api = JETSTREAM_API if is_insider else IMPORTED_JETSTREAM_API
+    return Credentials(principal, inbox=principal.inbox, jetstream_api=api, ca=ca)
 
 
-def _with_nkey(content: bytes, service: str, ca: str | None) -> Credentials:
+def _with_nkey(content: bytes, principal: Principal, ca: str | None) -> Credentials:
     from gardenbus.common.api.identity.nkeys import key_pair  # noqa: PLC0415  (the client starts without it)
 
     pair = key_pair(content.decode("ascii", "replace").strip())
@@ -87,7 +111,7 @@ def _with_nkey(content: bytes, service: str, ca: str | None) -> Credentials:
     def sign(nonce: str) -> bytes:
         return base64.b64encode(pair.sign(nonce.encode()))
 
-    return _of(Principal("service", service), ca)._replace(nkey=pair.public, sign=sign)
+    return _of(principal, ca)._replace(nkey=pair.public, sign=sign)
 
 
 def _with_certificate(file: Path, content: bytes, ca: str | None) -> Credentials:
@@ -108,7 +132,10 @@ def _with_certificate(file: Path, content: bytes, ca: str | None) -> Credentials
             raise BadRequest(f"{file}: the private key is not of an elliptic curve")
         return base64.b64encode(key.sign(nonce.encode(), ec.ECDSA(hashes.SHA256())))
 
-    return _of(principal, ca)._replace(token=token, sign=sign)
+    def expires() -> datetime:
+        return _certificate(_content(file)).not_valid_after_utc
+
+    return _of(principal, ca)._replace(token=token, sign=sign, expires=expires)
 
 
 def _certificate(content: bytes) -> "x509.Certificate":

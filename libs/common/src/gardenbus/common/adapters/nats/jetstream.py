@@ -28,12 +28,16 @@ from gardenbus.common.adapters.nats.connection import AWAIT_LOG_SECONDS, Connect
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
 from gardenbus.common.adapters.nats.follower import JetStreamFollower
 from gardenbus.common.adapters.nats.micro_service import MicroService
+from gardenbus.common.adapters.nats.outside import last_message, told_position
+from gardenbus.common.adapters.nats.own_follower import OwnFollower
 from gardenbus.common.adapters.nats.publisher import Publisher
 from gardenbus.common.adapters.nats.stats import bus_stats
 from gardenbus.common.adapters.nats.streams import StreamSettings, ensure_streams
 from gardenbus.common.adapters.nats.work_queue import JetStreamQueue, consumer_name
+from gardenbus.common.api.identity.permissions import own_consumers
+from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
-from gardenbus.common.errors import SettingsInvalid, Unavailable
+from gardenbus.common.errors import BadRequest, SettingsInvalid, Unavailable
 from gardenbus.common.ports.bus import (
     Follower,
     Handler,
@@ -79,24 +83,38 @@ async def connect(  # noqa: PLR0913  (each is an option of the connection)
     when the server does not let this user in.
     """
     bus = JetStreamBus(
-        Subjects(prefix), streams or StreamSettings(), manages_streams=manages_streams, syncs_always=syncs_always
+        Subjects(prefix),
+        streams or StreamSettings(),
+        credentials=credentials,
+        manages_streams=manages_streams,
+        syncs_always=syncs_always,
     )
     try:
-        await bus.open(
-            url, name, inbox_prefix=inbox_prefix, credentials=credentials, fails_unauthorized=fails_unauthorized
-        )
+        await bus.open(url, name, inbox_prefix=inbox_prefix, fails_unauthorized=fails_unauthorized)
         yield bus
     finally:
         await bus.close()
 
 
 class JetStreamBus:
-    """`ports.bus.Bus` on one connection; see `connect`."""
+    """`ports.bus.Bus` on one connection; see `connect`. Until it is open every operation raises Unavailable.
+
+    Outside the services it reads what is granted there (`outside`, `own_follower`): without `subjects`, `purge`,
+    `last_stored_at`, `work_queue` and `acknowledged_floor`, and it follows what its own consumers are for.
+    """
 
     def __init__(
-        self, subjects: Subjects, settings: StreamSettings, *, manages_streams: bool, syncs_always: bool
+        self,
+        subjects: Subjects,
+        settings: StreamSettings = StreamSettings(),  # noqa: B008  (it cannot be changed)
+        *,
+        credentials: Credentials = NO_CREDENTIALS,
+        manages_streams: bool = False,
+        syncs_always: bool = False,
     ) -> None:
         self._subjects = subjects
+        self._credentials = credentials
+        self._outsider = credentials.principal if credentials.is_outsider else None
         self._settings = settings
         self._manages_streams = manages_streams
         self._connection = Connection()
@@ -109,14 +127,14 @@ class JetStreamBus:
         self._clock: tuple[float, datetime] | None = None
 
     async def open(
-        self, url: str, name: str, *, inbox_prefix: str | None, credentials: Credentials, fails_unauthorized: bool
+        self, url: str, name: str, *, inbox_prefix: str | None = None, fails_unauthorized: bool = False
     ) -> None:
         """Connect and ensure the streams; `connect` calls it."""
         await self._connection.open(
             url,
             name,
             inbox_prefix=inbox_prefix,
-            credentials=credentials,
+            credentials=self._credentials,
             on_reconnect=self._restore_soon,
             fails_unauthorized=fails_unauthorized,
         )
@@ -156,6 +174,8 @@ class JetStreamBus:
 
     async def position(self, stream: str) -> StreamPosition:
         """See the port."""
+        if self._outsider is not None:
+            return (await told_position(self._connection, self._subjects, self._outsider.user, stream)).position
         return _position(await self._call(f"STREAM.INFO.{stream}"))
 
     async def last_stored_at(self, stream: str) -> datetime | None:
@@ -178,10 +198,15 @@ class JetStreamBus:
         """The server's clock: read from it now and then, carried on by our own monotonic one in between."""
         before = time.monotonic()
         if self._clock is None or before - self._clock[0] > CLOCK_SECONDS:
-            response = await self._call(f"STREAM.INFO.{stream}")
-            self._clock = (time.monotonic(), instant(response["ts"]))
+            now = await self._read_clock(stream)
+            self._clock = (time.monotonic(), now)
         read_at, then = self._clock
         return then + timedelta(seconds=time.monotonic() - read_at)
+
+    async def _read_clock(self, stream: str) -> datetime:
+        if self._outsider is not None:
+            return (await told_position(self._connection, self._subjects, self._outsider.user, stream)).now
+        return instant((await self._call(f"STREAM.INFO.{stream}"))["ts"])
 
     async def subjects(self, stream: str, subject_filter: str) -> Mapping[str, int]:
         """See the port."""
@@ -196,6 +221,8 @@ class JetStreamBus:
 
     async def last(self, stream: str, subject: str) -> StreamMessage | None:
         """See the port."""
+        if self._outsider is not None:
+            return await last_message(self._connection, stream, subject)
         try:
             response = await call(self._connection, f"STREAM.MSG.GET.{stream}", {"last_by_subj": subject})
         except JetStreamError as api_error:
@@ -237,15 +264,26 @@ class JetStreamBus:
         headers_only: bool = False,
         max_silent_seconds: float = MAX_SILENT_SECONDS,
     ) -> AbstractAsyncContextManager[Follower]:
-        """See the port."""
-        follower = JetStreamFollower(
-            self._connection,
-            stream,
-            subject_filters,
-            after_sequence=after_sequence,
-            last_per_subject=last_per_subject,
-            headers_only=headers_only,
-            max_silent_seconds=max_silent_seconds,
+        """See the port. Outside the services, raises BadRequest for a filter that no consumer of its own is for."""
+        follower = (
+            JetStreamFollower(
+                self._connection,
+                stream,
+                subject_filters,
+                after_sequence=after_sequence,
+                last_per_subject=last_per_subject,
+                headers_only=headers_only,
+                max_silent_seconds=max_silent_seconds,
+            )
+            if self._outsider is None
+            else OwnFollower(
+                self._connection,
+                stream,
+                self._own_consumers(self._outsider, subject_filters),
+                after_sequence=after_sequence,
+                last_per_subject=last_per_subject,
+                headers_only=headers_only,
+            )
         )
 
         @contextlib.asynccontextmanager
@@ -257,6 +295,13 @@ class JetStreamBus:
                 follower.close()
 
         return opened()
+
+    def _own_consumers(self, outsider: Principal, subject_filters: Sequence[str]) -> Mapping[str, str]:
+        names = own_consumers(outsider, self._subjects)
+        foreign = [each for each in subject_filters if each not in names]
+        if foreign or not subject_filters:
+            raise BadRequest(f"{outsider.user} may follow {', '.join(names) or 'nothing'}, not {foreign or 'all'}")
+        return {each: names[each] for each in subject_filters}
 
     # ---- requests and services
 

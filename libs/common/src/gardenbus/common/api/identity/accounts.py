@@ -36,6 +36,7 @@ def crossings(subjects: Subjects) -> Sequence[Crossing]:
     api = (
         (f"CONSUMER.CREATE.{bindings}.>", False),
         (f"CONSUMER.CREATE.{objects}.>", False),
+        *((f"CONSUMER.DELETE.{stream}.*", False) for stream in (bindings, objects)),
         *((f"CONSUMER.INFO.{stream}.*", False) for stream in (bindings, objects, queues)),
         *((f"CONSUMER.MSG.NEXT.{stream}.*", True) for stream in (bindings, objects, queues)),
         *((f"DIRECT.GET.{stream}.>", False) for stream in (bindings, leases, objects)),

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX
 from gardenbus.common.api.identity.principals import Principal
-from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.api.keys import LEASE_NAMESPACE, ObjectKey, Subjects
 from gardenbus.common.errors import BadRequest
 
 JETSTREAM_API = "$JS.API"
@@ -263,33 +263,54 @@ def _imported(*endpoints: str) -> tuple[str, ...]:
     return tuple(f"{IMPORTED_JETSTREAM_API}.{endpoint}" for endpoint in endpoints)
 
 
-def _own_consumer(stream: str, consumer: str, filter_subject: str) -> tuple[str, ...]:
-    """A pull consumer with one filter: created, read, acknowledged."""
-    return (
-        *_imported(
-            f"CONSUMER.CREATE.{stream}.{consumer}.{filter_subject}",
-            f"CONSUMER.INFO.{stream}.{consumer}",
-            f"CONSUMER.MSG.NEXT.{stream}.{consumer}",
-        ),
-        f"$JS.ACK.{stream}.{consumer}.>",
+def own_consumers(principal: Principal, subjects: Subjects) -> Mapping[str, str]:
+    """The pull consumers by which somebody outside the services follows a stream: filter → consumer.
+
+    No two principals share a consumer: the underscore is in no name of a seed or a cluster.
+    """
+    name = principal.name
+    match principal.role:
+        case "gardenlet":
+            return {subjects.bindings_of(name): name, subjects.views_of(name): f"{name}_view"}
+        case "member-agent":
+            works = subjects.changed_kind("work", f"{CLUSTER_NAMESPACE_PREFIX}{name}")
+            own = subjects.changed(ObjectKey("membercluster", "", name))
+            return {works: f"member-{name}", own: f"member-{name}_cluster"}
+        case _:
+            return {}
+
+
+def _follow_as(principal: Principal, subjects: Subjects, stream: str) -> tuple[str, ...]:
+    """Its consumers on a stream: created, looked at, read and removed, each by its exact name with its only filter.
+
+    A consumer that somebody left behind stands where another should begin; none is removed but one's own.
+    """
+    return tuple(
+        grant
+        for filter_subject, consumer in own_consumers(principal, subjects).items()
+        for grant in (
+            *_imported(
+                f"CONSUMER.CREATE.{stream}.{consumer}.{filter_subject}",
+                f"CONSUMER.INFO.{stream}.{consumer}",
+                f"CONSUMER.MSG.NEXT.{stream}.{consumer}",
+                f"CONSUMER.DELETE.{stream}.{consumer}",
+                f"DIRECT.GET.{stream}.{filter_subject}",
+            ),
+            f"$JS.ACK.{stream}.{consumer}.>",
+        )
     )
 
 
 def _gardenlet(principal: Principal, subjects: Subjects) -> Permissions:
     seed = principal.name
-    bindings, leases = subjects.stream("BINDINGS"), subjects.stream("LEASES")
     return Permissions(
         (
             subjects.lease(seed),
             f"{subjects.prefix}.report.{seed}.>",
-            *_own_consumer(bindings, seed, subjects.bindings_of(seed)),
-            *_own_consumer(bindings, f"{seed}-view", subjects.views_of(seed)),
-            *_imported(
-                f"DIRECT.GET.{bindings}.{subjects.bindings_of(seed)}",
-                f"DIRECT.GET.{bindings}.{subjects.views_of(seed)}",
-                f"DIRECT.GET.{leases}.{subjects.lease(seed)}",
-            ),
+            *_follow_as(principal, subjects, subjects.stream("BINDINGS")),
+            *_imported(f"DIRECT.GET.{subjects.stream('LEASES')}.{subjects.lease(seed)}"),
             *_own_requests(principal, subjects),
+            *(subjects.as_user(principal.user, f"api.get.{each}.>") for each in ("seed", f"lease.{LEASE_NAMESPACE}")),
         ),
         (),
     )
@@ -297,16 +318,14 @@ def _gardenlet(principal: Principal, subjects: Subjects) -> Permissions:
 
 def _member_agent(principal: Principal, subjects: Subjects) -> Permissions:
     cluster = principal.name
-    objects = subjects.stream("OBJECTS")
-    works = subjects.changed_kind("work", f"{CLUSTER_NAMESPACE_PREFIX}{cluster}")
-    own = subjects.changed(ObjectKey("membercluster", "", cluster))
+    own = ObjectKey("membercluster", "", cluster).tail
+    reads = (f"work.{CLUSTER_NAMESPACE_PREFIX}{cluster}.>", own)
     return Permissions(
         (
             f"{subjects.prefix}.report.{principal.user}.>",
-            *_own_consumer(objects, f"member-{cluster}", works),
-            *_own_consumer(objects, f"member-{cluster}-cluster", own),
-            *_imported(f"DIRECT.GET.{objects}.{works}", f"DIRECT.GET.{objects}.{own}"),
+            *_follow_as(principal, subjects, subjects.stream("OBJECTS")),
             *_own_requests(principal, subjects),
+            *(subjects.as_user(principal.user, f"api.get.{each}") for each in reads),
         ),
         (),
     )

@@ -4,6 +4,7 @@ A principal's user name is what subjects, `created-by` and the audit log say; a 
 Gardener's words (https://gardener.cloud/docs/gardener/concepts/gardenlet/#tls-bootstrapping).
 """
 
+import re
 from typing import Literal, NamedTuple
 
 from gardenbus.common.api.fleet.member_clusters import REPORTER_PREFIX
@@ -29,6 +30,10 @@ _PREFIXES: dict[Role, str] = {
     "scheduler": "scheduler:",
     "bootstrap": "bootstrap:",
 }
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_LABELLED: frozenset[Role] = frozenset({"gardenlet", "member-agent", "scheduler"})
+"""Roles whose names are a part of subjects and of consumers' names: a dot or an underscore would name another's."""
+
 _INSIDERS: frozenset[Role] = frozenset({"service", "operator"})
 
 
@@ -66,7 +71,7 @@ def principal_of(user: str) -> Principal:
         if user.startswith(prefix):
             if not user.removeprefix(prefix):
                 raise BadRequest(f"{user!r} names no {role}")
-            return Principal(role, user.removeprefix(prefix))
+            return _checked(Principal(role, user.removeprefix(prefix)))
     return Principal("operator" if user == OPERATOR else "user", user)
 
 
@@ -100,7 +105,14 @@ def principal_of_certificate(name: str, organizations: tuple[str, ...]) -> Princ
         found = Principal("member-agent", name.removeprefix(MEMBER_COMMON_NAME_PREFIX))
     else:
         found = principal_of(name)
-    check_user(found.user)
+    check_user(_checked(found).user)
     if organization(found) not in organizations:
         raise BadRequest(f"CN {name!r} needs O {organization(found)!r}, not {', '.join(organizations) or 'none'}")
     return found
+
+
+def _checked(principal: Principal) -> Principal:
+    """Raise BadRequest for a name that a role cannot have."""
+    if principal.role in _LABELLED and not _LABEL.fullmatch(principal.name):
+        raise BadRequest(f"{principal.user!r}: the name of a {principal.role} has at most 63 of a-z, 0-9 and -")
+    return principal

@@ -1,0 +1,80 @@
+"""What somebody outside the services reads: messages by their own subject, and what only the apiserver may tell.
+
+A stream's information names the subjects of everybody, and a message by its number may be anybody's: neither is granted
+outside. So messages are read by their subject (JetStream's direct get), and the incarnation of a stream and the
+server's clock come with an answer of the apiserver's (`api.position.<stream>`).
+"""
+
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from gardenbus.common.adapters.nats.api import from_nanoseconds, instant, nanoseconds
+from gardenbus.common.adapters.nats.connection import Connection, decode_headers
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.errors import NotFound, Unavailable
+from gardenbus.common.ports.bus import StreamMessage, StreamPosition
+
+TIMEOUT_SECONDS = 5.0
+_NOT_FOUND = 404
+
+
+class _Position(msgspec.Struct, frozen=True):
+    created: str
+    sequence: int
+    now: str
+
+
+class _Error(msgspec.Struct, frozen=True):
+    message: str = ""
+    code: int = 0
+
+
+class _Response(msgspec.Struct, frozen=True):
+    ok: bool = False
+    result: _Position | None = None
+    error: _Error = _Error()
+
+
+class ToldPosition(NamedTuple):
+    """A stream's position, and the server's clock."""
+
+    position: StreamPosition
+    now: datetime
+
+
+async def last_message(connection: Connection, stream: str, subject: str) -> StreamMessage | None:
+    """Read the last message on a subject, or None. Raises Unavailable.
+
+    A replica of the stream may answer that has not got the newest yet: what is decided on it needs a precondition.
+    """
+    endpoint = f"{connection.jetstream_api}.DIRECT.GET.{stream}.{subject}"
+    found = await connection.request_raw(endpoint, b"", timeout_seconds=TIMEOUT_SECONDS)
+    if found.status == _NOT_FOUND:
+        return None
+    if found.status:
+        raise Unavailable(f"{subject}: {found.status} {found.description}")
+    headers = decode_headers(found.header)
+    try:
+        sequence, at = int(headers["Nats-Sequence"]), nanoseconds(headers["Nats-Time-Stamp"])
+    except (KeyError, ValueError) as error:
+        raise Unavailable(f"{subject}: the server's answer cannot be read") from error
+    return StreamMessage(
+        subject, found.body, headers, sequence, from_nanoseconds(at), headers.get("Nats-Marker-Reason")
+    )
+
+
+async def told_position(connection: Connection, subjects: Subjects, user: str, stream: str) -> ToldPosition:
+    """Ask the apiserver for a stream's position. Raises NotFound, Unavailable."""
+    subject = subjects.as_user(user, f"api.position.{stream}")
+    response = await connection.request_raw(subject, b"", timeout_seconds=TIMEOUT_SECONDS)
+    try:
+        told = msgspec.json.decode(response.body, type=_Response)
+        if told.result is not None and told.ok:
+            position = StreamPosition(int(told.result.created), told.result.sequence)
+            return ToldPosition(position, instant(told.result.now))
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise Unavailable(f"{subject}: the apiserver's answer cannot be read") from error
+    failure = NotFound if told.error.code == _NOT_FOUND else Unavailable
+    raise failure(told.error.message or f"{subject}: refused without a reason")

@@ -1,0 +1,369 @@
+"""Follower for somebody outside the services: named pull consumers of its own, one for each of its filters.
+
+Only a consumer whose name and only filter are its owner's can be confined (permissions.py), so `follower.py`'s
+consumers of any name are not for outsiders, nor is a stream's information. A consumer is ephemeral and in the server's
+memory, without acknowledgements; one request at a time fetches from it.
+
+| what is noticed                                 | what follows                                                  |
+|-------------------------------------------------|---------------------------------------------------------------|
+| a lost connection, a missed heartbeat, a status | the consumer is looked at                                     |
+| … it stands where we stand                      | fetching goes on                                              |
+| … it is ahead: what it delivered got lost       | made anew, after the last message received                    |
+| … it is not there                               | `FollowRestarted`, and all filters from the start             |
+| … it has another owner                          | Conflict: another process follows in the same name            |
+
+A consumer dies with its stream and with the server's process: one that is there proves that the stream is the same.
+
+An owner makes its consumers anew whenever it begins, over whatever stands there by their name. So of two processes of
+one agent the younger one follows; the older one stops, and could it ever fetch before it noticed, the gap in the
+numbers of its consumer would show the younger one what it missed.
+"""
+
+import asyncio
+import secrets
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import msgspec
+import structlog
+
+from gardenbus.common.adapters.nats.api import (
+    CONSUMER_NOT_FOUND,
+    STREAM_NOT_FOUND,
+    AckSubject,
+    JetStreamError,
+    call,
+    delivered,
+    read_ack_subject,
+)
+from gardenbus.common.adapters.nats.connection import Connection, RawMessage, decode_headers, publish_command
+from gardenbus.common.errors import BadRequest, Conflict, Unavailable
+from gardenbus.common.ports.bus import FollowEvent, FollowRestarted, ReplayDone
+
+HEARTBEAT_SECONDS = 5.0
+MISSED_HEARTBEATS = 2.5
+FETCH_SECONDS = 120.0
+"""Life of a request."""
+
+BATCH = 100
+INACTIVE_SECONDS = 60.0
+"""Life of a consumer that nobody fetches from."""
+
+RETRY_SECONDS = 0.5
+YIELD_EVERY = 256
+
+_SECOND = 1_000_000_000
+_HEARTBEAT, _NO_MESSAGES, _TIMED_OUT = 100, 404, 408
+_EXISTS = frozenset({10012, 10013, 10105, 10148})
+_ATTEMPTS = 5
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class _OwnConsumer:
+    """One consumer: its position, and the request that is under way."""
+
+    def __init__(self, connection: Connection, stream: str, name: str, settings: Mapping[str, Any]) -> None:
+        self.name = name
+        self.invalid_reason = ""
+        self.last: int | None = None
+        """Stream sequence of the last message received."""
+
+        self.is_replayed = False
+        self.received: deque[tuple[RawMessage, AckSubject]] = deque()
+        self.arrived = asyncio.Event()
+        self._connection = connection
+        self._stream = stream
+        self._settings = settings
+        self._owner = str(settings["metadata"]["owner"])
+        self._sequence = 0
+        self._fetched = 0
+        self._listener: int | None = None
+        self.heard_at = time.monotonic()
+
+    async def make(self, *, after: int | None) -> None:
+        """Make it anew: after a sequence, or as the settings say. Raises JetStreamError, Unavailable."""
+        self.stop()
+        self.received.clear()
+        self._sequence, self.last, self.is_replayed = 0, after, after is not None and self.is_replayed
+        start = {"deliver_policy": "by_start_sequence", "opt_start_seq": after + 1} if after is not None else {}
+        request = {"stream_name": self._stream, "action": "create", "config": {**self._settings, **start}}
+        for attempt in range(_ATTEMPTS):
+            await self._remove()
+            try:
+                made = await call(
+                    self._connection,
+                    f"CONSUMER.CREATE.{self._stream}.{self.name}.{self._settings['filter_subject']}",
+                    request,
+                )
+            except JetStreamError as error:
+                if error.number not in _EXISTS or attempt == _ATTEMPTS - 1:
+                    raise
+            else:
+                self.is_replayed = self.is_replayed or not made["num_pending"]
+                self._valid()
+                return
+
+    async def _remove(self) -> None:
+        try:
+            await call(self._connection, f"CONSUMER.DELETE.{self._stream}.{self.name}")
+        except JetStreamError as error:
+            if error.number != CONSUMER_NOT_FOUND:
+                raise
+
+    async def is_intact(self) -> bool | None:
+        """True if it stands where we stand, False if it is ahead, None when it is not there.
+
+        Raises Conflict when it is somebody else's, Unavailable, JetStreamError.
+        """
+        try:
+            found = await call(self._connection, f"CONSUMER.INFO.{self._stream}.{self.name}")
+        except JetStreamError as error:
+            if error.number in (CONSUMER_NOT_FOUND, STREAM_NOT_FOUND):
+                return None
+            raise
+        metadata: Mapping[str, str] = found["config"].get("metadata") or {}
+        if metadata.get("owner") != self._owner:
+            raise Conflict(f"another process follows {self._stream} as {self.name}")
+        return bool(found["delivered"]["consumer_seq"] == self._sequence)
+
+    async def fetch(self) -> None:
+        """Request messages, unless a request is under way. Raises Unavailable."""
+        if self._listener is not None:
+            return
+        self._connection.require_connected()
+        inbox = self._connection.new_inbox()
+        self._fetched = 0
+        self.heard_at = time.monotonic()
+        self._listener = await self._connection.listen(inbox, self._receive)
+        request = {
+            "batch": BATCH,
+            "expires": int(FETCH_SECONDS * _SECOND),
+            "idle_heartbeat": int(HEARTBEAT_SECONDS * _SECOND),
+        }
+        subject = f"{self._connection.jetstream_api}.CONSUMER.MSG.NEXT.{self._stream}.{self.name}"
+        await self._connection.send((publish_command(subject, msgspec.json.encode(request), reply=inbox),))
+
+    def stop(self) -> None:
+        """End the request; the server keeps a mapping for its replies as long as they are listened to."""
+        if self._listener is not None:
+            self._connection.unlisten(self._listener)
+            self._listener = None
+
+    def invalidate(self, reason: str) -> None:
+        """Have it looked at."""
+        self.stop()
+        self.invalid_reason = self.invalid_reason or reason
+        self.arrived.set()
+
+    def resume(self) -> None:
+        """Go on fetching."""
+        self._valid()
+
+    def _valid(self) -> None:
+        self.invalid_reason = ""
+        self.heard_at = time.monotonic()
+
+    def check_heartbeat(self) -> None:
+        """Invalidate it when nothing was heard for too long."""
+        if self._listener is not None and self.seconds_left <= 0:
+            self.invalidate("no heartbeat")
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds within which something must be heard."""
+        return self.heard_at + HEARTBEAT_SECONDS * MISSED_HEARTBEATS - time.monotonic()
+
+    def _receive(self, message: RawMessage) -> None:
+        """Called as messages are parsed: keep what is in order, notice what is not."""
+        self.heard_at = time.monotonic()
+        if self.invalid_reason:
+            return
+        if message.status == _HEARTBEAT:
+            self._note_heartbeat(message)
+        elif message.status in (_NO_MESSAGES, _TIMED_OUT):
+            self.stop()
+        elif message.status:
+            self.invalidate(f"{message.status} {message.description}")
+        else:
+            about = read_ack_subject(message.reply)
+            if about.consumer_sequence != self._sequence + 1:
+                self.invalidate(f"message {about.consumer_sequence} came after {self._sequence}")
+                return
+            self._sequence, self.last = about.consumer_sequence, about.stream_sequence
+            self.received.append((message, about))
+            self._fetched += 1
+            if self._fetched >= BATCH:
+                self.stop()
+        self.arrived.set()
+
+    def _note_heartbeat(self, message: RawMessage) -> None:
+        """Nothing is left to deliver, and so many messages were delivered."""
+        last = int(decode_headers(message.header).get("Nats-Last-Consumer", "0"))
+        if last > self._sequence:
+            self.invalidate(f"heard {self._sequence} of {last} messages")
+        elif not self.received:
+            self.is_replayed = True
+
+
+class OwnFollower:
+    """See the module. `consumers`: filter → name. `after_sequence` None: from the start, or the last of each."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        stream: str,
+        consumers: Mapping[str, str],
+        *,
+        after_sequence: int | None,
+        last_per_subject: bool,
+        headers_only: bool,
+    ) -> None:
+        self._connection = connection
+        self._stream = stream
+        self._after = after_sequence
+        self._arrived = asyncio.Event()
+        self._replayed = False
+        owner = secrets.token_hex(8)
+        self._consumers = [
+            _OwnConsumer(
+                connection,
+                stream,
+                name,
+                _settings(each, name, owner=owner, last_per_subject=last_per_subject, headers_only=headers_only),
+            )
+            for each, name in sorted(consumers.items())
+        ]
+        for each in self._consumers:
+            each.arrived = self._arrived
+        self._unregister = connection.when_lost(self._on_lost_connection)
+
+    @property
+    def silent_seconds(self) -> float:
+        """Seconds since the last message or heartbeat."""
+        return time.monotonic() - min(each.heard_at for each in self._consumers)
+
+    async def open(self) -> None:
+        """Create the consumers. Raises Unavailable, or BadRequest when a filter does not suit the stream."""
+        self._connection.require_connected()
+        try:
+            await self._begin(self._after)
+        except JetStreamError as api_error:
+            error = api_error.translated()
+            raise (error if isinstance(error, BadRequest) else Unavailable(str(api_error))) from api_error
+
+    def close(self) -> None:
+        """Fetch no more; the server removes the consumers by itself."""
+        self._unregister()
+        for each in self._consumers:
+            each.stop()
+
+    async def _begin(self, after: int | None) -> None:
+        for each in self._consumers:
+            await each.make(after=after)
+
+    def __aiter__(self) -> AsyncIterator[FollowEvent]:
+        """See the port."""
+        return self._events()
+
+    async def _events(self) -> AsyncIterator[FollowEvent]:
+        delivered_count = 0
+        while True:
+            if waiting := self._oldest():
+                message, about = waiting.received.popleft()
+                if about.pending == 0:
+                    waiting.is_replayed = True
+                yield delivered(message, about)
+                delivered_count += 1
+                if delivered_count % YIELD_EVERY == 0:
+                    await asyncio.sleep(0)
+            elif not self._replayed and all(each.is_replayed for each in self._consumers):
+                self._replayed = True
+                yield ReplayDone(max((each.last or 0 for each in self._consumers), default=0))
+            elif any(each.invalid_reason for each in self._consumers):
+                for event in await self._heal():
+                    yield event
+            else:
+                await self._wait()
+
+    def _oldest(self) -> _OwnConsumer | None:
+        """The consumer whose next message is the oldest of those that are here."""
+        waiting = (each for each in self._consumers if each.received)
+        return min(waiting, key=lambda each: each.received[0][1].stream_sequence, default=None)
+
+    async def _wait(self) -> None:
+        """Fetch where no request is under way, and wait for something to arrive."""
+        self._arrived.clear()
+        try:
+            for each in self._consumers:
+                await each.fetch()
+        except Unavailable as error:
+            for each in self._consumers:
+                each.invalidate(error.message)
+            return
+        if any(each.received for each in self._consumers):
+            return
+        try:
+            async with asyncio.timeout(max(0.0, min(each.seconds_left for each in self._consumers))):
+                await self._arrived.wait()
+        except TimeoutError:
+            for each in self._consumers:
+                each.check_heartbeat()
+
+    def _on_lost_connection(self) -> None:
+        for each in self._consumers:
+            each.invalidate("the connection was lost")
+
+    async def _heal(self) -> list[FollowEvent]:
+        """Bring the consumers back; returns FollowRestarted when all begin at the start. Raises Conflict."""
+        reason = next(each.invalid_reason for each in self._consumers if each.invalid_reason)
+        log.info("follower.resumed", stream=self._stream, reason=reason)
+        restarted: list[FollowEvent] = []
+        while True:
+            try:
+                if restarted or not await self._resumed():
+                    if not restarted:
+                        log.warning("follower.restarted", stream=self._stream, reason=reason)
+                        restarted = [FollowRestarted(f"{reason}: the consumer is gone, and what it stood on may be")]
+                    self._replayed = False
+                    await self._begin(None)
+            except (Unavailable, JetStreamError) as error:
+                log.debug("follower.delayed", stream=self._stream, reason=str(error))
+                await asyncio.sleep(RETRY_SECONDS)
+            else:
+                return restarted
+
+    async def _resumed(self) -> bool:
+        """Go on where each consumer stood; False when one is gone."""
+        for each in self._consumers:
+            if not each.invalid_reason:
+                continue
+            is_intact = await each.is_intact()
+            if is_intact is None:
+                return False
+            if is_intact:
+                each.resume()
+            elif each.last is None:
+                return False
+            else:
+                await each.make(after=each.last)
+        return True
+
+
+def _settings(
+    filter_subject: str, name: str, *, owner: str, last_per_subject: bool, headers_only: bool
+) -> Mapping[str, Any]:
+    return {
+        "name": name,
+        "filter_subject": filter_subject,
+        "deliver_policy": "last_per_subject" if last_per_subject else "all",
+        "ack_policy": "none",
+        "mem_storage": True,
+        "num_replicas": 1,
+        "inactive_threshold": int(INACTIVE_SECONDS * _SECOND),
+        "headers_only": headers_only,
+        "max_waiting": 1,
+        "metadata": {"owner": owner},
+    }
