@@ -6,7 +6,7 @@ from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import NotFound
 from gardenbus.common.ports.bus import Bus
 
-_TOLD = ("LEASES", "BINDINGS", "OBJECTS", "REPORTS")
+_STATED = ("LEASES", "BINDINGS", "OBJECTS", "REPORTS")
 
 
 async def stream_position(bus: Bus, subjects: Subjects, stream: str) -> Any:
@@ -14,8 +14,8 @@ async def stream_position(bus: Bus, subjects: Subjects, stream: str) -> Any:
 
     Raises NotFound for another stream than those that agents depend on.
     """
-    if stream not in map(subjects.stream, _TOLD):
-        raise NotFound(f"position.{stream}: there are {', '.join(map(subjects.stream, _TOLD))}")
+    if stream not in map(subjects.stream, _STATED):
+        raise NotFound(f"position.{stream}: there are {', '.join(map(subjects.stream, _STATED))}")
     position = await bus.position(stream)
     now = (await bus.server_now(stream)).isoformat()
     return {"created": str(position.created), "sequence": position.sequence, "now": now}

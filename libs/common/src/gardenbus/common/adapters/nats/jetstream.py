@@ -28,7 +28,7 @@ from gardenbus.common.adapters.nats.connection import AWAIT_LOG_SECONDS, Connect
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
 from gardenbus.common.adapters.nats.follower import JetStreamFollower
 from gardenbus.common.adapters.nats.micro_service import MicroService
-from gardenbus.common.adapters.nats.outside import last_message, told_position
+from gardenbus.common.adapters.nats.outside import last_message, stated_position
 from gardenbus.common.adapters.nats.own_follower import OwnFollower
 from gardenbus.common.adapters.nats.publisher import Publisher
 from gardenbus.common.adapters.nats.stats import bus_stats
@@ -175,7 +175,7 @@ class JetStreamBus:
     async def position(self, stream: str) -> StreamPosition:
         """See the port."""
         if self._outsider is not None:
-            return (await told_position(self._connection, self._subjects, self._outsider.user, stream)).position
+            return (await stated_position(self._connection, self._subjects, self._outsider.user, stream)).position
         return _position(await self._call(f"STREAM.INFO.{stream}"))
 
     async def last_stored_at(self, stream: str) -> datetime | None:
@@ -205,7 +205,7 @@ class JetStreamBus:
 
     async def _read_clock(self, stream: str) -> datetime:
         if self._outsider is not None:
-            return (await told_position(self._connection, self._subjects, self._outsider.user, stream)).now
+            return (await stated_position(self._connection, self._subjects, self._outsider.user, stream)).now
         return instant((await self._call(f"STREAM.INFO.{stream}"))["ts"])
 
     async def subjects(self, stream: str, subject_filter: str) -> Mapping[str, int]:

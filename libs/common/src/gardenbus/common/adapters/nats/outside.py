@@ -1,4 +1,4 @@
-"""What somebody outside the services reads: messages by their own subject, and what only the apiserver may tell.
+"""Reads for somebody outside the services: messages by their own subject, and positions that the apiserver states.
 
 A stream's information names the subjects of everybody, and a message by its number may be anybody's: neither is granted
 outside. So messages are read by their subject (JetStream's direct get), and the incarnation of a stream and the
@@ -20,7 +20,7 @@ TIMEOUT_SECONDS = 5.0
 _NOT_FOUND = 404
 
 
-class _Position(msgspec.Struct, frozen=True):
+class _PositionResult(msgspec.Struct, frozen=True):
     created: str
     sequence: int
     now: str
@@ -33,11 +33,11 @@ class _Error(msgspec.Struct, frozen=True):
 
 class _Response(msgspec.Struct, frozen=True):
     ok: bool = False
-    result: _Position | None = None
+    result: _PositionResult | None = None
     error: _Error = _Error()
 
 
-class ToldPosition(NamedTuple):
+class StatedPosition(NamedTuple):
     """A stream's position, and the server's clock."""
 
     position: StreamPosition
@@ -65,16 +65,16 @@ async def last_message(connection: Connection, stream: str, subject: str) -> Str
     )
 
 
-async def told_position(connection: Connection, subjects: Subjects, user: str, stream: str) -> ToldPosition:
+async def stated_position(connection: Connection, subjects: Subjects, user: str, stream: str) -> StatedPosition:
     """Ask the apiserver for a stream's position. Raises NotFound, Unavailable."""
     subject = subjects.as_user(user, f"api.position.{stream}")
-    response = await connection.request_raw(subject, b"", timeout_seconds=TIMEOUT_SECONDS)
+    found = await connection.request_raw(subject, b"", timeout_seconds=TIMEOUT_SECONDS)
     try:
-        told = msgspec.json.decode(response.body, type=_Response)
-        if told.result is not None and told.ok:
-            position = StreamPosition(int(told.result.created), told.result.sequence)
-            return ToldPosition(position, instant(told.result.now))
+        response = msgspec.json.decode(found.body, type=_Response)
+        if response.result is not None and response.ok:
+            position = StreamPosition(int(response.result.created), response.result.sequence)
+            return StatedPosition(position, instant(response.result.now))
     except (msgspec.MsgspecError, ValueError) as error:
         raise Unavailable(f"{subject}: the apiserver's answer cannot be read") from error
-    failure = NotFound if told.error.code == _NOT_FOUND else Unavailable
-    raise failure(told.error.message or f"{subject}: refused without a reason")
+    failure = NotFound if response.error.code == _NOT_FOUND else Unavailable
+    raise failure(response.error.message or f"{subject}: refused without a reason")

@@ -81,7 +81,7 @@ class _OwnConsumer:
         self._sequence = 0
         self._fetched = 0
         self._listener: int | None = None
-        self.heard_at = time.monotonic()
+        self.active_at = time.monotonic()
 
     async def make(self, *, after: int | None) -> None:
         """Make it anew: after a sequence, or as the settings say. Raises JetStreamError, Unavailable."""
@@ -136,7 +136,7 @@ class _OwnConsumer:
         self._connection.require_connected()
         inbox = self._connection.new_inbox()
         self._fetched = 0
-        self.heard_at = time.monotonic()
+        self.active_at = time.monotonic()
         self._listener = await self._connection.listen(inbox, self._receive)
         request = {
             "batch": BATCH,
@@ -164,7 +164,7 @@ class _OwnConsumer:
 
     def _valid(self) -> None:
         self.invalid_reason = ""
-        self.heard_at = time.monotonic()
+        self.active_at = time.monotonic()
 
     def check_heartbeat(self) -> None:
         """Invalidate it when nothing was heard for too long."""
@@ -174,11 +174,11 @@ class _OwnConsumer:
     @property
     def seconds_left(self) -> float:
         """Seconds within which something must be heard."""
-        return self.heard_at + HEARTBEAT_SECONDS * MISSED_HEARTBEATS - time.monotonic()
+        return self.active_at + HEARTBEAT_SECONDS * MISSED_HEARTBEATS - time.monotonic()
 
     def _receive(self, message: RawMessage) -> None:
         """Called as messages are parsed: keep what is in order, notice what is not."""
-        self.heard_at = time.monotonic()
+        self.active_at = time.monotonic()
         if self.invalid_reason:
             return
         if message.status == _HEARTBEAT:
@@ -243,7 +243,7 @@ class OwnFollower:
     @property
     def silent_seconds(self) -> float:
         """Seconds since the last message or heartbeat."""
-        return time.monotonic() - min(each.heard_at for each in self._consumers)
+        return time.monotonic() - min(each.active_at for each in self._consumers)
 
     async def open(self) -> None:
         """Create the consumers. Raises Unavailable, or BadRequest when a filter does not suit the stream."""
