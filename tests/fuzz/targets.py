@@ -10,7 +10,8 @@ from typing import Any, cast
 
 import msgspec
 
-from gardenbus.apiserver.domain import admission, merging, migration
+from gardenbus.apiserver.domain import merging, migration
+from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.bind_admission import admit_binding, admit_migration, defaulted_on_bind
 from gardenbus.apiserver.domain.cloud_profiles import profile_spec_of
 from gardenbus.apiserver.domain.controller_owned_kinds import reject_controller_owned
@@ -92,6 +93,7 @@ class Targets:
     """The targets on one world."""
 
     def __init__(self, world: World) -> None:
+        self.admission = Admission()
         self.world = world
         self._bases = list(world.objects.values())
         self._reported = [stored for stored in self._bases if stored.key.kind in REPORTED_KINDS]
@@ -192,6 +194,7 @@ class Targets:
 
     def admitted(self, document: Document, current: Document | None) -> Document:
         """The document as it would be stored: the steps of `Writer`."""
+        admission = self.admission
         related = self.world.related(admission.related_queries(document, current))
         mutated = admission.mutate(document, current, related, user=USER)
         validate(mutated.document, current)
@@ -275,9 +278,9 @@ class Targets:
                 raise BadRequest("no reference")
             reference_of(cast("Document", value))
         document = self._base(given).document()
-        admission.delete_guards(document)
+        self.admission.deletion_guards(document)
         migration.admit_deletion(document)
-        admission.confirm_deletion(document)
+        self.admission.admit_deletion(document)
 
     def query(self, given: Input) -> None:
         """Select objects of a list."""

@@ -1,12 +1,12 @@
 """Manifests in which every field that a service acts on is set, and what reads a stored manifest."""
 
-from gardenbus.apiserver.domain.admission import delete_guards
 from gardenbus.common.api.changes import creation_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.cloudprofiles import CloudProfile, NamespacedCloudProfile, RegionConfigMap
 from gardenbus.common.api.garden.projects import Project
 from gardenbus.common.api.garden.seeds import Seed, scheduling_content, shoot_capacity
 from gardenbus.common.api.garden.shoots import Shoot
+from tests.support.admissions import deletion_guards
 from tests.support.builders import (
     CORE,
     a_cloudprofile,
@@ -98,7 +98,7 @@ FULL_MANIFESTS = (
 def read_by_everybody(document: Document) -> None:
     """What the store, the scheduler and the gardenlets do with a stored manifest."""
     creation_of(document)
-    delete_guards(document)
+    deletion_guards(document)
     match document["kind"]:
         case "Shoot":
             Shoot.from_document(document)

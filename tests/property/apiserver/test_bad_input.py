@@ -10,7 +10,6 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gardenbus.apiserver.domain.admission import admit, mutate, related_queries
 from gardenbus.apiserver.domain.bind_admission import admit_binding
 from gardenbus.apiserver.domain.merging import apply_three_way, last_applied_of
 from gardenbus.apiserver.domain.metadata import key_of, reference_of
@@ -22,6 +21,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.manifests.parser import parse
 from gardenbus.common.errors import Terminal
+from tests.support.admissions import admit, mutate, related_queries
 from tests.support.full_manifests import (
     FULL_CLASS,
     FULL_MANIFESTS,

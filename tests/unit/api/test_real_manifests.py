@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from gardenbus.apiserver.domain.admission import admit, mutate
 from gardenbus.apiserver.domain.merging import apply_three_way
 from gardenbus.apiserver.domain.metadata import key_of
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
@@ -17,6 +16,7 @@ from gardenbus.common.api.garden.profile_parts import binding_keys, profile_key
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.manifests.parser import parse
 from gardenbus.common.errors import InvalidResource, Unsupported
+from tests.support.admissions import admit, mutate
 from tests.support.builders import CORE, a_cloudprofile, a_shoot
 
 EXAMPLES = Path(os.environ.get("GARDENBUS_SHARED", Path(__file__).resolve().parents[4] / "shared")) / "examples"

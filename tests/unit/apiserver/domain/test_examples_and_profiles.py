@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from gardenbus.apiserver.domain.profile_admission import admit_profile
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.manifests.parser import parse
+from tests.support.admissions import admit_profile
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
 DOCUMENTS = [document for path in sorted(EXAMPLES.rglob("*.yaml")) for document in parse(path.read_bytes())]

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from gardenbus.apiserver.domain.admission import admit, delete_guards, mutate, related_queries, write_guards
 from gardenbus.apiserver.domain.related_objects import (
     ManagedSeedOfShootQuery,
     ObjectQuery,
@@ -17,6 +16,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.managed_seeds import seed_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden, InvalidResource
+from tests.support.admissions import admit, deletion_guards, mutate, related_queries, write_guards
 from tests.support.builders import a_seed, a_shoot, merged
 
 SHOOT = ObjectKey("shoot", "garden", "child")
@@ -149,7 +149,7 @@ class TestManagedSeed:
         with pytest.raises(Forbidden, match=r"metadata\.name: gardenlet garden/child is there"):
             admitted(a_managed_seed(), facts_with(a_child(), others={GARDENLET: a_gardenlet()}))
         there = facts_with(None, others={ObjectKey("managedseed", "garden", "child"): a_managed_seed()})
-        assert related_queries(a_gardenlet(), None) == (ObjectQuery(ObjectKey("managedseed", "garden", "child")),)
+        assert list(related_queries(a_gardenlet(), None)) == [ObjectQuery(ObjectKey("managedseed", "garden", "child"))]
         with pytest.raises(Forbidden, match=r"metadata\.name: managedseed garden/child is there"):
             admitted(a_gardenlet(), there)
         admitted(a_gardenlet(), there, a_gardenlet())
@@ -162,13 +162,13 @@ class TestManagedSeed:
     def test_only_a_new_spec_is_decided(self) -> None:
         old = admitted(a_managed_seed(), facts_with(a_child()))
         labelled = merged(old, {"metadata": {"labels": {"a": "b"}}})
-        assert related_queries(labelled, old) == ()
+        assert list(related_queries(labelled, old)) == []
         assert admitted(labelled, RelatedObjects(), old) == labelled
 
     def test_one_that_is_being_deleted_is_left_alone(self) -> None:
         old = a_managed_seed(metadata={"deletionTimestamp": "2026-01-02T03:04:05Z"})
         changed = merged(old, {"spec": {"seedTemplate": {"spec": {"provider": {"type": "gcp"}}}}})
-        assert related_queries(changed, old) == ()
+        assert list(related_queries(changed, old)) == []
         admitted(changed, RelatedObjects(), old)
 
     def test_its_shoot_is_asked_for_its_seed_and_a_gardenlet_of_its_name(self) -> None:
@@ -190,7 +190,7 @@ class TestManagedSeed:
         ]
 
     def test_one_in_use_cannot_be_deleted(self) -> None:
-        assert [(guard.kind, guard.name) for guard in delete_guards(a_managed_seed())] == [("usage", "child")]
+        assert [(guard.kind, guard.name) for guard in deletion_guards(a_managed_seed())] == [("usage", "child")]
 
 
 USED: Document = {
@@ -228,7 +228,7 @@ class TestSeedInUse:
         ],
     )
     def test_what_is_added_takes_nothing_away(self, change: Document) -> None:
-        assert related_queries(a_seed("child", spec=merged(USED, change)), a_seed("child", spec=USED)) == ()
+        assert list(related_queries(a_seed("child", spec=merged(USED, change)), a_seed("child", spec=USED))) == []
 
     def test_an_unused_default_domain_may_go(self) -> None:
         fewer = merged(USED, {"dns": {"defaults": [{"domain": "a.org"}]}})
@@ -288,15 +288,15 @@ class TestShootBehindASeed:
 
     def test_other_changes_and_other_namespaces_ask_nobody(self) -> None:
         profile = [ObjectQuery(ObjectKey("cloudprofile", "", "aws"))]
-        assert related_queries(a_child(spec={"kubernetes": {"version": "1.34.2"}}), a_child()) == profile
+        assert list(related_queries(a_child(spec={"kubernetes": {"version": "1.34.2"}}), a_child())) == list(profile)
         old = a_shoot()
-        assert related_queries(a_shoot(spec={"addons": {"nginxIngress": {"enabled": True}}}), old) == []
+        assert list(related_queries(a_shoot(spec={"addons": {"nginxIngress": {"enabled": True}}}), old)) == []
 
     def test_it_cannot_be_deleted_and_the_refusal_says_what_comes_first(self) -> None:
-        (guard,) = delete_guards(a_child())
+        (guard,) = deletion_guards(a_child())
         assert (guard.kind, guard.name) == ("references", SHOOT.stored)
         assert "delete that first" in guard.message
-        (guard,) = delete_guards(a_child(metadata={"annotations": {"shoot.gardener.cloud/use-as-seed": "true"}}))
+        (guard,) = deletion_guards(a_child(metadata={"annotations": {"shoot.gardener.cloud/use-as-seed": "true"}}))
         assert "take off metadata.annotations[shoot.gardener.cloud/use-as-seed] first" in guard.message
 
 

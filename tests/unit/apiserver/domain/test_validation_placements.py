@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from gardenbus.apiserver.domain.admission import admit, mutate, related_queries
 from gardenbus.apiserver.domain.defaults import with_defaults
 from gardenbus.apiserver.domain.metadata import key_of
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects
@@ -13,6 +12,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.fleet.placements import Placement
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import InvalidResource
+from tests.support.admissions import admit, mutate, related_queries
 
 EMPTY: Document = {}
 PLACEMENT = "placement.kubernetes-fleet.io/v1beta1"

@@ -146,6 +146,6 @@ async def test_one_that_goes_with_its_owner_is_marked_too() -> None:
     owner = {"apiVersion": "v1", "kind": "ManagedSeedSet", "name": "gone", "uid": "gone"}
     await garden.begin(a_shoot("child", "garden"), a_managed_seed(ownerReferences=[owner]), a_seed("child"))
 
-    assert await GarbageCollector(garden.store).collect("gone") == 0
+    assert await GarbageCollector(garden.store, garden.writer.admission).collect("gone") == 0
     assert (await garden.now(MANAGED_SEED)).is_deleting
     assert await garden.mark() == "the deletion of managedseed garden/child"

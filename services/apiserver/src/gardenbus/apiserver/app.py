@@ -99,7 +99,7 @@ async def _serve_api(
         clock=context.clock,
         subjects=subjects,
         writer=writer,
-        seed_binder=SeedBinder(store, context.clock),
+        seed_binder=SeedBinder(store, context.clock, writer.admission),
         manifests=manifests,
         concurrency=context.settings.answer_concurrency,
     )
@@ -126,7 +126,7 @@ async def _start_controllers(
     await start_controller(
         context,
         CONTROLLER,
-        GarbageCollector(store).reconcile,
+        GarbageCollector(store, writer.admission).reconcile,
         connections,
         reporter=REPORTER,
         event_reason="",

@@ -6,7 +6,8 @@ created a dependent of an owner that was gone already).
 
 import structlog
 
-from gardenbus.apiserver.domain import admission, migration
+from gardenbus.apiserver.domain import migration
+from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.document_parts import entries, with_metadata
 from gardenbus.apiserver.registry.seed_removal import annotate_seed_removal
 from gardenbus.common.api.keys import ObjectKey
@@ -25,8 +26,9 @@ RETRY_SECONDS = 60.0
 class GarbageCollector:
     """Collects what the removal of an owner left behind."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, admission: Admission) -> None:
         self._store = store
+        self._admission = admission
 
     async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
         """Reconcile one removed owner, whose uid is the name of the request. Raises Conflict, Unavailable."""
@@ -60,9 +62,10 @@ class GarbageCollector:
             if living:
                 await self._store.update(stored, with_metadata(document, "ownerReferences", others))
             else:
-                admission.confirm_deletion(document)
+                self._admission.admit_deletion(document)
                 migration.admit_deletion(document)
-                preconditions = (*admission.delete_guards(document), *await annotate_seed_removal(stored, self._store))
+                guards = self._admission.deletion_guards(document)
+                preconditions = (*guards, *await annotate_seed_removal(stored, self._store))
                 await self._store.delete(stored, preconditions=preconditions)
         except NotFound:
             return

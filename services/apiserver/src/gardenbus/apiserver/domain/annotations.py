@@ -1,5 +1,6 @@
 """Annotations that the system maintains: creator of an object, and who confirmed its deletion."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from gardenbus.apiserver.domain.document_parts import without
@@ -16,16 +17,21 @@ def is_confirmed(document: Document) -> bool:
     return section(document, "metadata", "annotations").get(CONFIRMATION) == "true"
 
 
-def with_creator(document: Document, old: Document | None, user: str, warnings: list[str]) -> Document:
+def with_creator(document: Document, old: Document | None, user: str) -> Document:
     """Record the creator of an object, which never changes afterwards."""
-    annotations = section(document, "metadata", "annotations")
-    creator = user if old is None else section(old, "metadata", "annotations").get(CREATED_BY)
-    stated = annotations.get(CREATED_BY)
-    if stated == creator:
-        return document
-    if stated is not None:
-        warnings.append(f"metadata.annotations[{CREATED_BY}] is ignored: it says who created the object")
-    return annotated(document, CREATED_BY, creator)
+    return annotated(document, CREATED_BY, _creator(old, user))
+
+
+def creator_warnings(given: Document, old: Document | None, user: str) -> Sequence[str]:
+    """A warning for a manifest that says something else about who created the object."""
+    stated = section(given, "metadata", "annotations").get(CREATED_BY)
+    if stated is None or stated == _creator(old, user):
+        return ()
+    return (f"metadata.annotations[{CREATED_BY}] is ignored: it says who created the object",)
+
+
+def _creator(old: Document | None, user: str) -> Any:
+    return user if old is None else section(old, "metadata", "annotations").get(CREATED_BY)
 
 
 def with_confirmer(document: Document, old: Document | None, user: str) -> Document:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.keys import ObjectKey
 
 
 def name_of(document: Document) -> str:
@@ -16,6 +17,11 @@ def namespace_of(document: Document) -> str:
     """The namespace of an object; "" when it has none."""
     metadata = document.get("metadata")
     return str(cast("Document", metadata).get("namespace") or "") if isinstance(metadata, dict) else ""
+
+
+def key_of_document(document: Document) -> ObjectKey:
+    """The key of a stored object."""
+    return ObjectKey(str(document["kind"]).lower(), namespace_of(document), name_of(document))
 
 
 def is_deleting(document: Document) -> bool:
@@ -33,6 +39,11 @@ def entries(value: Any) -> Sequence[Document]:
     """The mappings of what should be a list of them."""
     listed = cast("list[Any]", value) if isinstance(value, list) else []
     return [cast("Document", entry) for entry in listed if isinstance(entry, dict)]
+
+
+def differ(spec: Document, before: Document, *fields: str) -> bool:
+    """True when one of some fields differs."""
+    return any(spec.get(field) != before.get(field) for field in fields)
 
 
 def without(mapping: Mapping[str, Any], *names: str) -> Document:

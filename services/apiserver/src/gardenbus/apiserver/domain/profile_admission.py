@@ -67,8 +67,8 @@ def profile_queries(shoot: Document, old: Document | None) -> Sequence[RelatedQu
     return [ObjectQuery(key) for key in _checked_keys(shoot, old)]
 
 
-def admit_profile(shoot: Document, old: Document | None, related: RelatedObjects, *, now: datetime) -> None:
-    """Check a valid shoot. Raises InvalidResource with every field that is at odds with the profile."""
+def admit_references(shoot: Document, old: Document | None, related: RelatedObjects) -> None:
+    """Check that profile and bindings of a valid shoot are there. Raises InvalidResource with each that is not."""
     if not _is_checked(shoot, old):
         return
     problems = [
@@ -80,14 +80,19 @@ def admit_profile(shoot: Document, old: Document | None, related: RelatedObjects
     if key is not None and (old is None or key != profile_key(old)) and key not in related.objects:
         field = "spec.cloudProfile.name" if section(shoot, "spec", "cloudProfile") else "spec.cloudProfileName"
         problems.append(FieldProblem(field, f"{key} is not there: apply it first"))
-    profile = related.objects.get(key) if key is not None else None
-    if (
-        profile is not None
-        and (offered := profile_spec_of(profile))
-        and not _is_surely_offered(shoot, profile, offered)
-    ):
-        problems += _problems(shoot, old, offered, now=now)
     if problems:
+        raise invalid(problems)
+
+
+def admit_offered(shoot: Document, old: Document | None, related: RelatedObjects, *, now: datetime) -> None:
+    """Check a valid shoot. Raises InvalidResource with every field that is at odds with the profile."""
+    if not _is_checked(shoot, old):
+        return
+    key = profile_key(shoot)
+    profile = related.objects.get(key) if key is not None else None
+    if profile is None or not (offered := profile_spec_of(profile)) or _is_surely_offered(shoot, profile, offered):
+        return
+    if problems := list(_problems(shoot, old, offered, now=now)):
         raise invalid(problems)
 
 

@@ -314,7 +314,9 @@ class ApiHandler:
         if options.is_dry_run:
             dry_run_store = DryRunStore(self.store, self.clock)
             return WriteSession(
-                Writer(dry_run_store, self.clock), ReadCache(dry_run_store, ManifestCache(dry_run_store)), None
+                Writer(dry_run_store, self.clock, self.writer.admission),
+                ReadCache(dry_run_store, ManifestCache(dry_run_store)),
+                None,
             )
         position = await self._position.get()
         return WriteSession(

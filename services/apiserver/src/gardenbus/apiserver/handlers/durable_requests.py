@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from gardenbus.apiserver.domain import admission
+from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.field_validation import validation_of
 from gardenbus.apiserver.domain.metadata import key_of, reference_of
 from gardenbus.apiserver.domain.related_objects import RelatedQuery
@@ -210,7 +210,12 @@ class DurableRequestHandler:
         """Handle requests for objects of one kind; returns those that are rejected."""
         await reads.fetch(request.key for request in requests)
         await reads.prefetch_related(
-            [query for request in requests if request.verb == "apply" for query in _queries_of(request.document)]
+            [
+                query
+                for request in requests
+                if request.verb == "apply"
+                for query in _queries_of(self.writer.admission, request.document)
+            ]
         )
         by_key: dict[ObjectKey, list[DocumentRequest]] = {}
         for request in requests:
@@ -363,7 +368,7 @@ def _log_accepted(request: DocumentRequest, outcome: str) -> None:
     )
 
 
-def _queries_of(document: Mapping[str, object]) -> Sequence[RelatedQuery]:
+def _queries_of(admission: Admission, document: Mapping[str, object]) -> Sequence[RelatedQuery]:
     """Queries of admission, as far as they are clear before merging."""
     try:
         return admission.related_queries(dict(document), None)

@@ -10,7 +10,8 @@ from typing import Literal, NamedTuple
 import msgspec
 import structlog
 
-from gardenbus.apiserver.domain import admission, bind_admission, migration
+from gardenbus.apiserver.domain import bind_admission, migration
+from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.cloud_profiles import profile_key, profile_spec_of
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedQuery
 from gardenbus.apiserver.registry.preconditions import (
@@ -78,7 +79,8 @@ class _BindContext(NamedTuple):
 class SeedBinder:
     """Carries binds out. One for all requests."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, admission: Admission | None = None) -> None:
+        self._admission = admission or Admission()
         self._store = store
         self._clock = clock
 
@@ -135,13 +137,13 @@ class SeedBinder:
         """The spec with what the seed fills in; None where that is nothing. Raises Forbidden."""
         current = context.shoot.document()
         wanted = migration.moved(current, context.seed.key.name)
-        related = await reads.related(admission.related_queries(wanted, current))
+        related = await reads.related(self._admission.related_queries(wanted, current))
         project = related.projects.get(context.shoot.key.namespace)
         profile = related.objects.get(key) if (key := profile_key(current)) else None
         bind_admission.admit_binding(
             current, context.seed.document(), project=project, profile_spec=profile_spec_of(profile)
         )
-        spec = admission.mutate(wanted, current, related, user=context.user).document["spec"]
+        spec = self._admission.mutate(wanted, current, related, user=context.user).document["spec"]
         return spec if spec != wanted["spec"] else None
 
     # ------------------------------------------------------------------------------------------ another seed

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from gardenbus.apiserver.domain import admission, merging, migration
+from gardenbus.apiserver.domain import merging, migration
+from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.controller_owned_kinds import reject_controller_owned
 from gardenbus.apiserver.domain.document_parts import without
 from gardenbus.apiserver.domain.field_validation import Review, manifest_review, patch_review, status_review
@@ -121,7 +122,8 @@ FollowUp = Callable[[WriteResult, ReadCache, str], Awaitable[Sequence[str]]]
 class Writer:
     """Carries requests out. One for all requests; what a request reads is in its `Reads`."""
 
-    def __init__(self, store: Objects, clock: Clock) -> None:
+    def __init__(self, store: Objects, clock: Clock, admission: Admission | None = None) -> None:
+        self.admission = admission or Admission()
         self._store = store
         self._clock = clock
         self._follow_ups: list[FollowUp] = []
@@ -292,12 +294,13 @@ class Writer:
         return written._replace(warnings=(*written.warnings, *warnings)) if warnings else written
 
     async def _admitted(self, document: Document, current: Document | None, reads: ReadCache, user: str) -> _Admitted:
+        admission, now = self.admission, self._clock.now()
         related = await reads.related(admission.related_queries(document, current))
         with dependent():
-            mutated = admission.mutate(document, current, related, user=user)
+            mutated = admission.mutate(document, current, related, user=user, now=now)
         validate(mutated.document, current)
         with dependent():
-            admission.admit(mutated.document, current, related, now=self._clock.now())
+            admission.admit(mutated.document, current, related, user=user, now=now)
         admitted = with_status_label(mutated.document) if mutated.document["kind"] == "Shoot" else mutated.document
         if current is not None:  # a new object was measured when it was read
             check_size(admitted)
@@ -357,9 +360,9 @@ class Writer:
     ) -> StoredObject | Superseded | None:
         document = base.document()
         with dependent((Forbidden,)):
-            admission.confirm_deletion(document)
+            self.admission.admit_deletion(document)
             migration.admit_deletion(document)
-            preconditions = (*admission.delete_guards(document), *guards_of(condition))
+            preconditions = (*self.admission.deletion_guards(document), *guards_of(condition))
             preconditions = (*preconditions, *await annotate_seed_removal(base, self._store))
             return await self._store.delete(base, origin=origin, preconditions=preconditions)
 

@@ -1,0 +1,82 @@
+"""Rules for a shoot that names its seed: it is placed by this change, or was before."""
+
+from collections.abc import Sequence
+
+from gardenbus.apiserver.domain.bind_admission import admit_binding, control_plane_problems, selector_problems
+from gardenbus.apiserver.domain.cloud_profiles import is_of_one_parent, profile_key, profile_spec_of
+from gardenbus.apiserver.domain.document_parts import differ, namespace_of
+from gardenbus.apiserver.domain.field_cursor import invalid
+from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedObjects, RelatedQuery
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.seeds import Seed
+from gardenbus.common.api.garden.shoots import Shoot
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import FieldProblem, InvalidResource
+
+
+def seed_key(shoot: Document) -> ObjectKey | None:
+    """The seed that a shoot names; None when it names none."""
+    name: object = section(shoot, "spec").get("seedName")
+    return ObjectKey("seed", "", name) if isinstance(name, str) and name else None
+
+
+def placed_now_queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
+    """Queries of the seed that this change places a shoot on, and of its Project."""
+    key = seed_key(shoot)
+    if key is None or section(old or {}, "spec").get("seedName"):
+        return ()
+    return (ProjectQuery(namespace_of(shoot)), ObjectQuery(key))
+
+
+def placed_shoot_queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
+    """Queries of the seed of a shoot, and of the profile that it keeps to there."""
+    key = seed_key(shoot)
+    if key is None:
+        return ()
+    spec, before = section(shoot, "spec"), section(old or {}, "spec")
+    profile, profile_before = profile_key(shoot), profile_key(old or {})
+    if not before.get("seedName"):
+        return (*placed_now_queries(shoot, old), *((ObjectQuery(profile),) if profile else ()))
+    queries = [ObjectQuery(key)] if differ(spec, before, "seedSelector", "controlPlane") else []
+    if profile != profile_before:
+        queries += [ObjectQuery(one) for one in (profile, profile_before) if one is not None]
+    return queries
+
+
+def admit_placed(shoot: Document, old: Document, related: RelatedObjects) -> None:
+    """Check a valid shoot that names its seed; `old` is {} for a new one. Raises Forbidden or InvalidResource."""
+    on = seed_key(shoot)
+    if on is None:
+        return
+    seed = related.objects.get(on)
+    spec, before = section(shoot, "spec"), section(old, "spec")
+    key, key_before = profile_key(shoot), profile_key(old)
+    if not before.get("seedName"):
+        profile = related.objects.get(key) if key else None
+        project = related.projects.get(namespace_of(shoot))
+        admit_binding(shoot, seed, project=project, profile_spec=profile_spec_of(profile))
+        return
+    if seed is not None and differ(spec, before, "seedSelector"):
+        _admit_selector(shoot, seed)
+    if seed is not None and differ(spec, before, "controlPlane"):
+        _admit_control_plane(shoot, seed)
+    if key != key_before and not is_of_one_parent(key, key_before, related.objects):
+        message = f"a placed shoot keeps to {key_before} and what is derived of it, and {key} is not"
+        raise invalid([FieldProblem("spec.cloudProfile", message)])
+
+
+def _admit_selector(shoot: Document, seed: Document) -> None:
+    """The selector of a placed shoot may change but must still match its seed."""
+    view, on = Shoot.from_document(shoot), Seed.from_document(seed)
+    problems = ["it cannot be taken away once the shoot is placed"] if view.spec.seed_selector is None else []
+    problems += [f"seed {on.name}: {problem}" for problem in selector_problems(view, on)]
+    if problems:
+        field_problems = tuple(FieldProblem("spec.seedSelector", problem) for problem in problems)
+        raise InvalidResource(f"spec.seedSelector: {'; '.join(problems)}", field_problems)
+
+
+def _admit_control_plane(shoot: Document, seed: Document) -> None:
+    """Once placed, a shoot's control plane may change as far as its seed can host it."""
+    on = Seed.from_document(seed)
+    if problems := list(control_plane_problems(Shoot.from_document(shoot), on)):
+        raise invalid([FieldProblem("spec.controlPlane", f"seed {on.name}: {'; '.join(problems)}")])

@@ -1,0 +1,67 @@
+"""Admission plug-ins: rules for kinds of objects, whose functions the chain calls."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from gardenbus.apiserver.domain.related_objects import RelatedObjects, RelatedQuery
+from gardenbus.common.api.document import Document
+from gardenbus.common.ports.store import WritePrecondition
+
+NOTHING_EXPIRED = datetime.min.replace(tzinfo=UTC)
+"""An instant before every expiration."""
+
+
+class Change(NamedTuple):
+    """A creation or an update under admission."""
+
+    given: Document
+    """The manifest before any plug-in."""
+    old: Document | None
+    """What is stored; None: a creation."""
+    user: str
+    now: datetime = NOTHING_EXPIRED
+
+
+Queries = Callable[[Document, Document | None], Sequence[RelatedQuery]]
+Mutate = Callable[[Document, Change, RelatedObjects], Document]
+Warn = Callable[[Document, Change, RelatedObjects], Sequence[str]]
+Admit = Callable[[Document, Change, RelatedObjects], None]
+Guards = Callable[[Document, Document | None, RelatedObjects], Sequence[WritePrecondition]]
+AdmitDeletion = Callable[[Document], None]
+DeletionGuards = Callable[[Document], Sequence[WritePrecondition]]
+
+
+class AdmissionRule(NamedTuple):
+    """A rule of a plug-in for some kinds; of the functions it has those that it needs.
+
+    `mutate` and `warn` take any manifest whose metadata is valid; `admit` and `guards` one that is valid. They see what
+    `queries` found. `mutate` raises Forbidden where a default contradicts the manifest and InvalidResource where its
+    source is missing; `admit` and `admit_deletion` raise either.
+    """
+
+    kinds: tuple[str, ...] = ()
+    """(): all kinds."""
+    queries: Queries | None = None
+    """Other objects that the rule needs, for a manifest and what is stored; few, and none where nothing changes."""
+    mutate: Mutate | None = None
+    warn: Warn | None = None
+    """What the sender should know of the manifest as it will be stored."""
+    admit: Admit | None = None
+    guards: Guards | None = None
+    """Conditions on other objects under which what was admitted may be written."""
+    admit_deletion: AdmitDeletion | None = None
+    deletion_guards: DeletionGuards | None = None
+    """What must hold when an object is deleted."""
+
+
+class AdmissionPlugin(NamedTuple):
+    """An admission plug-in."""
+
+    name: str
+    """Gardener's name; plug-ins of ours have names that it does not use."""
+    acts: str
+    """What it does, in one sentence."""
+    rules: tuple[AdmissionRule, ...]
+    is_default: bool = True
+    """On unless the configuration says otherwise."""

@@ -1,0 +1,49 @@
+"""ResourceReferenceManager: what an object names exists, and what objects use stays.
+
+Facts: the profile and the bindings of a shoot; the profiles below one that loses something. Source:
+`plugin/pkg/global/resourcereferencemanager`.
+"""
+
+from collections.abc import Sequence
+
+from gardenbus.apiserver.domain.annotations import creator_warnings, with_creator
+from gardenbus.apiserver.domain.document_parts import key_of_document
+from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.profile_admission import admit_references, profile_guards, profile_queries
+from gardenbus.apiserver.domain.profile_removals import removal_guards, removal_queries
+from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.common.api.document import Document
+from gardenbus.common.ports.store import WritePrecondition
+
+
+def _mutate(document: Document, change: Change, _related: RelatedObjects) -> Document:
+    return with_creator(document, change.old, change.user)
+
+
+def _warn(_document: Document, change: Change, _related: RelatedObjects) -> Sequence[str]:
+    return creator_warnings(change.given, change.old, change.user)
+
+
+def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
+    admit_references(shoot, change.old, related)
+
+
+def _deletion_guards(stored: Document) -> Sequence[WritePrecondition]:
+    key = key_of_document(stored)
+    return (WritePrecondition("references", key.stored, f"{key}: it is in use"),)
+
+
+PLUGIN = AdmissionPlugin(
+    name="ResourceReferenceManager",
+    acts="records the creator; rejects a shoot whose profile or binding does not exist; keeps what shoots use",
+    rules=(
+        AdmissionRule(mutate=_mutate, warn=_warn),
+        AdmissionRule(("Shoot",), queries=profile_queries, admit=_admit, guards=profile_guards),
+        AdmissionRule(("CloudProfile",), queries=removal_queries, guards=removal_guards),
+        AdmissionRule(("NamespacedCloudProfile",), guards=removal_guards),
+        AdmissionRule(
+            ("CloudProfile", "NamespacedCloudProfile", "ExposureClass", "SecretBinding", "CredentialsBinding"),
+            deletion_guards=_deletion_guards,
+        ),
+    ),
+)

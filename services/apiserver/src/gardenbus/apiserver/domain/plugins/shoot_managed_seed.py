@@ -1,0 +1,46 @@
+"""ShootManagedSeed: a shoot with a ManagedSeed keeps what the seed needs, and is not deleted.
+
+Facts: the ManagedSeed of the shoot, for changes that concern it. Source: `plugin/pkg/shoot/managedseed`.
+"""
+
+from collections.abc import Sequence
+
+from gardenbus.apiserver.domain.document_parts import key_of_document
+from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.apiserver.domain.shoot_managed_seed import (
+    admit_shoot_of_managed_seed,
+    guards_of_shoot_of_managed_seed,
+    managed_seed_of_shoot_queries,
+)
+from gardenbus.apiserver.domain.use_as_seed import FIELD as USE_AS_SEED_FIELD
+from gardenbus.apiserver.domain.use_as_seed import annotation_of
+from gardenbus.common.api.document import Document
+from gardenbus.common.ports.store import WritePrecondition
+
+
+def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
+    admit_shoot_of_managed_seed(shoot, change.old, related)
+
+
+def _deletion_guards(stored: Document) -> Sequence[WritePrecondition]:
+    key = key_of_document(stored)
+    way_out = "delete that first, and wait until it is gone"
+    if annotation_of(stored) is not None:
+        way_out = f"take off {USE_AS_SEED_FIELD} first, which deletes that too, and wait until it is gone"
+    return (WritePrecondition("references", key.stored, f"{key}: a ManagedSeed stands on it: {way_out}"),)
+
+
+PLUGIN = AdmissionPlugin(
+    name="ShootManagedSeed",
+    acts="keeps the ranges, zones, ingress and autoscaler that the ManagedSeed on a shoot needs, and the shoot itself",
+    rules=(
+        AdmissionRule(
+            ("Shoot",),
+            queries=managed_seed_of_shoot_queries,
+            admit=_admit,
+            guards=guards_of_shoot_of_managed_seed,
+            deletion_guards=_deletion_guards,
+        ),
+    ),
+)

@@ -1,0 +1,62 @@
+"""ShootTolerationRestriction: a project's default tolerations, and its whitelist.
+
+Facts: the Project of the shoot's namespace, and its exposure class, whose tolerations need no whitelist. Source:
+`plugin/pkg/shoot/tolerationrestriction`; the note of what is unchecked where there is no Project yet is ours.
+"""
+
+from collections.abc import Sequence
+
+from gardenbus.apiserver.domain.admission_defaults import with_tolerations
+from gardenbus.apiserver.domain.document_parts import entries, namespace_of
+from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.plugins.shoot_exposure_class import exposure_class_of, exposure_class_queries
+from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects, RelatedQuery
+from gardenbus.apiserver.domain.tolerations import (
+    admit_tolerations,
+    needs_project,
+    unchecked_warnings,
+    with_unchecked_note,
+)
+from gardenbus.common.api.document import Document, section
+
+
+def _queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
+    project = (ProjectQuery(namespace_of(shoot)),) if needs_project(shoot, old) else ()
+    return (*project, *exposure_class_queries(shoot, old))
+
+
+def _mutate(shoot: Document, change: Change, related: RelatedObjects) -> Document:
+    project, spec = related.projects.get(namespace_of(shoot)), section(shoot, "spec")
+    given = entries(section(project or {}, "spec", "tolerations").get("defaults"))
+    if not given or not spec:
+        return shoot
+    with_defaults = with_tolerations(spec, None if change.old is None else section(change.old, "spec"), given)
+    return shoot if with_defaults is spec else {**shoot, "spec": with_defaults}
+
+
+def _note(shoot: Document, change: Change, related: RelatedObjects) -> Document:
+    project = related.projects.get(namespace_of(shoot))
+    return with_unchecked_note(shoot, change.old, project, exposure_class_of(shoot, related))
+
+
+def _warn(shoot: Document, _change: Change, _related: RelatedObjects) -> Sequence[str]:
+    return unchecked_warnings(shoot)
+
+
+def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
+    project = related.projects.get(namespace_of(shoot))
+    if project is not None:
+        before = None if change.old is None else section(change.old, "spec")
+        admit_tolerations(section(shoot, "spec"), before, project, exposure_class_of(shoot, related))
+
+
+PLUGIN = AdmissionPlugin(
+    name="ShootTolerationRestriction",
+    acts="adds a project's default tolerations; rejects those that neither its whitelist nor the exposure class allows",
+    rules=(AdmissionRule(("Shoot",), queries=_queries, mutate=_mutate, admit=_admit),),
+)
+NOTES = AdmissionPlugin(
+    name="UncheckedTolerations",
+    acts="notes on a shoot whose namespace has no project yet which of its tolerations are unchecked",
+    rules=(AdmissionRule(("Shoot",), mutate=_note, warn=_warn),),
+)

@@ -1,0 +1,53 @@
+"""ShootValidator: the cloud profile offers what a shoot wants, its seed can have it, and what changes may change.
+
+Facts: the profile, the seed and the Project. Source: `plugin/pkg/shoot/validator`.
+"""
+
+from collections.abc import Sequence
+
+from gardenbus.apiserver.domain.document_parts import is_deleting, name_of, namespace_of
+from gardenbus.apiserver.domain.migration import admit_change
+from gardenbus.apiserver.domain.placed_shoots import admit_placed, placed_shoot_queries
+from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.profile_admission import admit_offered, profile_queries
+from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects, RelatedQuery
+from gardenbus.common.api.document import Document
+from gardenbus.common.errors import Forbidden
+
+LONGEST_NAMES = 21
+"""Characters that project and shoot name should have together; Gardener allows no more."""
+
+
+def _queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
+    project = (ProjectQuery(namespace_of(shoot)),) if old is None else ()
+    return (*project, *profile_queries(shoot, old), *placed_shoot_queries(shoot, old))
+
+
+def _warn(shoot: Document, change: Change, related: RelatedObjects) -> Sequence[str]:
+    if change.old is not None:
+        return ()
+    project, namespace = related.projects.get(namespace_of(shoot)), namespace_of(shoot)
+    if project is None:
+        return (f"metadata.namespace: {namespace} belongs to no Project: the shoot waits until one has it",)
+    length = len(name_of(project)) + len(name_of(shoot))
+    if length > LONGEST_NAMES:
+        together = f"{length} characters together"
+        return (f"metadata.name: project and shoot name have {together}, Gardener allows {LONGEST_NAMES}",)
+    return ()
+
+
+def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
+    project = related.projects.get(namespace_of(shoot))
+    if change.old is None and project is not None and is_deleting(project):
+        raise Forbidden(f"metadata.namespace: the project {name_of(project)} is being deleted")
+    if change.old is not None:
+        admit_change(shoot, change.old)
+    admit_placed(shoot, change.old or {}, related)
+    admit_offered(shoot, change.old, related, now=change.now)
+
+
+PLUGIN = AdmissionPlugin(
+    name="ShootValidator",
+    acts="rejects what the cloud profile does not offer, a seed that cannot take the shoot, and forbidden changes",
+    rules=(AdmissionRule(("Shoot",), queries=_queries, warn=_warn, admit=_admit),),
+)

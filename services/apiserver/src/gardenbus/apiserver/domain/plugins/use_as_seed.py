@@ -1,0 +1,31 @@
+"""UseAsSeed: the annotation `shoot.gardener.cloud/use-as-seed` requests a ManagedSeed, which must be a valid one.
+
+Facts: the shoot's ManagedSeed, a Gardenlet of its name, and the shoots on the seed. Ours: Gardener had the annotation
+once, and no plug-in for it.
+"""
+
+from collections.abc import Sequence
+
+from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.apiserver.domain.use_as_seed_admission import (
+    admit_use_as_seed,
+    use_as_seed_queries,
+    use_as_seed_warnings,
+)
+from gardenbus.common.api.document import Document
+
+
+def _warn(shoot: Document, change: Change, related: RelatedObjects) -> Sequence[str]:
+    return use_as_seed_warnings(shoot, change.old, related)
+
+
+def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
+    admit_use_as_seed(shoot, change.old, related)
+
+
+PLUGIN = AdmissionPlugin(
+    name="UseAsSeed",
+    acts="rejects an annotation `shoot.gardener.cloud/use-as-seed` whose ManagedSeed could not be created or deleted",
+    rules=(AdmissionRule(("Shoot",), queries=use_as_seed_queries, warn=_warn, admit=_admit),),
+)
