@@ -111,11 +111,18 @@ async def ended(process: asyncio.subprocess.Process, *, within: float) -> Ended:
     return Ended(process.returncode, stdout.decode(), stderr.decode())
 
 
+def address_of(directory: Path) -> str:
+    """Address of a landscape's NATS, with the operator's user and password where it asks for them."""
+    described = json.loads((directory / "landscape.json").read_text())
+    url: str = described["nats_url"]
+    login = f"{described['nats_user']}:{described['nats_password']}@" if described.get("nats_user") else ""
+    return url.replace("nats://", f"nats://{login}")
+
+
 @contextlib.asynccontextmanager
 async def attached(directory: Path) -> AsyncGenerator[Landscape]:
     """A landscape that runs already (`gardenbus up --detach`), and answers."""
-    url: str = json.loads((directory / "landscape.json").read_text())["nats_url"]
-    async with attached_to(url, directory) as landscape:
+    async with attached_to(address_of(directory), directory) as landscape:
         yield landscape
 
 

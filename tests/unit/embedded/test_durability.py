@@ -37,7 +37,7 @@ def test_the_compose_file_tells_the_services_that_nats_syncs_each_write():
 
 @pytest.mark.parametrize("syncs", [True, False])
 def test_services_are_told_whether_nats_syncs_each_write(syncs: bool):
-    environ = Addresses("nats://n", "redis://r", "garden", syncs).environ()
+    environ = Addresses("nats://n", "redis://r", "garden", syncs).environ("relay")
     assert load(CommonSettings, environ=environ).nats_sync_always is syncs
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
@@ -24,6 +24,9 @@ from gardenbus.common.api.keys import Header, Subjects
 from gardenbus.common.errors import BadRequest, Unavailable
 from gardenbus.common.ports.bus import Bus
 
+if TYPE_CHECKING:
+    from gardenbus.common.adapters.nats.credentials import Credentials
+
 CONNECT_SECONDS = 3.0
 RESPONSE_SECONDS = 10.0
 PAGE = 500
@@ -36,6 +39,12 @@ class LandscapeTarget(NamedTuple):
     nats_url: str
     prefix: str
     directory: Path | None = None
+    login: tuple[str, str] | None = None
+    """User and password, unless the address has them, or a file says who one is."""
+    credentials: Path | None = None
+    """File that proves who one is (`adapters.nats.credentials`)."""
+    ca: str | None = None
+    """File of the authorities that the server's certificate may be of."""
 
 
 class ApiResponse(msgspec.Struct, frozen=True):
@@ -93,7 +102,13 @@ def _in_directory(directory: Path, prefix: str | None) -> LandscapeTarget:
     if found is None or not found.nats_url or found.state == "stopped":
         hint = f"start one with `gardenbus up{directory_option(directory)}`, or name one with --nats-url or --context"
         raise Unavailable(f"no landscape in {directory}: {hint}")
-    return LandscapeTarget(found.nats_url, prefix or found.prefix, directory)
+    return LandscapeTarget(
+        found.nats_url,
+        prefix or found.prefix,
+        directory,
+        login=(found.nats_user, found.nats_password) if found.nats_user else None,
+        ca=found.ca or None,
+    )
 
 
 class ApiClient:
@@ -212,6 +227,22 @@ def split_response(response: ApiResponse, count: int) -> list[ApiResponse]:
     return [msgspec.convert(result, ApiResponse) for result in results]
 
 
+def credentials_of(where: LandscapeTarget) -> "Credentials":
+    """Who one is on a landscape. Raises SettingsInvalid for a file that cannot be used, BadRequest for a wrong name."""
+    from gardenbus.common.adapters.nats.credentials import (  # noqa: PLC0415  what works offline need not pay for it
+        NO_CREDENTIALS,
+        Login,
+        login_credentials,
+        read_credentials,
+    )
+
+    if where.credentials is not None:
+        return read_credentials(where.credentials, "", where.ca)
+    if where.login is not None:
+        return login_credentials(Login(*where.login), where.ca)
+    return NO_CREDENTIALS._replace(ca=where.ca)
+
+
 @contextlib.asynccontextmanager
 async def connected(
     where: LandscapeTarget, *, timeout_seconds: float = CONNECT_SECONDS, waits: bool = False
@@ -226,7 +257,12 @@ async def connected(
     quiet_logs()
     async with contextlib.AsyncExitStack() as stack:
         opening = jetstream.connect(
-            where.nats_url, "gardenbus-cli", where.prefix, manages_streams=False, fails_unauthorized=True
+            where.nats_url,
+            "gardenbus-cli",
+            where.prefix,
+            credentials=credentials_of(where),
+            manages_streams=False,
+            fails_unauthorized=True,
         )
         try:
             async with asyncio.timeout(timeout_seconds):

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from gardenbus.cli.client.api import CONNECT_SECONDS, LandscapeTarget, connected, find_landscape
+from gardenbus.cli.client.api import CONNECT_SECONDS, LandscapeTarget, connected, credentials_of, find_landscape
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix
 from gardenbus.cli.contexts.addresses import check_redis_url, without_user
 from gardenbus.cli.diagnostics import local
@@ -89,7 +89,9 @@ async def _open_target(
         api = await stack.enter_async_context(connected(where))
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                admin = await stack.enter_async_context(connect_admin(where.nats_url, "gardenbus-doctor"))
+                admin = await stack.enter_async_context(
+                    connect_admin(where.nats_url, "gardenbus-doctor", credentials_of(where))
+                )
         except TimeoutError as error:
             shown = without_user(where.nats_url)
             raise Unavailable(f"no NATS at {shown} within {CONNECT_SECONDS:g} s: is it up?") from error

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gardenbus.cli.client.api import LandscapeTarget, connected, find_landscape
+from gardenbus.cli.client.api import LandscapeTarget, connected, credentials_of, find_landscape
 from gardenbus.cli.commands.options import Directory, NatsUrl, Prefix
 from gardenbus.cli.output.console import Format, exit_codes, show_document, show_lines
 from gardenbus.cli.output.printers import table_text
@@ -48,7 +48,7 @@ def _landscape(where: LandscapeTarget) -> dict[str, Any]:
     async def query() -> dict[str, Any]:
         from gardenbus.common.adapters.nats.admin import connect_admin  # noqa: PLC0415  slow to import
 
-        async with connected(where), connect_admin(where.nats_url, "gardenbus-version") as admin:
+        async with connected(where), connect_admin(where.nats_url, "gardenbus-version", credentials_of(where)) as admin:
             responses = await admin.request_many("$SRV.PING")
             return {"services": service_versions(responses), "natsVersion": admin.server.version}
 

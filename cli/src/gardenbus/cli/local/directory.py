@@ -62,6 +62,11 @@ class LandscapeFile(msgspec.Struct, frozen=True, kw_only=True):
     supervisor_pid: int | None = None
     ports: dict[str, int] = {}
     """Ports of last time: nats, nats-monitor, redis (unless it has a socket), dashboard."""
+    nats_user: str = ""
+    """The operator's name for NATS; "" where everybody is let in."""
+    nats_password: str = ""
+    ca: str = ""
+    """File of the authorities that NATS' certificate is of; "" where connections use no TLS."""
 
 
 class LandscapeInUse(Exception):

@@ -158,7 +158,7 @@ def certified_principal(
     certificate: x509.Certificate, authorities: Sequence[x509.Certificate], now: datetime
 ) -> Principal:
     """The principal of a client certificate. Raises BadRequest: of another authority, expired, or not for clients."""
-    if not any(_is_issued_by(certificate, authority) for authority in authorities):
+    if not any(is_issued_by(certificate, authority) for authority in authorities):
         raise BadRequest("the certificate is not of this landscape's authority")
     if now >= certificate.not_valid_after_utc:
         raise BadRequest(f"the certificate expired at {certificate.not_valid_after_utc.isoformat()}")
@@ -178,7 +178,8 @@ def serial_of(certificate: x509.Certificate) -> str:
     return format(certificate.serial_number, "x")
 
 
-def _is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+def is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    """True if an authority has signed a certificate."""
     try:
         certificate.verify_directly_issued_by(authority)
     except (ValueError, TypeError, InvalidSignature):

@@ -2,6 +2,8 @@
 
 import os
 import secrets
+import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 DIRECTORY_MODE = 0o700
@@ -15,6 +17,14 @@ def make_directory(path: Path) -> None:
         path.mkdir(mode=DIRECTORY_MODE)
     except FileExistsError:
         path.chmod(DIRECTORY_MODE)
+
+
+def tighten(paths: Iterable[Path]) -> None:
+    """Take away what group and others may do with files that an older version made."""
+    for path in paths:
+        mode = path.lstat().st_mode
+        if stat.S_ISREG(mode) and mode & (stat.S_IRWXG | stat.S_IRWXO):
+            path.chmod(FILE_MODE)
 
 
 def write(path: Path, content: bytes) -> None:

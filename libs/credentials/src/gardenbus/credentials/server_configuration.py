@@ -37,6 +37,8 @@ class Authorization(NamedTuple):
     """The account key that signs what the callout answers."""
     static: Mapping[Principal, str] = {}
     """Principals outside the services."""
+    others: Mapping[str, Permissions] = {}
+    """Users beside the services who are in no row of the table, by their public nkey."""
 
 
 def authorization_configuration(authorization: Authorization, subjects: Subjects) -> str:
@@ -45,6 +47,7 @@ def authorization_configuration(authorization: Authorization, subjects: Subjects
         _nkey_user(public, permissions_of(Principal("service", name), subjects))
         for name, public in authorization.services.items()
     ]
+    garden.extend(_nkey_user(public, permissions) for public, permissions in authorization.others.items())
     if authorization.operator:
         own = permissions_of(Principal("operator", authorization.operator.user), subjects)
         login = f"user: {_text(authorization.operator.user)}, password: {_text(authorization.operator.password)}"
@@ -65,7 +68,8 @@ def authorization_configuration(authorization: Authorization, subjects: Subjects
 def _callout(authorization: Authorization) -> str:
     if authorization.callout is None:
         return ""
-    insiders = [*authorization.services.values(), authorization.system, authorization.callout]
+    insiders = [*authorization.services.values(), *authorization.others]
+    insiders += [authorization.system, authorization.callout]
     if authorization.operator:
         insiders.append(authorization.operator.user)
     insiders.extend(authorization.static.values())

@@ -69,6 +69,9 @@ def up(  # noqa: PLR0913 - one parameter an option
         Durability, typer.Option(help="What is to survive: the death of any process, or loss of power too.")
     ] = Durability.PROCESS,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
+    identities: Annotated[
+        bool, typer.Option("--identities", help="Let nobody in who does not prove who it is.", hidden=True)
+    ] = False,
 ) -> None:
     """Start a landscape: NATS, Redis and all services as child processes, state below --dir.
 
@@ -112,6 +115,7 @@ def up(  # noqa: PLR0913 - one parameter an option
         prefix=prefix,
         durability=durability,
         log_level=log_level,
+        has_identities=identities and nats_url is None,
     )
     if fresh:
         _remove_state(LandscapeDirectory(options.directory))
@@ -180,6 +184,7 @@ def up_arguments(options: "UpOptions", files: list[Path]) -> list[str]:
         str(options.directory),
         *(word for file in files for word in ("-f", str(file))),
         *(word for role, count in options.replicas.items() for word in ("--replicas", f"{role}={count}")),
+        *(["--identities"] if options.has_identities else []),
         *(word for option, value in valued.items() if value is not None for word in (option, str(value))),
     ]
 

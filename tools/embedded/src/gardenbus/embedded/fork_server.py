@@ -25,6 +25,7 @@ import msgspec
 PRELOADED = (
     "gardenbus.common.adapters.nats.jetstream",
     "gardenbus.common.adapters.redis.connection",
+    "gardenbus.common.api.identity.nkeys",
     "gardenbus.common.api.garden.seeds",
     "gardenbus.common.runtime.service",
 )

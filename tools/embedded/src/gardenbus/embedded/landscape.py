@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from gardenbus.cli.client.api import LandscapeTarget
 from gardenbus.cli.local.directory import (
     DirectoryUnwritable,
     LandscapeDirectory,
@@ -17,10 +18,12 @@ from gardenbus.cli.local.directory import (
     write_whole,
 )
 from gardenbus.cli.manifests.files import SortedManifests
+from gardenbus.common.api.keys import Subjects
 from gardenbus.embedded.configurations import write_configurations
 from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.external import probe_servers
 from gardenbus.embedded.forking import ForkServer
+from gardenbus.embedded.identities import EmbeddedIdentities
 from gardenbus.embedded.ports import LOOPBACK, choose_port
 from gardenbus.embedded.process_specs import (
     STOP_ORDER,
@@ -34,6 +37,7 @@ from gardenbus.embedded.processes import ManagedProcess, landscape_environ
 from gardenbus.embedded.redis_users import OPERATOR, RedisUsers, redis_users
 from gardenbus.embedded.servers import (
     NATS,
+    NATS_WITH_IDENTITIES,
     REDIS,
     RedisAddress,
     find_server,
@@ -63,6 +67,7 @@ class UpOptions(NamedTuple):
     dashboard_port: int | None = None
     prefix: str = "garden"
     durability: Durability = Durability.PROCESS
+    has_identities: bool = False
     log_level: str | None = None
 
 
@@ -79,6 +84,7 @@ class EmbeddedLandscape:
         self.dashboard_url = ""
         self._ports: dict[str, int] = {}
         self._addresses = Addresses("", "", options.prefix)
+        self._identities: EmbeddedIdentities | None = None
         self._file_state = LandscapeFile(nats_url="", redis_url="")
         self._redis_users: RedisUsers | None = None
         self._supervisor_pid: int | None = None
@@ -88,6 +94,16 @@ class EmbeddedLandscape:
     def addresses(self) -> Addresses:
         """Addresses of its servers."""
         return self._addresses
+
+    @property
+    def target(self) -> LandscapeTarget:
+        """The landscape as its operator's client sees it."""
+        login = self._identities.operator if self._identities else None
+        return LandscapeTarget(
+            self._addresses.nats_url,
+            self._addresses.prefix,
+            login=(login.user, login.password) if login else None,
+        )
 
     async def start(self, supervisor_pid: int) -> None:
         """Bring everything up until it is ready.
@@ -134,6 +150,8 @@ class EmbeddedLandscape:
         in_use = self._ports_in_use
         specs: list[ProcessSpec] = []
         nats_url, redis_url = self._options.nats_url, self._options.redis_url
+        if nats_url is None and self._options.has_identities:
+            self._identities = EmbeddedIdentities(self.directory.identity, Subjects(self._options.prefix))
         if nats_url is None:
             port = choose_port(self._options.nats_port, previous.get("nats"), in_use)
             monitor = choose_port(None, previous.get("nats-monitor"), in_use)
@@ -145,15 +163,18 @@ class EmbeddedLandscape:
             specs.append(self._redis_spec(redis))
             redis_url = redis.url
         syncs_always = self._options.durability is Durability.POWER
-        self._addresses = Addresses(nats_url, redis_url, self._options.prefix, syncs_always)
+        identity_of = self._identities.environ if self._identities else None
+        self._addresses = Addresses(nats_url, redis_url, self._options.prefix, syncs_always, identity_of)
         return specs
 
     def _nats_spec(self, port: int, monitor_port: int) -> ProcessSpec:
-        program = find_server(NATS)
+        program = find_server(NATS_WITH_IDENTITIES if self._identities else NATS)
         file = self.directory.config / "nats.conf"
         text = nats_configuration(
             port=port, monitor_port=monitor_port, store=self.directory.nats, durability=self._options.durability
         )
+        if self._identities:
+            text += self._identities.server_configuration()
         write_whole(file, text.encode())
         return ProcessSpec(
             name="nats",
@@ -258,6 +279,7 @@ class EmbeddedLandscape:
         entries = [process.entry() for process in self.processes]
         external = {"nats": self._options.nats_url, "redis": self._options.redis_url}
         entries = [ServiceEntry(name=name) for name, url in external.items() if url] + entries
+        operator = self._identities.operator if self._identities else None
         landscape = LandscapeFile(
             nats_url=self._addresses.nats_url,
             redis_url=self._operators_redis_url(),
@@ -266,6 +288,8 @@ class EmbeddedLandscape:
             state=state or self._file_state.state,
             supervisor_pid=self._supervisor_pid,
             ports=self._ports,
+            nats_user=operator.user if operator else "",
+            nats_password=operator.password if operator else "",
         )
         if landscape == self._file_state:
             return

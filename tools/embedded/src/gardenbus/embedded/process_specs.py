@@ -2,7 +2,7 @@
 
 import itertools
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -13,6 +13,7 @@ GARDENLETS_PER_PROCESS = 50
 SCHEDULER = "scheduler"
 SCALABLE = (
     "relay",
+    "identity",
     "apiserver",
     "scheduler",
     "lifecycle",
@@ -37,7 +38,7 @@ STOP_ORDER: Sequence[frozenset[str]] = (
             "dashboard",
         }
     ),
-    frozenset({"relay"}),
+    frozenset({"relay", "identity"}),
     frozenset({"nats", "redis"}),
 )
 """Groups in the order of stopping: nothing is stopped before those whose changes it still has to carry."""
@@ -72,10 +73,13 @@ class Addresses(NamedTuple):
     redis_url: str
     prefix: str
     nats_syncs_always: bool = False
+    identity_of: Callable[[str], Mapping[str, str]] | None = None
+    """Variables that say who a service is, by its role; None: nobody has an identity."""
 
-    def environ(self) -> dict[str, str]:
-        """The same as environment variables."""
+    def environ(self, role: str) -> dict[str, str]:
+        """The same as environment variables of a service."""
         return {
+            **(self.identity_of(role) if self.identity_of else {}),
             **({"GARDENBUS_NATS_SYNC_ALWAYS": "true"} if self.nats_syncs_always else {}),
             "GARDENBUS_NATS_URL": self.nats_url,
             "GARDENBUS_REDIS_URL": self.redis_url,
@@ -107,6 +111,7 @@ def service_specs(
     """All services, in the order of their start. Agents without configurations are not started."""
     arguments: dict[str, Sequence[Sequence[str]]] = {
         "relay": [[]],
+        "identity": [[]] if addresses.identity_of else [],
         "apiserver": [[]],
         SCHEDULER: [],
         "lifecycle": [_config(configurations.controller_manager)],
@@ -135,7 +140,7 @@ def service_specs(
                         name=name,
                         role=role,
                         command=[sys.executable, "-m", f"gardenbus.{role}", *command],
-                        environ=addresses.environ()
+                        environ=addresses.environ(role)
                         | _own_environ(directory, name, log_level)
                         | own_environ.get(role, {}),
                     )
@@ -173,7 +178,7 @@ def dashboard_spec(
 ) -> ProcessSpec:
     """The dashboard, on the port given; it speaks to the bus only."""
     name = "dashboard"
-    environ = {key: value for key, value in addresses.environ().items() if key != "GARDENBUS_REDIS_URL"}
+    environ = {key: value for key, value in addresses.environ(name).items() if key != "GARDENBUS_REDIS_URL"}
     own = {"GARDENBUS_DASHBOARD_HOST": host, "GARDENBUS_DASHBOARD_PORT": str(port)}
     return ProcessSpec(
         name=name,

@@ -31,6 +31,7 @@ class ServerRequirement(NamedTuple):
 
 
 NATS = ServerRequirement("nats-server", (2, 12))  # scheduled messages, atomic batches
+NATS_WITH_IDENTITIES = ServerRequirement("nats-server", (2, 14))  # denied queue subscriptions, confined consumers
 REDIS = ServerRequirement("redis-server", (7, 0))  # functions
 
 LONGEST_SOCKET_PATH = 103

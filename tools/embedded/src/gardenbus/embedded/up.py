@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from gardenbus.cli.client.api import ApiClient, ApiResponse, LandscapeTarget, connected
+from gardenbus.cli.client.api import ApiClient, ApiResponse, connected
 from gardenbus.cli.client.cache import LandscapeCache
 from gardenbus.cli.contexts.addresses import without_password, without_user
 from gardenbus.cli.local.directory import DirectoryUnwritable, LandscapeInUse, ServiceStatus, directory_option
@@ -93,8 +93,7 @@ class Up:
         nats, redis = without_user(addresses.nats_url), without_password(addresses.redis_url)
         self._screen.notify(f"ready: NATS {nats}, Redis {redis}")
         self._screen.notify(f"dashboard: {self._landscape.dashboard_url}")
-        where = LandscapeTarget(addresses.nats_url, addresses.prefix)
-        async with connected(where, timeout_seconds=API_SECONDS, waits=True) as api:
+        async with connected(self._landscape.target, timeout_seconds=API_SECONDS, waits=True) as api:
             cache = self._cache = LandscapeCache(api.bus, api.subjects)
             following = asyncio.create_task(cache.run(), name="mirror")
             try:

@@ -7,10 +7,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials, read_credentials
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
 from gardenbus.common.adapters.nats.streams import StreamSettings
+from gardenbus.common.api.identity.permissions import STREAMS, managed_streams
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import NotFound, Unavailable
 from gardenbus.common.ports.bus import ServiceIdentity
@@ -31,10 +34,16 @@ async def connect_bus(
 ) -> tuple[JetStreamBus, Subjects]:
     """Connect to NATS (waiting for it), bring its streams about, and watch it in `/readyz`.
 
-    Without `manages_streams` others bring them about: those that are `awaited_streams` are waited for.
+    Without `manages_streams` others bring them about: those that are `awaited_streams` are waited for. So does a
+    service that has an identity, but for those that are its own (`permissions.managed_streams`).
     """
     settings = context.settings
     subjects = Subjects(settings.prefix)
+    credentials = nats_credentials(settings, context.name)
+    if manages_streams and settings.nats_credentials:
+        own = managed_streams(context.name)
+        streams = msgspec.structs.replace(streams or StreamSettings(), only=own)
+        awaited_streams = [name for name in STREAMS if name not in own]
     with context.awaiting("nats"):
         bus = await context.stack.enter_async_context(
             jetstream.connect(
@@ -44,7 +53,7 @@ async def connect_bus(
                 streams=streams,
                 manages_streams=manages_streams,
                 syncs_always=settings.nats_sync_always,
-                credentials=nats_credentials(settings, context.name),
+                credentials=credentials,
             )
         )
     await context.wait_for("nats", lambda: bus.register(identity_of(context.name, context.instance, settings.prefix)))

@@ -94,7 +94,7 @@ class Rig:
                 name=role if replicas == 1 else f"{role}-{number}",
                 role=role,
                 command=[sys.executable, "-m", module or f"gardenbus.{role}", *arguments],
-                environ=self.addresses.environ() | self._environ(role, number, replicas) | dict(environ or {}),
+                environ=self.addresses.environ(role) | self._environ(role, number, replicas) | dict(environ or {}),
             )
             for number in range(1, replicas + 1)
         ]

@@ -97,6 +97,11 @@ def _read(file: Path, content: bytes, owner: str | Principal, ca: str | None) ->
     return _with_nkey(content, Principal("service", owner) if isinstance(owner, str) else owner, ca)
 
 
+def login_credentials(login: Login, ca: str | None = None) -> Credentials:
+    """Credentials of a user with a password. Raises BadRequest for an impossible name."""
+    return _of(principal_of(login.user), ca)._replace(login=lambda: login)
+
+
 def _of(principal: Principal, ca: str | None) -> Credentials:
     is_insider = principal.account == "GARDEN"
     api = JETSTREAM_API if is_insider else IMPORTED_JETSTREAM_API

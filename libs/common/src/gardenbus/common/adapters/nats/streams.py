@@ -81,6 +81,9 @@ class StreamSettings(msgspec.Struct, frozen=True, kw_only=True):
     replicas: int | None = None
     """Copies of each stream in a NATS cluster."""
 
+    only: tuple[str, ...] | None = None
+    """Streams that this service looks after, by their name in the table: it may not touch the others. None: all."""
+
 
 def _last_per_subject(subjects: list[str]) -> Configuration:
     return {"subjects": subjects, "retention": "limits", "max_msgs_per_subject": 1, "allow_direct": True}
@@ -146,7 +149,9 @@ async def ensure_streams(connection: Connection, subjects: Subjects, settings: S
     Raises SettingsInvalid with every change that JetStream rejects for good, Unavailable without a response.
     """
     problems: list[str] = []
-    for name, wanted in streams(subjects, settings.lease_seconds or MONITOR_PERIOD_SECONDS).items():
+    configurations = streams(subjects, settings.lease_seconds or MONITOR_PERIOD_SECONDS)
+    names = configurations if settings.only is None else map(subjects.stream, settings.only)
+    for name, wanted in ((name, configurations[name]) for name in names):
         try:
             await _ensure(connection, name, wanted, settings)
         except JetStreamError as api_error:

@@ -62,6 +62,11 @@ def permissions_of(principal: Principal, subjects: Subjects) -> Permissions:
     return shared + own
 
 
+def managed_streams(service: str) -> tuple[str, ...]:
+    """The streams that a service creates and changes; the others it waits for."""
+    return _MANAGED_STREAMS.get(service, ())
+
+
 def service_names() -> tuple[str, ...]:
     """The services that have an identity in the server's configuration."""
     return tuple(_SERVICES)
@@ -97,6 +102,11 @@ class _Insider(NamedTuple):
     def info(self, *names: str) -> Permissions:
         """Look at streams: all of them unless named."""
         return self.calls(*(f"STREAM.INFO.{self.stream(name)}" for name in names or STREAMS))
+
+    def manage(self, service: str) -> Permissions:
+        """Create and change the streams that a service looks after."""
+        names = [self.stream(name) for name in managed_streams(service)]
+        return self.calls(*(f"STREAM.{verb}.{name}" for verb in ("CREATE", "UPDATE") for name in names))
 
     def follow(self, stream: str) -> Permissions:
         """Consumers on a stream, of one filter or of several."""
@@ -143,7 +153,8 @@ def _relay(insider: _Insider) -> Permissions:
     every = [insider.stream(name) for name in STREAMS]
     return (
         insider.info()
-        + insider.calls(*(f"STREAM.{verb}.{name}" for verb in ("CREATE", "UPDATE") for name in every), "INFO")
+        + insider.manage("relay")
+        + insider.calls("INFO")
         + insider.calls(*(f"CONSUMER.LIST.{name}" for name in every))
         + insider.calls(*(f"STREAM.MSG.GET.{name}" for name in every), f"STREAM.PURGE.{insider.stream('BINDINGS')}")
         + insider.calls(*(f"CONSUMER.INFO.{insider.stream(name)}.*" for name in ("REQUESTS", "REPORTS", "QUEUES")))
@@ -182,6 +193,7 @@ def _scheduler(insider: _Insider) -> Permissions:
 def _lifecycle(insider: _Insider) -> Permissions:
     return (
         insider.info()
+        + insider.manage("lifecycle")
         + insider.follow("LEASES")
         + insider.follow("OBJECTS")
         + insider.queue("migration")
@@ -229,8 +241,11 @@ def _dashboard(insider: _Insider) -> Permissions:
 
 
 def _identity(insider: _Insider) -> Permissions:
-    return insider.info("OBJECTS") + insider.follow("OBJECTS") + insider.publish("as.identity.api.>", "rejected.>")
+    return insider.info() + insider.follow("OBJECTS") + insider.publish("as.identity.api.>", "rejected.>")
 
+
+_MANAGED_STREAMS: Mapping[str, tuple[str, ...]] = {"relay": STREAMS, "lifecycle": ("LEASES",)}
+"""The relay makes them all; how long a Lease lives is what lifecycle says."""
 
 _SERVICES: Mapping[str, Callable[[_Insider], Permissions]] = {
     "relay": _relay,

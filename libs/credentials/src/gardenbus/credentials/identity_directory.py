@@ -1,0 +1,185 @@
+"""The keys of a landscape that looks after its own: made once, kept, and repaired when their making was cut short.
+
+    ca.crt, ca.key              the certificate authority
+    server.crt, server.key      NATS' certificate
+    issuer.nk                   the account key that signs what the auth callout answers
+    callout.nk, system.nk       the user who answers callouts, and the system account's
+    services/<name>.nk          each service's
+    operator.json               the operator's user name and password
+
+Directories are 0700 and files 0600 from the moment that they exist. A key is written before its certificate: a
+certificate without its key was not cut short but taken apart, and is not replaced.
+"""
+
+import secrets
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from gardenbus.common.api.identity.nkeys import KeyPair, Purpose, key_pair
+from gardenbus.common.api.identity.principals import OPERATOR
+from gardenbus.common.errors import BadRequest, SettingsInvalid
+from gardenbus.credentials import secret_files
+from gardenbus.credentials.certificates import (
+    Authority,
+    Issued,
+    is_issued_by,
+    new_authority,
+    read_certificate,
+    read_key,
+)
+from gardenbus.credentials.new_nkeys import new_nkey
+
+AUTHORITY_NAME = "gardenbus"
+SERVER_RENEWED_BEFORE = timedelta(days=60)
+"""A server's certificate that ends sooner is replaced at the start."""
+
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+
+_PASSWORD_BYTES = 32
+
+
+class OperatorLogin(msgspec.Struct, frozen=True):
+    """The operator's user name and password."""
+
+    user: str
+    password: str
+
+
+class Identities(NamedTuple):
+    """All that the server's configuration, the services and the operator need."""
+
+    services: dict[str, KeyPair]
+    system: KeyPair
+    callout: KeyPair
+    issuer: KeyPair
+    operator: OperatorLogin
+
+
+class IdentityDirectory:
+    """Paths of the keys below a directory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.authorities = path / "ca.crt"
+        self.authority_key = path / "ca.key"
+        self.server_certificate = path / "server.crt"
+        self.server_key = path / "server.key"
+        self.issuer = path / "issuer.nk"
+        self.callout = path / "callout.nk"
+        self.system = path / "system.nk"
+        self.services = path / "services"
+        self.operator = path / "operator.json"
+
+    def service(self, name: str) -> Path:
+        """File of a service's key."""
+        return self.services / f"{name}.nk"
+
+    def prepare(
+        self, services: Iterable[str], now: datetime, server_names: Sequence[str] = LOOPBACK_NAMES
+    ) -> Identities:
+        """Make what is missing and read the rest. Raises SettingsInvalid for a file that cannot be read; OSError."""
+        for directory in (self.path, self.services):
+            secret_files.make_directory(directory)
+            secret_files.tighten(directory.iterdir())
+        self._prepare_certificates(server_names, now)
+        return Identities(
+            services={name: _nkey(self.service(name), "user") for name in services},
+            system=_nkey(self.system, "user"),
+            callout=_nkey(self.callout, "user"),
+            issuer=_nkey(self.issuer, "account"),
+            operator=self._operator(),
+        )
+
+    def authority(self) -> Authority:
+        """The authority that signs. Raises SettingsInvalid."""
+        try:
+            return Authority(_pair(self.authorities, self.authority_key))
+        except BadRequest as error:
+            raise SettingsInvalid((f"{self.authorities}: {error.message}",)) from error
+
+    def _prepare_certificates(self, server_names: Sequence[str], now: datetime) -> None:
+        if not self.authorities.exists():
+            _write_pair(new_authority(AUTHORITY_NAME, now), self.authorities, self.authority_key)
+        if not self._has_server_certificate(server_names, now):
+            issued = self.authority().server(server_names, now)
+            _write_pair(issued, self.server_certificate, self.server_key)
+
+    def _has_server_certificate(self, names: Sequence[str], now: datetime) -> bool:
+        """True if the server has a certificate for these names, with its key, that ends late enough."""
+        try:
+            authorities = x509.load_pem_x509_certificates(_content(self.authorities))
+            certificate = read_certificate(_content(self.server_certificate))
+            key = read_key(_content(self.server_key))
+        except (SettingsInvalid, BadRequest, ValueError):
+            return False
+        return (
+            _belong_together(certificate, key)
+            and any(is_issued_by(certificate, authority) for authority in authorities)
+            and certificate.not_valid_after_utc - now > SERVER_RENEWED_BEFORE
+            and set(names) <= _names_of(certificate)
+        )
+
+    def _operator(self) -> OperatorLogin:
+        if not self.operator.exists():
+            made = OperatorLogin(OPERATOR, secrets.token_urlsafe(_PASSWORD_BYTES))
+            secret_files.write(self.operator, msgspec.json.encode(made))
+        try:
+            return msgspec.json.decode(_content(self.operator), type=OperatorLogin)
+        except msgspec.MsgspecError as error:
+            raise SettingsInvalid((f"{self.operator}: {error}; remove it, and another password is made",)) from error
+
+
+def _nkey(file: Path, purpose: Purpose) -> KeyPair:
+    """The key of a file, which is made where there is none."""
+    if not file.exists():
+        made = new_nkey(purpose)
+        secret_files.write(file, made.seed.encode())
+        return made
+    try:
+        return key_pair(_content(file).decode("ascii", "replace"))
+    except BadRequest as error:
+        raise SettingsInvalid((f"{file}: {error.message}; remove it, and another key is made",)) from error
+
+
+def _write_pair(issued: Issued, certificate: Path, key: Path) -> None:
+    secret_files.write(key, issued.key)
+    secret_files.write(certificate, issued.certificate)
+
+
+def _pair(certificate: Path, key: Path) -> Issued:
+    """A certificate and its key. Raises SettingsInvalid where one is missing or belongs to another."""
+    issued = Issued(_content(certificate), _content(key))
+    try:
+        fits = _belong_together(read_certificate(issued.certificate), read_key(issued.key))
+    except BadRequest as error:
+        raise SettingsInvalid((f"{certificate}, {key}: {error.message}",)) from error
+    if not fits:
+        raise SettingsInvalid((f"{key} is not the key of {certificate}: restore the one that is",))
+    return issued
+
+
+def _belong_together(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> bool:
+    public = certificate.public_key()
+    return isinstance(public, ec.EllipticCurvePublicKey) and public == key.public_key()
+
+
+def _names_of(certificate: x509.Certificate) -> set[str]:
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return set()
+    addresses = {str(address) for address in names.get_values_for_type(x509.IPAddress)}
+    return addresses | set(names.get_values_for_type(x509.DNSName))
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise SettingsInvalid((f"{file}: {error.strerror}",)) from error

@@ -1,0 +1,67 @@
+"""A landscape in which everybody has to prove who they are."""
+
+import json
+from pathlib import Path
+
+import nats.errors
+import pytest
+
+from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.common.adapters.nats.credentials import read_credentials
+from gardenbus.common.errors import Unavailable
+from tests.support.builders import a_shoot
+from tests.support.eventually import eventually
+from tests.support.files import open_to_others
+from tests.support.landscape import a_landscape
+
+pytestmark = pytest.mark.slow
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "landscape"
+
+
+async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_path: Path):
+    directory = tmp_path / "state"
+    async with a_landscape(directory, "--identities", "-f", str(EXAMPLE)) as landscape:
+
+        async def settled() -> None:
+            census = (await landscape.command("get", "shoots", "-o", "json")).stdout
+            states = [each["status"].get("lastOperation", {}).get("state") for each in json.loads(census)["items"]]
+            assert states.count("Succeeded") == 57
+
+        await eventually(settled, within=120, every=1)
+        doctor = await landscape.command("doctor")
+        assert doctor.code == 0, doctor
+        assert (await landscape.command("version")).code == 0
+        kept = {file.name: file.read_bytes() for file in (directory / "identity").rglob("*") if file.is_file()}
+    assert "Permissions Violation" not in (directory / "logs" / "nats.log").read_text()
+    assert open_to_others(directory) == []
+
+    async with a_landscape(directory, "--identities") as landscape:
+        landscape.kill("identity")
+        landscape.kill("relay")
+        landscape.kill("apiserver")
+        await landscape.publish("garden.apply", [a_shoot("late", spec={"region": "eu-central-1"})])
+
+        async def applied() -> None:
+            assert (await landscape.command("get", "shoot", "-n", "garden-dev", "late")).code == 0
+
+        await eventually(applied, within=60, every=0.5)
+        again = {file.name: file.read_bytes() for file in (directory / "identity").rglob("*") if file.is_file()}
+        assert again == kept
+    assert "Permissions Violation" not in (directory / "logs" / "nats.log").read_text()
+
+
+async def test_whoever_proves_nothing_or_too_little_is_out(tmp_path: Path):
+    async with a_landscape(tmp_path / "state", "--identities") as landscape:
+        url = landscape.describe()["nats_url"]
+        nobody = Connection()
+        with pytest.raises(Unavailable, match="does not let this user in"):
+            await nobody.open(url, "nobody", on_reconnect=lambda: None, fails_unauthorized=True)
+        await nobody.close()
+
+        relay = Connection()
+        file = tmp_path / "state" / "identity" / "services" / "dashboard.nk"
+        await relay.open(url, "dashboard", credentials=read_credentials(file, "dashboard"), on_reconnect=lambda: None)
+        with pytest.raises((Unavailable, nats.errors.Error)):
+            await relay.request_raw("garden.as.root.api.delete.seed.a", b"", timeout_seconds=1)
+        await relay.close()
