@@ -9,7 +9,6 @@ import pytest
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import read_credentials
 from gardenbus.common.errors import Unavailable
-from tests.support.builders import a_shoot
 from tests.support.eventually import eventually
 from tests.support.files import open_to_others
 from tests.support.landscape import a_landscape
@@ -40,10 +39,11 @@ async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_pat
         landscape.kill("identity")
         landscape.kill("relay")
         landscape.kill("apiserver")
-        await landscape.publish("garden.apply", [a_shoot("late", spec={"region": "eu-central-1"})])
+        late = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "late", "namespace": "garden"}}
+        await landscape.publish("garden.apply", [late])
 
         async def applied() -> None:
-            assert (await landscape.command("get", "shoot", "-n", "garden-dev", "late")).code == 0
+            assert (await landscape.command("get", "configmap", "-n", "garden", "late")).code == 0
 
         await eventually(applied, within=60, every=0.5)
         again = {file.name: file.read_bytes() for file in (directory / "identity").rglob("*") if file.is_file()}
