@@ -228,7 +228,7 @@ def split_response(response: ApiResponse, count: int) -> list[ApiResponse]:
 
 
 def credentials_of(where: LandscapeTarget) -> "Credentials":
-    """Credentials for a landscape. Raises SettingsInvalid for a file that cannot be used, BadRequest for a wrong name."""
+    """Credentials for a landscape. Raises SettingsInvalid for an unusable file, BadRequest for a wrong name."""
     from gardenbus.common.adapters.nats.credentials import (  # noqa: PLC0415  what works offline need not pay for it
         NO_CREDENTIALS,
         Login,
