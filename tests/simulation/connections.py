@@ -86,6 +86,10 @@ class SimulatedQueueMessage:
         self.deliveries = inner.deliveries
         self.queued_ms = inner.queued_ms
 
+    @property
+    def is_held_over(self) -> bool:
+        return self.inner.is_held_over
+
     async def ack(self) -> None:
         self._network.post(self._actor, NATS, "ack", self.inner.ack)
 

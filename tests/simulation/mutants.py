@@ -64,7 +64,7 @@ async def _bury_the_unknown(
     return True
 
 
-async def _of_one_incarnation(self: StreamIncarnation, messages: Sequence[StreamMessage]) -> list[int]:
+async def _of_one_incarnation(self: StreamIncarnation, messages: Sequence[QueueMessage]) -> list[int]:
     return [1] * len(messages)
 
 

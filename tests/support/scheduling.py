@@ -28,6 +28,7 @@ class FetchedWork:
     def __init__(self, subject: str, *, deliveries: int = 1, headers: Mapping[str, str] | None = None) -> None:
         self.message = StreamMessage(subject, b"", headers or {}, 1, SERVER_TIME)
         self.deliveries = deliveries
+        self.is_held_over = False
         self.queued_ms = 1.0
         self.held = 0
 

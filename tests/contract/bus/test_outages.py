@@ -149,13 +149,16 @@ async def test_work_in_hand_at_a_kill_comes_again(own: BusUnderTest, nats_server
     queue = await own.queue()
     await own.bus.publish(Message(own.work("a")))
     (work,) = await fetch_until(queue, 1)
+    assert not work.is_held_over
 
     await restart(nats_server)
     await connected_again(own)
+    assert work.is_held_over
     await work.release()
 
     (again,) = await fetch_until(queue, 1, within=15)
     assert again.message.sequence == work.message.sequence
+    assert not again.is_held_over
 
 
 async def test_timers_that_fell_due_while_the_server_was_dead_fire_when_it_is_back(

@@ -53,6 +53,7 @@ class MemoryServer:
         self.clock = clock
         self.services: list[tuple[str, Handler]] = []
         self._incarnation = int(clock.now().timestamp()) * 1_000_000_000
+        self.starts = 1
         self._waiters: dict[str, dict[asyncio.Future[None], None]] = {}  # in order: who waited first is woken first
         kinds = stream_kinds(Subjects(prefix), timedelta(seconds=lease_seconds))
         self._streams = {kind.name: self._made(kind, self._incarnation) for kind in kinds}
@@ -76,6 +77,7 @@ class MemoryServer:
     def recreate(self, name: str) -> None:
         """Lose a stream with all that is in it; followers notice."""
         self._incarnation += 1
+        self.starts += 1
         self._streams[name] = self._made(self._streams[name].kind, self._incarnation)
         self.notify_waiters()
 
@@ -85,6 +87,7 @@ class MemoryServer:
 
     def restore_streams(self, copies: Mapping[str, StreamCopy]) -> None:
         """Start again on an older copy of some streams: what was in flight is delivered again, followers resume."""
+        self.starts += 1
         for name, copy in copies.items():
             stream = self._streams[name] = self._made(self._streams[name].kind, copy.created)
             stream.fill(copy)
@@ -148,9 +151,15 @@ class MemoryQueueMessage:
 
     def __init__(self, queue: "MemoryQueue", message: StreamMessage, deliveries: int) -> None:
         self._queue = queue
+        self._connection = queue.connection
         self.message = message
         self.deliveries = deliveries
         self.queued_ms = max(0.0, (queue.now() - message.at).total_seconds() * 1000)
+
+    @property
+    def is_held_over(self) -> bool:
+        """The connection, or the server, was lost since."""
+        return self._queue.connection != self._connection
 
     async def ack(self) -> None:
         """Done."""
@@ -193,6 +202,11 @@ class MemoryQueue:
         """See the port."""
         for work in works:
             await work.ack()
+
+    @property
+    def connection(self) -> tuple[int, int]:
+        """Number of the connection, and of the server's start."""
+        return self._bus.losses, self._bus.server.starts
 
     def has_ready(self) -> bool:
         """Whether a fetch would return something at once."""
@@ -324,6 +338,7 @@ class MemoryBus:
     def __init__(self, clock: Clock, *, server: MemoryServer | None = None, prefix: str = "garden") -> None:
         self.server = server or MemoryServer(clock, prefix=prefix)
         self._connected = True
+        self.losses = 0
         self._callbacks: list[Callable[[], Awaitable[None]]] = []
 
     def require(self) -> None:
@@ -334,6 +349,7 @@ class MemoryBus:
     def cut(self) -> None:
         """Lose the connection."""
         self._connected = False
+        self.losses += 1
         self.server.notify_waiters()
 
     async def mend(self) -> None:

@@ -27,6 +27,7 @@ class InFlight:
     def __init__(self, sequence: int, deliveries: int = 1) -> None:
         self.message = StreamMessage("garden.apply", b"{}", {}, sequence, datetime(2026, 1, 2, tzinfo=UTC))
         self.deliveries = deliveries
+        self.is_held_over = False
         self.queued_ms = 1.0
         self.ended: list[str] = []
 

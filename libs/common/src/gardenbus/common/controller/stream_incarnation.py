@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from gardenbus.common.ports.bus import Bus, StreamMessage, StreamPosition
+from gardenbus.common.ports.bus import Bus, QueueMessage, StreamPosition
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.common.ports.stream_history import StreamEntry, StreamHistories, StreamHistory
 
@@ -47,17 +47,32 @@ class StreamIncarnation:
         self._created = position.created
         return StreamPosition(history.incarnation, position.sequence)
 
-    async def of(self, messages: Sequence[StreamMessage]) -> list[int]:
-        """The incarnation that each of these messages belongs to. Raises Unavailable."""
+    async def of(self, messages: Sequence[QueueMessage]) -> list[int]:
+        """The incarnation that each of these messages belongs to. Raises Unavailable.
+
+        What was held over a loss of the connection may stand in the stream no more: it is observed only if its
+        incarnation is the present one.
+        """
         if not self._created:
             await self.position()
-        entries = [StreamEntry.of(message.sequence, message.at) for message in messages]
+        entries = [(StreamEntry.of(each.message.sequence, each.message.at), each.is_held_over) for each in messages]
+        history = await self._observe_entries([entry for entry, is_held_over in entries if not is_held_over])
+        present = [
+            entry
+            for entry, is_held_over in entries
+            if is_held_over and history.incarnation_of(entry, is_held_over=True) == history.incarnation
+        ]
+        if present:
+            history = await self._observe_entries(present)
+        self._note(history)
+        return [history.incarnation_of(entry, is_held_over=is_held_over) for entry, is_held_over in entries]
+
+    async def _observe_entries(self, entries: Sequence[StreamEntry]) -> StreamHistory:
         history = await self._histories.observe_stream(self._stream, self._created, entries)
         if history.created != self._created:
             await self.position()
             history = await self._histories.observe_stream(self._stream, self._created, entries)
-        self._note(history)
-        return [history.incarnation_of(entry) for entry in entries]
+        return history
 
     async def _observe(self, position: StreamPosition, acknowledged: int) -> StreamHistory:
         history = await self._histories.observe_stream(

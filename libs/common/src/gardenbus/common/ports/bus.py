@@ -70,6 +70,11 @@ class QueueMessage(Protocol):
         """Milliseconds between its arrival on the stream and its delivery."""
         ...
 
+    @property
+    def is_held_over(self) -> bool:
+        """True if the connection was lost since it was fetched: its stream may have gone back meanwhile."""
+        ...
+
     async def ack(self) -> None:
         """Acknowledge: it is never delivered again. Idempotent; no error when the message was replaced meanwhile."""
         ...

@@ -171,7 +171,7 @@ class DurableRequestHandler:
     ) -> tuple[list[DocumentRequest], list[RejectedDocument]]:
         requests: list[DocumentRequest] = []
         rejected: list[RejectedDocument] = []
-        incarnations = await self._incarnation.of([queued.message for queued in queued_messages])
+        incarnations = await self._incarnation.of(queued_messages)
         for number, (queued, incarnation) in enumerate(zip(queued_messages, incarnations, strict=True), 1):
             if number % READ_TOGETHER == 0:
                 await asyncio.sleep(0)

@@ -104,7 +104,7 @@ class ReportHandler:
         reports: list[Report] = []
         rejected: list[RejectedReport] = []
         is_current: dict[tuple[str, str], bool] = {}
-        incarnations = await self._incarnation.of([queued.message for queued in queued_messages])
+        incarnations = await self._incarnation.of(queued_messages)
         for queued, incarnation in zip(queued_messages, incarnations, strict=True):
             try:
                 seed, key = parse_report_subject(queued.message.subject, self.subjects)

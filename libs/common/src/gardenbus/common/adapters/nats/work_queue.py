@@ -43,10 +43,11 @@ def consumer_name(name: str) -> str:
 class JetStreamQueueMessage:
     """Message in flight from a work queue."""
 
-    __slots__ = ("_ack_subject", "_connection", "_ended", "_message", "_raw", "queued_ms")
+    __slots__ = ("_ack_subject", "_connection", "_ended", "_losses", "_message", "_raw", "queued_ms")
 
-    def __init__(self, connection: Connection, raw: RawMessage) -> None:
+    def __init__(self, connection: Connection, raw: RawMessage, losses: int) -> None:
         self._connection = connection
+        self._losses = losses
         self._raw = raw
         self._ack_subject: AckSubject = read_ack_subject(raw.reply)
         self._message: StreamMessage | None = None
@@ -64,6 +65,11 @@ class JetStreamQueueMessage:
     def deliveries(self) -> int:
         """Deliveries so far."""
         return self._ack_subject.deliveries
+
+    @property
+    def is_held_over(self) -> bool:
+        """See the port."""
+        return self._connection.losses != self._losses
 
     @property
     def pending(self) -> int:
@@ -186,9 +192,10 @@ class JetStreamQueue:
         """See the port. Raises Unavailable when the server is away or silent."""
         deadline = time.monotonic() + wait_seconds
         while True:
+            losses = self._connection.losses
             messages, status = await self._request_batch(limit, max(0.0, deadline - time.monotonic()))
             if messages or status is None or status.status in (_NO_MESSAGES, _TIMED_OUT):
-                works = [JetStreamQueueMessage(self._connection, message) for message in messages]
+                works = [JetStreamQueueMessage(self._connection, message, losses) for message in messages]
                 self._depth = works[-1].pending if works else 0
                 return works
             if status.status == _NOBODY or (status.status == _CONFLICT and "Deleted" in status.description):

@@ -1,0 +1,69 @@
+"""Incarnations of messages that a consumer holds while its stream goes back."""
+
+from datetime import timedelta
+
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.controller.stream_incarnation import StreamIncarnation
+from gardenbus.common.ports.bus import Message, QueueMessage
+from tests.support.clocks import FakeClock
+from tests.support.memory.bus import MemoryBus
+from tests.support.memory.store import MemoryStore
+
+SUBJECTS = Subjects()
+
+
+class Requests:
+    """REQUESTS in memory, a consumer of it, and its incarnation."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.store, self.bus = MemoryStore(self.clock), MemoryBus(self.clock)
+        self.incarnation = StreamIncarnation(self.bus, self.store, "REQUESTS")
+
+    async def publish(self, count: int) -> list[QueueMessage]:
+        """Publish one a second, and fetch what is there."""
+        for _ in range(count):
+            self.clock.advance(timedelta(seconds=1).total_seconds())
+            await self.bus.publish(Message(SUBJECTS.apply))
+        queue = await self.bus.work_queue("REQUESTS", "apiserver", SUBJECTS.apply)
+        return list(await queue.fetch(100, 0))
+
+
+async def test_what_was_fetched_from_a_stream_that_went_back_is_older_than_what_it_stores_now() -> None:
+    requests = Requests()
+    copy = requests.bus.server.copy_streams()
+    held = await requests.publish(4)
+    first = set(await requests.incarnation.of(held))
+    requests.bus.server.restore_streams(copy)
+    before, *rest = held
+    assert await requests.incarnation.of([before]) == [*first], "nobody has noticed yet"
+    await requests.incarnation.position()
+    assert set(await requests.incarnation.of(rest)) == first
+    again = await requests.publish(2)
+    assert [each.message.sequence for each in again] == [1, 2]
+    second = await requests.incarnation.of(again)
+    assert min(second) > max(first)
+    assert set(await requests.incarnation.of(rest)) == first
+
+
+async def test_what_was_held_over_raises_no_other_incarnation() -> None:
+    requests = Requests()
+    copy = requests.bus.server.copy_streams()
+    held = await requests.publish(4)
+    await requests.incarnation.of(held)
+    requests.bus.server.restore_streams(copy)
+    raised = (await requests.incarnation.position()).created
+    await requests.incarnation.of(held)
+    assert (await requests.incarnation.position()).created == raised
+
+
+async def test_what_is_held_over_an_outage_of_the_connection_alone_is_observed() -> None:
+    requests = Requests()
+    held = await requests.publish(2)
+    (incarnation,) = set(await requests.incarnation.of(held[:1]))
+    requests.bus.cut()
+    await requests.bus.mend()
+    assert held[1].is_held_over
+    assert await requests.incarnation.of(held) == [incarnation] * 2
+    history = await requests.store.observe_stream("REQUESTS", (await requests.bus.position("REQUESTS")).created)
+    assert history.sequence == 2
