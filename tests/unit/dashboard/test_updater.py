@@ -60,6 +60,21 @@ async def test_a_stream_that_begins_anew_forgets_what_it_does_not_mention(dashbo
     await eventually(swept, within=5)
 
 
+async def test_kinds_that_hold_credentials_are_not_followed(dashboard: Dashboard):
+    for kind in ("Secret", "InternalSecret", "ShootState", "Work"):
+        await dashboard.announce({"kind": kind, "metadata": {"namespace": "garden", "name": "hush"}})
+    await dashboard.announce({"kind": "ConfigMap", "metadata": {"namespace": "garden", "name": "plain"}})
+    await dashboard.announce(a_shoot("apollo"))
+
+    async def is_cached() -> None:
+        assert [key.name for key in dashboard.cache.shoots] == ["apollo"]
+        assert dashboard.cache.synced
+
+    await eventually(is_cached, within=5)
+    assert [key.kind for key in dashboard.cache.named(["hush"])] == []
+    assert [key.kind for key in dashboard.cache.named(["plain"])] == ["configmap"]
+
+
 async def test_heartbeats_events_and_rubbish_are_taken(dashboard: Dashboard):
     event = {
         "metadata": {"name": "grove.1"},

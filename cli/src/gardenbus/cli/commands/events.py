@@ -1,6 +1,7 @@
 """`events`, `watch`: what happened, and what happens."""
 
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, NamedTuple
 
@@ -29,7 +30,7 @@ from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import condition
 from gardenbus.common.api.keys import Header, ObjectKey
-from gardenbus.common.api.kinds import KINDS
+from gardenbus.common.api.kinds import CONFIDENTIAL, KINDS
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.bus import ReplayDone, StreamMessage
 
@@ -148,6 +149,8 @@ def watch(
 ) -> None:
     """Show changes of objects as they are announced, a line each; Ctrl-C ends it.
 
+    Without a kind these are all that there are, except Secrets, InternalSecrets and ShootStates.
+
     Example: gardenbus watch shoots -n garden-dev
     """
     with exit_codes():
@@ -156,7 +159,8 @@ def watch(
 
     async def work(api: ApiClient) -> None:
         stream = api.subjects.stream("OBJECTS")
-        filters = [api.subjects.changed_kind(wanted.kind if wanted else "*")]
+        kinds = [wanted.kind] if wanted else await _announced_kinds(api)
+        filters = [api.subjects.changed_kind(kind) for kind in kinds]
         position = await api.bus.position(stream)
         start = None if initial else position.sequence
         async with api.bus.follow(stream, filters, after_sequence=start, last_per_subject=initial) as follower:
@@ -167,6 +171,12 @@ def watch(
                     errors.print("the watch was cut and goes on; some changes may be shown again", style="yellow")
 
     run_with_client(work, *landscape)
+
+
+async def _announced_kinds(api: ApiClient) -> Sequence[str]:
+    """Kinds that are not confidential: the registered ones, and what else is stored."""
+    stored: list[str] = [each["singular"] for each in await api.call("kinds")]
+    return sorted({*KINDS, *stored} - CONFIDENTIAL)
 
 
 def _show_change(

@@ -236,6 +236,24 @@ _STORED = (
 KINDS: Mapping[str, KindSpec] = {spec.singular: spec for spec in (*_UNDERSTOOD, *_STORED)}
 """Registered kinds by singular."""
 
+CONFIDENTIAL = frozenset({"secret", "internalsecret", "shootstate"})
+"""Kinds that hold credentials: announcements of them go to those alone who need what is in them."""
+
+_COPIES = frozenset({"work", "clusterresourcesnapshot", "resourcesnapshot"})
+"""Kinds that hold copies of other objects, which may be of those kinds."""
+
+SHOWN = tuple(
+    sorted(
+        singular
+        for singular, spec in KINDS.items()
+        if singular in ("namespace", "configmap")
+        or (
+            spec.group not in ("", COORDINATION, EXTENSIONS, *CARRIED_GROUPS) and singular not in CONFIDENTIAL | _COPIES
+        )
+    )
+)
+"""Kinds whose announcements the dashboard follows; it asks the API about objects of any other."""
+
 _WORDS: Mapping[str, KindSpec] = {
     word: spec
     for spec in reversed((*_UNDERSTOOD, *_STORED))

@@ -4,7 +4,7 @@ Callbacks receive the changed keys. Nothing here waits; `cache.updater` feeds it
 """
 
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -89,10 +89,9 @@ class DashboardCache:
         """Return a row, or None."""
         return self._table(key.kind).get(key)
 
-    def keys(self) -> Iterator[ObjectKey]:
-        """Yield the keys of all cached objects."""
-        for table in (*self._tables.values(), self.others):
-            yield from table
+    def keys_of(self, kind: str) -> set[ObjectKey]:
+        """Return the keys of all cached objects of a kind."""
+        return {key for key in self._table(kind) if key.kind == kind}
 
     def shoots_page(self, query: ShootQuery) -> ShootPage:
         """Return a page of the shoots, filtered and sorted."""

@@ -7,6 +7,7 @@ complete; then rows that it did not contain are removed.
 import asyncio
 import gc
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import NoReturn
 
 import msgspec
@@ -15,6 +16,7 @@ import structlog
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import PROBE_LEASE, Header, ObjectKey, Subjects
+from gardenbus.common.api.kinds import SHOWN
 from gardenbus.common.controller.unreadable import skip_unreadable
 from gardenbus.common.errors import GardenbusError, NotFound, Transient
 from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage
@@ -41,11 +43,14 @@ class CacheUpdater:
         self._subjects = subjects
         self._cache = cache
         self._api = api
-        self._replayed: set[ObjectKey] | None = set()
+        self._replayed: dict[str, set[ObjectKey]] = {kind: set() for kind in SHOWN}
+        """By kind, what its replay has brought until now, while one goes on."""
 
     async def run_objects(self) -> None:
-        """Follow the announcements of all objects."""
-        await _keep_following("objects", self._objects)
+        """Follow the announcements of all objects, each kind for itself (kinds.SHOWN)."""
+        async with asyncio.TaskGroup() as tasks:
+            for kind in SHOWN:
+                tasks.create_task(_keep_following(kind, partial(self._objects, kind)), name=f"follow {kind}")
 
     async def run_autoscalers(self) -> None:
         """Follow autoscalers alone, to record their history before the first visit."""
@@ -59,17 +64,17 @@ class CacheUpdater:
         """Follow Events, beginning with a bounded number of past ones."""
         await _keep_following("events", self._events)
 
-    async def _objects(self) -> None:
-        self._replayed = set()
+    async def _objects(self, kind: str) -> None:
+        self._replayed[kind] = set()
         stream = self._subjects.stream("OBJECTS")
-        async with self._bus.follow(stream, [self._subjects.changed_kind("*")], last_per_subject=True) as follower:
+        async with self._bus.follow(stream, [self._subjects.changed_kind(kind)], last_per_subject=True) as follower:
             number = 0
             async for event in follower:
                 match event:
                     case ReplayDone():
-                        self._sweep()
+                        self._sweep(kind)
                     case FollowRestarted():
-                        self._replayed = set()
+                        self._replayed[kind] = set()
                     case StreamMessage() if event.marker is None:
                         with skip_unreadable(event):
                             await self._apply(event)
@@ -99,8 +104,8 @@ class CacheUpdater:
         document = await self._fetched(key) if Header.TOO_LARGE in delivered.headers else _document(delivered.body)
         if document is None:
             return
-        if self._replayed is not None:
-            self._replayed.add(key)
+        if key.kind in self._replayed:
+            self._replayed[key.kind].add(key)
         self._cache.put(key, document, delivered.at)
 
     async def _fetched(self, key: ObjectKey) -> Document | None:
@@ -109,14 +114,15 @@ class CacheUpdater:
         except GardenbusError:
             return None  # gone meanwhile, or announced again when the API is back
 
-    def _sweep(self) -> None:
-        """Remove rows that the complete replay did not contain."""
-        replayed, self._replayed = self._replayed, None
+    def _sweep(self, kind: str) -> None:
+        """Remove rows of a kind that its complete replay did not contain."""
+        replayed = self._replayed.pop(kind, None)
         if replayed is not None:
-            for key in [key for key in self._cache.keys() if key not in replayed]:  # noqa: SIM118 - no mapping
+            for key in self._cache.keys_of(kind) - replayed:
                 self._cache.remove(key)
-        self._cache.synced = True
-        gc.freeze()  # rows refer to nothing: the garbage collector need not look through all of them again and again
+        if not self._replayed and not self._cache.synced:
+            self._cache.synced = True
+            gc.freeze()  # rows refer to nothing: the garbage collector need not look through all of them every time
 
     async def _leases(self) -> None:
         stream, everybody = self._subjects.stream("LEASES"), self._subjects.lease(">")

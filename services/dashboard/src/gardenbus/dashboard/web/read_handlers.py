@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.kinds import SHOWN
 from gardenbus.common.errors import BadRequest, NotFound
 from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.api_client import GardenApiClient
@@ -172,8 +173,9 @@ class ReadHandlers:
                 return [Related("made by", *namesake)] if key.kind == "seed" and namesake in cache.others else []
 
     def _with_presence(self, related: Related) -> Document:
-        """Report whether an object is in the cache."""
-        return {"known": self._cache.row(ObjectKey(related.kind, related.namespace, related.name)) is not None}
+        """Report whether an object is in the cache; one of a kind that is not followed counts as being there."""
+        row = self._cache.row(ObjectKey(related.kind, related.namespace, related.name))
+        return {"known": row is not None or related.kind not in SHOWN}
 
     def _now(self) -> int:
         return milliseconds(self._clock.now())

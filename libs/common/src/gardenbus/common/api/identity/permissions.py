@@ -16,6 +16,7 @@ from typing import NamedTuple
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import LEASE_NAMESPACE, ObjectKey, Subjects
+from gardenbus.common.api.kinds import SHOWN
 from gardenbus.common.errors import BadRequest
 
 JETSTREAM_API = "$JS.API"
@@ -112,6 +113,11 @@ class _Insider(NamedTuple):
         """Consumers on a stream, of one filter or of several."""
         name = self.stream(stream)
         return self.calls(f"CONSUMER.CREATE.{name}.*", f"CONSUMER.CREATE.{name}.*.>", f"CONSUMER.DELETE.{name}.*")
+
+    def follow_each(self, stream: str, *filters: str) -> Permissions:
+        """Consumers on a stream that have one of these filters."""
+        name = self.stream(stream)
+        return self.calls(*(f"CONSUMER.CREATE.{name}.*.{each}" for each in filters))
 
     def consume(self, stream: str, *consumers: str) -> Permissions:
         """Work through durable consumers."""
@@ -226,9 +232,10 @@ _READS = ("get", "list", "explain", "explain-seed", "waiting", "unknown")
 
 
 def _dashboard(insider: _Insider) -> Permissions:
+    """It follows each kind for itself: only a consumer with one filter can be kept from Secrets."""
     return (
         insider.info()
-        + insider.follow("OBJECTS")
+        + insider.follow_each("OBJECTS", *map(insider.subjects.changed_kind, SHOWN))
         + insider.follow("EVENTS")
         + insider.follow("LEASES")
         + insider.calls(
