@@ -48,8 +48,10 @@ async def test_every_order_is_that_of_sorting_anew(are_kept: bool):
             await lists.lists.keep_all_orders()
     for number in range(0, len(lists.table), 3):
         lists.remove(sorted(lists.table)[number // 3].name)
-    for name, sign, region in itertools.product(ORDERS, ("", "-"), ("", "r1")):
-        query = ShootQuery(sort=sign + name, region=region, offset=3, limit=7)
+    for name, sign, region, words in itertools.product(
+        ORDERS, ("", "-"), ("", "r1"), ("", "s1", "dev/S2 r", "d-3 aws")
+    ):
+        query = ShootQuery(sort=sign + name, region=region, search=words, offset=3, limit=7)
         assert lists.lists.page(query) == page_of(select_rows(lists.table.values(), query), query)
 
 
@@ -116,3 +118,23 @@ async def test_the_search_finds_a_name_with_its_namespace_and_kind():
     for words, names in (("dev/ap", ["apollo"]), ("shoot art", ["artemis"]), ("seed", ["aws-eu1"]), ("ap x", [])):
         found = (await dashboard.get("/api/search?q=" + words.replace(" ", "%20"))).json()
         assert [each["name"] for each in found["items"]] == names, words
+
+
+async def test_the_name_that_was_searched_for_comes_first_then_those_that_begin_so_however_many_contain_it():
+    dashboard = Dashboard()
+    dashboard.put(*(a_shoot(f"a-apo-{number:03}") for number in range(50)))
+    dashboard.put(*(a_shoot(name) for name in ("zapo", "apollo", "apo")))
+    found = (await dashboard.get("/api/search?q=apo")).json()["items"]
+    assert [each["name"] for each in found[:3]] == ["apo", "apollo", "a-apo-000"]
+    assert len(found) == 40
+    dashboard.cache.remove(ObjectKey("shoot", "garden-dev", "apo"))
+    assert (await dashboard.get("/api/search?q=apo")).json()["items"][0]["name"] == "apollo"
+
+
+@pytest.mark.parametrize("region", ["eu\n1", "eu\u20281", "eu\x1c1"])
+def test_words_are_found_in_the_rows_that_have_them_whatever_stands_in_a_text(region: str):
+    lists = Lists()
+    for number in range(20):
+        lists.put(f"s{number:02}", region=region if number < 3 else "us-1")
+    for words, names in (("s05", ["s05"]), ("us-1", [f"s{number:02}" for number in range(3, 20)])):
+        assert [row.name for row in lists.lists.page(ShootQuery(search=words)).rows] == names

@@ -97,11 +97,15 @@ class DashboardCache:
         """Return a page of the shoots, filtered and sorted."""
         return self.lists.page(query, self._placed.get(query.seed, ()) if query.seed else None)
 
-    def named(self, words: Sequence[str]) -> list[ObjectKey]:
-        """Return the keys of the objects in whose name or namespace (or kind) all words are found."""
-        found: list[ObjectKey] = []
+    def named(self, words: Sequence[str], limit: int) -> list[ObjectKey]:
+        """Return the keys of the objects in whose name or namespace (or kind) all words are found.
+
+        Of shoots they are so many of each rank: of that name, that begin so, any.
+        """
+        found = self.lists.named(words, limit)
         for kind, table in (*self._tables.items(), ("", self.others)):
-            found += _named(table, [word for word in words if word not in kind])
+            if kind != "shoot":
+                found += _named(table, [word for word in words if word not in kind])
         return found
 
     def used(self, seed: str) -> int:

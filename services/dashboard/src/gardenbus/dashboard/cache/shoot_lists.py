@@ -7,7 +7,8 @@ are there, a few rows at a time. A filter that takes long to apply is not applie
 import asyncio
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -21,13 +22,18 @@ from gardenbus.dashboard.domain.shoot_query import (
     ShootQuery,
     is_filtered,
     matching,
+    name_text,
     page_of,
+    place_text,
     select_rows,
 )
 
 FIRST_ORDER = "namespace"
 AT_ONCE = 500
 """Rows put in order between two pauses for browsers."""
+
+MANY_TO_SORT = 1_000
+"""Rows that are put in another order where they are looked up by words, whatever share they are of all."""
 
 LOOKS_KEPT = 4
 QUICK_SECONDS = 0.03
@@ -49,7 +55,8 @@ class ShootLists:
     def __init__(self, table: Mapping[ObjectKey, ShootRow], clock: Callable[[], float] = time.monotonic) -> None:
         self._table = table
         self._clock = clock
-        self._orders = {FIRST_ORDER: OrderedRows(ORDERS[FIRST_ORDER])}
+        self._first = OrderedRows(ORDERS[FIRST_ORDER], (name_text, place_text))
+        self._orders = {FIRST_ORDER: self._first}
         self._complete = {FIRST_ORDER}
         self._looks: OrderedDict[ShootQuery, _Found] = OrderedDict()
         self._changes = 0
@@ -80,6 +87,27 @@ class ShootLists:
                 if number % AT_ONCE == 0:
                     await asyncio.sleep(0)
             self._complete.add(name)
+        for _ in self._first.join_texts():
+            await asyncio.sleep(0)
+
+    def named(self, words: Sequence[str], limit: int) -> list[ObjectKey]:
+        """Return the shoots in whose name or namespace all words are found, at most so many of each rank.
+
+        They are those of that name, those whose name begins with the first word, and all; each in order.
+        """
+        wanted = [word for word in words if word not in "shoot"]
+        found = self._named(wanted, limit + 1)
+        if words and len(found) > limit:
+            found = [
+                *self._named([*wanted, f"/{words[0]}\n"], limit),
+                *self._named([*wanted, f"/{words[0]}"], limit),
+                *found,
+            ]
+        return [ObjectKey("shoot", row.namespace, row.name) for row in dict.fromkeys(found)]
+
+    def _named(self, words: Sequence[str], limit: int) -> list[ShootRow]:
+        """Return the first rows in whose names all words are found; a name stands between `/` and a line break."""
+        return list(islice(self._first.containing(words, 1), limit))
 
     def page(self, query: ShootQuery, among: Iterable[ObjectKey] | None = None) -> ShootPage:
         """Return a page; `among` are the keys to choose from, where they are few."""
@@ -98,7 +126,10 @@ class ShootLists:
         look, began = self._looks.get(whole), self._clock()
         if look is not None and (look.changes == self._changes or began < look.until):
             return look.rows
-        if name in self._complete:
+        rows = self._with_words(query, name)
+        if rows is not None:
+            rows = rows[::-1] if is_descending else rows
+        elif name in self._complete:
             rows = matching(self._orders[name], query)
             rows = rows[::-1] if is_descending else rows
         else:
@@ -109,6 +140,19 @@ class ShootLists:
         self._looks[whole] = _Found(rows, self._changes, until)
         while len(self._looks) > LOOKS_KEPT:
             self._looks.popitem(last=False)
+        return rows
+
+    def _with_words(self, query: ShootQuery, name: str) -> list[ShootRow] | None:
+        """Return the rows that have the words of a query, in order; None where there are too many to sort."""
+        if not query.search.strip():
+            return None
+        most = len(self._first) if name == FIRST_ORDER else max(MANY_TO_SORT, len(self._first) // 10)
+        found = list(islice(self._first.containing(query.search.lower().split()), most + 1))
+        if len(found) > most:
+            return None
+        rows = matching(found, msgspec.structs.replace(query, search=""))
+        if name != FIRST_ORDER:
+            rows.sort(key=ORDERS[name])
         return rows
 
     def _count(self, row: ShootRow | None, by: int) -> None:

@@ -129,6 +129,16 @@ def _with_word(rows: Iterable[ShootRow], word: str) -> list[ShootRow]:
     ]
 
 
+def name_text(row: ShootRow) -> str:
+    """Return the text that the words of a search for a name are found in."""
+    return f"{row.namespace}/{row.name}"
+
+
+def place_text(row: ShootRow) -> str:
+    """Return the text of where a row is and what it is for, in which `search` finds words too."""
+    return f"{row.seed}\0{_kind_of(row)}"
+
+
 def _kind_of(row: ShootRow) -> str:
     return _lower(row.provider, row.region, row.purpose)
 

@@ -106,9 +106,9 @@ class ReadHandlers:
     async def search(self, request: Request) -> Response:
         """Respond with objects whose names contain all words; those that begin with the first word come first."""
         words = request.query_params.get("q", "").lower().split()
-        found = self._cache.named(words) if words else []
+        found = self._cache.named(words, MOST_FOUND) if words else []
         first = heapq.nsmallest(MOST_FOUND, found, key=lambda key: (_rank(key, words[0]), key.namespace, key.name))
-        return json_response({"items": [_found(key) for key in first], "total": len(found)})
+        return json_response({"items": [_found(key) for key in first]})
 
     async def get_object(self, request: Request) -> Response:
         """Respond with an object: manifest (credentials hidden), related objects, and Events."""
