@@ -20,6 +20,7 @@ from gardenbus.credentials.new_nkeys import new_nkey
 from gardenbus.credentials.tokens import AuthorizationRequest, ClientInfo, ConnectOptions, ServerId
 from gardenbus.identity.domain.authentication import Authenticated, Facts, authenticate, grant
 from gardenbus.identity.domain.issued_credentials import IssuedCredentials, read_credentials
+from gardenbus.identity.domain.revocations import Revocations
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NONCE = "a nonce of the server"
@@ -29,11 +30,13 @@ NAMESAKE = Authority(new_authority("gardenbus", NOW))
 """Another authority of the same name."""
 
 
-def facts(*issued: IssuedCredentials, revoked: frozenset[str] = frozenset(), now: datetime = NOW) -> Facts:
+def facts(
+    *issued: IssuedCredentials, revoked: Mapping[str, datetime | None] | None = None, now: datetime = NOW
+) -> Facts:
     by_name: Mapping[str, list[IssuedCredentials]] = {}
     for each in issued:
         by_name.setdefault(each.nkey or each.principal.user, []).append(each)  # pyright: ignore[reportAttributeAccessIssue]
-    return Facts((AUTHORITY.certificate,), by_name, revoked, now)
+    return Facts((AUTHORITY.certificate,), by_name, Revocations(revoked or {}), now)
 
 
 def request(**options: str) -> AuthorizationRequest:
@@ -96,7 +99,7 @@ def test_revoked_credentials_let_nobody_in(named: str) -> None:
     issued = AUTHORITY.client(GARDENLET, NOW)
     name = {"user": GARDENLET.user, "serial": serial_of(read_certificate(issued.certificate))}[named]
     with pytest.raises(Forbidden, match="revoked"):
-        authenticate(shown(issued), facts(revoked=frozenset({name})))
+        authenticate(shown(issued), facts(revoked={name: None}))
 
 
 def test_a_password_is_checked_against_its_digest() -> None:

@@ -17,6 +17,7 @@ def test_the_kinds_of_the_contract_are_understood() -> None:
         "ConfigMap",
         "Secret",
         "Lease",
+        "CertificateSigningRequest",
         "ExposureClass",
         "ShootState",
         "Event",

@@ -3,6 +3,7 @@
 Keys are ECDSA P-256. Lives are Gardener's where it has any (30 days for a gardenlet's client certificate).
 """
 
+import hashlib
 import ipaddress
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -100,7 +101,7 @@ class Authority:
     def sign_request(self, pem: bytes, now: datetime, life: timedelta = CLIENT_LIFE) -> bytes:
         """The certificate for a signing request. Raises BadRequest when the request is not sound."""
         request = read_request(pem)
-        life = min(max(life, LEAST_CLIENT_LIFE), MOST_CLIENT_LIFE)
+        life = min(max(life, LEAST_CLIENT_LIFE), MOST_CLIENT_LIFE, self.certificate.not_valid_after_utc - now)
         return _pem(self._signed_client(request.subject, request.public_key(), now, life))
 
     def server(self, names: Sequence[str], now: datetime, life: timedelta = SERVER_LIFE) -> Issued:
@@ -154,6 +155,14 @@ def requested_principal(pem: bytes) -> Principal:
     return _principal_of_name(read_request(pem).subject)
 
 
+def key_digest(pem: bytes) -> str:
+    """The SHA-256 of the public key of a signing request, hexadecimal. Raises BadRequest."""
+    key = read_request(pem).public_key()
+    return hashlib.sha256(
+        key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    ).hexdigest()
+
+
 def certified_principal(
     certificate: x509.Certificate, authorities: Sequence[x509.Certificate], now: datetime
 ) -> Principal:
@@ -171,6 +180,11 @@ def certified_principal(
     if ExtendedKeyUsageOID.CLIENT_AUTH not in usages:
         raise BadRequest("the certificate is not for clients")
     return _principal_of_name(certificate.subject)
+
+
+def issued_at(certificate: x509.Certificate) -> datetime:
+    """When a certificate was issued: it begins a little earlier."""
+    return certificate.not_valid_before_utc + CLOCK_SKEW
 
 
 def serial_of(certificate: x509.Certificate) -> str:

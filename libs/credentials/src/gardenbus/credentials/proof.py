@@ -17,15 +17,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.errors import BadRequest
-from gardenbus.credentials.certificates import certified_principal, serial_of
+from gardenbus.credentials.certificates import certified_principal, issued_at, serial_of
 
 
 class Proven(NamedTuple):
-    """Principal that showed a certificate, its serial number, and when it ends."""
+    """Principal that showed a certificate, its serial number, when it ends and when it was issued."""
 
     principal: Principal
     serial: str
     expires: datetime
+    issued_at: datetime
 
 
 def check(token: str, signature: str, nonce: str, authorities: Sequence[x509.Certificate], now: datetime) -> Proven:
@@ -39,7 +40,7 @@ def check(token: str, signature: str, nonce: str, authorities: Sequence[x509.Cer
         key.verify(_unpadded(signature), nonce.encode(), ec.ECDSA(hashes.SHA256()))
     except InvalidSignature as error:
         raise BadRequest("the nonce was not signed with the certificate's key") from error
-    return Proven(principal, serial_of(certificate), certificate.not_valid_after_utc)
+    return Proven(principal, serial_of(certificate), certificate.not_valid_after_utc, issued_at(certificate))
 
 
 def _certificate(token: str) -> x509.Certificate:

@@ -1,10 +1,13 @@
-"""Composition root of the identity service: the cache of credentials, and the callout."""
+"""Composition root of the identity service: the cache of credentials, the callout, signing, and kicking."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
 from gardenbus.common.adapters.nats.callout import serve_callouts
 from gardenbus.common.adapters.nats.credentials import read_credentials
+from gardenbus.common.adapters.nats.system_account import system_account
+from gardenbus.common.api.identity import bootstrap_tokens
 from gardenbus.common.api.identity.nkeys import KeyPair, key_pair
 from gardenbus.common.controller.informer import Informer
 from gardenbus.common.errors import BadRequest, SettingsInvalid
@@ -12,8 +15,14 @@ from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.credentials.authorities import AuthoritiesFile
+from gardenbus.identity.adapters.signing_authority import SigningAuthority
+from gardenbus.identity.controllers import signing
+from gardenbus.identity.controllers.kicking import KickingController
+from gardenbus.identity.controllers.signing import SigningController
+from gardenbus.identity.domain.requests_cache import RequestsCache
 from gardenbus.identity.handlers.callout import CalloutHandler
 from gardenbus.identity.handlers.credentials_cache import KINDS, NAMESPACES, CredentialsCache
+from gardenbus.identity.registry import IssuedCertificates
 from gardenbus.identity.settings import IdentitySettings
 
 
@@ -25,10 +34,16 @@ async def build(context: ServiceContext[IdentitySettings]) -> None:
 async def start_identity(context: ServiceContext[IdentitySettings], connections: Connections) -> None:
     """Answer callouts once the credentials are cached. Raises SettingsInvalid for a file that cannot be used."""
     settings, subjects = context.settings, connections.subjects
-    cache = CredentialsCache()
-    informer = Informer(connections.store, connections.bus, subjects, KINDS, NAMESPACES)
-    informer.subscribe(cache.changed)
-    context.stack.push_async_callback(informer.stop)
+    cache, requests = CredentialsCache(), RequestsCache()
+    await _start_kicking(context, cache)
+    informers = (
+        Informer(connections.store, connections.bus, subjects, KINDS, NAMESPACES),
+        Informer(connections.store, connections.bus, subjects, signing.KINDS, {"secret": bootstrap_tokens.NAMESPACE}),
+    )
+    for informer in informers:
+        informer.subscribe(cache.changed, ("secret", "configmap"))
+        context.stack.push_async_callback(informer.stop)
+    _start_signing(context, connections, informers[1], cache, requests)
     handler = CalloutHandler(
         cache=cache,
         authorities=AuthoritiesFile(Path(settings.authorities)),
@@ -37,17 +52,61 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
         clock=context.clock,
         session=timedelta(seconds=settings.session_seconds),
     )
-    await informer.start()
+    for informer in informers:
+        await informer.start()
     connection = await context.stack.enter_async_context(
         serve_callouts(
             settings.nats_url,
             f"identity-{context.instance}",
-            read_credentials(Path(settings.callout_credentials), "identity"),
+            read_credentials(Path(settings.callout_credentials), "identity", settings.nats_ca or None),
             handler.respond,
         )
     )
     context.health.add_readiness("callout", lambda: None if connection.is_connected else "not connected")
-    context.health.add_readiness("informer", lambda: None if informer.synced else "credentials are not cached yet")
+    for informer in informers:
+        context.health.add_readiness("informer", _synced(informer))
+
+
+def _synced(informer: Informer) -> Callable[[], str | None]:
+    return lambda: None if informer.synced else "credentials are not cached yet"
+
+
+async def _start_kicking(context: ServiceContext[IdentitySettings], cache: CredentialsCache) -> None:
+    settings = context.settings
+    if not settings.system_credentials:
+        return
+    credentials = read_credentials(Path(settings.system_credentials), "identity", settings.nats_ca or None)
+    system = await context.stack.enter_async_context(
+        system_account(settings.nats_url, f"identity-system-{context.instance}", credentials)
+    )
+    kicking = KickingController(system, lambda: cache.revoked, context.clock)
+    cache.on_withdrawn = kicking.withdraw
+    context.spawn("kicking", kicking.run())
+
+
+def _start_signing(
+    context: ServiceContext[IdentitySettings],
+    connections: Connections,
+    informer: Informer,
+    cache: CredentialsCache,
+    requests: RequestsCache,
+) -> None:
+    settings = context.settings
+    if not settings.signing_key:
+        return
+    authority = SigningAuthority(
+        Path(settings.signing_certificate), Path(settings.signing_key), timedelta(seconds=settings.certificate_seconds)
+    )
+    controller = SigningController(
+        store=connections.store,
+        clock=context.clock,
+        certificates=IssuedCertificates(connections.store, requests),
+        revoked=lambda: cache.revoked,
+        authority=authority,
+    )
+    informer.subscribe(requests.changed, ("certificatesigningrequest",))
+    informer.subscribe(controller.changed)
+    context.spawn("signing", controller.run())
 
 
 def _issuer(file: Path) -> KeyPair:

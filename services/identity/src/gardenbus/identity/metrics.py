@@ -3,3 +3,5 @@
 from prometheus_client import Counter
 
 CALLOUTS = Counter("gardenbus_callouts", "Connections that asked to come in, by outcome.", ["outcome"])
+CERTIFICATES = Counter("gardenbus_certificates", "Signing requests of client certificates, by outcome.", ["outcome"])
+KICKED = Counter("gardenbus_kicked_connections", "Connections that were closed: their credentials were withdrawn.")

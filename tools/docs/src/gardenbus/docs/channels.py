@@ -19,7 +19,9 @@ from gardenbus.docs.messages import (
     Reference,
     ResponseBody,
     ScaleRequest,
+    SigningRequestName,
     StatusReport,
+    TokenRequest,
 )
 
 NUMBER = r"^(0|[1-9][0-9]*)$"
@@ -219,6 +221,11 @@ _API: Sequence[tuple[str, str, str, Payload, bool]] = (
     ("position", "position.{stream}", "Where a stream ends, for agents that may not look at it.", "bytes", False),
     ("adopt", f"adopt.{_OBJECT}", "Store a shoot again as its gardenlet holds it.", HostRequest, True),
     ("forget", f"forget.{_OBJECT}", "Have a shoot torn down that is not stored.", HostRequest, True),
+    ("createSigningRequest", "csr.create", "Ask for a certificate in one's own name.", "manifests", False),
+    ("getSigningRequest", "csr.get", "A request of one's own, with its certificate.", SigningRequestName, False),
+    ("approveSigningRequest", "csr.approve", "Approve a request, as an operator.", SigningRequestName, False),
+    ("denySigningRequest", "csr.deny", "Deny a request, as an operator.", SigningRequestName, False),
+    ("createToken", "token.create", "A bootstrap token for a new gardenlet or member agent.", TokenRequest, False),
     ("retry", f"retry.{_OBJECT}", "Have a waiting shoot decided now.", "bytes", False),
 )
 """Requests below `garden.api.`: name, tail of the subject, summary, body, whether they write."""

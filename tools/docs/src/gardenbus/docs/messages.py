@@ -241,6 +241,22 @@ class HostRequest(TypedView, frozen=True):
     seed: str
 
 
+class SigningRequestName(TypedView, frozen=True):
+    """The name of a CertificateSigningRequest; `message` stands in the condition of a decision."""
+
+    name: str
+    message: str = ""
+
+
+class TokenRequest(TypedView, frozen=True):
+    """The seed or member cluster that a bootstrap token is bound to, and its life. Gardenlets name a seed they host."""
+
+    seed: str = ""
+    member: str = ""
+    ttl_seconds: int = 3600
+    description: str = ""
+
+
 class BindRequest(TypedView, frozen=True):
     """Target seed of a shoot. `force` moves it without its current seed, which is lost for good."""
 

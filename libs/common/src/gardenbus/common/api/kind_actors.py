@@ -33,10 +33,11 @@ ACTORS: Mapping[str, str] = {
     "ClusterResourcePlacementDisruptionBudget": _PLACEMENT,
     "Work": "placement, memberagent",
     "Namespace": "apiserver, placement",
-    "ConfigMap": "scheduler (region distances), placement",
-    "Secret": _PLACEMENT,
+    "ConfigMap": "scheduler (region distances), identity (revocations), placement",
+    "Secret": "identity (credentials, bootstrap tokens), placement",
     "Event": "the services record them",
     "Lease": "lifecycle",
+    "CertificateSigningRequest": "identity",
     "ControllerRevision": "managedseedset",
 }
 """By kind: the services that act on it."""

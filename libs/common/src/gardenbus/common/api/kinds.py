@@ -21,6 +21,7 @@ EXTENSIONS = "extensions.gardener.cloud"
 RESOURCES = "resources.gardener.cloud"
 OPERATOR = "operator.gardener.cloud"
 COORDINATION = "coordination.k8s.io"
+CERTIFICATES = "certificates.k8s.io"
 PLACEMENT = "placement.kubernetes-fleet.io"
 CLUSTER = "cluster.kubernetes-fleet.io"
 APPS = "apps"
@@ -39,6 +40,7 @@ GROUPS = frozenset(
     {
         "",
         COORDINATION,
+        CERTIFICATES,
         PLACEMENT,
         CLUSTER,
         *CARRIED_GROUPS,
@@ -163,6 +165,7 @@ _UNDERSTOOD = (
     _kind("Secret", "v1", understood=True, has_spec=False),
     _kind("Event", "v1", "ev", understood=True, has_spec=False),
     _kind("Lease", f"{COORDINATION}/v1", understood=True),
+    _kind("CertificateSigningRequest", f"{CERTIFICATES}/v1", "csr", namespaced=False, understood=True),
 )
 
 _STORED = (
@@ -371,7 +374,7 @@ def _unknown_group(api_version: str, group: str) -> str:
     if group.endswith((".config.gardener.cloud", ".admission.gardener.cloud", ".config.k8s.io")):
         return f"apiVersion: {api_version[:120]} is the configuration file of a component, not an object to be stored"
     gardener = ", ".join(sorted(name.removesuffix(".gardener.cloud") for name in GROUPS if "gardener" in name))
-    fleet, kubernetes = f"{PLACEMENT}, {CLUSTER}", ", ".join((*CARRIED_GROUPS, COORDINATION))
+    fleet, kubernetes = f"{PLACEMENT}, {CLUSTER}", ", ".join((*CARRIED_GROUPS, COORDINATION, CERTIFICATES))
     return (
         f"apiVersion: the group {group[:120]!r} is not known here: use one of Gardener's ({gardener} .gardener.cloud), "
         f"of KubeFleet's ({fleet}) or of Kubernetes' ({kubernetes}, or v1), or have the apiserver accept it, in "

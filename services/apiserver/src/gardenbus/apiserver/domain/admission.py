@@ -26,6 +26,7 @@ from gardenbus.apiserver.domain.plugins.plugin import (
 from gardenbus.apiserver.domain.plugins.table import DEFAULT_PLUGINS
 from gardenbus.apiserver.domain.related_objects import RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.identity import signing_requests
 from gardenbus.common.ports.store import WritePrecondition
 
 
@@ -90,6 +91,8 @@ class Admission:
             document = with_creation_defaults(document)
         for mutate in chain.mutate:
             document = mutate(document, change, related)
+        if _kind(document) == signing_requests.KIND:  # no plug-in: nobody can turn it off
+            document = signing_requests.with_requester(document, old, user)
         return Mutated(document, tuple(one for warn in chain.warn for one in warn(document, change, related)))
 
     def admit(

@@ -102,5 +102,5 @@ def unknown_verb(tail: str) -> Unsupported:
     """The error for a request of an unknown verb."""
     return Unsupported(
         f"{tail.split('.', 1)[0]!r} is no request: there are apply, patch, delete, get, list, bind, scale, kinds, "
-        "waiting, retry, census, usage, explain and explain-seed"
+        "waiting, retry, census, usage, explain, explain-seed, csr and token"
     )

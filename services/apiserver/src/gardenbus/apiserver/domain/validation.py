@@ -20,6 +20,7 @@ from gardenbus.apiserver.domain.validators import (
     seed,
     seed_autoscaler,
     shoot,
+    signing_request,
 )
 from gardenbus.apiserver.domain.validators.member_work import check_work_status
 from gardenbus.apiserver.domain.validators.status import check_seed_status, check_shoot_status, check_status
@@ -39,6 +40,7 @@ _CHECKS: Mapping[str, Check] = {
     "ConfigMap": config_map.check,
     "Secret": secret.check,
     "Lease": lease.check,
+    "CertificateSigningRequest": signing_request.check,
     "ManagedSeed": managed_seed.check,
     "ManagedSeedSet": managed_seed_set.check,
     "SeedAutoscaler": seed_autoscaler.check,

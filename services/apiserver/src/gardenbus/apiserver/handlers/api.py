@@ -18,6 +18,8 @@
 | `adopt.shoot.<ns>.<name>` | `{"seed"}` | such a shoot, stored again as its gardenlet holds it |
 | `forget.shoot.<ns>.<name>` | `{"seed"}` | such a shoot is torn down |
 | `position.<stream>` | | what a stream's information says of its end, for those who may not ask for that |
+| `csr.create`, `csr.get`, `csr.approve`, `csr.deny` | see signing_requests.py | the request |
+| `token.create` | `{"seed"?, "member"?, "ttlSeconds"?, "description"?}` | a bootstrap token |
 | `kinds`, `census`, `usage` | | |
 
 A request that writes comes, in the order of the bus, after all durable requests that were stored before it. With the
@@ -42,7 +44,9 @@ from gardenbus.apiserver.domain.request_subjects import parse_request_subject, u
 from gardenbus.apiserver.domain.responses import RequestResponse, combined_response, error_response, success_response
 from gardenbus.apiserver.domain.senders import check_sender
 from gardenbus.apiserver.handlers import spans
+from gardenbus.apiserver.handlers.bootstrap_tokens import BootstrapTokens
 from gardenbus.apiserver.handlers.queries import ObjectReader
+from gardenbus.apiserver.handlers.signing_requests import SigningRequests
 from gardenbus.apiserver.handlers.stream_positions import stream_position
 from gardenbus.apiserver.handlers.unknown_objects import UnknownObjects
 from gardenbus.apiserver.handlers.unschedulable import UnschedulableShoots
@@ -71,7 +75,7 @@ REQUEST_SECONDS = Histogram(
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )  # fmt: skip
 
-_WRITES = ("apply", "patch", "delete", "bind", "scale", "retry", "adopt", "forget")
+_WRITES = ("apply", "patch", "delete", "bind", "scale", "retry", "adopt", "forget", "csr", "token")
 _QUERIES = (
     "get",
     "list",
@@ -86,6 +90,7 @@ _QUERIES = (
     "position",
 )
 VERBS = frozenset((*_WRITES, *_QUERIES))
+_INSTEAD: dict[str, str] = dict.fromkeys(("bind", "retry"), ": ask explain which seeds would take the shoot")
 
 
 class PatchBody(msgspec.Struct, frozen=True):
@@ -104,6 +109,7 @@ class RequestOptions(NamedTuple):
     condition: Precondition | None
     is_dry_run: bool = False
     validation: FieldValidation = FieldValidation.STRICT
+    headers: Headers = {}
 
 
 class WriteSession(NamedTuple):
@@ -152,6 +158,8 @@ class ApiHandler:
         self._reader = ObjectReader(self.store, self.bus, self.subjects)
         self._unschedulable = UnschedulableShoots(self.store, self.bus, self.subjects)
         self._unknown = UnknownObjects(self.store)
+        self._signing_requests = SigningRequests(self.store, self.clock)
+        self._bootstrap_tokens = BootstrapTokens(self.clock)
         self._position = LatestPosition(
             StreamIncarnation(self.bus, self.store, self.subjects.stream("REQUESTS")).position
         )
@@ -193,8 +201,8 @@ class ApiHandler:
 
     async def _respond(self, verb: str, rest: str, body: bytes, options: RequestOptions) -> RequestResponse:
         match verb:
-            case "bind" | "retry" if options.is_dry_run:
-                raise BadRequest(f"{Header.DRY_RUN}: {verb} has none: ask explain which seeds would take the shoot")
+            case "bind" | "retry" | "csr" | "token" if options.is_dry_run:
+                raise BadRequest(f"{Header.DRY_RUN}: {verb} has none" + _INSTEAD.get(verb, ""))
             case "apply":
                 return await self._apply(body, options)
             case "patch":
@@ -205,11 +213,15 @@ class ApiHandler:
                 return await self._bind(body, options)
             case "scale":
                 return await self._scale(body, options)
-            case "adopt":
-                adopted = await self._unknown.adopt(rest, body, is_dry_run=options.is_dry_run)
-                return success_response(adopted)
-            case "forget":
-                return success_response(await self._unknown.forget(rest, body, is_dry_run=options.is_dry_run))
+            case "adopt" | "forget":
+                settle = self._unknown.adopt if verb == "adopt" else self._unknown.forget
+                return success_response(await settle(rest, body, is_dry_run=options.is_dry_run))
+            case "csr" | "token":
+                handler = self._signing_requests if verb == "csr" else self._bootstrap_tokens
+                responded = await handler.respond(
+                    rest, body, user=options.user, headers=options.headers, writer=self.writer, reads=self._reads()
+                )
+                return success_response(responded)
             case "list":
                 listed = await self._reader.list_objects(rest, body)
                 return success_response(listed.result, listed.warnings)
@@ -345,7 +357,7 @@ async def _deleted(session: WriteSession, key: ObjectKey, options: RequestOption
 
 def _options_of(user: str, headers: Headers) -> RequestOptions:
     validation = validation_of(headers, FieldValidation.STRICT)
-    return RequestOptions(user, precondition_of(headers), is_dry_run(headers), validation)
+    return RequestOptions(user, precondition_of(headers), is_dry_run(headers), validation, headers)
 
 
 async def _written_together(writes: Iterable[Awaitable[WriteResult]]) -> RequestResponse:

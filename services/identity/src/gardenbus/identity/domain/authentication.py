@@ -2,8 +2,8 @@
 
 import base64
 import binascii
-from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from cryptography import x509
@@ -16,6 +16,7 @@ from gardenbus.common.errors import BadRequest, Forbidden
 from gardenbus.credentials import proof
 from gardenbus.credentials.tokens import AuthorizationRequest, Grant
 from gardenbus.identity.domain.issued_credentials import IssuedCredentials, has_password
+from gardenbus.identity.domain.revocations import Revocations
 
 OUTSIDER_PAYLOAD = 1024 * 1024
 """Largest message of somebody outside the services, bytes."""
@@ -29,8 +30,7 @@ class Facts(NamedTuple):
     authorities: Sequence[x509.Certificate]
     issued: Mapping[str, Sequence[IssuedCredentials]]
     """By user, and by nkey."""
-    revoked: Collection[str]
-    """Users, and serial numbers of certificates."""
+    revoked: Revocations
     now: datetime
 
 
@@ -41,6 +41,7 @@ class Authenticated(NamedTuple):
     expires: datetime
     serial: str = ""
     """Of its certificate."""
+    issued_at: datetime | None = None
 
 
 def authenticate(request: AuthorizationRequest, facts: Facts) -> Authenticated:
@@ -50,7 +51,7 @@ def authenticate(request: AuthorizationRequest, facts: Facts) -> Authenticated:
         if options.auth_token:
             nonce = request.client_info.nonce
             proven = proof.check(options.auth_token, options.sig, nonce, facts.authorities, facts.now)
-            found = Authenticated(proven.principal, proven.expires, proven.serial)
+            found = Authenticated(proven.principal, proven.expires, proven.serial, proven.issued_at)
         elif options.nkey:
             found = _by_nkey(request, facts)
         elif options.user:
@@ -59,7 +60,7 @@ def authenticate(request: AuthorizationRequest, facts: Facts) -> Authenticated:
             raise Forbidden("no credentials were sent")
     except BadRequest as error:
         raise Forbidden(error.message) from error
-    if found.principal.user in facts.revoked or (found.serial and found.serial in facts.revoked):
+    if facts.revoked.refuses(found.principal.user, found.serial, found.issued_at):
         raise Forbidden(f"the credentials of {found.principal.user} were revoked")
     return found
 
@@ -76,7 +77,24 @@ def grant(authenticated: Authenticated, subjects: Subjects, now: datetime, sessi
         expires=int(min(authenticated.expires, now + session).timestamp()),
         subscriptions=OUTSIDER_SUBSCRIPTIONS,
         payload=OUTSIDER_PAYLOAD,
+        tags=tags_of(authenticated),
     )
+
+
+def tags_of(authenticated: Authenticated) -> tuple[str, ...]:
+    """Tags of a connection by which it is found again when its certificate is revoked."""
+    if not authenticated.serial or authenticated.issued_at is None:
+        return ()
+    return (f"serial:{authenticated.serial}", f"issued:{int(authenticated.issued_at.timestamp())}")
+
+
+def is_refused(user: str, tags: Sequence[str], revoked: Revocations) -> bool:
+    """True when a connection of a user would not be let in again; one without a certificate is asked to try."""
+    stated = dict(tag.split(":", 1) for tag in tags if ":" in tag)
+    serial, issued = stated.get("serial", ""), stated.get("issued", "")
+    if not serial or not issued.isdecimal():
+        return True
+    return revoked.refuses(user, serial, datetime.fromtimestamp(int(issued), UTC))
 
 
 def _by_nkey(request: AuthorizationRequest, facts: Facts) -> Authenticated:
@@ -85,7 +103,7 @@ def _by_nkey(request: AuthorizationRequest, facts: Facts) -> Authenticated:
         if facts.now >= credentials.expires:
             raise Forbidden(f"the credentials of {credentials.principal.user} expired")
         if nonce and verify(options.nkey, nonce.encode(), _signature(options.sig)):
-            return Authenticated(credentials.principal, credentials.expires)
+            return Authenticated(credentials.principal, credentials.expires, issued_at=credentials.issued_at)
         raise Forbidden("the nonce was not signed with the nkey")
     raise Forbidden("the nkey is not known")
 
@@ -95,7 +113,7 @@ def _by_password(user: str, password: str, facts: Facts) -> Authenticated:
     for credentials in facts.issued.get(user, ()):
         if has_password(credentials, password):
             if facts.now < credentials.expires:
-                return Authenticated(credentials.principal, credentials.expires)
+                return Authenticated(credentials.principal, credentials.expires, issued_at=credentials.issued_at)
             is_expired = True
     raise Forbidden(f"the credentials of {user[:80]} expired" if is_expired else "user or password is wrong")
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.identity.bootstrap_tokens import BootstrapToken
 from gardenbus.common.api.identity.principals import Principal, principal_of
 from gardenbus.common.errors import BadRequest
 
@@ -43,10 +44,11 @@ class IssuedCredentials(NamedTuple):
     sha256: str = ""
     """Of the password, which is random and long: it needs no slow hash."""
     nkey: str = ""
+    issued_at: datetime | None = None
 
 
-def read_credentials(secret: bytes) -> IssuedCredentials:
-    """The credentials in a Secret's JSON. Raises BadRequest, naming the field."""
+def read_credentials(secret: bytes, issued_at: datetime | None = None) -> IssuedCredentials:
+    """The credentials in a Secret's JSON, which was created at that time. Raises BadRequest, naming the field."""
     try:
         data = _decode(secret).data
         expires = datetime.fromisoformat(_text(data.expires, "expires"))
@@ -56,7 +58,13 @@ def read_credentials(secret: bytes) -> IssuedCredentials:
     if principal.account != "OUT":
         raise BadRequest(f"data.user: {principal.user!r} has its credentials from the server's configuration")
     expires = expires if expires.tzinfo else expires.replace(tzinfo=UTC)
-    return IssuedCredentials(principal, expires, _text(data.sha256, "sha256"), _text(data.nkey, "nkey"))
+    return IssuedCredentials(principal, expires, _text(data.sha256, "sha256"), _text(data.nkey, "nkey"), issued_at)
+
+
+def credentials_of_token(token: BootstrapToken) -> IssuedCredentials:
+    """A bootstrap token as credentials: the id is the user's, the secret is the password."""
+    digest = hashlib.sha256(token.token.secret.encode()).hexdigest()
+    return IssuedCredentials(token.principal, token.expires, digest)
 
 
 def has_password(credentials: IssuedCredentials, password: str) -> bool:

@@ -1,26 +1,30 @@
 """Cache of issued credentials and of revocations, kept current by the informer."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 import structlog
 
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.identity.bootstrap_tokens import is_token_secret, read_token
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import BadRequest
+from gardenbus.common.ports.clock import parse_timestamp
 from gardenbus.identity.domain.issued_credentials import (
     CREDENTIALS,
     PURPOSE_LABEL,
     IssuedCredentials,
+    credentials_of_token,
     read_credentials,
 )
+from gardenbus.identity.domain.revocations import Revocations, read_revocations
 
 KINDS = ("secret", "configmap")
 NAMESPACES: Mapping[str, str] = dict.fromkeys(KINDS, GARDEN_NAMESPACE)
 
 REVOCATIONS = ObjectKey("configmap", GARDEN_NAMESPACE, "revoked-credentials")
-"""Its `data` has a line for each user, or serial number of a certificate (lower-case hexadecimal): when, and why."""
+"""Its `data` has the lines of `domain.revocations`."""
 
 
 class _Revocations(msgspec.Struct):
@@ -29,37 +33,49 @@ class _Revocations(msgspec.Struct):
 
 _decode_revocations = json_decoder(_Revocations)
 
+_NEVER = object()
+
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class CredentialsCache:
-    """Subscribe `changed` to an informer of `KINDS`."""
+    """Subscribe `changed` to an informer of `KINDS`, and to one of bootstrap tokens' Secrets.
 
-    def __init__(self) -> None:
+    `on_withdrawn` is called with the users who may have lost their credentials.
+    """
+
+    def __init__(self, on_withdrawn: Callable[[Sequence[str]], None] = lambda _: None) -> None:
+        self.on_withdrawn = on_withdrawn
         self._by_secret: dict[ObjectKey, IssuedCredentials] = {}
         self.issued: dict[str, list[IssuedCredentials]] = {}
         """By user, and by nkey."""
-        self.revoked: Collection[str] = frozenset()
-        """Users and serial numbers."""
+        self.revoked = Revocations()
 
     def changed(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
         """Take over a change of a Secret, or of the revocations."""
         if key == REVOCATIONS:
             self._revoke(new)
         elif key.kind == "secret" and any(one is not None and _is_credentials(one) for one in (old, new)):
-            self._remove(key)
+            withdrawn = self._remove(key)
             if new is not None and _is_credentials(new) and not new.is_deleting:
                 self._add(key, new)
+            if withdrawn is not None and withdrawn != self._by_secret.get(key):
+                self.on_withdrawn([withdrawn.principal.user])
 
     def _revoke(self, stored: StoredObject | None) -> None:
         try:
-            self.revoked = frozenset(_decode_revocations(stored.encoded()).data if stored else ())
+            revoked = read_revocations(_decode_revocations(stored.encoded()).data if stored else {})
         except msgspec.MsgspecError as error:  # what was revoked stays revoked
             log.warning("revocations.unreadable", object=str(REVOCATIONS), reason=str(error))
+            return
+        added = [name for name, since in revoked.since.items() if self.revoked.since.get(name, _NEVER) != since]
+        self.revoked = revoked
+        if added:
+            self.on_withdrawn(added)
 
     def _add(self, key: ObjectKey, stored: StoredObject) -> None:
         try:
-            credentials = read_credentials(stored.encoded())
+            credentials = _read(key, stored)
         except BadRequest as error:
             log.warning("credentials.unreadable", secret=str(key), reason=error.message)
             return
@@ -67,12 +83,13 @@ class CredentialsCache:
         for name in _names(credentials):
             self.issued.setdefault(name, []).append(credentials)
 
-    def _remove(self, key: ObjectKey) -> None:
+    def _remove(self, key: ObjectKey) -> IssuedCredentials | None:
         credentials = self._by_secret.pop(key, None)
         for name in _names(credentials) if credentials else ():
             self.issued[name].remove(credentials)  # pyright: ignore[reportArgumentType]
             if not self.issued[name]:
                 del self.issued[name]
+        return credentials
 
 
 def _names(credentials: IssuedCredentials) -> Sequence[str]:
@@ -80,4 +97,14 @@ def _names(credentials: IssuedCredentials) -> Sequence[str]:
 
 
 def _is_credentials(stored: StoredObject) -> bool:
-    return stored.labels.get(PURPOSE_LABEL) == CREDENTIALS
+    is_labelled = stored.labels.get(PURPOSE_LABEL) == CREDENTIALS and stored.key.namespace == GARDEN_NAMESPACE
+    return is_labelled or is_token_secret(stored.key)
+
+
+def _read(key: ObjectKey, stored: StoredObject) -> IssuedCredentials:
+    if not is_token_secret(key):
+        return read_credentials(stored.encoded(), parse_timestamp(stored.created_at))
+    token = read_token(stored.document())
+    if not token.authenticates:
+        raise BadRequest("data.usage-bootstrap-authentication: must be true")
+    return credentials_of_token(token)

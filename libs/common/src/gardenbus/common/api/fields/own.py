@@ -1,7 +1,7 @@
 """Fields of the kinds that are not Gardener's, in the notation of `shapes`: KubeFleet's, Kubernetes' and our own.
 
-Sources: KubeFleet's `apis/placement/v1beta1` and `apis/cluster/v1beta1`; Kubernetes' core, coordination and
-autoscaling/v2. Of the kinds that only controllers write there are none: nobody sends those.
+Sources: KubeFleet's `apis/placement/v1beta1` and `apis/cluster/v1beta1`; Kubernetes' core, coordination,
+certificates and autoscaling/v2. Of the kinds that only controllers write there are none: nobody sends those.
 """
 
 OWN = """
@@ -17,6 +17,9 @@ v1/Secret: apiVersion kind metadata=Metadata data={bytes} stringData={string} ty
 coordination.k8s.io/v1/Lease: apiVersion kind metadata=Metadata spec=LeaseSpec
 LeaseSpec: acquireTime=time holderIdentity leaseDurationSeconds=integer leaseTransitions=integer preferredHolder
   renewTime=time strategy
+certificates.k8s.io/v1/CertificateSigningRequest: apiVersion kind metadata=Metadata spec=SigningRequestSpec status=open
+SigningRequestSpec: request=bytes signerName usages=[string] expirationSeconds=integer username uid groups=[string]
+  extra=open
 LabelSelector: matchLabels={string} matchExpressions=[LabelRequirement]
 LabelRequirement: key operator values=[string]
 seedmanagement.gardener.cloud/v1alpha1/SeedAutoscaler: apiVersion kind metadata=Metadata spec=AutoscalerSpec status=open

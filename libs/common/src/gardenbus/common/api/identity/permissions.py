@@ -56,7 +56,9 @@ def permissions_of(principal: Principal, subjects: Subjects) -> Permissions:
         case "scheduler":
             own = _foreign_scheduler(principal, subjects)
         case "bootstrap":
-            own = Permissions((subjects.as_user(principal.user, "api.csr.create"),), ())
+            own = Permissions(
+                tuple(subjects.as_user(principal.user, f"api.csr.{verb}") for verb in ("create", "get")), ()
+            )
         case "user":
             own = _person(principal, subjects)
     shared = _every_insider(principal) if principal.account == "GARDEN" else _every_outsider(principal)
@@ -333,6 +335,7 @@ def _gardenlet(principal: Principal, subjects: Subjects) -> Permissions:
             *_imported(f"DIRECT.GET.{subjects.stream('LEASES')}.{subjects.lease(seed)}"),
             *_own_requests(principal, subjects),
             *(subjects.as_user(principal.user, f"api.get.{each}.>") for each in ("seed", f"lease.{LEASE_NAMESPACE}")),
+            subjects.as_user(principal.user, "api.token.create"),
         ),
         (),
     )

@@ -111,6 +111,16 @@ def principal_of_certificate(name: str, organizations: tuple[str, ...]) -> Princ
     return found
 
 
+AUTHENTICATED_GROUP = "system:authenticated"
+BOOTSTRAPPERS_GROUP = "system:bootstrappers"
+
+
+def groups_of(principal: Principal) -> tuple[str, ...]:
+    """The groups of a principal, as Kubernetes' authenticators state them."""
+    own = BOOTSTRAPPERS_GROUP if principal.role == "bootstrap" else organization(principal)
+    return (own, AUTHENTICATED_GROUP)
+
+
 def _checked(principal: Principal) -> Principal:
     """Raise BadRequest for a name that a role cannot have."""
     if principal.role in _LABELLED and not _LABEL.fullmatch(principal.name):

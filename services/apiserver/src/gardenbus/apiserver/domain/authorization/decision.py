@@ -3,11 +3,11 @@
 | who | may |
 |---|---|
 | operator, and the services' account | everything; services of a row of their own no more than that |
-| everybody but bootstrappers | read CloudProfiles, ExposureClasses, Seeds; `kinds`, `whoami`, `can-i`, `position` |
+| everybody but bootstrappers | read CloudProfiles, ExposureClasses, Seeds; `kinds`, `whoami`, `can-i`, `position`; ask for a certificate |
 | viewer of the landscape | read everything but what holds secrets; what waits, is unknown, or was lost |
 | people with a role in a Project | what `project_roles` says, in its namespace |
-| gardenlet | read what its Seed's graph leads to (`seed_graph`), list the shoots of its seed; ask for its certificate |
-| member agent | read its MemberCluster and its Works; ask for its certificate |
+| gardenlet | read what its Seed's graph leads to (`seed_graph`), list the shoots of its seed; ask for tokens |
+| member agent | read its MemberCluster and its Works |
 | scheduler of one's own | read what scheduling needs; bind and retry the shoots of its name |
 | bootstrapper | ask for a certificate |
 """
@@ -48,8 +48,8 @@ SECRET_KINDS = frozenset({"secret", "internalsecret", "shootstate"})
 """Kinds that hold secrets: no viewer of the landscape reads them."""
 
 LANDSCAPE_READS = frozenset({"census", "usage", "waiting", "unknown", "lost", "explain-seed"})
-EVERYBODYS_REQUESTS = frozenset({"kinds", "whoami", "can-i", "position"})
 CERTIFICATE_REQUESTS = frozenset({"csr.create", "csr.get"})
+EVERYBODYS_REQUESTS = frozenset({"kinds", "whoami", "can-i", "position", *CERTIFICATE_REQUESTS})
 
 SCHEDULERS_KINDS = frozenset({
     "shoot", "seed", "cloudprofile", "namespacedcloudprofile", "project", "exposureclass", "managedseed", "configmap",
@@ -104,7 +104,7 @@ def authorize(action: Action, requester: Requester, facts: AuthorizationFacts) -
             return _scheduler(action, requester, principal, facts)
         case "bootstrap":
             return _allowed_if(
-                action.verb == "csr.create", "bootstrap", action, requester, "a token is for nothing but csr.create"
+                action.verb in CERTIFICATE_REQUESTS, "bootstrap", action, requester, "a token is for a certificate only"
             )
         case _:
             return _person(action, requester, facts)
@@ -135,7 +135,7 @@ def _is_withheld(action: Action) -> bool:
 def _gardenlet(
     action: Action, requester: Requester, principal: Principal, facts: AuthorizationFacts
 ) -> Permit | Rejection:
-    if action.verb in CERTIFICATE_REQUESTS:
+    if action.verb == "token.create":  # for the ManagedSeeds that it hosts, which is looked at there
         return Permit()
     if action.verb in ("list", "watch") and action.kind == "shoot":
         detail = f"a gardenlet lists the shoots of its seed, with the field selector spec.seedName={principal.name}"
@@ -159,7 +159,7 @@ def _lets_in(stored: Document | None) -> bool:
 def _member_agent(action: Action, requester: Requester, principal: Principal) -> Permit | Rejection:
     own = action.kind == "membercluster" and action.name == principal.name
     work = action.kind == "work" and action.namespace == f"{CLUSTER_NAMESPACE_PREFIX}{principal.name}"
-    is_covered = action.verb in CERTIFICATE_REQUESTS or (action.verb in READS and (own or work))
+    is_covered = action.verb in READS and (own or work)
     detail = f"an agent reads MemberCluster {principal.name} and the Works of it, and writes by reports"
     return _allowed_if(is_covered, "member-agent", action, requester, detail)
 

@@ -1,0 +1,125 @@
+"""Requests about certificates: `csr.create`, `csr.get`, `csr.approve`, `csr.deny`.
+
+| subject behind `api.` | body | who | result |
+|---|---|---|---|
+| `csr.create` | a CertificateSigningRequest | anybody, in their own name | the request, with its username and groups |
+| `csr.get` | `{"name"}` | who created it | the request, with its certificate once it is issued |
+| `csr.approve`, `csr.deny` | `{"name", "message"?}` | operators | the request |
+"""
+
+from typing import Any
+
+import msgspec
+
+from gardenbus.apiserver.domain.metadata import key_of
+from gardenbus.apiserver.domain.operators import check_operator
+from gardenbus.apiserver.registry.preconditions import Precondition
+from gardenbus.apiserver.registry.read_cache import ReadCache
+from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion
+from gardenbus.apiserver.registry.writer import Writer
+from gardenbus.common.api.decoding import decode_json
+from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.fields.validation import FieldValidation
+from gardenbus.common.api.identity import signing_requests
+from gardenbus.common.api.manifests.parser import parse
+from gardenbus.common.errors import AlreadyExists, BadRequest, Conflict, Forbidden, NotFound, Unsupported
+from gardenbus.common.ports.bus import Headers
+from gardenbus.common.ports.clock import Clock, timestamp
+from gardenbus.common.ports.store import Store
+
+VERBS = ("create", "get", "approve", "deny")
+_ATTEMPTS = 10
+
+
+class NameBody(msgspec.Struct, frozen=True):
+    """Body of all of them but `csr.create`. `message` is for people, and stands in the condition."""
+
+    name: str
+    message: str = ""
+
+
+class SigningRequests:
+    """Handles them. Raises Terminal, NotFound, Conflict, Unavailable."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def respond(
+        self, verb: str, body: bytes, *, user: str, headers: Headers, writer: Writer, reads: ReadCache
+    ) -> Any:
+        """The result of one request."""
+        match verb:
+            case "create":
+                return await self._create(body, user=user, writer=writer, reads=reads)
+            case "get":
+                return msgspec.Raw((await self._own(_body(body).name, user)).encoded())
+            case "approve" | "deny":
+                check_operator(user, headers)
+                decision = signing_requests.APPROVED if verb == "approve" else signing_requests.DENIED
+                return await self._decide(_body(body), decision, user)
+            case _:
+                raise Unsupported(f"csr.{verb[:40]} is no request: there are {', '.join(VERBS)}")
+
+    async def _create(self, body: bytes, *, user: str, writer: Writer, reads: ReadCache) -> Any:
+        documents = parse(body)
+        if len(documents) != 1 or documents[0].get("kind") != signing_requests.KIND:
+            raise BadRequest(f"send one {signing_requests.KIND} of {signing_requests.API_VERSION}")
+        sent = documents[0]
+        key = key_of(sent)
+        given: Document = {field: sent[field] for field in ("apiVersion", "kind", "spec") if field in sent}
+        given["metadata"] = {"name": key.name}
+        absent = Precondition(key, 0)
+        try:
+            written = await writer.apply(given, reads, user=user, condition=absent, validation=FieldValidation.STRICT)
+        except (StaleVersion, Conflict):
+            return _same(await self._store.get(key), given, user)
+        assert written.stored is not None
+        return msgspec.Raw(written.stored.encoded())
+
+    async def _own(self, name: str, user: str) -> StoredObject:
+        stored = await self._store.get(signing_requests.key_of_request(name))
+        if stored is None or section(stored.document(), "spec").get("username") != user:
+            raise NotFound(f"there is no request {name[:253]!r} of {user}")
+        return stored
+
+    async def _decide(self, body: NameBody, decision: str, user: str) -> Any:
+        for _ in range(_ATTEMPTS):
+            stored = await self._store.get(signing_requests.key_of_request(body.name))
+            if stored is None:
+                raise NotFound(f"there is no request {body.name[:253]!r}")
+            decided = _decided(stored.document(), decision, body.message or f"by {user}", timestamp(self._clock.now()))
+            try:
+                updated = await self._store.update(stored, decided)
+            except Conflict:
+                continue
+            assert isinstance(updated, StoredObject)
+            return msgspec.Raw(updated.encoded())
+        raise Conflict(f"the request {body.name[:253]!r} is changed by others all the time: try again")
+
+
+def _decided(document: Document, decision: str, message: str, now: str) -> Document:
+    """Decided by an operator. Raises Forbidden when it was decided otherwise before: decisions stay."""
+    other = signing_requests.DENIED if decision == signing_requests.APPROVED else signing_requests.APPROVED
+    if signing_requests.has_condition(document, other):
+        raise Forbidden(f"the request was {other.lower()} before, and stays so: revoke its certificate, or ask anew")
+    if signing_requests.has_condition(document, decision):
+        return document
+    return signing_requests.with_condition(document, decision, f"{decision}ByOperator", message, now)
+
+
+def _same(stored: StoredObject | None, given: Document, user: str) -> Any:
+    """The request that is there already: it was sent twice. Raises AlreadyExists when it is another one."""
+    if stored is None:
+        raise Conflict("the request was removed meanwhile: send it again")
+    there = section(stored.document(), "spec")
+    if there.get("username") != user or there.get("request") != section(given, "spec").get("request"):
+        raise AlreadyExists(f"{stored.key} is there already, of another key: give it another name")
+    return msgspec.Raw(stored.encoded())
+
+
+def _body(body: bytes) -> NameBody:
+    try:
+        return decode_json(body, NameBody)
+    except msgspec.DecodeError as error:
+        raise BadRequest(f'send {{"name": …}}: {error}') from error

@@ -1,0 +1,1 @@
+"""Controllers of signing requests and bootstrap tokens, and of connections whose credentials were withdrawn."""

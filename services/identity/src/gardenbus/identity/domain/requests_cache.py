@@ -1,0 +1,77 @@
+"""Cache of signing requests, by key and by the name that they are for: the record of what was issued."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.identity.principals import Principal
+from gardenbus.common.api.identity.signing_requests import SigningRequest, read_signing_request
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import BadRequest
+from gardenbus.credentials.certificates import key_digest, requested_principal
+from gardenbus.identity.domain.revocations import Revocations
+
+
+class _Known(NamedTuple):
+    request: SigningRequest
+    principal: Principal | None
+    digest: str
+
+
+class RequestsCache:
+    """Subscribe `changed` to an informer of `certificatesigningrequest`."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Known] = {}
+        self._by_principal: dict[Principal, set[str]] = {}
+        self._by_digest: dict[str, set[str]] = {}
+
+    def changed(self, key: ObjectKey, _old: StoredObject | None, new: StoredObject | None) -> None:
+        """Take over a change of a request."""
+        self._remove(key.name)
+        if new is None:
+            return
+        known = self._known[key.name] = _read(read_signing_request(new))
+        if known.principal is not None:
+            self._by_principal.setdefault(known.principal, set()).add(key.name)
+            self._by_digest.setdefault(known.digest, set()).add(key.name)
+
+    def issued_to(self, principal: Principal) -> Sequence[SigningRequest]:
+        """Requests of certificates that were issued to a principal, the newest last."""
+        requests = (self._known[name].request for name in self._by_principal.get(principal, ()))
+        return sorted((each for each in requests if each.certificate), key=lambda each: (each.created_at, each.name))
+
+    def with_same_key(self, request: SigningRequest) -> Sequence[str]:
+        """Names of the requests before this one that are for the same key."""
+        digest = _read(request).digest
+        others = (self._known[name].request for name in self._by_digest.get(digest, ()) if name != request.name)
+        own = (request.created_at, request.name)
+        return sorted(each.name for each in others if (each.created_at, each.name) < own)
+
+    def lives_until(self, principal: Principal, revocations: Revocations, now: datetime) -> datetime | None:
+        """The end of the last certificate of a principal that lives; None when there is none."""
+        ends = [
+            each.not_after
+            for each in self.issued_to(principal)
+            if each.not_after is not None
+            and each.not_after > now
+            and not revocations.refuses(principal.user, each.serial, each.created_at)
+        ]
+        return max(ends, default=None)
+
+    def _remove(self, name: str) -> None:
+        known = self._known.pop(name, None)
+        if known is None or known.principal is None:
+            return
+        for index, entry in ((self._by_principal, known.principal), (self._by_digest, known.digest)):
+            index[entry].discard(name)  # pyright: ignore[reportArgumentType]
+            if not index[entry]:  # pyright: ignore[reportArgumentType]
+                del index[entry]  # pyright: ignore[reportArgumentType]
+
+
+def _read(request: SigningRequest) -> _Known:
+    try:
+        return _Known(request, requested_principal(request.pem), key_digest(request.pem))
+    except BadRequest:
+        return _Known(request, None, "")
