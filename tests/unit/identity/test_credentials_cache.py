@@ -60,6 +60,6 @@ def test_revocations_that_cannot_be_read_leave_those_that_were() -> None:
     cache = CredentialsCache()
     cache.changed(REVOCATIONS, None, revocations({"ann": "left on 1 March"}))
     cache.changed(REVOCATIONS, None, revocations(["ann"]))
-    assert cache.revoked.refuses("ann")
+    assert cache.revoked.rejects("ann")
     cache.changed(REVOCATIONS, None, revocations({}))
-    assert not cache.revoked.refuses("ann")
+    assert not cache.revoked.rejects("ann")

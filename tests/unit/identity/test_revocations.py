@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from gardenbus.common.api.identity.principals import Principal
-from gardenbus.identity.domain.authentication import Authenticated, is_refused, tags_of
+from gardenbus.identity.domain.authentication import Authenticated, is_withdrawn, tags_of
 from gardenbus.identity.domain.revocations import read_revocations
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -12,35 +12,35 @@ CORK = "seed:aws-cork"
 
 def test_a_user_is_revoked_for_what_was_issued_until_then() -> None:
     revoked = read_revocations({CORK: "2026-03-01T12:00:00Z stolen"})
-    assert revoked.refuses(CORK, "ab", AT)
-    assert revoked.refuses(CORK, "ab", AT - timedelta(days=1))
-    assert not revoked.refuses(CORK, "ab", AT + timedelta(seconds=1))
-    assert not revoked.refuses("seed:aws-dublin", "ab", AT)
+    assert revoked.rejects(CORK, "ab", AT)
+    assert revoked.rejects(CORK, "ab", AT - timedelta(days=1))
+    assert not revoked.rejects(CORK, "ab", AT + timedelta(seconds=1))
+    assert not revoked.rejects("seed:aws-dublin", "ab", AT)
 
 
 def test_what_was_issued_at_an_unknown_time_is_revoked_with_its_user() -> None:
-    assert read_revocations({CORK: "2026-03-01T12:00:00Z stolen"}).refuses(CORK)
+    assert read_revocations({CORK: "2026-03-01T12:00:00Z stolen"}).rejects(CORK)
 
 
 def test_a_line_without_a_time_revokes_for_ever() -> None:
     for line in ("stolen", "", "2026-03-01T12:00:00 without a zone"):
-        assert read_revocations({CORK: line}).refuses(CORK, "ab", AT + timedelta(days=999))
+        assert read_revocations({CORK: line}).rejects(CORK, "ab", AT + timedelta(days=999))
 
 
 def test_a_serial_number_is_revoked_whenever_it_was_issued() -> None:
     revoked = read_revocations({"ab": "2026-03-01T12:00:00Z stolen"})
-    assert revoked.refuses(CORK, "ab", AT + timedelta(days=1))
-    assert not revoked.refuses(CORK, "abc", AT)
-    assert not revoked.refuses(CORK, "", AT)
+    assert revoked.rejects(CORK, "ab", AT + timedelta(days=1))
+    assert not revoked.rejects(CORK, "abc", AT)
+    assert not revoked.rejects(CORK, "", AT)
 
 
 def test_a_connection_is_known_by_the_tags_of_its_certificate() -> None:
     expires = AT + timedelta(days=1)
     own = tags_of(Authenticated(Principal("gardenlet", "aws-cork"), expires, "ab", AT))
-    assert is_refused(CORK, own, read_revocations({"ab": "now"}))
-    assert is_refused(CORK, own, read_revocations({CORK: "2026-03-01T12:00:00Z stolen"}))
-    assert not is_refused(CORK, own, read_revocations({CORK: "2026-03-01T11:59:59Z stolen"}))
+    assert is_withdrawn(CORK, own, read_revocations({"ab": "now"}))
+    assert is_withdrawn(CORK, own, read_revocations({CORK: "2026-03-01T12:00:00Z stolen"}))
+    assert not is_withdrawn(CORK, own, read_revocations({CORK: "2026-03-01T11:59:59Z stolen"}))
 
 
 def test_a_connection_without_a_certificate_has_to_come_in_again() -> None:
-    assert is_refused("ann", tags_of(Authenticated(Principal("user", "ann"), AT)), read_revocations({}))
+    assert is_withdrawn("ann", tags_of(Authenticated(Principal("user", "ann"), AT)), read_revocations({}))

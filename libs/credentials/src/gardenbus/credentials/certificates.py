@@ -183,7 +183,7 @@ def certified_principal(
 
 
 def issued_at(certificate: x509.Certificate) -> datetime:
-    """When a certificate was issued: it begins a little earlier."""
+    """Time of issue of a certificate, which begins a little earlier."""
     return certificate.not_valid_before_utc + CLOCK_SKEW
 
 

@@ -1,4 +1,4 @@
-"""What is known when a request is decided about: its token, what was issued before, and what was revoked."""
+"""Facts that requests are decided on: their token, what was issued before, and what was revoked."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -50,7 +50,7 @@ class IssuedCertificates:
     async def facts(
         self, request: SigningRequest, token: StoredToken | None, revoked: Revocations, now: datetime
     ) -> ApprovalFacts:
-        """What a decision about a request needs."""
+        """Facts of a decision about a request."""
         try:
             principal = requested_principal(request.pem)
         except BadRequest:
@@ -58,13 +58,13 @@ class IssuedCertificates:
         issued = self._requests.issued_to(principal)
         last_issued_at = issued[-1].created_at if issued else None
         lives_until = self._requests.lives_until(principal, revoked, now)
-        if lives_until is None and not revoked.refuses(principal.user, issued_at=last_issued_at):
+        if lives_until is None and not revoked.rejects(principal.user, issued_at=last_issued_at):
             lives_until = await self._stated_end(principal, now)
         return ApprovalFacts(
             token=token.token if token else None,
             same_key=self._requests.with_same_key(request),
             lives_until=lives_until,
-            is_revoked=revoked.refuses(request.username, issued_at=last_issued_at),
+            is_revoked=revoked.rejects(request.username, issued_at=last_issued_at),
         )
 
     async def _stated_end(self, principal: Principal, now: datetime) -> datetime | None:

@@ -54,21 +54,21 @@ class BootstrapTokens:
         """`{"token", "id", "expires", "boundTo"}`: the token is shown this once."""
         if verb != "create":
             raise Unsupported(f"token.{verb[:40]} is no request: there is token.create")
-        asked = _body(body)
+        wanted = _body(body)
         requester = principal_of(user) if REQUEST_INFO in headers else None
         if requester is not None and requester.role == "gardenlet":
-            await _check_managed(asked, requester.name, reads, self._clock.now())
-            asked = msgspec.structs.replace(asked, ttl_seconds=MANAGED_SECONDS)
+            await _check_managed(wanted, requester.name, reads, self._clock.now())
+            wanted = msgspec.structs.replace(wanted, ttl_seconds=MANAGED_SECONDS)
         else:
             check_operator(user, headers)
-        return await self._create(asked, user, writer, reads)
+        return await self._create(wanted, user, writer, reads)
 
-    async def _create(self, asked: TokenBody, user: str, writer: Writer, reads: ReadCache) -> Any:
+    async def _create(self, wanted: TokenBody, user: str, writer: Writer, reads: ReadCache) -> Any:
         token = Token(_random(6), _random(16))
-        expires = self._clock.now() + timedelta(seconds=asked.ttl_seconds)
-        bound_to = _bound_to(asked)
+        expires = self._clock.now() + timedelta(seconds=wanted.ttl_seconds)
+        bound_to = _bound_to(wanted)
         secret = new_token_secret(
-            token, expires=expires, bound_to=bound_to, description=asked.description or f"created by {user}"
+            token, expires=expires, bound_to=bound_to, description=wanted.description or f"created by {user}"
         )
         await writer.apply(secret, reads, user=user, condition=Precondition(key_of_token(token.id), 0))
         return {
@@ -79,25 +79,25 @@ class BootstrapTokens:
         }
 
 
-def _bound_to(asked: TokenBody) -> Principal | None:
-    if asked.seed and asked.member:
+def _bound_to(wanted: TokenBody) -> Principal | None:
+    if wanted.seed and wanted.member:
         raise BadRequest("seed: a token is for a seed or for a member cluster, not for both")
-    if asked.seed:
-        return principal_of(f"seed:{asked.seed}")
-    return principal_of(f"member:{asked.member}") if asked.member else None
+    if wanted.seed:
+        return principal_of(f"seed:{wanted.seed}")
+    return principal_of(f"member:{wanted.member}") if wanted.member else None
 
 
-async def _check_managed(asked: TokenBody, parent: str, reads: ReadCache, now: datetime) -> None:
+async def _check_managed(wanted: TokenBody, parent: str, reads: ReadCache, now: datetime) -> None:
     """Raise Forbidden unless the token is for a ManagedSeed that the parent hosts and that has no gardenlet yet."""
-    denied = f"the gardenlet of seed {parent} gets no token for {asked.seed or asked.member or 'just anybody'}"
-    managed_seed = await reads.get(ObjectKey("managedseed", GARDEN_NAMESPACE, asked.seed)) if asked.seed else None
+    denied = f"the gardenlet of seed {parent} gets no token for {wanted.seed or wanted.member or 'just anybody'}"
+    managed_seed = await reads.get(ObjectKey("managedseed", GARDEN_NAMESPACE, wanted.seed)) if wanted.seed else None
     if managed_seed is None or managed_seed.is_deleting:
         raise Forbidden(f"{denied}: there is no such ManagedSeed")
     name = str(section(managed_seed.document(), "spec", "shoot").get("name") or "")
     shoot = await reads.get(ObjectKey("shoot", GARDEN_NAMESPACE, name))
     if shoot is None or not report_admission.is_responsible(shoot.document(), parent):
         raise Forbidden(f"{denied}: the shoot of {managed_seed.key} is not here")
-    seed = await reads.get(ObjectKey("seed", "", asked.seed))
+    seed = await reads.get(ObjectKey("seed", "", wanted.seed))
     ends = seed and parse_timestamp(section(seed.document(), "status").get("clientCertificateExpirationTimestamp"))
     if ends and ends > now:
         raise Forbidden(f"{denied}: the certificate of its gardenlet lives until {timestamp(ends)}")

@@ -25,9 +25,9 @@ class SigningAuthority:
 
     def sign(self, request: SigningRequest, now: datetime) -> bytes:
         """The certificate for a request; one that asks for a longer life than there is gets that. Raises BadRequest."""
-        asked = timedelta(seconds=request.expiration_seconds) if request.expiration_seconds else self._life
+        wanted = timedelta(seconds=request.expiration_seconds) if request.expiration_seconds else self._life
         try:
-            return self._authority().sign_request(request.pem, now, min(asked, self._life))
+            return self._authority().sign_request(request.pem, now, min(wanted, self._life))
         except OSError as error:
             raise BadRequest(f"the authority's files cannot be read: {error}") from error
 

@@ -13,7 +13,7 @@ from gardenbus.common.adapters.nats.system_account import ServerConnection
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.clock import Clock
 from gardenbus.identity import metrics
-from gardenbus.identity.domain.authentication import is_refused
+from gardenbus.identity.domain.authentication import is_withdrawn
 from gardenbus.identity.domain.revocations import Revocations
 
 AGAIN_SECONDS = 1.0
@@ -78,7 +78,7 @@ class KickingController:
         if is_serial:
             found += [each for each in await self._system.connections_of() if f"serial:{name}" in each.tags]
         for connection in found:
-            if is_refused(connection.user, connection.tags, self._revoked()):
+            if is_withdrawn(connection.user, connection.tags, self._revoked()):
                 await self._system.kick(connection)
                 metrics.KICKED.inc()
                 log.warning("connection.kicked", user=connection.user, connection=connection.number)

@@ -44,7 +44,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class _Step(NamedTuple):
-    """What became of a request: its new state; None: there is nothing to do for `after_seconds` (None: for ever)."""
+    """A request's new state; None: there is nothing to do for `after_seconds` (None: for ever)."""
 
     stored: StoredObject | None
     after_seconds: float | None = None

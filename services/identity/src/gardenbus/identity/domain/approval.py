@@ -122,7 +122,7 @@ def _renewal(requester: Principal, principal: Principal, facts: ApprovalFacts) -
 
 
 def spender(request: SigningRequest) -> str:
-    """What a token says that was spent on a request: its name and uid."""
+    """Name and uid of a request, as a token says that was spent on it."""
     return f"{request.name}/{request.uid}"
 
 

@@ -60,7 +60,7 @@ def authenticate(request: AuthorizationRequest, facts: Facts) -> Authenticated:
             raise Forbidden("no credentials were sent")
     except BadRequest as error:
         raise Forbidden(error.message) from error
-    if facts.revoked.refuses(found.principal.user, found.serial, found.issued_at):
+    if facts.revoked.rejects(found.principal.user, found.serial, found.issued_at):
         raise Forbidden(f"the credentials of {found.principal.user} were revoked")
     return found
 
@@ -88,13 +88,13 @@ def tags_of(authenticated: Authenticated) -> tuple[str, ...]:
     return (f"serial:{authenticated.serial}", f"issued:{int(authenticated.issued_at.timestamp())}")
 
 
-def is_refused(user: str, tags: Sequence[str], revoked: Revocations) -> bool:
+def is_withdrawn(user: str, tags: Sequence[str], revoked: Revocations) -> bool:
     """True when a connection of a user would not be let in again; one without a certificate is asked to try."""
     stated = dict(tag.split(":", 1) for tag in tags if ":" in tag)
     serial, issued = stated.get("serial", ""), stated.get("issued", "")
     if not serial or not issued.isdecimal():
         return True
-    return revoked.refuses(user, serial, datetime.fromtimestamp(int(issued), UTC))
+    return revoked.rejects(user, serial, datetime.fromtimestamp(int(issued), UTC))
 
 
 def _by_nkey(request: AuthorizationRequest, facts: Facts) -> Authenticated:

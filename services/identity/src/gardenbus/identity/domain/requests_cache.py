@@ -13,7 +13,7 @@ from gardenbus.credentials.certificates import key_digest, requested_principal
 from gardenbus.identity.domain.revocations import Revocations
 
 
-class _Known(NamedTuple):
+class _Cached(NamedTuple):
     request: SigningRequest
     principal: Principal | None
     digest: str
@@ -23,7 +23,7 @@ class RequestsCache:
     """Subscribe `changed` to an informer of `certificatesigningrequest`."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Known] = {}
+        self._cached: dict[str, _Cached] = {}
         self._by_principal: dict[Principal, set[str]] = {}
         self._by_digest: dict[str, set[str]] = {}
 
@@ -32,20 +32,20 @@ class RequestsCache:
         self._remove(key.name)
         if new is None:
             return
-        known = self._known[key.name] = _read(read_signing_request(new))
-        if known.principal is not None:
-            self._by_principal.setdefault(known.principal, set()).add(key.name)
-            self._by_digest.setdefault(known.digest, set()).add(key.name)
+        cached = self._cached[key.name] = _read(read_signing_request(new))
+        if cached.principal is not None:
+            self._by_principal.setdefault(cached.principal, set()).add(key.name)
+            self._by_digest.setdefault(cached.digest, set()).add(key.name)
 
     def issued_to(self, principal: Principal) -> Sequence[SigningRequest]:
         """Requests of certificates that were issued to a principal, the newest last."""
-        requests = (self._known[name].request for name in self._by_principal.get(principal, ()))
+        requests = (self._cached[name].request for name in self._by_principal.get(principal, ()))
         return sorted((each for each in requests if each.certificate), key=lambda each: (each.created_at, each.name))
 
     def with_same_key(self, request: SigningRequest) -> Sequence[str]:
         """Names of the requests before this one that are for the same key."""
         digest = _read(request).digest
-        others = (self._known[name].request for name in self._by_digest.get(digest, ()) if name != request.name)
+        others = (self._cached[name].request for name in self._by_digest.get(digest, ()) if name != request.name)
         own = (request.created_at, request.name)
         return sorted(each.name for each in others if (each.created_at, each.name) < own)
 
@@ -56,22 +56,22 @@ class RequestsCache:
             for each in self.issued_to(principal)
             if each.not_after is not None
             and each.not_after > now
-            and not revocations.refuses(principal.user, each.serial, each.created_at)
+            and not revocations.rejects(principal.user, each.serial, each.created_at)
         ]
         return max(ends, default=None)
 
     def _remove(self, name: str) -> None:
-        known = self._known.pop(name, None)
-        if known is None or known.principal is None:
+        cached = self._cached.pop(name, None)
+        if cached is None or cached.principal is None:
             return
-        for index, entry in ((self._by_principal, known.principal), (self._by_digest, known.digest)):
+        for index, entry in ((self._by_principal, cached.principal), (self._by_digest, cached.digest)):
             index[entry].discard(name)  # pyright: ignore[reportArgumentType]
             if not index[entry]:  # pyright: ignore[reportArgumentType]
                 del index[entry]  # pyright: ignore[reportArgumentType]
 
 
-def _read(request: SigningRequest) -> _Known:
+def _read(request: SigningRequest) -> _Cached:
     try:
-        return _Known(request, requested_principal(request.pem), key_digest(request.pem))
+        return _Cached(request, requested_principal(request.pem), key_digest(request.pem))
     except BadRequest:
-        return _Known(request, None, "")
+        return _Cached(request, None, "")

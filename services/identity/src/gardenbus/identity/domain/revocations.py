@@ -14,7 +14,7 @@ class Revocations(NamedTuple):
 
     since: Mapping[str, datetime | None] = {}
 
-    def refuses(self, user: str, serial: str = "", issued_at: datetime | None = None) -> bool:
+    def rejects(self, user: str, serial: str = "", issued_at: datetime | None = None) -> bool:
         """True when a credential of a user, issued at that time (None: unknown), is revoked."""
         if serial and serial in self.since:
             return True

@@ -40,16 +40,16 @@ class _Connections(msgspec.Struct, frozen=True):
     connections: tuple[_Connection, ...] = ()
 
 
-class _Server(msgspec.Struct, frozen=True):
+class _ServerId(msgspec.Struct, frozen=True):
     id: str
 
 
-class _Response(msgspec.Struct, frozen=True):
-    server: _Server
+class _ConnectionsResponse(msgspec.Struct, frozen=True):
+    server: _ServerId
     data: _Connections = _Connections()
 
 
-_decode = json_decoder(_Response)
+_decode = json_decoder(_ConnectionsResponse)
 
 
 class SystemAccount:
@@ -63,9 +63,11 @@ class SystemAccount:
         responses: list[RawMessage] = []
         subject = f"_INBOX.system.{secrets.token_hex(8)}"
         number = await self._connection.listen(subject, responses.append)
-        asked = {"auth": True, "limit": MOST_CONNECTIONS, **({"user": user} if user else {})}
+        options = {"auth": True, "limit": MOST_CONNECTIONS, **({"user": user} if user else {})}
         try:
-            await self._connection.send([publish_command(PING_CONNECTIONS, msgspec.json.encode(asked), reply=subject)])
+            await self._connection.send(
+                [publish_command(PING_CONNECTIONS, msgspec.json.encode(options), reply=subject)]
+            )
             await asyncio.sleep(wait_seconds)  # every server responds, and nobody says how many there are
         finally:
             self._connection.unlisten(number)

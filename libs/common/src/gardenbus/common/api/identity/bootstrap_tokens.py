@@ -56,7 +56,7 @@ class BootstrapToken(NamedTuple):
 
     @property
     def principal(self) -> Principal:
-        """Who comes in with it."""
+        """The principal that comes in with it."""
         return Principal("bootstrap", self.token.id)
 
 
