@@ -120,7 +120,7 @@ class Signing:
     async def secret(self, token_id: str) -> Document:
         """The data of a token's Secret, as text."""
         stored = await self.store.get(ObjectKey("secret", "kube-system", f"bootstrap-token-{token_id}"))
-        data = stored.document()["data"] if stored is not None else {}
+        data: dict[str, str] = stored.document()["data"] if stored is not None else {}
         return {name: base64.b64decode(value).decode() for name, value in data.items()}
 
 
