@@ -14,6 +14,7 @@ from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.garden.seed_management import CORDONED_BY, REMOVAL_ANNOTATION, SEED_REGISTERED
 from gardenbus.common.api.index_keys import FINALIZER
 from gardenbus.common.errors import BadRequest, Forbidden
+from gardenbus.common.ports.clock import parse_timestamp
 
 Verb = Literal["status", "apply", "delete", "event"]
 VERBS: tuple[str, ...] = get_args(Verb)
@@ -104,6 +105,20 @@ def without_observed_operation(managed_seed: Document) -> Document:
     if section(metadata, "annotations").get(OPERATION) != RECONCILE or observed != metadata.get("generation"):
         return managed_seed
     return without_operation(managed_seed)
+
+
+RENEWALS = ("renew", "renew-kubeconfig")
+"""Operations by which somebody demands a new client certificate; the second is Gardener's."""
+
+
+def without_met_renewal(seed: Document, before: Document) -> Document:
+    """The Seed (or MemberCluster) without a demand for a new certificate once a later end of it is reported."""
+    ends = [
+        parse_timestamp(section(each, "status").get("clientCertificateExpirationTimestamp")) for each in (before, seed)
+    ]
+    if section(seed, "metadata", "annotations").get(OPERATION) not in RENEWALS or ends[1] is None:
+        return seed
+    return without_operation(seed) if ends[0] is None or ends[0] < ends[1] else seed
 
 
 def is_torn_down(managed_seed: Document) -> bool:
