@@ -16,14 +16,19 @@ class CutAfter:
     def __await__(self) -> Generator[Any, Any, None]:
         inner = self._awaited.__await__()
         sent: Any = None
-        left = self._times
+        raised: BaseException | None = None
+        waits = 0
         try:
             while True:
-                waited_for = inner.send(sent)
-                if left == 0:
+                waited_for = inner.send(sent) if raised is None else inner.throw(raised)
+                sent, raised = None, None
+                if waits == self._times:
                     self.was_cut = True
-                    inner.throw(asyncio.CancelledError())
-                left -= 1
-                sent = yield waited_for
+                    waited_for = inner.throw(asyncio.CancelledError())
+                waits += 1
+                try:
+                    sent = yield waited_for
+                except BaseException as error:  # noqa: BLE001  whatever it is, it belongs to the inner one
+                    raised = error
         except (StopIteration, asyncio.CancelledError):
             return

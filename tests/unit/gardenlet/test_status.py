@@ -328,3 +328,11 @@ def test_the_end_of_the_client_certificate_is_reported_where_there_is_one() -> N
 
     assert patch_of(seen_seed(), findings)["clientCertificateExpirationTimestamp"] == "2026-01-02T04:04:05Z"
     assert "clientCertificateExpirationTimestamp" not in patch_of(seen_seed())
+
+
+def test_conditions_of_a_shoot_that_sleeps_are_not_checked() -> None:
+    patch = care_patch({}, {}, has_workers=True, now=INSTANT, is_hibernated=True)
+    assert {each["reason"] for each in patch["conditions"]} == {"ConditionNotChecked"}
+    assert {each["message"] for each in patch["conditions"]} == {"Shoot cluster has been hibernated."}
+    assert {each["status"] for each in patch["conditions"]} == {"True"}
+    assert {each["reason"] for each in patch["constraints"]} == {"NoProblematicWebhooks"}

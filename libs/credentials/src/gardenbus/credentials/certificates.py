@@ -115,6 +115,32 @@ class Authority:
         )
         return Issued(_pem(builder.sign(self._key, hashes.SHA256())), key_pem(key))
 
+    def certificate_for(
+        self,
+        common_name: str,
+        now: datetime,
+        *,
+        organizations: Sequence[str] = (),
+        hosts: Sequence[str] = (),
+        life: timedelta = CLIENT_LIFE,
+    ) -> Issued:
+        """A certificate and its new key, for a client; with `hosts` for a server that is reached by them, too."""
+        key = new_key()
+        subject = x509.Name(
+            [
+                *(x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in organizations),
+                x509.NameAttribute(NameOID.COMMON_NAME, common_name),
+            ]
+        )
+        usages = [ExtendedKeyUsageOID.CLIENT_AUTH, *([ExtendedKeyUsageOID.SERVER_AUTH] if hosts else [])]
+        builder = self._issued(subject, key.public_key(), now, life).add_extension(
+            x509.ExtendedKeyUsage(usages), critical=False
+        )
+        if hosts:
+            names = [_general_name(host) for host in hosts]
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        return Issued(_pem(builder.sign(self._key, hashes.SHA256())), key_pem(key))
+
     def _signed_client(self, subject: x509.Name, key: object, now: datetime, life: timedelta) -> x509.Certificate:
         builder = self._issued(subject, key, now, life).add_extension(
             x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False

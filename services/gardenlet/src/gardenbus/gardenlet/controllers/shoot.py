@@ -304,7 +304,8 @@ class ShootReconciler:
 
     async def _succeed(self, observed: ObservedShoot, record: ShootRecord, run: Run) -> ShootResult:
         now = self._clock.now()
-        patch = succeeded(run.operation, now=now)
+        was_or_is_hibernated = record.is_hibernated or "hibernated" in record.status
+        patch = succeeded(run.operation, now=now, is_hibernated=record.is_hibernated if was_or_is_hibernated else None)
         if run.operation in {"Migrate", "Delete"}:
             record = msgspec.structs.replace(record, attempts=0, retry_at=None, failed={})
             record = with_status(record, patch)
@@ -361,6 +362,7 @@ class ShootReconciler:
             has_workers=has_workers,
             now=self._clock.now(),
             healthy_message=self._backend.healthy_message,
+            is_hibernated=record.is_hibernated,
         )
 
     async def care(self, observed: ObservedShoot, *, everything: bool) -> None:

@@ -388,6 +388,7 @@ _KEPT_STATUS = frozenset(
         "conditions",
         "constraints",
         "gardener",
+        "hibernated",
         "lastErrors",
         "lastOperation",
         "observedGeneration",

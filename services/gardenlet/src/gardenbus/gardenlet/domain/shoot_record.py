@@ -10,9 +10,12 @@ import msgspec
 
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, encode, section
-from gardenbus.gardenlet.domain.flows import OperationType
+from gardenbus.gardenlet.domain.flows import CONTROL_PLANE, OperationType
 
 _decode = json_decoder(dict[str, Any])
+
+HIBERNATED = "hibernated"
+"""Field of the control plane's result, from a maker that has put it to sleep."""
 
 ShootName = tuple[str, str]
 """Namespace and name of a shoot."""
@@ -57,6 +60,11 @@ class ShootRecord(msgspec.Struct, frozen=True, kw_only=True):
         """status.lastOperation as last reported; empty before the first."""
         operation: Document = self.status.get("lastOperation") or {}
         return operation
+
+    @property
+    def is_hibernated(self) -> bool:
+        """True if the last operation put the control plane to sleep: nobody can look into it."""
+        return self.resources.get(CONTROL_PLANE, {}).get(HIBERNATED) is True
 
     @property
     def is_torn_down(self) -> bool:

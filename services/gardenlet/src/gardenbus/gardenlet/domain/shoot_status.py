@@ -69,6 +69,9 @@ CONSTRAINTS: Mapping[str, tuple[str, str, str]] = {
 """Constraints of a shoot, in the same form."""
 
 
+NOT_CHECKED = ("ConditionNotChecked", "Shoot cluster has been hibernated.", "ConditionNotChecked")
+"""Reasons and message of all conditions of a shoot that is hibernated."""
+
 _TIMES = frozenset({"lastUpdateTime", "lastTransitionTime"})
 
 
@@ -134,9 +137,10 @@ def progressed(record: ShootRecord, running: Sequence[str], *, now: datetime) ->
     return {"lastOperation": last_operation(run.operation, "Processing", flow.progress(run.done), description, now=now)}
 
 
-def succeeded(operation: OperationType, *, now: datetime) -> Document:
-    """Patch of a complete run."""
+def succeeded(operation: OperationType, *, now: datetime, is_hibernated: bool | None = None) -> Document:
+    """Patch of a complete run; `is_hibernated` of None where it is not known to be, or to have been."""
     return {
+        **({} if is_hibernated is None else {"hibernated": is_hibernated}),
         "lastOperation": last_operation(operation, "Succeeded", 100, _SUCCEEDED[operation], now=now),
         "lastErrors": None,
         "retryCycleStartTime": None,
@@ -208,12 +212,19 @@ def _not_yet(operation: OperationType, old: Document, text: str, *, now: datetim
 
 
 def care_patch(
-    status: Document, problems: Mapping[str, str], *, has_workers: bool, now: datetime, healthy_message: str = ""
+    status: Document,
+    problems: Mapping[str, str],
+    *,
+    has_workers: bool,
+    now: datetime,
+    healthy_message: str = "",
+    is_hibernated: bool = False,
 ) -> Document:
     """Conditions and constraints by the backend's findings: `problems` maps a type to its problem.
 
     Only fields that differ are in the patch. A check is True or False, never Progressing. `healthy_message` takes the
-    place of Gardener's messages where the backend has not looked at what they speak of.
+    place of Gardener's messages where the backend has not looked at what they speak of. Conditions of a shoot that is
+    hibernated are not checked.
     """
     patch: Document = {}
     for field, checks in (("conditions", CONDITIONS), ("constraints", CONSTRAINTS)):
@@ -221,7 +232,9 @@ def care_patch(
         checked = [
             _checked(
                 get_or_init(old, kind, timestamp(now)),
-                (reason_true, healthy_message or message, reason_false),
+                NOT_CHECKED
+                if is_hibernated and field == "conditions"
+                else (reason_true, healthy_message or message, reason_false),
                 problems.get(kind),
                 now=now,
             )

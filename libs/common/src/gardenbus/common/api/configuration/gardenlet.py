@@ -78,7 +78,7 @@ class ShootBackendSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The backend that shoots are built on."""
 
     type: str = "local"
-    """`local`, a simulation, or another backend that is installed beside the gardenlet (an entry point)."""
+    """`local` (a simulation), `processes`, or another one that is installed beside the gardenlet (an entry point)."""
 
     step_seconds: float = 0.2
     """Duration of a step of the simulation."""
@@ -88,6 +88,15 @@ class ShootBackendSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     failures: tuple[FailureRequest, ...] = ()
     """Failures that are injected into every shoot on this seed, by the simulation."""
+
+    binaries: str = ""
+    """Directory of the programs of `processes`, or of one directory a version; else $KUBEBUILDER_ASSETS, or PATH."""
+
+    backups: str = ""
+    """Directory of the backup buckets of `processes`, the same for all seeds between which shoots move."""
+
+    keep_running: bool = True
+    """Control planes of `processes` go on running when the gardenlet stops."""
 
     options: Document = {}
     """Settings of a backend that is not the gardenlet's own, as it reads them."""
@@ -268,6 +277,9 @@ _TABLE: Table = {
         "stepSeconds": Field("backend.step_seconds", reader.seconds),
         "stepSecondsByName": {name: Field("backend.step_seconds_by_name.", reader.seconds) for name in SHOOT_STEPS},
         "failures": Field("backend.failures", _failures),
+        "binaries": Field("backend.binaries", reader.text),
+        "backups": Field("backend.backups", reader.text),
+        "keepRunning": Field("backend.keep_running", reader.flag),
         "options": Field("backend.options", _options),
     },
 }

@@ -1,0 +1,319 @@
+"""One shoot's control plane as processes, and its directory, which is the owner's alone.
+
+    <directory>/cluster.json          its parameters and ports, and which components shall run
+    <directory>/pki/                  keys, certificates and kubeconfigs
+    <directory>/etcd/                 the data of etcd
+    <directory>/logs/<component>.log
+
+Processes are found again by their arguments, all of which name this directory: after the gardenlet was killed, at
+whatever line, none of them is lost, and none is started twice.
+"""
+
+import asyncio
+import os
+import secrets
+import shutil
+import signal
+import socket
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from gardenbus.agent.files import make_directory, replace_file
+from gardenbus.common.ports.clock import Clock
+from gardenbus.gardenlet.backend.pki import Secrets, write_keys, write_kubeconfig
+from gardenbus.gardenlet.backend.processes.binaries import Programs
+from gardenbus.gardenlet.backend.processes.child import ComponentProcess, Running, running_below, spawn
+from gardenbus.gardenlet.domain.control_plane import (
+    PORTS,
+    ClusterParameters,
+    Component,
+    Location,
+    api_server_url,
+    certificates,
+    control_plane,
+    kubeconfig_files,
+)
+
+_log = structlog.stdlib.get_logger()
+
+ADDRESS = "127.0.0.1"
+PORT_IN_USE = "address already in use"
+STOP_SECONDS = 10.0
+"""Time that a component has to end by itself."""
+
+LARGEST_LOG_BYTES = 16 * 2**20
+_POLL_SECONDS = 0.05
+_PORT_RANGE = range(20_000, 32_000)
+"""Below the ports that outgoing connections are given (from 32768)."""
+
+_LONG_LIFE_SECONDS = 600.0
+_LONGEST_BACKOFF_SECONDS = 60.0
+
+
+class ClusterState(msgspec.Struct, frozen=True, kw_only=True):
+    """Parameters of a control plane that are kept beside its keys and data. `running`: components that shall run."""
+
+    uid: str
+    parameters: ClusterParameters
+    ports: dict[str, int]
+    running: tuple[str, ...] = ()
+
+
+class Cluster:
+    """See the module. `owned` is held for each start and end of a process, and raises StaleFencingToken."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        clock: Clock,
+        owned: Callable[[], AbstractContextManager[None]],
+        programs: Programs = {},
+    ) -> None:
+        self.directory = directory
+        self.programs = programs
+        self._clock = clock
+        self._owned = owned
+        self._children: dict[str, Running] = {}
+        self._started_at: dict[str, float] = {}
+        self._restarts: dict[str, int] = {}
+        self._restart_at: dict[str, float] = {}
+        self.busy = asyncio.Lock()
+        """Held by a step while it starts and ends components; `tend` leaves them alone meanwhile."""
+        self.state = self._load()
+
+    @property
+    def keys(self) -> Path:
+        """Directory of keys and certificates."""
+        return self.directory / "pki"
+
+    @property
+    def data(self) -> Path:
+        """Directory of etcd's data."""
+        return self.directory / "etcd"
+
+    @property
+    def where(self) -> Location:
+        """Address, ports and directories."""
+        assert self.state is not None
+        return Location(ADDRESS, self.state.ports, str(self.keys), str(self.data))
+
+    @property
+    def url(self) -> str:
+        """URL of the API server."""
+        return api_server_url(self.where)
+
+    def components(self, names: Collection[str]) -> Sequence[Component]:
+        """Those components of the plan that have one of these names, in the order of their start."""
+        assert self.state is not None
+        return [each for each in control_plane(self.state.parameters, self.where) if each.name in names]
+
+    # ------------------------------------------------------------------------------------------ directory
+
+    def establish(self, uid: str, parameters: ClusterParameters) -> None:
+        """Make the directory, and keep parameters and ports. Raises StaleFencingToken."""
+        ports = dict(self.state.ports) if self.state else {}
+        missing = [name for name in PORTS if name not in ports]
+        for name in missing:
+            ports[name] = _free_port(ports.values())
+        running = self.state.running if self.state else ()
+        self._keep(ClusterState(uid=uid, parameters=parameters, ports=ports, running=running))
+
+    def write_keys(self, made: Secrets) -> list[str]:
+        """Write keys, certificates and kubeconfigs; returns the names of new certificates. Raises StaleFencingToken."""
+        assert self.state is not None
+        with self._owned():
+            wanted = certificates(self.state.parameters, ADDRESS)
+            issued = write_keys(self.keys, made, wanted, self._clock.now())
+            for name in kubeconfig_files(self.state.parameters):
+                write_kubeconfig(self.keys, name, self.url)
+        return issued
+
+    def remove_data(self) -> None:
+        """Remove the data of etcd, which has ended. Raises StaleFencingToken."""
+        with self._owned():
+            shutil.rmtree(self.data, ignore_errors=True)
+
+    def remove(self) -> None:
+        """Remove the directory: nothing of it runs any more. Raises StaleFencingToken."""
+        with self._owned():
+            shutil.rmtree(self.directory, ignore_errors=True)
+        self.state = None
+
+    def choose_other_ports(self) -> None:
+        """Take other ports for whatever does not run. Raises StaleFencingToken."""
+        assert self.state is not None
+        taken = {name: port for name, port in self.state.ports.items() if _is_of(name, self._alive())}
+        for name in self.state.ports:
+            if name not in taken:
+                taken[name] = _free_port((*taken.values(), *self.state.ports.values()))
+        self._keep(msgspec.structs.replace(self.state, ports=taken))
+        if self.keys.is_dir():
+            for name in kubeconfig_files(self.state.parameters):
+                write_kubeconfig(self.keys, name, self.url)
+
+    def _load(self) -> ClusterState | None:
+        try:
+            return msgspec.json.decode((self.directory / "cluster.json").read_bytes(), type=ClusterState)
+        except FileNotFoundError:
+            return None
+        except msgspec.MsgspecError as error:
+            _log.warning("control_plane.unreadable", directory=str(self.directory), reason=str(error))
+            return None
+
+    def _keep(self, state: ClusterState) -> None:
+        if state == self.state:
+            return
+        with self._owned():
+            make_directory(self.directory / "logs")
+            replace_file(self.directory / "cluster.json", msgspec.json.encode(state))
+        self.state = state
+
+    # ------------------------------------------------------------------------------------------ processes
+
+    def find_survivors(self) -> None:
+        """Find what runs of this control plane, whoever started it."""
+        for running in running_below(self.directory):
+            names = [Path(argument).name for argument in running.arguments[:2]]  # a script's comes after its shell's
+            for name in set(names).intersection(PORTS):
+                self._children[name] = running
+
+    def child(self, name: str) -> ComponentProcess | None:
+        """The process of a component, if it runs."""
+        running = self._children.get(name)
+        return running.child if running is not None and running.child.is_alive else None
+
+    def restarts(self, name: str) -> int:
+        """Number of times that a component was started anew since it last lived for ten minutes."""
+        return self._restarts.get(name, 0)
+
+    async def start(self, component: Component) -> None:
+        """Have a component run with these very arguments. Raises StaleFencingToken, OSError."""
+        assert self.state is not None
+        if component.name not in self.state.running:
+            self._keep(msgspec.structs.replace(self.state, running=(*self.state.running, component.name)))
+        running = self._children.get(component.name)
+        if running is not None and running.child.is_alive:
+            if running.arguments[-len(component.arguments) :] == component.arguments:
+                return
+            await self._end([component.name])
+        self._spawn(component)
+
+    async def stop(self, names: Collection[str]) -> None:
+        """End components, in the reverse of their order, and forget that they shall run. Raises StaleFencingToken."""
+        if self.state is None:
+            return
+        left = tuple(name for name in self.state.running if name not in names)
+        self._keep(msgspec.structs.replace(self.state, running=left))
+        await self._end(names)
+
+    async def end_all(self) -> None:
+        """End whatever runs; it is started again by the next owner. Raises StaleFencingToken."""
+        await self._end(tuple(self._children))
+
+    def tend(self) -> bool:
+        """Start anew what has ended though it shall run, each time a little later; returns whether something had.
+
+        Raises StaleFencingToken, OSError.
+        """
+        if self.state is None or self.busy.locked():
+            return False
+        now, found = self._clock.monotonic(), False
+        for component in self.components(self.state.running):
+            name = component.name
+            if self.child(name) is not None:
+                if now - self._started_at.setdefault(name, now) > _LONG_LIFE_SECONDS:
+                    self._restarts.pop(name, None)
+                self._trim_log(name)
+                continue
+            if now < self._restart_at.get(name, 0.0):
+                continue
+            count = self._restarts[name] = self._restarts.get(name, 0) + 1
+            self._restart_at[name] = now + min(_LONGEST_BACKOFF_SECONDS, 2.0 ** (count - 1))
+            _log.warning("component.restarted", component=name, directory=str(self.directory), restarts=count)
+            self._spawn(component)
+            found = True
+        return found
+
+    def last_words(self, name: str) -> str:
+        """The last line of a component's log."""
+        try:
+            with (self.directory / "logs" / f"{name}.log").open("rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - 4096))
+                lines = log.read().decode(errors="replace").strip().splitlines()
+        except OSError:
+            return ""
+        last = next((line for line in reversed(lines) if PORT_IN_USE in line), lines[-1] if lines else "")
+        return last[-300:]
+
+    def _spawn(self, component: Component) -> None:
+        program = self.programs[component.name]
+        environment = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
+        with self._owned():
+            child = spawn(
+                program,
+                component.arguments,
+                environment={**environment, **component.environment},
+                log=self.directory / "logs" / f"{component.name}.log",
+            )
+            self._children[component.name] = Running(child, (str(program), *component.arguments))
+        self._started_at[component.name] = self._clock.monotonic()
+
+    async def _end(self, names: Collection[str]) -> None:
+        order = [name for name in reversed(PORTS) if name in names]
+        for name in order:
+            child = self.child(name)
+            if child is not None:
+                await self._end_one(child)
+            self._children.pop(name, None)
+
+    async def _end_one(self, child: ComponentProcess) -> None:
+        deadline = self._clock.monotonic() + STOP_SECONDS
+        with self._owned():
+            child.signal(signal.SIGTERM)
+        while child.is_alive:
+            if self._clock.monotonic() > deadline:
+                with self._owned():
+                    child.signal(signal.SIGKILL)
+            await self._clock.sleep(_POLL_SECONDS)
+
+    def _alive(self) -> Mapping[str, ComponentProcess]:
+        return {name: running.child for name, running in self._children.items() if running.child.is_alive}
+
+    def _trim_log(self, name: str) -> None:
+        log = self.directory / "logs" / f"{name}.log"
+        if log.stat().st_size > LARGEST_LOG_BYTES:
+            os.truncate(log, 0)
+
+
+def _is_of(port: str, alive: Mapping[str, ComponentProcess]) -> bool:
+    return port in alive or port.removesuffix("-peer") in alive
+
+
+def _free_port(taken: Collection[int]) -> int:
+    while True:
+        port = secrets.choice(_PORT_RANGE)
+        if port in taken:
+            continue
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            try:
+                probe.bind((ADDRESS, port))
+            except OSError:
+                continue
+        return port
+
+
+_SLOTS = 2
+_slots: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
+
+
+def start_slots() -> asyncio.Semaphore:
+    """Slots for starts of control planes in this process: more at once are all slower."""
+    loop = asyncio.get_running_loop()
+    for each in [each for each in _slots if each.is_closed()]:
+        del _slots[each]
+    return _slots.setdefault(loop, asyncio.Semaphore(_SLOTS))

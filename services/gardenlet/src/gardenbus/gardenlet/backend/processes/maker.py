@@ -1,0 +1,364 @@
+"""Maker of the backend `processes`: control planes are processes of the gardenlet's machine.
+
+A control plane is etcd, kube-apiserver, kube-controller-manager and, with workers, kube-scheduler.
+
+    <seed's directory>/control-planes/<technical id>--<uid>/      see `cluster`
+    <backend.backups>/<bucket>/<technical id>--<uid>/             see `etcd_backup`
+
+It makes no machines, networks and names: these steps do nothing. Another machine cannot take it over; a standby on the
+same machine does, with all that runs.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.errors import GardenbusError, SettingsInvalid, Unavailable
+from gardenbus.gardenlet.backend.buckets import BucketDirectory
+from gardenbus.gardenlet.backend.cleanup import clean_up
+from gardenbus.gardenlet.backend.health_server import HealthServer
+from gardenbus.gardenlet.backend.pki import new_secrets
+from gardenbus.gardenlet.backend.port import Kept, MakerContext, StaleFencingToken, StepFailed, StepRequest
+from gardenbus.gardenlet.backend.processes.binaries import Programs, find_programs, missing_programs
+from gardenbus.gardenlet.backend.processes.cluster import PORT_IN_USE, Cluster, start_slots
+from gardenbus.gardenlet.backend.processes.etcd_backup import EtcdBackup, restore_snapshot, save_snapshot
+from gardenbus.gardenlet.backend.processes.probes import ProbeSession, components_of, control_plane_problems
+from gardenbus.gardenlet.domain.control_plane import (
+    API_SERVER,
+    CONTROLLER_MANAGER,
+    ETCD,
+    PORTS,
+    SCHEDULER,
+    cluster_parameters,
+    is_hibernated,
+)
+from gardenbus.gardenlet.domain.flows import CONTROL_PLANE
+from gardenbus.gardenlet.domain.operations import ObservedShoot
+from gardenbus.gardenlet.domain.shoot_record import HIBERNATED, ShootName
+from gardenbus.gardenlet.domain.shoot_status import technical_id
+from gardenbus.gardenlet.domain.system_components import (
+    FIELD_MANAGER,
+)
+
+_log = structlog.stdlib.get_logger()
+
+CONFIGURATION_PROBLEM = "ERR_CONFIGURATION_PROBLEM"
+BACKUP = "etcdBackup"
+READY_SECONDS = 120.0
+CLEANUP_SECONDS = 60.0
+TEND_SECONDS = 1.0
+_MOST_RESTARTS_A_ROUND = 2
+_POLL_SECONDS = 0.1
+
+
+class ProcessesMaker:
+    """The backend `processes`. Implements `backend.port.Maker`."""
+
+    healthy_message = ""
+
+    def __init__(self, context: MakerContext) -> None:
+        self._context = context
+        self._clock = context.clock
+        self._owned = context.owned
+        self._directory = context.directory.absolute() / "control-planes"
+        self._backups = (Path(context.settings.backups) if context.settings.backups else _beside(context)).absolute()
+        self._buckets = BucketDirectory(self._backups, context.owned)
+        self._bucket = context.seed_name
+        self._health = HealthServer(context.directory / "healthz-fails")
+        self._versions: Mapping[str, Programs] = find_programs(context.settings.binaries, os.environ)
+        if not self._versions:
+            raise SettingsInvalid(
+                (f"seed {context.seed_name}: {missing_programs(context.settings.binaries, os.environ)}",)
+            )
+        self._clusters: dict[Path, Cluster] = {}
+        self._session = ProbeSession()
+        self._tending: asyncio.Task[None] | None = None
+
+    # ------------------------------------------------------------------------------------------ life
+
+    async def start(self) -> None:
+        """Serve `/healthz`."""
+        await self._health.start()
+        self._session.open()
+
+    async def stop(self) -> None:
+        """Stop serving; what runs goes on running, unless the settings say otherwise."""
+        if self._tending is not None:
+            self._tending.cancel()
+            await asyncio.gather(self._tending, return_exceptions=True)
+            self._tending = None
+        if not self._context.settings.keep_running:
+            with contextlib.suppress(StaleFencingToken):
+                await asyncio.gather(*(cluster.end_all() for cluster in self._clusters.values()))
+        self._clusters.clear()
+        await self._session.close()
+        await self._health.stop()
+
+    async def take_over(self, shoots: Mapping[ShootName, Kept]) -> None:
+        """Find what runs of all control planes here, and have it tended from now on."""
+        del shoots  # the directories say what shall run
+        directories = sorted(self._directory.iterdir()) if self._directory.is_dir() else []
+        for directory in directories:
+            self._cluster_in(directory)
+        if self._tending is None or self._tending.done():
+            self._tending = asyncio.create_task(self._tend(), name=f"components of {self._context.seed_name}")
+
+    async def _tend(self) -> None:
+        """Start anew what has ended, two control planes a round. Ends when another gardenlet acquires the seed."""
+        while True:
+            found = 0
+            for cluster in tuple(self._clusters.values()):
+                try:
+                    found += cluster.tend()
+                except StaleFencingToken:
+                    self._clusters.clear()
+                    return
+                except (OSError, KeyError) as error:
+                    _log.warning("component.not_started", directory=str(cluster.directory), reason=str(error))
+                if found >= _MOST_RESTARTS_A_ROUND:
+                    break
+            await self._clock.sleep(TEND_SECONDS)
+
+    @property
+    def health_url(self) -> str:
+        """URL of the seed's `/healthz`, which says that its gardenlet can run processes."""
+        return f"{self._health.url}/healthz"
+
+    @property
+    def kubernetes_version(self) -> str:
+        """The newest version that control planes can have here."""
+        return next(iter(self._versions))
+
+    async def seed_problem(self) -> str | None:
+        """Programs that are gone, or a disk that is full."""
+        gone = sorted(
+            str(path) for programs in self._versions.values() for path in programs.values() if not path.exists()
+        )
+        if gone:
+            return f"Programs are gone: {', '.join(gone[:3])}."
+        free = shutil.disk_usage(self._context.directory).free
+        return f"The disk is full: {free >> 20} MiB are left." if free < 2**28 else None
+
+    async def ensure_bucket(self, name: str) -> None:
+        """Make the bucket's directory."""
+        self._bucket = self._buckets.make(name).name
+
+    async def delete_bucket(self, name: str) -> None:
+        """Remove the bucket's directory. Raises StepFailed while a backup in it may be needed."""
+        bucket = self._backups / name
+        left = sorted(each.name for each in bucket.iterdir() if any(each.iterdir())) if bucket.is_dir() else []
+        if left:
+            raise StepFailed(f"The bucket has backups of {', '.join(left[:3])}.", ("ERR_INFRA_DEPENDENCIES",))
+        self._buckets.remove(name)
+
+    # ------------------------------------------------------------------------------------------ steps
+
+    async def make(self, request: StepRequest) -> Document:
+        """Have the result of a step be there. Steps that have nothing to do here return at once."""
+        with self._owned():
+            cluster = self._cluster(request.shoot, request.uid)
+        steps = {
+            "namespace": self._make_namespace,
+            "secrets": self._make_secrets,
+            "etcd": self._make_etcd,
+            CONTROL_PLANE: self._make_control_plane,
+            "wait-for-api-server": self._await_api_server,
+            "system-components": self._apply_system_components,
+            "clean-up-cluster": self._clean_up,
+            "delete-control-plane": self._stop_api_server,
+            "delete-etcd": self._delete_etcd,
+            "delete-namespace": self._remove,
+            "stop-control-plane": self._back_up,
+            "release-etcd": self._release_etcd,
+            "release-namespace": self._remove,
+        }
+        step = steps.get(request.step)
+        if step is None:
+            return {}
+        try:
+            async with cluster.busy:
+                return await step(cluster, request)
+        except StaleFencingToken:
+            raise
+        except Unavailable as error:
+            raise StepFailed(error.message) from error
+        except GardenbusError as error:
+            raise error if isinstance(error, StepFailed) else StepFailed(error.message) from error
+        except OSError as error:
+            raise StepFailed(f"{request.step}: {error}") from error
+
+    async def _make_namespace(self, cluster: Cluster, request: StepRequest) -> Document:
+        observed = _required(request)
+        parameters = cluster_parameters(observed.spec, technical_id=technical_id(*request.shoot))
+        if parameters.version not in self._versions:
+            raise StepFailed(
+                f"Kubernetes {parameters.version or 'without a version'} cannot run on this seed; it has "
+                f"{', '.join(self._versions)}.",
+                (CONFIGURATION_PROBLEM,),
+            )
+        cluster.establish(request.uid, parameters)
+        cluster.programs = self._versions[parameters.version]
+        return {}
+
+    async def _make_secrets(self, cluster: Cluster, request: StepRequest) -> Document:
+        made = dict(request.kept.get("secrets") or {})
+        if not made:
+            made = await asyncio.to_thread(new_secrets, technical_id(*request.shoot), self._clock.now())
+        cluster.write_keys(made)
+        return made
+
+    async def _make_etcd(self, cluster: Cluster, request: StepRequest) -> Document:
+        backup = request.kept.get("stop-control-plane", {}).get(BACKUP)
+        if not cluster.data.exists() and backup is not None:
+            saved = msgspec.convert(backup, EtcdBackup)
+            file = self._backups / saved.bucket / saved.key
+            await restore_snapshot(cluster, file, saved)
+            _log.info("etcd.restored", shoot="/".join(request.shoot), revision=saved.revision)
+        if not is_hibernated(_required(request).spec):
+            async with start_slots():
+                await self._start(cluster, ETCD)
+        if backup is not None:
+            entry = (self._backups / str(backup["bucket"]) / str(backup["key"])).parent
+            shutil.rmtree(entry, ignore_errors=True)
+        return {}
+
+    async def _make_control_plane(self, cluster: Cluster, request: StepRequest) -> Document:
+        if is_hibernated(_required(request).spec):
+            await cluster.stop(PORTS)
+            return {HIBERNATED: True}
+        async with start_slots():
+            await self._start(cluster, ETCD)
+            await self._start(cluster, API_SERVER)
+            await self._start(cluster, CONTROLLER_MANAGER)
+            if cluster.components([SCHEDULER]):
+                await self._start(cluster, SCHEDULER)
+            else:
+                await cluster.stop([SCHEDULER])
+        return {}
+
+    async def _await_api_server(self, cluster: Cluster, request: StepRequest) -> Document:
+        """Wait until objects can be made: the service account of the default namespace is the controllers' work."""
+        if is_hibernated(_required(request).spec):
+            return {}
+        deadline = self._clock.monotonic() + READY_SECONDS
+        client = self._session.client(cluster)
+        while await client.get("/api/v1/namespaces/default/serviceaccounts/default") is None:
+            if self._clock.monotonic() > deadline:
+                raise StepFailed("The namespace default has no service account: the controller manager is not at work.")
+            await self._clock.sleep(_POLL_SECONDS)
+        return {}
+
+    async def _apply_system_components(self, cluster: Cluster, request: StepRequest) -> Document:
+        observed = _required(request)
+        if not is_hibernated(observed.spec):
+            client = self._session.client(cluster)
+            for each in components_of(cluster, observed):
+                await client.apply(each.path, each.manifest, manager=FIELD_MANAGER)
+        return {}
+
+    async def _clean_up(self, cluster: Cluster, request: StepRequest) -> Document:
+        """Clean the cluster up, for which one that sleeps is woken; one that never answered has nothing in it."""
+        if "wait-for-api-server" not in request.kept or cluster.state is None or not cluster.data.exists():
+            return {}
+        async with start_slots():
+            for component in (ETCD, API_SERVER, CONTROLLER_MANAGER):
+                await self._start(cluster, component)
+        await clean_up(self._session.client(cluster), self._clock, within_seconds=CLEANUP_SECONDS)
+        return {}
+
+    async def _stop_api_server(self, cluster: Cluster, request: StepRequest) -> Document:
+        del request
+        await cluster.stop((API_SERVER, CONTROLLER_MANAGER, SCHEDULER))
+        return {}
+
+    async def _delete_etcd(self, cluster: Cluster, request: StepRequest) -> Document:
+        await self._release_etcd(cluster, request)
+        for bucket in self._backups.glob(f"*/{_entry(request.shoot, request.uid)}"):
+            with self._owned():
+                shutil.rmtree(bucket, ignore_errors=True)
+        return {}
+
+    async def _release_etcd(self, cluster: Cluster, request: StepRequest) -> Document:
+        del request
+        await cluster.stop((ETCD,))
+        cluster.remove_data()
+        return {}
+
+    async def _remove(self, cluster: Cluster, request: StepRequest) -> Document:
+        del request
+        await cluster.stop(PORTS)
+        cluster.remove()
+        self._clusters.pop(cluster.directory, None)
+        return {}
+
+    async def _back_up(self, cluster: Cluster, request: StepRequest) -> Document:
+        """Stop whoever writes, and save etcd for the next seed; not for a shoot that is another seed's already."""
+        await cluster.stop((API_SERVER, CONTROLLER_MANAGER, SCHEDULER))
+        if request.operation != "Migrate" or cluster.state is None or not cluster.data.exists():
+            return {}
+        async with start_slots():
+            await self._start(cluster, ETCD)
+        bucket = self._buckets.make(self._bucket)
+        saved = await save_snapshot(cluster, bucket, _entry(request.shoot, request.uid))
+        return {BACKUP: msgspec.to_builtins(saved)}
+
+    # ------------------------------------------------------------------------------------------ components
+
+    async def _start(self, cluster: Cluster, name: str) -> None:
+        """Start a component, and wait until it is ready. Raises StepFailed with its last words."""
+        (component,) = cluster.components([name])
+        await cluster.start(component)
+        deadline = self._clock.monotonic() + READY_SECONDS
+        while (problem := await self._session.component_problem(cluster, component)) is not None:
+            has_ended = cluster.child(name) is None
+            if has_ended and PORT_IN_USE in cluster.last_words(name):
+                cluster.choose_other_ports()
+            if has_ended or self._clock.monotonic() > deadline:
+                raise StepFailed(f"{problem}; the end of its log: {cluster.last_words(name) or 'empty'}")
+            await self._clock.sleep(_POLL_SECONDS)
+
+    def _cluster(self, shoot: ShootName, uid: str) -> Cluster:
+        return self._cluster_in(self._directory / _entry(shoot, uid))
+
+    def _cluster_in(self, directory: Path) -> Cluster:
+        cluster = self._clusters.get(directory)
+        if cluster is None:
+            cluster = Cluster(directory, clock=self._clock, owned=self._owned)
+            if cluster.state is not None:
+                cluster.programs = self._versions.get(cluster.state.parameters.version, {})
+                cluster.find_survivors()
+            self._clusters[directory] = cluster
+        return cluster
+
+    # ------------------------------------------------------------------------------------------ health
+
+    async def problems(self, observed: ObservedShoot, kept: Kept) -> dict[str, str]:
+        """Problems as found by requests to each component, and in the cluster; none of a shoot that sleeps."""
+        if kept.get(CONTROL_PLANE, {}).get(HIBERNATED):
+            return {}
+        cluster = self._cluster(observed.full_name, observed.uid)
+        if cluster.state is None:
+            return {"ControlPlaneHealthy": "There is no control plane on this machine."}
+        return await control_plane_problems(self._session, cluster, observed)
+
+
+def _entry(shoot: ShootName, uid: str) -> str:
+    """Name of a shoot's directory, as Gardener names BackupEntries."""
+    return f"{technical_id(*shoot)}--{uid}"
+
+
+def _beside(context: MakerContext) -> Path:
+    return context.directory.parent / ".backups"
+
+
+def _required(request: StepRequest) -> ObservedShoot:
+    if request.observed is None:
+        raise StepFailed(f"{request.step}: the shoot is not on this seed any more")
+    return request.observed

@@ -1,0 +1,37 @@
+"""Real control planes: their programs, and what is left of them."""
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from gardenbus.gardenlet.backend.processes.binaries import find_programs, missing_programs
+from tests.support.control_plane_processes import end_all_below
+
+BINARIES = "GARDENBUS_KUBE_BIN"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests here need the programs; with the variable set they must be there."""
+    for each in items:
+        if Path(__file__).parent in each.path.parents:
+            each.add_marker(pytest.mark.kube)
+
+
+@pytest.fixture(scope="session")
+def binaries() -> str:
+    """The directory of the programs of a control plane."""
+    directory = os.environ.get(BINARIES, "")
+    if not directory:
+        pytest.skip(f"{BINARIES} names no directory with etcd, kube-apiserver and others: .ci/kube builds them")
+    if not find_programs(directory, {}):
+        pytest.fail(f"{BINARIES}: {missing_programs(directory, {})}")
+    return directory
+
+
+@pytest.fixture(autouse=True)
+def no_leftovers(tmp_path: Path) -> Generator[None]:
+    """End what a test that failed has left behind."""
+    yield
+    end_all_below(tmp_path)
