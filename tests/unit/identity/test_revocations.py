@@ -2,8 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-from gardenbus.common.api.identity.principals import Principal
-from gardenbus.identity.domain.authentication import Authenticated, is_withdrawn, tags_of
 from gardenbus.identity.domain.revocations import read_revocations
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -32,15 +30,3 @@ def test_a_serial_number_is_revoked_whenever_it_was_issued() -> None:
     assert revoked.rejects(CORK, "ab", AT + timedelta(days=1))
     assert not revoked.rejects(CORK, "abc", AT)
     assert not revoked.rejects(CORK, "", AT)
-
-
-def test_a_connection_is_known_by_the_tags_of_its_certificate() -> None:
-    expires = AT + timedelta(days=1)
-    own = tags_of(Authenticated(Principal("gardenlet", "aws-cork"), expires, "ab", AT))
-    assert is_withdrawn(CORK, own, read_revocations({"ab": "now"}))
-    assert is_withdrawn(CORK, own, read_revocations({CORK: "2026-03-01T12:00:00Z stolen"}))
-    assert not is_withdrawn(CORK, own, read_revocations({CORK: "2026-03-01T11:59:59Z stolen"}))
-
-
-def test_a_connection_without_a_certificate_has_to_come_in_again() -> None:
-    assert is_withdrawn("ann", tags_of(Authenticated(Principal("user", "ann"), AT)), read_revocations({}))

@@ -66,7 +66,7 @@ class _RequestClaims(msgspec.Struct, frozen=True):
 class Grant(NamedTuple):
     """Rights of a principal: name, account and permissions until `expires` (Unix seconds), 0 for ever.
 
-    `subscriptions` and `payload` are limits of the connection, -1 for none; `tags` are what the system account sees.
+    `subscriptions` and `payload` are limits of the connection, -1 for none.
     """
 
     name: str
@@ -75,7 +75,6 @@ class Grant(NamedTuple):
     expires: int
     subscriptions: int = _UNLIMITED
     payload: int = _UNLIMITED
-    tags: tuple[str, ...] = ()
 
 
 def read_request(token: str) -> AuthorizationRequest:
@@ -105,7 +104,6 @@ def user_token(grant: Grant, user_nkey: str, issuer: KeyPair, issued_at: int) ->
         "subs": grant.subscriptions,
         "data": _UNLIMITED,
         "payload": grant.payload,
-        **({"tags": grant.tags} if grant.tags else {}),
     }
     expires = {"exp": grant.expires} if grant.expires else {}
     claims = {"sub": user_nkey, "aud": grant.account, "name": grant.name, **expires, "nats": nats}

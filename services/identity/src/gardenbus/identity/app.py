@@ -35,7 +35,6 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
     """Answer callouts once the credentials are cached. Raises SettingsInvalid for a file that cannot be used."""
     settings, subjects = context.settings, connections.subjects
     cache, requests = CredentialsCache(), RequestsCache()
-    await _start_kicking(context, cache)
     informers = (
         Informer(connections.store, connections.bus, subjects, KINDS, NAMESPACES),
         Informer(connections.store, connections.bus, subjects, signing.KINDS, {"secret": bootstrap_tokens.NAMESPACE}),
@@ -43,6 +42,7 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
     for informer in informers:
         informer.subscribe(cache.changed, ("secret", "configmap"))
         context.stack.push_async_callback(informer.stop)
+    informers[1].subscribe(requests.changed, ("certificatesigningrequest",))
     _start_signing(context, connections, informers[1], cache, requests)
     handler = CalloutHandler(
         cache=cache,
@@ -52,6 +52,7 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
         clock=context.clock,
         session=timedelta(seconds=settings.session_seconds),
     )
+    await _start_kicking(context, cache, requests.user_of, handler.user_of)
     for informer in informers:
         await informer.start()
     connection = await context.stack.enter_async_context(
@@ -71,7 +72,9 @@ def _synced(informer: Informer) -> Callable[[], str | None]:
     return lambda: None if informer.synced else "credentials are not cached yet"
 
 
-async def _start_kicking(context: ServiceContext[IdentitySettings], cache: CredentialsCache) -> None:
+async def _start_kicking(
+    context: ServiceContext[IdentitySettings], cache: CredentialsCache, *users_of: Callable[[str], str | None]
+) -> None:
     settings = context.settings
     if not settings.system_credentials:
         return
@@ -79,7 +82,7 @@ async def _start_kicking(context: ServiceContext[IdentitySettings], cache: Crede
     system = await context.stack.enter_async_context(
         system_account(settings.nats_url, f"identity-system-{context.instance}", credentials)
     )
-    kicking = KickingController(system, lambda: cache.revoked, context.clock)
+    kicking = KickingController(system, context.clock, *users_of)
     cache.on_withdrawn = kicking.withdraw
     context.spawn("kicking", kicking.run())
 
@@ -104,7 +107,6 @@ def _start_signing(
         revoked=lambda: cache.revoked,
         authority=authority,
     )
-    informer.subscribe(requests.changed, ("certificatesigningrequest",))
     informer.subscribe(controller.changed)
     context.spawn("signing", controller.run())
 

@@ -13,8 +13,6 @@ from gardenbus.common.adapters.nats.system_account import ServerConnection
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.clock import Clock
 from gardenbus.identity import metrics
-from gardenbus.identity.domain.authentication import is_withdrawn
-from gardenbus.identity.domain.revocations import Revocations
 
 AGAIN_SECONDS = 1.0
 ATTEMPTS = 2
@@ -25,8 +23,8 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 class Connected(Protocol):
     """Port to the servers' system account."""
 
-    async def connections_of(self, user: str = "") -> Sequence[ServerConnection]:
-        """The connections of a user, or all. Raises Unavailable."""
+    async def connections_of(self, user: str) -> Sequence[ServerConnection]:
+        """The connections of a user. Raises Unavailable."""
         ...
 
     async def kick(self, connection: ServerConnection) -> None:
@@ -35,11 +33,14 @@ class Connected(Protocol):
 
 
 class KickingController:
-    """`withdraw` enqueues users and serial numbers; `run` has their connections closed."""
+    """`withdraw` enqueues users and serial numbers; `run` has their connections closed.
 
-    def __init__(self, system: Connected, revoked: Callable[[], Revocations], clock: Clock) -> None:
+    `users_of` find the user of a serial number: the server does not say who came in by which certificate.
+    """
+
+    def __init__(self, system: Connected, clock: Clock, *users_of: Callable[[str], str | None]) -> None:
         self._system = system
-        self._revoked = revoked
+        self._users_of = users_of
         self._clock = clock
         self._due: dict[str, int] = {}
         self._is_due = asyncio.Event()
@@ -73,12 +74,8 @@ class KickingController:
                 self._due.pop(name, None)
 
     async def _kick(self, name: str) -> None:
-        is_serial = all(letter in "0123456789abcdef" for letter in name)
-        found = [*await self._system.connections_of(name)]
-        if is_serial:
-            found += [each for each in await self._system.connections_of() if f"serial:{name}" in each.tags]
-        for connection in found:
-            if is_withdrawn(connection.user, connection.tags, self._revoked()):
+        for user in sorted({name, *filter(None, (find(name) for find in self._users_of))}):
+            for connection in await self._system.connections_of(user):
                 await self._system.kick(connection)
                 metrics.KICKED.inc()
                 log.warning("connection.kicked", user=connection.user, connection=connection.number)

@@ -3,7 +3,7 @@
 import base64
 import binascii
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from cryptography import x509
@@ -77,24 +77,7 @@ def grant(authenticated: Authenticated, subjects: Subjects, now: datetime, sessi
         expires=int(min(authenticated.expires, now + session).timestamp()),
         subscriptions=OUTSIDER_SUBSCRIPTIONS,
         payload=OUTSIDER_PAYLOAD,
-        tags=tags_of(authenticated),
     )
-
-
-def tags_of(authenticated: Authenticated) -> tuple[str, ...]:
-    """Tags of a connection by which it is found again when its certificate is revoked."""
-    if not authenticated.serial or authenticated.issued_at is None:
-        return ()
-    return (f"serial:{authenticated.serial}", f"issued:{int(authenticated.issued_at.timestamp())}")
-
-
-def is_withdrawn(user: str, tags: Sequence[str], revoked: Revocations) -> bool:
-    """True when a connection of a user would not be let in again; one without a certificate is asked to try."""
-    stated = dict(tag.split(":", 1) for tag in tags if ":" in tag)
-    serial, issued = stated.get("serial", ""), stated.get("issued", "")
-    if not serial or not issued.isdecimal():
-        return True
-    return revoked.rejects(user, serial, datetime.fromtimestamp(int(issued), UTC))
 
 
 def _by_nkey(request: AuthorizationRequest, facts: Facts) -> Authenticated:

@@ -49,6 +49,13 @@ class RequestsCache:
         own = (request.created_at, request.name)
         return sorted(each.name for each in others if (each.created_at, each.name) < own)
 
+    def user_of(self, serial: str) -> str | None:
+        """The user that a certificate was issued to; None when there is no record of it."""
+        return next(
+            (each.principal.user for each in self._cached.values() if each.principal and each.request.serial == serial),
+            None,
+        )
+
     def lives_until(self, principal: Principal, revocations: Revocations, now: datetime) -> datetime | None:
         """The end of the last certificate of a principal that lives; None when there is none."""
         ends = [

@@ -15,6 +15,9 @@ from gardenbus.identity import metrics
 from gardenbus.identity.domain.authentication import Authenticated, Facts, authenticate, grant
 from gardenbus.identity.handlers.credentials_cache import CredentialsCache
 
+REMEMBERED_CERTIFICATES = 50_000
+"""Certificates whose users a replica remembers; a revocation by serial number disconnects those."""
+
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
@@ -45,6 +48,7 @@ class CalloutHandler:
         self._subjects = subjects
         self._clock = clock
         self._session = session
+        self._users: dict[str, str] = {}
 
     def respond(self, token: str) -> str:
         """The response to a server's request. Raises BadRequest when it is no request of a server's."""
@@ -61,8 +65,16 @@ class CalloutHandler:
             log.warning("connection.refused", reason=error.message, host=about.host, client=about.name[:80])
             return denied(request, error.message, self._issuer, issued_at)
         metrics.CALLOUTS.labels("granted").inc()
+        if found.serial:
+            self._users[found.serial] = found.principal.user
+            if len(self._users) > REMEMBERED_CERTIFICATES:
+                self._users.pop(next(iter(self._users)))
         self._log_granted(found, request.client_info.host)
         return granted(request, user_token(own, request.user_nkey, self._issuer, issued_at), self._issuer, issued_at)
+
+    def user_of(self, serial: str) -> str | None:
+        """The user that this replica has let in by a certificate; None when it has not."""
+        return self._users.get(serial)
 
     def _log_granted(self, found: Authenticated, host: str) -> None:
         expires = found.expires.isoformat()

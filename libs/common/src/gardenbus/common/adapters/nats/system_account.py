@@ -22,18 +22,16 @@ TIMEOUT_SECONDS = 2.0
 
 
 class ServerConnection(NamedTuple):
-    """A connection: its server, its number there, the user that it came in as, and the tags of its token."""
+    """A connection: its server, its number there, and the user that it came in as."""
 
     server: str
     number: int
     user: str
-    tags: tuple[str, ...] = ()
 
 
 class _Connection(msgspec.Struct, frozen=True):
     cid: int
     authorized_user: str = ""
-    tags: tuple[str, ...] | None = None
 
 
 class _Connections(msgspec.Struct, frozen=True):
@@ -58,12 +56,12 @@ class SystemAccount:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def connections_of(self, user: str = "", *, wait_seconds: float = 0.5) -> Sequence[ServerConnection]:
-        """Connections of a user (or all), on all servers that respond in time. Raises Unavailable when none does."""
+    async def connections_of(self, user: str, *, wait_seconds: float = 0.5) -> Sequence[ServerConnection]:
+        """The connections of a user, on all servers that respond in time. Raises Unavailable when none does."""
         responses: list[RawMessage] = []
         subject = f"_INBOX.system.{secrets.token_hex(8)}"
         number = await self._connection.listen(subject, responses.append)
-        options = {"auth": True, "limit": MOST_CONNECTIONS, **({"user": user} if user else {})}
+        options = {"auth": True, "user": user, "limit": MOST_CONNECTIONS}
         try:
             await self._connection.send(
                 [publish_command(PING_CONNECTIONS, msgspec.json.encode(options), reply=subject)]
@@ -88,10 +86,7 @@ def _found(response: RawMessage) -> Sequence[ServerConnection]:
         read = _decode(response.body)
     except msgspec.DecodeError:
         return ()
-    return [
-        ServerConnection(read.server.id, each.cid, each.authorized_user, each.tags or ())
-        for each in read.data.connections
-    ]
+    return [ServerConnection(read.server.id, each.cid, each.authorized_user) for each in read.data.connections]
 
 
 @contextlib.asynccontextmanager

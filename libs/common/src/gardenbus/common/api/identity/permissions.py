@@ -25,6 +25,9 @@ JETSTREAM_API = "$JS.API"
 IMPORTED_JETSTREAM_API = "IN.API"
 """Prefix of the part of it that outsiders may call: their account has no JetStream, and `$JS.API` would answer 503."""
 
+OUTSIDE_REPLIES = "_R_.>"
+"""Reply subjects of requests that came from the other account: the server makes them, and takes each once."""
+
 STREAMS = ("REQUESTS", "OBJECTS", "QUEUES", "BINDINGS", "LEASES", "REPORTS", "EVENTS", "REJECTED")
 
 
@@ -183,6 +186,7 @@ def _apiserver(insider: _Insider) -> Permissions:
         + insider.calls(*(f"STREAM.MSG.GET.{insider.stream(name)}" for name in ("QUEUES", "BINDINGS", "LEASES")))
         + insider.calls(f"STREAM.PURGE.{insider.stream('BINDINGS')}")
         + insider.publish("rejected.>", "scheduler.*.>")
+        + Permissions((OUTSIDE_REPLIES,), ())
         + insider.subscribe("api.>", "as.*.api.>")
     )
 
