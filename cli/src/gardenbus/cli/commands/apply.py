@@ -172,7 +172,8 @@ def _progress(total: int) -> Generator[Callable[[int], None] | None]:
 def manifests_of(files: Sequence[Path], *, recursive: bool = True) -> Sequence[Document]:
     """The manifests of files; says of configurations that they are for `up`. Raises BadRequest when there is none."""
     given = sort_manifests(read_files(files, recursive=recursive))
-    others = [*given.schedulers, given.controller_manager, given.autoscaler, *given.gardenlets, *given.member_agents]
+    ones = [given.controller_manager, given.autoscaler, given.admission]
+    others = [*given.schedulers, *ones, *given.gardenlets, *given.member_agents]
     counts = Counter(str(each.get("kind")) for each in others if each is not None)
     for kind, count in counts.items():
         errors.print(f"gardenbus: left out {count} {kind}: it is for `gardenbus up -f`", style="yellow", markup=False)

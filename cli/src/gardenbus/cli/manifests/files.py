@@ -22,6 +22,7 @@ CHUNK_BYTES = 1024 * 1024
 
 SCHEDULER_CONFIGURATION = "SchedulerConfiguration"
 CONTROLLER_MANAGER_CONFIGURATION = "ControllerManagerConfiguration"
+ADMISSION_CONFIGURATION = "AdmissionConfiguration"
 AUTOSCALER_CONFIGURATION = "SeedAutoscalerConfiguration"
 GARDENLET_CONFIGURATION = "GardenletConfiguration"
 MEMBER_AGENT_CONFIGURATION = "MemberAgentConfiguration"
@@ -66,6 +67,7 @@ class SortedManifests(NamedTuple):
     gardenlets: Sequence[Document]
     manifests: Sequence[Document]
     autoscaler: Document | None = None
+    admission: Document | None = None
     member_agents: Sequence[Document] = ()
 
 
@@ -150,6 +152,7 @@ def sort_manifests(documents: Sequence[Document], files: Sequence[Path] = ()) ->
         SCHEDULER_CONFIGURATION: [],
         CONTROLLER_MANAGER_CONFIGURATION: [],
         AUTOSCALER_CONFIGURATION: [],
+        ADMISSION_CONFIGURATION: [],
         GARDENLET_CONFIGURATION: [],
         MEMBER_AGENT_CONFIGURATION: [],
     }
@@ -157,7 +160,7 @@ def sort_manifests(documents: Sequence[Document], files: Sequence[Path] = ()) ->
     for document in documents:
         configurations.get(str(document.get("kind")), manifests).append(document)
     _check_schedulers(documents, files)
-    for kind in (CONTROLLER_MANAGER_CONFIGURATION, AUTOSCALER_CONFIGURATION):
+    for kind in (CONTROLLER_MANAGER_CONFIGURATION, AUTOSCALER_CONFIGURATION, ADMISSION_CONFIGURATION):
         if len(configurations[kind]) > 1:
             raise BadRequest(f"{len(configurations[kind])} documents of kind {kind}: there can be one")
     names = [gardenlet_name(each) for each in configurations[GARDENLET_CONFIGURATION]]
@@ -172,6 +175,7 @@ def sort_manifests(documents: Sequence[Document], files: Sequence[Path] = ()) ->
         gardenlets=configurations[GARDENLET_CONFIGURATION],
         manifests=sorted(manifests, key=_rank),
         autoscaler=next(iter(configurations[AUTOSCALER_CONFIGURATION]), None),
+        admission=next(iter(configurations[ADMISSION_CONFIGURATION]), None),
         member_agents=configurations[MEMBER_AGENT_CONFIGURATION],
     )
 

@@ -4,6 +4,8 @@ from gardenbus.apiserver.controllers.garbage_collector import CONTROLLER, Garbag
 from gardenbus.apiserver.controllers.informer_controller import InformerController
 from gardenbus.apiserver.controllers.namespaced_cloud_profiles import NamespacedCloudProfiles
 from gardenbus.apiserver.controllers.use_as_seed import UseAsSeed
+from gardenbus.apiserver.domain.admission import Admission
+from gardenbus.apiserver.domain.plugins.table import enabled_plugins
 from gardenbus.apiserver.domain.request_subjects import api_filters, reported_object, reports_filter
 from gardenbus.apiserver.handlers.api import ApiHandler
 from gardenbus.apiserver.handlers.durable_requests import DurableRequestHandler
@@ -42,7 +44,8 @@ async def start_apiserver(context: ServiceContext[ApiserverSettings], connection
     """Start everything on the context's tasks; returns once requests are consumed."""
     store, bus, subjects = connections.store, connections.bus, connections.subjects
     register_groups(filter(None, context.settings.groups.split(",")))
-    manifests, writer = ManifestCache(store), Writer(store, context.clock)
+    manifests = ManifestCache(store)
+    writer = Writer(store, context.clock, Admission(enabled_plugins(context.settings.configuration)))
     dead_letter = DeadLetter(connections, reporter=REPORTER, object_of=reported_object(subjects))
 
     async def opened(stream: str, consumer: str, subject: str) -> WorkQueue:

@@ -1,16 +1,24 @@
 """Settings of the apiserver."""
 
+from functools import partial
 from typing import Annotated
 
 import msgspec
 
+from gardenbus.common.api.configuration.admission import AdmissionConfiguration, parse_configuration
+from gardenbus.common.runtime.configuration_file import load_configured
 from gardenbus.common.runtime.settings import CommonSettings
+
+USAGE = "usage: python -m gardenbus.apiserver [--config FILE] (an AdmissionConfiguration)"
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class ApiserverSettings(CommonSettings, frozen=True, kw_only=True):
     """Settings of the apiserver beyond the common ones."""
+
+    configuration: AdmissionConfiguration = AdmissionConfiguration()
+    """The configuration file's content; without one each admission plug-in is as it is by default."""
 
     request_batch: Count = 200
     """Durable requests fetched at once: many share reads and acknowledgements, and a batch is finished long before the
@@ -35,5 +43,9 @@ class ApiserverSettings(CommonSettings, frozen=True, kw_only=True):
     carry them to member clusters."""
 
     deliveries_max: Count = 5
-    """Deliveries after which a message is put on `garden.rejected.<verb>.<sender>`: enough for a replica to be killed a
-    few times for other reasons, few enough that a poison message does not keep all replicas down for long."""
+    """Deliveries after which a message is put on `garden.rejected`: enough for a replica to be killed a few times for
+    other reasons, few enough that a poison message does not keep all replicas down for long."""
+
+
+load_settings = partial(load_configured, ApiserverSettings, parse_configuration, usage=USAGE)
+"""Reads `--config FILE` (if given) and the environment; raises SettingsInvalid with all problems."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from gardenbus.docs.admission import admission_page
 from gardenbus.docs.commands import commands_page
 from gardenbus.docs.kinds import kinds_page
 from gardenbus.docs.metrics import metrics_page
@@ -10,6 +11,7 @@ from gardenbus.docs.settings import settings_page
 from gardenbus.docs.subjects import subjects_page
 
 WRITERS: Mapping[str, Callable[[], str]] = {
+    "admission.md": admission_page,
     "commands.md": commands_page,
     "kinds.md": kinds_page,
     "metrics.md": metrics_page,

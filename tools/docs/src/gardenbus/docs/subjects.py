@@ -19,8 +19,7 @@ SECTIONS: Sequence[StreamSection] = (
     StreamSection(
         "REQUESTS",
         "Durable requests",
-        "What it has acknowledged is carried out. Nobody answers; what cannot be taken comes to "
-        "`garden.rejected.<verb>.<sender>`.",
+        "What it has acknowledged is carried out. Nobody answers; what cannot be taken comes to `garden.rejected`.",
     ),
     StreamSection(
         "",

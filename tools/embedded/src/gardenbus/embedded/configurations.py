@@ -7,6 +7,7 @@ import yaml
 
 from gardenbus.cli.local.directory import LandscapeDirectory, write_whole
 from gardenbus.cli.manifests.files import SortedManifests, gardenlet_name, member_agent_name, read_files, scheduler_name
+from gardenbus.common.api.configuration.admission import parse_configuration as parse_admission
 from gardenbus.common.api.configuration.controller_manager import parse_lifecycle
 from gardenbus.common.api.configuration.controller_manager import parse_managed_seed_sets as parse_managedseedset
 from gardenbus.common.api.configuration.gardenlet import parse_configurations as parse_gardenlets
@@ -38,6 +39,7 @@ def check_configurations(given: SortedManifests) -> None:
             if each
         ),
         *((parse_autoscaler, each) for each in [given.autoscaler] if each is not None),
+        *((parse_admission, each) for each in [given.admission] if each is not None),
         *((parse_gardenlets, each) for each in given.gardenlets),
         *((parse_member_agents, each) for each in given.member_agents),
     ]
@@ -61,12 +63,6 @@ def write_configurations(directory: LandscapeDirectory, given: SortedManifests) 
     A gardenlet of last time goes on unless its seed has a new configuration, and so does a scheduler.
     """
     schedulers = _write_schedulers(directory.config, given.schedulers)
-    controller_manager = directory.config / "controller-manager.yaml"
-    if given.controller_manager is not None:
-        _write(controller_manager, [given.controller_manager])
-    autoscaler = directory.config / "autoscaler.yaml"
-    if given.autoscaler is not None:
-        _write(autoscaler, [given.autoscaler])
     kept = directory.config / "gardenlets.yaml"
     gardenlets = {gardenlet_name(each): each for each in (read_files([kept]) if kept.exists() else [])}
     gardenlets |= {gardenlet_name(each): each for each in given.gardenlets}
@@ -75,12 +71,20 @@ def write_configurations(directory: LandscapeDirectory, given: SortedManifests) 
         _write(kept, ordered)
     return Configurations(
         schedulers=schedulers,
-        controller_manager=controller_manager if controller_manager.exists() else None,
-        autoscaler=autoscaler if autoscaler.exists() else None,
+        controller_manager=_written(directory.config / "controller-manager.yaml", given.controller_manager),
+        autoscaler=_written(directory.config / "autoscaler.yaml", given.autoscaler),
+        admission=_written(directory.config / "admission.yaml", given.admission),
         strategy=parse_scheduler(schedulers[DEFAULT_SCHEDULER].read_bytes()).strategy,
         gardenlets=_write_groups(directory.config, ordered),
         member_agents=_write_member_agents(directory.config, given.member_agents),
     ), sorted(gardenlets)
+
+
+def _written(file: Path, given: Document | None) -> Path | None:
+    """The file with what was given, or what was there; None where there is neither."""
+    if given is not None:
+        _write(file, [given])
+    return file if file.exists() else None
 
 
 def _write_schedulers(folder: Path, given: Sequence[Document]) -> dict[str, Path]:

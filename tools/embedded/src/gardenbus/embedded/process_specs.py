@@ -95,6 +95,7 @@ class Configurations(NamedTuple):
     controller_manager: Path | None
     gardenlets: Sequence[Path]
     autoscaler: Path | None = None
+    admission: Path | None = None
     member_agents: Sequence[Path] = ()
     strategy: str = "SameRegion"
     """The default scheduler's: by it a drained seed's shoots find others, and an autoscaler knows who fits a new."""
@@ -112,7 +113,7 @@ def service_specs(
     arguments: dict[str, Sequence[Sequence[str]]] = {
         "relay": [[]],
         "identity": [[]] if addresses.identity_of else [],
-        "apiserver": [[]],
+        "apiserver": [_config(configurations.admission)],
         SCHEDULER: [],
         "lifecycle": [_config(configurations.controller_manager)],
         "managedseedset": [_config(configurations.controller_manager)],

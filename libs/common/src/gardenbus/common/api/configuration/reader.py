@@ -47,6 +47,7 @@ class Entries(NamedTuple):
     table: Table
     make: Callable[..., Any]
     description: str
+    may_be_empty: bool = False
 
 
 OTHERS = "*"
@@ -158,7 +159,7 @@ def _read_field(name: str, value: object, field: Field, path: str, reading: Read
 def _read_entries(value: object, entries: Entries, path: str, reading: Reading) -> None:
     if value is None:
         return
-    if not isinstance(value, list) or not value:
+    if not isinstance(value, list) or not (value or entries.may_be_empty):
         reading.problems.append(f"{path}: must be a list of {entries.description}, is {value!r}")
         return
     found: list[Any] = []

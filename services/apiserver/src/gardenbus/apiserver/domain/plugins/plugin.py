@@ -63,5 +63,3 @@ class AdmissionPlugin(NamedTuple):
     acts: str
     """What it does, in one sentence."""
     rules: tuple[AdmissionRule, ...]
-    is_default: bool = True
-    """On unless the configuration says otherwise."""

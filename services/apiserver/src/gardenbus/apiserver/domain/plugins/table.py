@@ -1,5 +1,7 @@
 """The plug-ins, in the order in which they act: Gardener's (`plugin/pkg/plugins.go`), ours behind those they follow."""
 
+from collections.abc import Sequence
+
 from gardenbus.apiserver.domain.plugins import (
     deletion_confirmation,
     finalizer_removal,
@@ -17,6 +19,7 @@ from gardenbus.apiserver.domain.plugins import (
     use_as_seed,
 )
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin
+from gardenbus.common.api.configuration.admission import AdmissionConfiguration
 
 PLUGINS: tuple[AdmissionPlugin, ...] = (
     resource_reference_manager.PLUGIN,
@@ -35,4 +38,11 @@ PLUGINS: tuple[AdmissionPlugin, ...] = (
     managed_seed.PLUGIN,
     placement_validator.PLUGIN,
 )
-DEFAULT_PLUGINS = tuple(plugin for plugin in PLUGINS if plugin.is_default)
+
+
+def enabled_plugins(configuration: AdmissionConfiguration) -> Sequence[AdmissionPlugin]:
+    """The plug-ins that a configuration leaves or switches on, in their order."""
+    return tuple(plugin for plugin in PLUGINS if configuration.is_enabled(plugin.name))
+
+
+DEFAULT_PLUGINS = enabled_plugins(AdmissionConfiguration())

@@ -1,0 +1,94 @@
+"""`AdmissionConfiguration` of the apiserver, Kubernetes' file for admission plug-ins.
+
+apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: ShootVPAEnabledByDefault
+  enabled: true
+
+`enabled` is ours: Kubernetes switches plug-ins with flags of the API server. A plug-in that is not listed is as it is
+by default.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from gardenbus.common.api.configuration import reader
+from gardenbus.common.api.configuration.reader import Entries, Field, Table
+from gardenbus.common.errors import SettingsInvalid
+
+API_VERSION = "apiserver.config.k8s.io/v1"
+KIND = "AdmissionConfiguration"
+
+ADMISSION_PLUGINS: Mapping[str, bool] = {
+    "ResourceReferenceManager": True,
+    "ShootTolerationRestriction": True,
+    "ShootExposureClass": True,
+    "UncheckedTolerations": True,
+    "ShootManagedSeed": True,
+    "UseAsSeed": True,
+    "ShootMutator": True,
+    "FinalizerRemoval": True,
+    "ShootValidator": True,
+    "SeedValidator": True,
+    "NamespacedCloudProfileValidator": True,
+    "ProjectValidator": True,
+    "DeletionConfirmation": True,
+    "ManagedSeed": True,
+    "PlacementValidator": True,
+}
+"""Names of the plug-ins in the order in which they act, and whether each is on by default."""
+
+
+class _Switch(msgspec.Struct, frozen=True, kw_only=True):
+    name: str = ""
+    enabled: bool = True
+
+
+class AdmissionConfiguration(msgspec.Struct, frozen=True, kw_only=True):
+    """Plug-ins that the file switches."""
+
+    switched: Mapping[str, bool] = {}
+    """By name: on or off."""
+
+    log_level: str | None = None
+    log_format: str | None = None
+
+    def is_enabled(self, plugin: str) -> bool:
+        """True for a plug-in that is on."""
+        return self.switched.get(plugin, ADMISSION_PLUGINS[plugin])
+
+
+def parse_configuration(text: str | bytes) -> AdmissionConfiguration:
+    """Read the file's content (YAML or JSON); raises SettingsInvalid with the path of everything that is wrong."""
+    listed: tuple[_Switch, ...] = tuple(reader.read_one(text, _TABLE).get("plugins", ()))
+    names = [one.name for one in listed]
+    problems = [f"plugins[{index}].name: is required" for index, name in enumerate(names) if not name]
+    problems += [f"plugins: {name} is listed twice" for name in sorted(set(names)) if name and names.count(name) > 1]
+    if problems:
+        raise SettingsInvalid(tuple(problems))
+    return AdmissionConfiguration(switched={one.name: one.enabled for one in listed})
+
+
+def _plugin(value: Any) -> str:
+    if value not in ADMISSION_PLUGINS:
+        raise ValueError(f"{value!r} is no admission plug-in: there are {', '.join(sorted(ADMISSION_PLUGINS))}")
+    return str(value)
+
+
+def _no_configuration(_value: Any) -> None:
+    raise ValueError("no plug-in takes a configuration: leave it out")
+
+
+_PLUGIN: Table = {
+    "name": Field("name", _plugin),
+    "enabled": Field("enabled", reader.flag),
+    "configuration": Field(parse=_no_configuration),
+    "path": Field(parse=_no_configuration),
+}
+_TABLE: Table = {
+    **reader.header(API_VERSION, KIND),
+    "plugins": Entries("plugins", _PLUGIN, _Switch, "plug-ins", may_be_empty=True),
+}
