@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from gardenbus.apiserver.handlers.durable_requests import LAST_WAIT
 from gardenbus.common.api.document import section
 from gardenbus.common.api.keys import ObjectKey
 from tests.simulation.client import NAMESPACE
@@ -68,14 +67,14 @@ def _orders(landscape: Landscape) -> Iterator[str]:
 
 
 def _has_waited_enough(landscape: Landscape, name: str) -> bool:
-    """True if the last order deletes, and was delivered so often that it is decided on without its earlier ones.
+    """True if the last order deletes, and was decided on while earlier ones were in flight yet.
 
     Restarts and deaths use deliveries up; on the last one a consumer takes its messages in reverse order, so that one
     which ends the process harms no other: a deletion then finds nothing, and the creation comes after it.
     """
     journal = landscape.journal
     last = journal.stored[name][-1]
-    return last.order.verb == "delete" and journal.deliveries.get(last.sequence, 0) >= LAST_WAIT
+    return last.order.verb == "delete" and last.sequence in journal.impatient
 
 
 def _assignments(landscape: Landscape) -> Iterator[str]:

@@ -8,6 +8,7 @@ have, all that were stored before are: a copy of one may hold what a copy of the
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from gardenbus.apiserver.handlers.durable_requests import LAST_WAIT
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.ports.bus import QueueMessage, StreamMessage
@@ -44,6 +45,8 @@ class Journal:
     seen: dict[tuple[str, ObjectKey], int] = field(default_factory=dict[tuple[str, ObjectKey], int])
     restores: set[str] = field(default_factory=set[str])
     deliveries: dict[int, int] = field(default_factory=dict[int, int])
+    impatient: set[int] = field(default_factory=set[int])
+    """Requests that were decided on, at last, while earlier ones were in flight."""
 
     # ------------------------------------------------------------------------------------------ what is written
 
@@ -57,6 +60,11 @@ class Journal:
         """An actor has fetched a message, for the how manyth time."""
         if stream == "REQUESTS":
             self.deliveries[message.message.sequence] = message.deliveries
+
+    def on_impatience(self, sequence: int) -> None:
+        """An apiserver waits no longer for the requests before one: it decides on it, if it came often enough."""
+        if self.deliveries.get(sequence, 0) >= LAST_WAIT:
+            self.impatient.add(sequence)
 
     def on_report(self, message: StreamMessage) -> None:
         """REPORTS has stored a message."""

@@ -94,7 +94,7 @@ class Landscape:
 
     async def apiserver(self, actor: Actor) -> None:
         """Run an apiserver."""
-        await run_apiserver(self.parts(actor))
+        await run_apiserver(self.parts(actor), self.journal.on_impatience)
 
     async def watcher(self, actor: Actor) -> None:
         """Run somebody who only watches."""

@@ -20,7 +20,7 @@ from gardenbus.common.controller.dead_letter import DeadLetter, queue_object
 from gardenbus.common.controller.informer import Callback, Informer
 from gardenbus.common.controller.timers import Timers
 from gardenbus.common.errors import Transient
-from gardenbus.common.ports.bus import Bus
+from gardenbus.common.ports.bus import Bus, StreamMessage
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.ports.store import Store
 from gardenbus.relay.relay import Relay, RelaySettings
@@ -118,7 +118,19 @@ async def run_scheduler(
     await _together(*(consumer.run() for consumer in consumers), housekeeping.run(USAGE_POLL_SECONDS))
 
 
-async def run_apiserver(parts: Parts) -> None:
+class WatchedRequests(DurableRequestHandler):
+    """Durable requests that report whenever they wait for earlier ones no longer."""
+
+    gave_up: Callable[[int], None]
+
+    async def _wait_for_earlier(self, message: StreamMessage, deadline: float) -> bool:
+        is_first = await super()._wait_for_earlier(message, deadline)
+        if not is_first:
+            self.gave_up(message.sequence)
+        return is_first
+
+
+async def run_apiserver(parts: Parts, gave_up: Callable[[int], None]) -> None:
     """The durable half of an apiserver: requests and reports, wired as its app does."""
     connections, clock, subjects = parts.connections, parts.clock, parts.subjects
     store, bus = connections.store, connections.bus
@@ -128,7 +140,7 @@ async def run_apiserver(parts: Parts) -> None:
     async def opened(stream: str, subject: str) -> Any:
         return await persist(lambda: bus.work_queue(stream, "apiserver", subject), clock)
 
-    requests = DurableRequestHandler(
+    requests = WatchedRequests(
         bus=bus,
         clock=clock,
         store=store,
@@ -140,6 +152,7 @@ async def run_apiserver(parts: Parts) -> None:
         consumer="apiserver",
         concurrency=8,
     )
+    requests.gave_up = gave_up
     reports = ReportHandler(
         bus=bus,
         store=store,

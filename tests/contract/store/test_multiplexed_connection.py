@@ -1,12 +1,14 @@
 """One line to Redis that many callers share."""
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from gardenbus.common.adapters.redis import multiplexed_connection
 from gardenbus.common.adapters.redis.connection import MAX_BATCH, RedisConnection
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.errors import Unavailable
@@ -148,6 +150,36 @@ async def test_who_wants_a_connection_while_it_is_closed_is_told_so() -> None:
         await connection.close()
         with pytest.raises(Unavailable, match="closed"):
             await asked
+
+
+@pytest.mark.parametrize("turns", range(2, 40))
+async def test_a_close_at_any_moment_of_the_handshake_is_told_at_once(turns: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as never_answering:
+        url = f"redis://127.0.0.1:{never_answering.getsockname()[1]}/0"
+        connection = RedisConnection(url, timeout_seconds=30)
+        asked = asyncio.create_task(connection.command("PING"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await connection.close()
+        async with asyncio.timeout(5):
+            with pytest.raises(Unavailable, match="closed"):
+                await asked
+
+
+async def test_who_asks_on_a_connection_that_is_lost_as_soon_as_it_is_made_is_told_so(
+    line: RedisConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    protocol = multiplexed_connection._ReplyProtocol  # pyright: ignore[reportPrivateUsage]
+    made = protocol.__init__
+
+    def lose_at_once(self: Any, *values: Any) -> None:
+        made(self, *values)
+        self.lose("it ended at once")
+
+    monkeypatch.setattr(protocol, "__init__", lose_at_once)
+    async with asyncio.timeout(5):
+        with pytest.raises(Unavailable, match="it ended at once"):
+            await line.command("PING")
 
 
 async def test_objects_written_at_the_same_time_are_written_each_on_its_own(kit: StoreUnderTest) -> None:

@@ -43,8 +43,8 @@ class ApiserverSettings(CommonSettings, frozen=True, kw_only=True):
     carry them to member clusters."""
 
     deliveries_max: Count = 5
-    """Deliveries after which a message is put on `garden.rejected`: enough for a replica to be killed a few times for
-    other reasons, few enough that a poison message does not keep all replicas down for long."""
+    """Deliveries after which a message is put on `garden.rejected.<verb>.<sender>`: enough for a replica to be killed a
+    few times for other reasons, few enough that a poison message does not keep all replicas down for long."""
 
 
 load_settings = partial(load_configured, ApiserverSettings, parse_configuration, usage=USAGE)

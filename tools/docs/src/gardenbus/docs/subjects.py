@@ -19,7 +19,8 @@ SECTIONS: Sequence[StreamSection] = (
     StreamSection(
         "REQUESTS",
         "Durable requests",
-        "What it has acknowledged is carried out. Nobody answers; what cannot be taken comes to `garden.rejected`.",
+        "What it has acknowledged is carried out. Nobody answers; what cannot be taken comes to "
+        "`garden.rejected.<verb>.<sender>`.",
     ),
     StreamSection(
         "",

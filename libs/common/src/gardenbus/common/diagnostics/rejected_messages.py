@@ -1,4 +1,4 @@
-"""Rejected messages as `garden.rejected` keeps them, decoded for people. Pure."""
+"""Rejected messages as the stream REJECTED keeps them, decoded for people. Pure."""
 
 import hashlib
 import re

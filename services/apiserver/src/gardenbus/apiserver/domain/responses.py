@@ -1,4 +1,4 @@
-"""Responses to requests, and messages that are put on `garden.rejected`.
+"""Responses to requests, and messages that are put on `garden.rejected.<verb>.<sender>`.
 
 A response is `{"ok": true, "result": …, "warnings": […]}` or
 `{"ok": false, "error": {"code", "reason", "message", "details": [{"field", "message"}]}, "warnings": […]}`.

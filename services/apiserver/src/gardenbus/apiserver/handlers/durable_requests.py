@@ -2,8 +2,8 @@
 
 Documents of one object are handled in order; different objects of one kind concurrently; a change of kind waits for all
 before it, so that a shoot finds the profile that was sent ahead of it. A rejection that depends on other objects is
-retried once all earlier requests are finished, by whichever replica. Rejected documents go to `garden.rejected` one by
-one; the others of their message are applied.
+retried once all earlier requests are finished, by whichever replica. Rejected documents go to the dead letter one
+by one; the others of their message are applied.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Handles reports of gardenlets and member agents: statuses, registrations, Events.
 
 Reports of one object are handled in order and merged into one write. A report that its sender may not make is put on
-`garden.rejected`. Stamps tell which of two reports is the newer (report_stamps.py), never the order of handling.
+the dead letter. Stamps tell which of two reports is the newer (report_stamps.py), never the order of handling.
 """
 
 import asyncio

@@ -24,6 +24,9 @@ from gardenbus.common.errors import Unavailable
 
 Command = tuple[str | bytes | int | float, ...]
 
+CANCELLED_AGAIN_SECONDS = 0.05
+"""Interval at which connecting is cancelled until it has ended."""
+
 _NOTHING = object()
 _pack = cast("Callable[[Command], bytes]", hiredis.pack_command)  # pyright: ignore[reportUnknownMemberType]
 
@@ -53,6 +56,7 @@ class _ReplyProtocol(asyncio.Protocol):
         self._sent: deque[_Request] = deque()
         self._timeout_handle: asyncio.TimerHandle | None = None
         self.is_lost = False
+        self._lost_because = ""
         reader, writer = _streams_of(connection)
         self._transport = cast("asyncio.Transport", writer.transport)
         self._transport.set_protocol(self)
@@ -62,6 +66,9 @@ class _ReplyProtocol(asyncio.Protocol):
     def execute(self, commands: Sequence[Command]) -> "asyncio.Future[list[Any]]":
         """Send with the others of this turn; the replies come in the commands' order, error replies among them."""
         future: asyncio.Future[list[Any]] = self._loop.create_future()
+        if self.is_lost:  # as soon as it was made, before those who waited for it came to use it
+            _fail(future, self._lost_because)
+            return future
         if not self._unsent:
             self._loop.call_soon(self._send)
         self._unsent.append(_Request(commands, future))
@@ -71,14 +78,13 @@ class _ReplyProtocol(asyncio.Protocol):
         """Abort the connection and fail all pending requests."""
         if self.is_lost:
             return
-        self.is_lost = True
+        self.is_lost, self._lost_because = True, why
         if self._timeout_handle is not None:
             self._timeout_handle.cancel()
         self._transport.abort()
         for request in (*self._sent, *self._unsent):
             if not request.future.done():
-                request.future.set_exception(Unavailable(f"Redis is out of reach: {why}"))
-                request.future.exception()  # whoever waits gets it; nobody is blamed for not waiting
+                _fail(request.future, why)
         self._sent.clear()
         self._unsent.clear()
 
@@ -159,9 +165,13 @@ class MultiplexedConnection:
         return await protocol.execute(commands)
 
     async def close(self) -> None:
-        """Disconnect. The next request connects again."""
-        if self._connecting is not None:
-            self._connecting.cancel()
+        """Disconnect. The next request connects again.
+
+        A cancellation is repeated: `asyncio.wait_for`, by which redis-py sends, swallows one that comes as it ends.
+        """
+        while (connecting := self._connecting) is not None and not connecting.done():
+            connecting.cancel()
+            await asyncio.wait((connecting,), timeout=CANCELLED_AGAIN_SECONDS)
         if self._protocol is not None:
             await self._protocol.disconnect()
             self._protocol = None
@@ -198,6 +208,11 @@ class MultiplexedConnection:
                 raise Unavailable(f"Redis is out of reach: {error}") from error
             raise
         return self._protocol
+
+
+def _fail(future: "asyncio.Future[list[Any]]", why: str) -> None:
+    future.set_exception(Unavailable(f"Redis is out of reach: {why}"))
+    future.exception()  # whoever waits gets it; nobody is blamed for not waiting
 
 
 def _streams_of(connection: AbstractConnection) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
