@@ -1,7 +1,7 @@
 """A landscape in one process for tests of gardenlets: real NATS, the real apiserver and relay, a store in memory."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,13 +9,16 @@ from typing import Any
 
 import prometheus_client
 
+from gardenbus.agent.connections import AgentConnections
 from gardenbus.apiserver.app import start_apiserver
 from gardenbus.apiserver.settings import ApiserverSettings
 from gardenbus.common.adapters.nats import jetstream
+from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
 from gardenbus.common.api.conditions import conditions_of
 from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration, parse_configurations
 from gardenbus.common.api.document import Document, StoredObject, encode, section
+from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.ports.bus import Message, StreamMessage
 from gardenbus.common.ports.connections import Connections
@@ -70,6 +73,21 @@ class Garden:
     running: dict[GardenletHost, tuple["asyncio.Task[None]", AsyncExitStack]] = field(
         default_factory=dict[GardenletHost, tuple["asyncio.Task[None]", AsyncExitStack]]
     )
+
+    async def start_alone(self, *configurations: Document, directory: Path | None = None) -> GardenletHost:
+        """Start a process whose gardenlets have credentials of their own in their directories."""
+        bus = JetStreamBus(self.subjects)
+        host = GardenletHost(
+            [configured(each) for each in configurations],
+            bus=bus,
+            subjects=self.subjects,
+            clock=SystemClock(),
+            state_directory=directory or self.directory,
+            connections=AgentConnections(self.nats_url, self.subjects),
+        )
+        await host.start()
+        self.running[host] = (asyncio.create_task(host.run()), AsyncExitStack())
+        return host
 
     async def start(self, *configurations: Document, directory: Path | None = None) -> GardenletHost:
         """Start a process's worth of gardenlets."""
@@ -225,20 +243,35 @@ def conditions(document: Document, field: str = "conditions") -> dict[str, str]:
 
 
 @asynccontextmanager
-async def a_garden(nats_url: str, prefix: str, directory: Path) -> AsyncGenerator[Garden]:
-    """A landscape without gardenlets yet, with one project and the Secret of backups."""
+async def a_garden(
+    nats_url: str,
+    prefix: str,
+    directory: Path,
+    credentials: Callable[[Principal], Credentials] = lambda _: NO_CREDENTIALS,
+) -> AsyncGenerator[Garden]:
+    """A landscape without gardenlets yet, with one project and the Secret of backups; each comes in as who they are."""
     subjects, clock = Subjects(prefix), SystemClock()
     store = MemoryStore(clock, reporter="tester")
-    async with jetstream.connect(nats_url, "tester", prefix) as bus:
-        await bus.ensure_streams()
-        relay = asyncio.create_task(Relay(MemoryOutbox(store), bus, subjects, clock).run())
+    async with AsyncExitStack() as buses:
+
+        async def connected(principal: Principal, *, manages_streams: bool = False) -> JetStreamBus:
+            own = credentials(principal)
+            opened = jetstream.connect(
+                nats_url, principal.name, prefix, credentials=own, manages_streams=manages_streams
+            )
+            return await buses.enter_async_context(opened)
+
+        relay_bus = await connected(Principal("service", "relay"), manages_streams=True)
+        bus = await connected(Principal("operator", "operator"))
+        apiserver_bus = await connected(Principal("service", "apiserver"))
+        relay = asyncio.create_task(Relay(MemoryOutbox(store), relay_bus, subjects, clock).run())
         context = ServiceContext(
             "apiserver",
             ApiserverSettings(prefix=prefix, fetch_wait_seconds=0.2),
             health=Health(prometheus_client.CollectorRegistry()),
             clock=clock,
         )
-        await start_apiserver(context, Connections(store, bus, subjects))
+        await start_apiserver(context, Connections(store, apiserver_bus, subjects))
         garden = Garden(nats_url, subjects, store, bus, directory)
         try:
             for document in (a_project(), BACKUP_SECRET):

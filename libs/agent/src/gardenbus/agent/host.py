@@ -1,4 +1,4 @@
-"""Host: one process that runs many agents, on one connection and with shared followers."""
+"""Host: one process that runs many agents, on one connection with shared followers, or each on its own connection."""
 
 import asyncio
 import contextlib
@@ -7,6 +7,8 @@ from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from gardenbus.agent.connections import AgentConnections, OwnConnection
+from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.clock import Clock
@@ -19,11 +21,20 @@ AGENTS_A_FOLLOWER = 100
 class AgentHost(ABC):
     """All agents of one process, which come and go while it runs."""
 
-    def __init__(self, *, bus: Bus, subjects: Subjects, clock: Clock, state_directory: Path) -> None:
+    def __init__(
+        self,
+        *,
+        bus: Bus,
+        subjects: Subjects,
+        clock: Clock,
+        state_directory: Path,
+        connections: AgentConnections | None = None,
+    ) -> None:
         self._bus = bus
         self._subjects = subjects
         self._clock = clock
         self._directory = state_directory
+        self._connections = connections
         self._tasks: asyncio.TaskGroup | None = None
 
     async def run(self) -> None:
@@ -38,6 +49,15 @@ class AgentHost(ABC):
     def _start_agents(self) -> None:
         """Spawn the tasks of the agents that exist at the start."""
 
+    def _own_connection(self, principal: Principal, directory: Path) -> OwnConnection | None:
+        """The connection of an agent with credentials of its own, None for the process's. Raises SettingsInvalid."""
+        if self._connections is None:
+            return None
+        own = self._connections.own(principal, directory)
+        if own is None:
+            self._connections.need_shared()
+        return own
+
     @property
     def _is_running(self) -> bool:
         return self._tasks is not None
@@ -45,6 +65,12 @@ class AgentHost(ABC):
     def _spawn(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         assert self._tasks is not None
         return self._tasks.create_task(work, name=name)
+
+
+def connect(connection: OwnConnection | None) -> None:
+    """Begin to connect an agent that has a connection of its own."""
+    if connection is not None:
+        connection.start()
 
 
 def in_chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:

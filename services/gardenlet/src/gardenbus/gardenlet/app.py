@@ -4,10 +4,11 @@ from pathlib import Path
 
 import msgspec
 
+from gardenbus.agent.connections import AgentConnections, connect_agents
 from gardenbus.agent.host import spawn_host
+from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Bus
-from gardenbus.common.runtime.bus_connection import connect_bus
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.gardenlet import metrics
 from gardenbus.gardenlet.host import GardenletHost
@@ -19,12 +20,21 @@ STREAMS = ("BINDINGS", "LEASES", "REPORTS")
 
 async def build(context: ServiceContext[GardenletSettings]) -> None:
     """Connect to the bus and start the gardenlets."""
-    bus, subjects = await connect_bus(context, manages_streams=False, awaited_streams=STREAMS)
-    await start_gardenlets(context, bus=bus, subjects=subjects)
+    settings = context.settings
+    agents = {
+        Principal("gardenlet", each.seed_name): Path(settings.state_dir) / each.seed_name
+        for each in settings.configurations
+    }
+    bus, connections = await connect_agents(context, agents, awaited_streams=STREAMS)
+    await start_gardenlets(context, bus=bus, subjects=Subjects(settings.prefix), connections=connections)
 
 
 async def start_gardenlets(
-    context: ServiceContext[GardenletSettings], *, bus: Bus, subjects: Subjects
+    context: ServiceContext[GardenletSettings],
+    *,
+    bus: Bus,
+    subjects: Subjects,
+    connections: AgentConnections | None = None,
 ) -> GardenletHost:
     """Start all gardenlets on the context's tasks."""
     settings = context.settings
@@ -34,6 +44,7 @@ async def start_gardenlets(
         subjects=subjects,
         clock=context.clock,
         state_directory=Path(settings.state_dir),
+        connections=connections,
     )
     context.stack.push_async_callback(host.close)
     await host.start()

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
+from gardenbus.agent.activity import Activity
 from gardenbus.agent.work_loop import WorkLoop
 from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration
 from gardenbus.common.api.document import section
@@ -27,6 +28,7 @@ from gardenbus.gardenlet.controllers.shoot import ShootReconciler
 from gardenbus.gardenlet.domain.shoot_record import ShootName
 from gardenbus.gardenlet.handlers.binding_cache import BINDINGS, MANAGED_SEED, SHOOT_STATE, BindingCache
 from gardenbus.gardenlet.handlers.lease_heartbeat import LeaseHeartbeat
+from gardenbus.gardenlet.handlers.managed_gardenlets import GardenletsOnStreams, RequestedGardenlets
 from gardenbus.gardenlet.handlers.object_lookup import ObjectLookup
 from gardenbus.gardenlet.handlers.reporter import SeedReporter
 
@@ -38,7 +40,11 @@ _PASSES_AFTER_RECOVERY = 2
 
 
 class Gardenlet:
-    """See the module. `deployments` are the gardenlets deployed into its shoots, `deployer` runs them."""
+    """See the module. `deployments` are the gardenlets deployed into its shoots, `deployer` runs them.
+
+    `follows_alone`: on a connection of its own, which may read the streams of its seed only. Its consumers have names,
+    so that one process follows at a time: the one that holds the Lease (`activity`), from the start each time.
+    """
 
     def __init__(  # noqa: PLR0913 - the ports of one gardenlet
         self,
@@ -54,12 +60,16 @@ class Gardenlet:
         deployments: DeploymentStore,
         deployer: GardenletDeployer | None = None,
         certificate_expires_at: Callable[[], datetime | None] = lambda: None,
+        follows_alone: bool = False,
     ) -> None:
         self.configuration = configuration
         self.seed_name = configuration.seed_name
         self._bus = bus
         self._subjects = subjects
         self._clock = clock
+        self._follows_alone = follows_alone
+        self._lookup = ObjectLookup(bus, subjects, self.seed_name)
+        self.activity = Activity()
         self.backend = backend
         self.cache = BindingCache(subjects, self.seed_name)
         self.reporter = SeedReporter(bus=bus, subjects=subjects, seed_name=self.seed_name, clock=clock)
@@ -88,7 +98,7 @@ class Gardenlet:
             cache=self.cache,
             backend=self.backend,
             reporter=self.reporter,
-            lookup=ObjectLookup(self._bus, self._subjects),
+            lookup=self._lookup,
             clock=self._clock,
             version=version,
             certificate_expires_at=certificate_expires_at,
@@ -129,8 +139,9 @@ class Gardenlet:
             cache=self.cache,
             deployments=deployments,
             reporter=self.reporter,
-            bus=self._bus,
-            subjects=self._subjects,
+            gardenlets=RequestedGardenlets(self._lookup)
+            if self._follows_alone
+            else GardenletsOnStreams(self._bus, self._subjects, self.configuration.lease.grace_period),
             clock=self._clock,
             record_of=self.backend.load,
             is_active=lambda: self.is_active,
@@ -227,10 +238,16 @@ class Gardenlet:
     async def round(self) -> None:
         """Run one heartbeat and the Seed's reconciliation; nothing while the Seed is deleted."""
         self._round_began = self._clock.monotonic()
-        if self.cache.seed_is_gone:
-            return
-        if await self.heartbeat.round():
+        if not self.cache.seed_is_gone and await self.heartbeat.round():
             await self._reconcile_seed()
+        elif self._follows_alone and self.reporter.fencing_token is None:
+            await self._observe_seed()
+
+    async def _observe_seed(self) -> None:
+        """On standby, read what the active gardenlet follows: whether the Seed is there, or was deleted."""
+        subject = self._subjects.view(self.seed_name, ObjectKey("seed", "", self.seed_name))
+        if (last := await self._bus.last(self._subjects.stream(BINDINGS), subject)) is not None:
+            self.cache.update(last)
 
     async def care(self) -> None:
         """Check the health of every shoot once."""
@@ -261,9 +278,13 @@ class Gardenlet:
         self._enqueue_all()
         self.managed_seeds.stand_by()
         self._enqueue_managed_seeds()
+        self.activity.begin()
 
     async def _drop_missed_deletions(self) -> None:
         """Drop cached objects whose tombstones were handled by another replica while this one was paused."""
+        if self._follows_alone:
+            self.cache.clear()
+            return
         cached, cached_objects = dict(self.cache.shoots), dict(self.cache.objects)
         if not cached and not cached_objects:
             return
@@ -275,6 +296,7 @@ class Gardenlet:
         self.cache.retain(held, cached=cached, cached_objects=cached_objects)
 
     async def _stand_by(self) -> None:
+        self.activity.end()
         self.reporter.stand_by()
         self.seed.stand_by()
         self.managed_seeds.stand_by()

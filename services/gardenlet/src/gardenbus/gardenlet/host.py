@@ -1,25 +1,28 @@
 """A process that hosts many gardenlets, so that a laptop can run hundreds of seeds.
 
 It runs the configured gardenlets, and those that they, or replicas on the same state directory, have deployed into
-shoots (`backend.deployments`); the latter come and go. All share the connection, the HTTP client and the followers of
-BINDINGS.
+shoots (`backend.deployments`); the latter come and go. All share the HTTP client; those without credentials of their
+own (`agent.connections`) share the process's connection and the followers of BINDINGS too.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import structlog
 
+from gardenbus.agent.connections import AgentConnections, OwnConnection
 from gardenbus.agent.files import make_directory
-from gardenbus.agent.follower import follow_last
-from gardenbus.agent.host import AgentHost, in_chunks
+from gardenbus.agent.follower import RESTART_SECONDS, follow_last
+from gardenbus.agent.host import AgentHost, connect, in_chunks
 from gardenbus.agent.work_loop import WorkLoop
 from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration, parse_configurations
 from gardenbus.common.api.document import section
+from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.ports.bus import Bus, StreamMessage
@@ -61,6 +64,8 @@ class HostedGardenlet:
     backend: SeedBackend
     identity: HolderIdentity
     deployment: HostedDeployment | None
+    connection: OwnConnection | None
+    """Its own; None for the process's."""
     tasks: list[asyncio.Task[None]] = field(default_factory=list["asyncio.Task[None]"])
     followed: set[str] = field(default_factory=set[str])
     """Seeds of the shared follower; a gardenlet that stops removes its own."""
@@ -77,12 +82,17 @@ class GardenletHost(AgentHost):
         subjects: Subjects,
         clock: Clock,
         state_directory: Path,
+        connections: AgentConnections | None = None,
     ) -> None:
-        super().__init__(bus=bus, subjects=subjects, clock=clock, state_directory=state_directory)
+        super().__init__(
+            bus=bus, subjects=subjects, clock=clock, state_directory=state_directory, connections=connections
+        )
         self._session: aiohttp.ClientSession | None = None
         self._hosted: dict[str, HostedGardenlet] = {}
         self._deployment_stores: dict[str, DeploymentStore] = {}
         self._invalid: dict[str, GardenletDeployment] = {}
+        self._rejected: dict[str, tuple[str, ...]] = {}
+        """Credentials of deployed gardenlets that cannot be used: tried again, and logged when the problem changes."""
         self._deployments_loop = WorkLoop("deployments", self._sync, lambda: DEPLOYMENTS_SECONDS)
         self._configured = frozenset(each.seed_name for each in configurations)
         self.gardenlets: dict[str, Gardenlet] = {}
@@ -94,12 +104,14 @@ class GardenletHost(AgentHost):
         self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=PROBE_SECONDS))
         for hosted in self._hosted.values():
             await hosted.backend.start()
+            connect(hosted.connection)
         await self._sync_deployments()
         for seed, url in self.endpoints().items():
             _log.info("seed.served", seed=seed, health_url=url)
 
     def _start_agents(self) -> None:
-        for seeds in in_chunks(sorted(self._hosted)):
+        own = sorted(seed for seed, hosted in self._hosted.items() if hosted.connection is not None)
+        for seeds in (*in_chunks(sorted(self._hosted.keys() - set(own))), *([seed] for seed in own)):
             self._run_hosted(seeds)
         self._spawn("deployments", self._deployments_loop.run())
 
@@ -114,6 +126,7 @@ class GardenletHost(AgentHost):
         for hosted in self._hosted.values():
             await hosted.backend.stop()
             hosted.identity.release()
+        await asyncio.gather(*(each.connection.close() for each in self._hosted.values() if each.connection))
 
     def unhealthy(self) -> list[str]:
         """Seeds whose gardenlet has missed too many heartbeats."""
@@ -135,7 +148,18 @@ class GardenletHost(AgentHost):
     def readiness(self) -> Mapping[str, str | None]:
         """Readiness of every seed's gardenlet: its health, once it has begun."""
         waiting = set(self.without_heartbeat())
-        return {seed: "no heartbeat yet" if seed in waiting else problem for seed, problem in self.health().items()}
+        return {
+            seed: self._connection_problem(seed) or ("no heartbeat yet" if seed in waiting else problem)
+            for seed, problem in self.health().items()
+        }
+
+    def connection_of(self, seed: str) -> OwnConnection | None:
+        """The connection of a gardenlet with credentials of its own; None for the process's."""
+        return self._hosted[seed].connection
+
+    def _connection_problem(self, seed: str) -> str | None:
+        connection = self.connection_of(seed)
+        return connection.problem if connection is not None else None
 
     def endpoints(self) -> Mapping[str, str]:
         """URL of each seed's `/healthz`."""
@@ -214,13 +238,23 @@ class GardenletHost(AgentHost):
             return
         self._invalid.pop(seed, None)
         deployment = HostedDeployment(parent, deployed, self._certificate(deployed, configuration))
-        hosted = self._create(configuration, identity or self._identity(seed), deployment)
+        identity = identity or self._identity(seed)
+        try:
+            hosted = self._create(configuration, identity, deployment)
+        except SettingsInvalid as error:
+            identity.release()
+            if self._rejected.get(seed) != error.problems:
+                _log.error("gardenlet.rejected", seed=seed, reason="; ".join(error.problems))
+            self._rejected[seed] = error.problems
+            return
+        self._rejected.pop(seed, None)
         try:
             await hosted.backend.start()
         except OSError:
             del self._hosted[seed], self.gardenlets[seed]
             hosted.identity.release()
             raise
+        connect(hosted.connection)
         _log.info("gardenlet.started", seed=seed, parent=parent, health_url=hosted.backend.health_url)
         if self._is_running:
             self._run_hosted([seed])
@@ -234,6 +268,8 @@ class GardenletHost(AgentHost):
         await asyncio.gather(*hosted.tasks, return_exceptions=True)
         await hosted.gardenlet.stop(hands_over=keeps_lease)
         await hosted.backend.stop()
+        if hosted.connection is not None:
+            await hosted.connection.close()
         del self._hosted[seed], self.gardenlets[seed]
         if not keeps_lease:
             hosted.identity.release()
@@ -266,18 +302,20 @@ class GardenletHost(AgentHost):
         seed = configuration.seed_name
         certificate = deployment.certificate if deployment is not None else None
         files = LocalFiles(self._directory / seed)
+        connection = self._own_connection(Principal("gardenlet", seed), files.directory)
+        bus = connection.bus if connection is not None else self._bus
         context = MakerContext(
             seed_name=seed,
             directory=files.directory,
             settings=configuration.backend,
             clock=self._clock,
             owned=files.owned,
-            garden=ObjectLookup(self._bus, self._subjects),
+            garden=ObjectLookup(bus, self._subjects, seed),
         )
         backend = SeedBackend(new_maker(context), files, self._clock)
         gardenlet = Gardenlet(
             configuration,
-            bus=self._bus,
+            bus=bus,
             subjects=self._subjects,
             clock=self._clock,
             backend=backend,
@@ -287,8 +325,9 @@ class GardenletHost(AgentHost):
             deployments=DeploymentStore(files),
             deployer=self,
             certificate_expires_at=lambda: certificate.expires_at if certificate is not None else None,
+            follows_alone=connection is not None,
         )
-        hosted = self._hosted[seed] = HostedGardenlet(gardenlet, backend, identity, deployment)
+        hosted = self._hosted[seed] = HostedGardenlet(gardenlet, backend, identity, deployment, connection)
         self.gardenlets[seed] = gardenlet
         return hosted
 
@@ -296,17 +335,30 @@ class GardenletHost(AgentHost):
         return HolderIdentity(self._directory / ".holders" / seed)
 
     def _run_hosted(self, seeds: Sequence[str]) -> None:
-        """Run gardenlets with one shared follower."""
+        """Run gardenlets with one shared follower, or one with its own."""
         consumer = _BindingConsumer(self, set(seeds))
-        stream = self._subjects.stream(BINDINGS)
-        following = follow_last(self._bus, self._clock, stream, consumer.filters, consumer)
-        follower = self._spawn(f"bindings of {seeds[0]}", following)
+        follower = self._spawn(f"bindings of {seeds[0]}", self._following(consumer, self._hosted[seeds[0]]))
         for seed in seeds:
             hosted = self._hosted[seed]
             hosted.followed = consumer.seeds
             hosted.tasks = [self._spawn(f"gardenlet {seed}", hosted.gardenlet.run())]
         if len(seeds) == 1:
             self._hosted[seeds[0]].tasks.append(follower)
+
+    def _following(self, consumer: "_BindingConsumer", first: HostedGardenlet) -> Coroutine[Any, Any, None]:
+        stream = self._subjects.stream(BINDINGS)
+        if first.connection is None:
+            return follow_last(self._bus, self._clock, stream, consumer.filters, consumer)
+        bus, gardenlet = first.connection.bus, first.gardenlet
+
+        async def follow() -> None:
+            while True:
+                await follow_last(
+                    bus, self._clock, stream, lambda: consumer.filters() if gardenlet.is_active else (), consumer
+                )
+                await self._clock.sleep(RESTART_SECONDS)
+
+        return gardenlet.activity.run_while(follow)
 
     def subjects_of(self, seed: str) -> tuple[str, str]:
         """Subjects of a seed in BINDINGS."""

@@ -12,23 +12,20 @@
 import random
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, NamedTuple, Protocol, assert_never
+from typing import NamedTuple, Protocol, assert_never
 
 import msgspec
 import structlog
 
 from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration
-from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.keys import GARDEN_NAMESPACE, Header, ObjectKey, Subjects
+from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.errors import GardenbusError, Unavailable
-from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.deployments import DeploymentStore
 from gardenbus.gardenlet.backend.installed import installed_backends
 from gardenbus.gardenlet.domain.deployments import GardenletDeployment, is_bootstrapped
-from gardenbus.gardenlet.domain.lease import StandBy, decide_lease
 from gardenbus.gardenlet.domain.managed_seeds import (
     DELETED,
     CannotReconcile,
@@ -52,8 +49,8 @@ from gardenbus.gardenlet.domain.managed_seeds import (
 )
 from gardenbus.gardenlet.domain.shoot_record import ShootName, ShootRecord
 from gardenbus.gardenlet.domain.shoot_status import without_times
-from gardenbus.gardenlet.handlers.binding_cache import BINDINGS, MANAGED_SEED, BindingCache, Tombstone
-from gardenbus.gardenlet.handlers.lease_heartbeat import LEASES, observed_lease
+from gardenbus.gardenlet.handlers.binding_cache import MANAGED_SEED, BindingCache, Tombstone
+from gardenbus.gardenlet.handlers.managed_gardenlets import ManagedGardenlets
 from gardenbus.gardenlet.handlers.reporter import SeedReporter
 
 _log = structlog.stdlib.get_logger()
@@ -63,7 +60,6 @@ REPEAT_SECONDS = 30.0
 INACTIVE_REQUEUE_SECONDS = 2.0
 _SYNC_JITTER = 0.05
 _BACKOFF = Backoff()
-_decode = json_decoder(dict[str, Any])
 
 
 class GardenletDeployer(Protocol):
@@ -107,8 +103,7 @@ class ManagedSeedReconciler:
         cache: BindingCache,
         deployments: DeploymentStore,
         reporter: SeedReporter,
-        bus: Bus,
-        subjects: Subjects,
+        gardenlets: ManagedGardenlets,
         clock: Clock,
         record_of: Callable[[ShootName], ShootRecord | None],
         is_active: Callable[[], bool],
@@ -120,8 +115,7 @@ class ManagedSeedReconciler:
         self._cache = cache
         self._deployments = deployments
         self._reporter = reporter
-        self._bus = bus
-        self._subjects = subjects
+        self._gardenlets = gardenlets
         self._clock = clock
         self._record_of = record_of
         self._is_active = is_active
@@ -278,13 +272,15 @@ class ManagedSeedReconciler:
         snapshot = ManagedSeedSnapshot(
             document,
             self._shoots[shoot],
-            await self._seed(name),
+            await self._gardenlets.seed(name),
             self._deployments.load(shoot),
             backends=installed_backends(),
         )
         if not metadata.get("deletionTimestamp"):
             return snapshot
-        return snapshot._replace(is_running=await self._is_running(name), shoots_on_it=self._deployer.shoots_on(name))
+        return snapshot._replace(
+            is_running=await self._gardenlets.is_running(name), shoots_on_it=self._deployer.shoots_on(name)
+        )
 
     def _shoot(self, shoot: ShootName) -> HostShootState | None:
         """The shoot with the last reported status, which the cache may not contain yet."""
@@ -297,29 +293,6 @@ class ManagedSeedReconciler:
             is_here=observed.status_seed == self._seed_name,
             is_reconciled=is_reconciled(generation=observed.generation, status=status),
         )
-
-    async def _seed(self, name: str) -> Document | None:
-        """The Seed as last announced to its own gardenlet."""
-        subject = self._subjects.view(name, ObjectKey("seed", "", name))
-        last = await self._bus.last(self._subjects.stream(BINDINGS), subject)
-        if last is None or last.marker is not None or last.headers.get(Header.VERB) == "deleted":
-            return None
-        if Header.TOO_LARGE in last.headers:
-            return {}
-        seed: Document = _decode(last.body)
-        return seed
-
-    async def _is_running(self, seed: str) -> bool:
-        """True while somebody holds the Lease of a seed."""
-        stream = self._subjects.stream(LEASES)
-        decision = decide_lease(
-            observed_lease(await self._bus.last(stream, self._subjects.lease(seed))),
-            identity="",
-            is_held=False,
-            now=await self._bus.server_now(stream),
-            grace_period=self._configuration.lease.grace_period,
-        )
-        return isinstance(decision, StandBy)
 
     # ------------------------------------------------------------------------------------------ acting
 

@@ -125,6 +125,13 @@ class BindingCache:
         self._unreplayed_objects = set(self.objects)
         self.seed_is_unconfirmed = self.seed is not None
 
+    def clear(self) -> None:
+        """Drop all objects but the Seed: they are replayed, and their absence says nothing until then."""
+        self.is_complete = False
+        for entries in (self.shoots, self.objects, self.traces):
+            entries.clear()
+        self._unconfirmed.clear()
+
     def replay_ended(self) -> None:
         """End a replay: drop every object that was not in it."""
         self.is_complete = True

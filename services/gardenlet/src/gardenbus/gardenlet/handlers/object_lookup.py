@@ -1,6 +1,7 @@
 """Lookups of objects that are not in the gardenlet's view, by requests to the apiserver."""
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.identity.principals import SEED_USER_PREFIX
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.errors import NotFound
@@ -11,10 +12,11 @@ TIMEOUT_SECONDS = 2.0
 
 
 class ObjectLookup:
-    """Reads objects. Implements `backend.port.GardenReader`."""
+    """Reads objects as a seed's gardenlet. Implements `backend.port.GardenReader`."""
 
-    def __init__(self, bus: Bus, subjects: Subjects) -> None:
-        self._client = ApiserverClient(bus, subjects, timeout_seconds=TIMEOUT_SECONDS)
+    def __init__(self, bus: Bus, subjects: Subjects, seed: str) -> None:
+        user = f"{SEED_USER_PREFIX}{seed}"
+        self._client = ApiserverClient(bus, subjects, user=user, timeout_seconds=TIMEOUT_SECONDS)
 
     async def exists(self, key: ObjectKey) -> bool:
         """True when the object is in the store. Raises Unavailable, and what the apiserver responds with."""

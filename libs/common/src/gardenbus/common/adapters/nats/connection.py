@@ -5,6 +5,7 @@ Beyond nats-py's client:
 - A `-ERR` of the server leads to a reconnect, not to a closed client, and the client reconnects for ever.
 - `listen` hands messages to a plain function as they are parsed (no queue, no task, no header decoding): a pull of
   500 messages or 1,000 publish acknowledgements cost the parser and one call each.
+- Credentials that the server refuses are tried again with pauses that grow from 1 s to 5 min, or at `retry_now`.
 - When the connection is lost, pending requests fail at once (`Unavailable`), and what had not been sent yet is
   dropped: nothing appears on the bus long after its caller gave up.
 
@@ -13,18 +14,22 @@ new version whether they still mean the same.
 """
 
 import asyncio
+import contextlib
+import random
 import re
 import secrets
 import ssl
+import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import structlog
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
-from gardenbus.common.errors import BadRequest, Unavailable
+from gardenbus.common.errors import BadRequest, SettingsInvalid, Terminal, Unavailable
 
 RECONNECT_SECONDS = 0.25
 """Pause between two attempts to connect: a restarted server is found again within a heartbeat."""
@@ -37,6 +42,15 @@ MAX_BUFFERED_BYTES = 4 * 1024 * 1024
 
 NOBODY = 503
 """Status of the server for a subject without subscribers (no responders)."""
+
+FIRST_REFUSAL_SECONDS, MOST_REFUSAL_SECONDS = 1.0, 300.0
+"""Pause after credentials that the server refuses: it doubles with each refusal in a row."""
+
+UNCONNECTED_SECONDS = 10.0
+"""Time after which a connect that neither failed nor succeeded counts as refused."""
+
+DRAIN_SECONDS = 1.0
+"""Time that responses under way have before a session is renewed."""
 
 AWAIT_LOG_SECONDS = 60.0
 """Interval at which a wait for the server that goes on is logged again."""
@@ -51,6 +65,9 @@ _EVENT_ENDS = b"\r\nce-time: "
 _MOST_NAMES = 1000
 _possible_names: set[str] = set()
 """Header names that have been found possible."""
+
+_Arguments = ParamSpec("_Arguments")
+_Proof = TypeVar("_Proof")
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -149,13 +166,27 @@ def _authentication(credentials: Credentials) -> dict[str, Any]:
     """The client's options for credentials; what is callable is asked at each attempt."""
     login = credentials.login
     options = {
-        "signature_cb": credentials.sign,
-        "token": credentials.token,
-        "user": (lambda: login().user) if login else None,
-        "password": (lambda: login().password) if login else None,
+        "signature_cb": _readable(credentials.sign),
+        "token": _readable(credentials.token),
+        "user": _readable(lambda: login().user) if login else None,
+        "password": _readable(lambda: login().password) if login else None,
         "tls": ssl.create_default_context(cafile=credentials.ca) if credentials.ca else None,
     }
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _readable(proof: Callable[_Arguments, _Proof] | None) -> Callable[_Arguments, _Proof] | None:
+    """A proof whose file may be away for a while: the client takes an error of its own as a failed attempt."""
+    if proof is None:
+        return None
+
+    def read(*arguments: _Arguments.args, **named: _Arguments.kwargs) -> _Proof:
+        try:
+            return proof(*arguments, **named)
+        except (Terminal, SettingsInvalid) as error:
+            raise NatsError(f"nats: authentication: {error.message}") from error
+
+    return read
 
 
 class Connection(Client):
@@ -169,6 +200,9 @@ class Connection(Client):
         self._reply_prefix = ""
         self._last_logged = -AWAIT_LOG_SECONDS
         self._where = ""
+        self._credentials = NO_CREDENTIALS
+        self._refusals = 0
+        self._retry = asyncio.Event()
         self._fails_unauthorized = False
         self.client_name = ""
         """Name under which the server lists the connection."""
@@ -178,6 +212,10 @@ class Connection(Client):
         """What the server does not write although it answers; "" when nothing is known (write_breaker.py)."""
         self.jetstream_api = NO_CREDENTIALS.jetstream_api
         """Prefix of JetStream's API."""
+        self.connected_at = 0.0
+        """Monotonic time at which the session began."""
+        self.session_seconds: float | None = None
+        """Life of the last session that the server ended; None while it has ended none."""
 
     async def open(
         self,
@@ -197,11 +235,12 @@ class Connection(Client):
         self._fails_unauthorized = fails_unauthorized
         self.client_name = name
         self.jetstream_api = credentials.jetstream_api
+        self._credentials = credentials
         self._public_nkey = credentials.nkey
 
         async def reconnected() -> None:
             log.info("server.reached", server="nats", url=self._where)
-            self._last_logged = -AWAIT_LOG_SECONDS
+            self._note_session()
             on_reconnect()
 
         await self.connect(
@@ -218,9 +257,40 @@ class Connection(Client):
             connect_timeout=3,
             pending_size=MAX_BUFFERED_BYTES,
         )
+        await self._until_connected()
         self._fails_unauthorized = False
+        self._note_session()
         self._reply_prefix = f"{self.new_inbox()}."
         await self.listen(f"{self._reply_prefix}*", self._receive_reply)
+
+    async def _until_connected(self) -> None:
+        """The client's connect may return with neither a connection nor an error, and goes on by itself."""
+        began = time.monotonic()
+        while not self.is_connected:
+            if self.is_closed:
+                raise Unavailable(f"the connection to NATS at {self._where} was closed")
+            if self._fails_unauthorized and time.monotonic() - began >= UNCONNECTED_SECONDS:
+                raise Unavailable(f"NATS at {self._where} does not let this user in: it says nothing")
+            await asyncio.sleep(0.05)
+
+    def _note_session(self) -> None:
+        self._last_logged = -AWAIT_LOG_SECONDS
+        self._refusals = 0
+        self.connected_at = time.monotonic()
+
+    async def renew(self) -> None:
+        """Connect anew, once what was sent has arrived and responses have come: in a session of its own life."""
+        with contextlib.suppress(NatsError, Unavailable, TimeoutError):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                await self.flush_fully()
+                if pending := [future for _, _, future in self._awaited.values()]:
+                    await asyncio.wait(pending)
+        if self.is_connected:
+            await self._process_op_err(NatsError("nats: the session is renewed"))
+
+    def retry_now(self) -> None:
+        """Try to connect without the rest of the pause."""
+        self._retry.set()
 
     @property
     def server_id(self) -> str:
@@ -374,6 +444,8 @@ class Connection(Client):
         if "permissions violation" in err_msg:
             await super()._process_err(err_msg)
             return
+        if "expired" in err_msg.lower():
+            self.session_seconds = time.monotonic() - self.connected_at
         log.warning("server.complained", server="nats", url=self._where, error=err_msg)
         await self._process_op_err(NatsError(f"nats: {err_msg}"))
 
@@ -402,8 +474,37 @@ class Connection(Client):
         if self._fails_unauthorized and _UNAUTHORIZED.search(str(error)):
             words = str(error).removeprefix("nats: ").strip("'")
             raise Unavailable(f"NATS at {self._where} does not let this user in: {words}") from error
-        if self.is_connected:
+        if not self.is_connected and not self.is_closed and _UNAUTHORIZED.search(str(error)):
+            await self._pause_refused(error)
+        elif self.is_connected:
             log.warning("server.complained", server="nats", url=self._where, error=str(error) or repr(error))
         elif not self.is_closed and now - self._last_logged >= AWAIT_LOG_SECONDS:
             self._last_logged = now
             log.warning("server.awaited", server="nats", url=self._where, error=str(error) or repr(error))
+
+    async def _pause_refused(self, error: Exception) -> None:
+        """Wait after a refusal; the client tries again when this returns."""
+        seconds = min(MOST_REFUSAL_SECONDS, FIRST_REFUSAL_SECONDS * 2 ** min(self._refusals, 16))
+        self._refusals += 1
+        expires = self._expires()
+        reason = str(error).removeprefix("nats: ").strip("'")
+        if expires is not None and expires <= datetime.now(UTC):
+            reason = f"the certificate expired at {expires.isoformat()}"
+        log.warning(
+            "credentials.refused",
+            server="nats",
+            url=self._where,
+            credentials=str(self._credentials),
+            reason=reason,
+            retry_s=seconds,
+        )
+        self._retry.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds * random.uniform(0.75, 1.25)):
+                await self._retry.wait()
+
+    def _expires(self) -> datetime | None:
+        try:
+            return self._credentials.expires()
+        except (Terminal, SettingsInvalid):
+            return None  # that the file cannot be read is the reason already

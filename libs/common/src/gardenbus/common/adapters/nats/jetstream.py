@@ -341,6 +341,11 @@ class JetStreamBus:
         self._callbacks.append(callback)
 
     @property
+    def connection(self) -> Connection:
+        """Its connection; not in the port."""
+        return self._connection
+
+    @property
     def connected(self) -> bool:
         """See the port."""
         return self._connection.is_connected

@@ -81,7 +81,7 @@ def service_names() -> tuple[str, ...]:
 def _every_insider(principal: Principal) -> Permissions:
     name = principal.name
     return Permissions(
-        ("_INBOX.>", "$JS.FC.>"),
+        ("_INBOX.>", "_R_.>", "$JS.FC.>"),  # `_R_.…` is where the response to somebody outside goes
         (
             f"{principal.inbox}.>",
             *(f"$SRV.{verb}{tail}" for verb in ("PING", "INFO", "STATS") for tail in ("", f".{name}", f".{name}.*")),

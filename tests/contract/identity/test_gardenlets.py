@@ -1,0 +1,168 @@
+"""A gardenlet comes in by its certificate alone, and does its work with its row of the permission table."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from gardenbus.agent import connections
+from gardenbus.agent.connections import OwnConnection
+from gardenbus.common.adapters.nats import own_follower
+from gardenbus.common.api.identity.principals import Principal
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import SettingsInvalid
+from gardenbus.credentials import secret_files
+from gardenbus.gardenlet.host import GardenletHost
+from tests.support.eventually import eventually
+from tests.support.gardenlets import Garden, a_configuration, a_garden
+from tests.support.identities import Guarded, guarded
+
+SEED = "aws-eu1"
+GARDENLET = Principal("gardenlet", SEED)
+
+
+@pytest.fixture
+async def landscape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Guarded]:
+    """A guarded server; what is missing is missed soon."""
+    monkeypatch.setattr(own_follower, "HEARTBEAT_SECONDS", 0.5)
+    monkeypatch.setattr(connections, "WATCH_SECONDS", 0.1)
+    async with guarded(tmp_path, session=timedelta(seconds=5)) as landscape:
+        yield landscape
+
+
+@pytest.fixture
+async def garden(landscape: Guarded, tmp_path: Path) -> AsyncIterator[Garden]:
+    """The services, each with credentials of its own; in the end the server has refused nothing."""
+    async with a_garden(landscape.server.url, "garden", tmp_path / "state", landscape.credentials) as garden:
+        yield garden
+    log = (landscape.server.directory / "server.log").read_text()
+    assert not [line for line in log.splitlines() if "iolation - S" in line]
+
+
+def certify(landscape: Guarded, directory: Path, principal: Principal = GARDENLET, **life: float) -> Path:
+    """Put a certificate into an agent's directory."""
+    issued = landscape.keys.authority.client(principal, datetime.now(UTC), timedelta(**life or {"days": 1}))
+    directory.mkdir(parents=True, exist_ok=True)
+    file = directory / "credentials.pem"
+    secret_files.write(file, issued.certificate + issued.key)
+    return file
+
+
+def _connection(host: GardenletHost) -> OwnConnection:
+    connection = host.connection_of(SEED)
+    assert connection is not None
+    return connection
+
+
+async def test_it_comes_up_gets_a_shoot_and_reports_it(landscape: Guarded, garden: Garden) -> None:
+    certify(landscape, garden.directory / SEED)
+    await garden.start_alone(a_configuration())
+    await garden.place()
+    await garden.until_state("Succeeded")
+    first = await garden.lease()
+
+    async def renewed() -> None:
+        last = await garden.lease()
+        assert first is not None
+        assert last is not None
+        assert last.sequence > first.sequence
+
+    await eventually(renewed, within=10)
+    await garden.delete(ObjectKey("shoot", "garden-dev", "apollo"))
+    await garden.until_gone(ObjectKey("shoot", "garden-dev", "apollo"))
+
+
+async def test_it_outlives_sessions_a_restart_of_nats_and_the_loss_of_a_stream(
+    landscape: Guarded, garden: Garden
+) -> None:
+    certify(landscape, garden.directory / SEED)
+    host = await garden.start_alone(a_configuration())
+    await garden.place()
+    await garden.until_state("Succeeded")
+    connection = _connection(host).bus.connection
+
+    async def two_sessions_later() -> None:
+        assert connection.losses >= 2
+
+    await eventually(two_sessions_later, within=30)
+    await asyncio.to_thread(landscape.server.kill)
+    await asyncio.to_thread(landscape.server.start)
+    await _reconciled_anew(garden, "testing")
+    await garden.lose_stream("BINDINGS")
+    await _reconciled_anew(garden, "production")
+
+
+async def _reconciled_anew(garden: Garden, purpose: str) -> None:
+    """Change the shoot, and wait until its gardenlet has acted on that."""
+    await garden.change(ObjectKey("shoot", "garden-dev", "apollo"), bump_generation=True, spec={"purpose": purpose})
+    generation = (await garden.shoot())["metadata"]["generation"]
+
+    async def reconciled() -> None:
+        assert (await garden.shoot())["status"].get("observedGeneration") == generation
+
+    await eventually(reconciled, within=40)
+
+
+async def test_another_process_takes_over_and_misses_nothing(landscape: Guarded, garden: Garden) -> None:
+    certify(landscape, garden.directory / SEED)
+    first = await garden.start_alone(a_configuration())
+    await garden.place()
+    await garden.until_state("Succeeded")
+    elsewhere = garden.directory.parent / "elsewhere"
+    certify(landscape, elsewhere / SEED)
+    second = await garden.start_alone(a_configuration(), directory=elsewhere)
+
+    async def stands_by() -> None:
+        assert second.gardenlets[SEED].heartbeat.has_succeeded
+        assert second.gardenlets[SEED].cache.seed is not None
+        assert not second.gardenlets[SEED].is_active
+
+    await eventually(stands_by, within=10)
+    shutil.copytree(garden.directory / SEED, elsewhere / SEED, dirs_exist_ok=True)
+    await garden.kill(first)
+    await garden.delete(ObjectKey("shoot", "garden-dev", "apollo"))
+    await garden.until_gone(ObjectKey("shoot", "garden-dev", "apollo"), within=40)
+    assert second.gardenlets[SEED].is_active
+
+
+async def test_a_renewed_certificate_is_taken_over(landscape: Guarded, garden: Garden) -> None:
+    certify(landscape, garden.directory / SEED, seconds=6)
+    host = await garden.start_alone(a_configuration())
+    await garden.until_ready(SEED)
+    losses = _connection(host).bus.connection.losses
+    certify(landscape, garden.directory / SEED)
+
+    async def anew() -> None:
+        assert _connection(host).bus.connection.losses > losses
+        assert _connection(host).bus.connected
+
+    await eventually(anew, within=5)
+    await garden.place()
+    await garden.until_state("Succeeded")
+
+
+async def test_an_expired_certificate_is_refused_until_it_is_renewed(
+    landscape: Guarded, garden: Garden, capsys: pytest.CaptureFixture[str]
+) -> None:
+    certify(landscape, garden.directory / SEED, seconds=-5)
+    host = await garden.start_alone(a_configuration())
+
+    async def refused() -> None:
+        lines = [line for line in capsys.readouterr().out.splitlines() if "credentials.refused" in line]
+        assert lines
+        assert "the certificate expired at" in lines[0]
+        assert f"seed:{SEED}" in lines[0]
+
+    await eventually(refused, within=10)
+    assert host.readiness()[SEED] == f"not connected as seed:{SEED}"
+    certify(landscape, garden.directory / SEED)
+    await garden.until_ready(SEED)
+
+
+async def test_the_certificate_of_another_seed_is_a_clear_error(landscape: Guarded, garden: Garden) -> None:
+    certify(landscape, garden.directory / SEED, Principal("gardenlet", "aws-dublin"))
+    with pytest.raises(SettingsInvalid, match=r"seed:aws-eu1 cannot come in with the credentials of seed:aws-dublin"):
+        await garden.start_alone(a_configuration())
