@@ -151,7 +151,7 @@ async def test_an_expired_certificate_is_refused_until_it_is_renewed(
     host = await garden.start_alone(a_configuration())
 
     async def refused() -> None:
-        lines = [line for line in capsys.readouterr().out.splitlines() if "credentials.refused" in line]
+        lines = [line for line in capsys.readouterr().out.splitlines() if "credentials.rejected" in line]
         assert lines
         assert "the certificate expired at" in lines[0]
         assert f"seed:{SEED}" in lines[0]

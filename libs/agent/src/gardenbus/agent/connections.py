@@ -32,7 +32,7 @@ CREDENTIALS_FILES = ("credentials.pem", "credentials.json", "credentials.nk")
 WATCH_SECONDS = 2.0
 """Interval at which files of credentials are looked at."""
 
-REFUSED_SECONDS = 30.0
+REJECTED_SECONDS = 30.0
 """Pause after new credentials that the server refuses, while the old ones still hold."""
 
 SESSION_SECONDS = 3600.0
@@ -105,7 +105,7 @@ class OwnConnection:
                 log.info("credentials.renewed", credentials=str(self._credentials))
                 await connection.renew()
             else:
-                self._not_before = time.monotonic() + REFUSED_SECONDS
+                self._not_before = time.monotonic() + REJECTED_SECONDS
         elif connection.is_connected and self._session_is_ending(connection):
             await connection.renew()
 
@@ -138,7 +138,7 @@ class OwnConnection:
                 fails_unauthorized=True,
             )
         except GardenbusError as error:
-            log.warning("credentials.refused", credentials=str(self._credentials), reason=error.message)
+            log.warning("credentials.rejected", credentials=str(self._credentials), reason=error.message)
             return False
         finally:
             with contextlib.suppress(Exception):
@@ -225,8 +225,8 @@ def own_credentials(principal: Principal, directory: Path, process: Credentials)
     try:
         return _check_owner(process, principal)
     except SettingsInvalid as error:
-        remedy = f"put those of {principal.user} into {directory / CREDENTIALS_FILES[0]}"
-        raise SettingsInvalid(tuple(f"{each}; {remedy}" for each in error.problems)) from error
+        suggestion = f"put those of {principal.user} into {directory / CREDENTIALS_FILES[0]}"
+        raise SettingsInvalid(tuple(f"{each}; {suggestion}" for each in error.problems)) from error
 
 
 def _check_owner(credentials: Credentials, principal: Principal) -> Credentials:

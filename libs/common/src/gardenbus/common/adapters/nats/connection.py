@@ -43,7 +43,7 @@ MAX_BUFFERED_BYTES = 4 * 1024 * 1024
 NOBODY = 503
 """Status of the server for a subject without subscribers (no responders)."""
 
-FIRST_REFUSAL_SECONDS, MOST_REFUSAL_SECONDS = 1.0, 300.0
+FIRST_REJECTION_SECONDS, MOST_REJECTION_SECONDS = 1.0, 300.0
 """Pause after credentials that the server refuses: it doubles with each refusal in a row."""
 
 UNCONNECTED_SECONDS = 10.0
@@ -201,7 +201,7 @@ class Connection(Client):
         self._last_logged = -AWAIT_LOG_SECONDS
         self._where = ""
         self._credentials = NO_CREDENTIALS
-        self._refusals = 0
+        self._rejections = 0
         self._retry = asyncio.Event()
         self._fails_unauthorized = False
         self.client_name = ""
@@ -275,7 +275,7 @@ class Connection(Client):
 
     def _note_session(self) -> None:
         self._last_logged = -AWAIT_LOG_SECONDS
-        self._refusals = 0
+        self._rejections = 0
         self.connected_at = time.monotonic()
 
     async def renew(self) -> None:
@@ -475,23 +475,23 @@ class Connection(Client):
             words = str(error).removeprefix("nats: ").strip("'")
             raise Unavailable(f"NATS at {self._where} does not let this user in: {words}") from error
         if not self.is_connected and not self.is_closed and _UNAUTHORIZED.search(str(error)):
-            await self._pause_refused(error)
+            await self._pause_rejected(error)
         elif self.is_connected:
             log.warning("server.complained", server="nats", url=self._where, error=str(error) or repr(error))
         elif not self.is_closed and now - self._last_logged >= AWAIT_LOG_SECONDS:
             self._last_logged = now
             log.warning("server.awaited", server="nats", url=self._where, error=str(error) or repr(error))
 
-    async def _pause_refused(self, error: Exception) -> None:
+    async def _pause_rejected(self, error: Exception) -> None:
         """Wait after a refusal; the client tries again when this returns."""
-        seconds = min(MOST_REFUSAL_SECONDS, FIRST_REFUSAL_SECONDS * 2 ** min(self._refusals, 16))
-        self._refusals += 1
+        seconds = min(MOST_REJECTION_SECONDS, FIRST_REJECTION_SECONDS * 2 ** min(self._rejections, 16))
+        self._rejections += 1
         expires = self._expires()
         reason = str(error).removeprefix("nats: ").strip("'")
         if expires is not None and expires <= datetime.now(UTC):
             reason = f"the certificate expired at {expires.isoformat()}"
         log.warning(
-            "credentials.refused",
+            "credentials.rejected",
             server="nats",
             url=self._where,
             credentials=str(self._credentials),
