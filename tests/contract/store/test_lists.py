@@ -114,3 +114,21 @@ async def test_the_census_counts_objects_by_kind_and_the_outbox(kit: StoreUnderT
         "shoots.waiting": 1,
         "shoots.waiting_unseen": 1,
     }
+
+
+async def test_states_of_shoots_come_in_pages_in_the_order_of_lists(kit: StoreUnderTest) -> None:
+    waiting = await kit.created(a_shoot("waiting", "garden-b"))
+    await kit.marked_unschedulable(waiting)
+    await kit.created(a_shoot("one", "garden-a"))
+    placed = await kit.created(a_shoot("two", "garden-a"))
+    await kit.changed(
+        placed, merged(placed.document(), {"status": {"lastOperation": {"type": "Create", "state": "Error"}}})
+    )
+    first = await kit.store.shoot_states(limit=2)
+    assert [state.key.name for state in first] == ["one", "two"]
+    assert b'"Error"' in first[1].status
+    assert (first[1].pending, first[1].deleting_at, first[1].created_at) == (b"", "", placed.created_at)
+    (rest,) = await kit.store.shoot_states("garden-a/two", limit=2)
+    assert (rest.key, rest.seed) == (waiting.key, "")
+    assert b'"Pending"' in rest.pending
+    assert await kit.store.shoot_states("garden-b/waiting") == []

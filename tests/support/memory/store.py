@@ -42,6 +42,7 @@ from gardenbus.common.ports.store import (
     Page,
     RequestOrigin,
     SeedBinding,
+    StoredShootState,
     Superseded,
     UnblockIndexes,
     UnknownObject,
@@ -214,6 +215,17 @@ class MemoryStore:
         self.state.check_open(with_outbox=False)
         rows = self.state.rows.values()
         return sum(row.is_pending and row.index_keys.scheduler_name == scheduler_name for row in rows)
+
+    async def shoot_states(self, after: str = "", *, limit: int = 500) -> Sequence[StoredShootState]:
+        """Read a page of the shoots' states."""
+        self.state.check_open(with_outbox=False)
+        shoots = {member_of(key): row.stored for key, row in self.state.rows.items() if key.kind == "shoot"}
+        return [
+            StoredShootState(
+                each.key, each.parts.seed_name, each.created_at, each.deleting_at, each.pending, each.parts.status
+            )
+            for _, each in sorted((member, stored) for member, stored in shoots.items() if member > after)[:limit]
+        ]
 
     async def census(self) -> Mapping[str, int]:
         """Count objects by kind, pending and waiting shoots, and what the outbox still holds."""

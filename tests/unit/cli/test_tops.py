@@ -1,6 +1,5 @@
 """What `top` shows, from rows."""
 
-import asyncio
 import io
 import json
 import os
@@ -8,19 +7,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
 from gardenbus.cli.client.api import ApiClient
-from gardenbus.cli.client.shoot_counts import ShootCounts, is_busy
-from gardenbus.cli.commands.top import ShootSampler, landscape_view, seeds_view, shoots_view, size_of
+from gardenbus.cli.client.shoot_counts import ShootCounts
+from gardenbus.cli.commands.top import CountedShoots, ShootSampler, landscape_view, seeds_view, shoots_view, size_of
 from gardenbus.cli.diagnostics.process_usage import ProcessUsage, cpu_share, process_usage
 from gardenbus.cli.output.console import rows_text
 from gardenbus.cli.output.summaries import ShootSummary, summarize_shoot
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.busy_shoots import busy_shoot, is_busy
 from gardenbus.common.api.garden.rows import SeedRow, seed_row
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage
 from tests.support.builders import a_shoot
 
@@ -81,10 +83,13 @@ def test_shoots_are_counted_by_state_and_the_longest_operations_shown_first() ->
     waiting = replace(on("", "waiting"), operation_state="Pending", state="pending")
 
     view = shoots_view(
-        {"processing": 2, "succeeded": 1, "pending": 1, "new": 0}, [on("full", "busy"), longer, waiting], NOW
+        {"processing": 2, "succeeded": 1, "pending": 1, "new": 0}, [on("full", "busy"), longer, waiting], NOW, busy=3
     )
 
-    assert [is_busy(shoot) for shoot in (settled, longer, waiting, replace(settled, seed=""))] == [False, *[True] * 3]
+    assert [is_busy(shoot.state, shoot.seed) for shoot in (settled, longer, waiting, replace(settled, seed=""))] == [
+        False,
+        *[True] * 3,
+    ]
     states, *slowest = view.rows
     assert states == {"states": {"processing": 2, "succeeded": 1, "pending": 1}}
     assert [row["shoot"] for row in slowest] == ["garden-dev/longer", "garden-dev/busy", "garden-dev/waiting"]
@@ -139,7 +144,7 @@ class Census:
 async def test_what_has_been_read_of_very_many_shoots_is_shown_before_all_are() -> None:
     counts = ShootCounts(cast("Bus", None), Subjects())
     counts.on_event(a_change(a_shoot_in("Processing", "a")))
-    sample = ShootSampler(cast("ApiClient", Census()), counts, waits=False).sample
+    sample = ShootSampler(cast("ApiClient", Census()), counts).sample
 
     console = Console(width=120, file=io.StringIO())
     console.print((await sample()).picture)
@@ -150,26 +155,58 @@ async def test_what_has_been_read_of_very_many_shoots_is_shown_before_all_are() 
     assert "so far" not in rows_text((await sample()).picture)  # pyright: ignore[reportArgumentType]
 
 
-async def test_who_waits_for_all_shoots_gives_up_only_when_no_more_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gardenbus.cli.commands.top.CACHE_SYNC_SECONDS", 0.01)
-    counts = ShootCounts(cast("Bus", None), Subjects())
+class Counting:
+    """An apiserver that counts shoots in parts."""
 
-    class Growing(Census):
-        """Shoots that come one by one, and then no more."""
+    def __init__(self, *parts: Document) -> None:
+        self.parts = parts
 
-        async def feed(self) -> None:
-            for number in range(20):
-                counts.on_event(a_change(a_shoot_in("Succeeded", f"s{number}")))
-                await asyncio.sleep(0.002)
+    async def call(self, tail: str, body: Document) -> Document:
+        assert tail == "census.shoot"
+        number = int(body["continue"] or 0)
+        rest = {"continue": str(number + 1)} if number + 1 < len(self.parts) else {}
+        return {"states": {}, "busy": 0, "slowest": [], **self.parts[number], **rest}
 
-    sampler = ShootSampler(cast("ApiClient", Growing()), counts, waits=True)
-    feeding = asyncio.create_task(Growing().feed())
-    with pytest.raises(TimeoutError):
-        await sampler.sample()
-    await feeding
-    assert counts.read == 20
-    counts.on_event(ReplayDone(20))
-    assert (await sampler.sample()).rows == [{"states": {"succeeded": 20}}]
+
+async def test_shoots_are_counted_part_by_part_and_the_slowest_of_all_are_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("gardenbus.cli.commands.top.PATIENCE_SECONDS", 0.0)
+    names = ("late", "early")
+    slow = [
+        busy_shoot(
+            "garden-dev",
+            name,
+            seed="aws",
+            operation={"type": "Create", "state": "Processing", "progress": 7},
+            created_at=f"2026-01-0{2 - number}T00:00:00Z",
+            deleting_at="",
+        )
+        for number, name in enumerate(names)
+    ]
+    parts = [
+        {"states": {"processing": 30, "succeeded": 5}, "busy": 30, "slowest": msgspec.to_builtins([one])}
+        for one in slow
+    ]
+
+    view = await CountedShoots(cast("ApiClient", Counting(*parts))).sample()
+
+    states, *rows = view.rows
+    assert states == {"states": {"processing": 60, "succeeded": 10}}
+    assert [row["shoot"] for row in rows] == ["garden-dev/early", "garden-dev/late"]
+    console = Console(width=120, file=io.StringIO())
+    console.print(view.picture)
+    assert "… 58 more" in cast("io.StringIO", console.file).getvalue()
+    assert "counted 35 shoots so far" in capsys.readouterr().err
+
+
+async def test_an_apiserver_that_counts_no_shoots_is_named() -> None:
+    class Older:
+        async def call(self, *_: object) -> Document:
+            return {"objects.shoot": 3}
+
+    with pytest.raises(Unavailable, match="older than this client"):
+        await CountedShoots(cast("ApiClient", Older())).sample()
 
 
 def test_a_creation_began_with_its_shoot_and_another_operation_when_it_was_heard_of() -> None:

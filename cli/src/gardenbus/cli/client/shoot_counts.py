@@ -8,6 +8,7 @@ from typing import Any
 
 from gardenbus.cli.output.summaries import ShootSummary, summarize_shoot
 from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.garden.busy_shoots import is_busy
 from gardenbus.common.api.garden.rows import ShootState
 from gardenbus.common.api.keys import Header, Subjects
 from gardenbus.common.controller.unreadable import skip_unreadable
@@ -82,10 +83,5 @@ class ShootCounts:
             return
         self._states[name] = shoot.state
         self.states[shoot.state] += 1
-        if is_busy(shoot):
+        if is_busy(shoot.state, shoot.seed):
             self._busy[name] = shoot
-
-
-def is_busy(shoot: ShootSummary) -> bool:
-    """True while its operation goes on or is in trouble, and while it has no seed."""
-    return shoot.state not in ("succeeded", "new") or not shoot.seed

@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
-import heapq
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+import msgspec
 import typer
 from rich import box
 from rich.console import Group, RenderableType
@@ -23,7 +24,7 @@ from gardenbus.cli.diagnostics.process_usage import ProcessUsage, cpu_share, pro
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.columns import age_of
-from gardenbus.cli.output.console import Exit, Format, console, print_error, show, show_document
+from gardenbus.cli.output.console import Exit, Format, console, errors, print_error, show, show_document
 from gardenbus.cli.output.landscape_tables import (
     BAR_WIDTH,
     STATE_STYLES,
@@ -35,11 +36,13 @@ from gardenbus.cli.output.landscape_tables import (
 )
 from gardenbus.cli.output.live import keep_showing
 from gardenbus.cli.output.summaries import ShootSummary
+from gardenbus.common.api.garden.busy_shoots import BusyShoot, slowest
 from gardenbus.common.api.garden.rows import SeedRow, ShootState
 from gardenbus.common.api.garden.unschedulable import brief_reason
 from gardenbus.common.api.keys import LEASE_NAMESPACE
 from gardenbus.common.diagnostics import jetstream
 from gardenbus.common.diagnostics.work_queues import work_rows
+from gardenbus.common.errors import Unavailable
 
 CACHE_SYNC_SECONDS = 10.0
 REDRAW_SECONDS = 1.0
@@ -49,8 +52,8 @@ LATE_SECONDS = 40.0
 """A heartbeat that is older makes a seed Unknown, unless lifecycle is told otherwise."""
 FIRST_SECONDS = 0.3
 """Wait for all shoots before those are shown that have been read."""
-SLOWEST = 20
-"""Shoots listed, at the most."""
+PATIENCE_SECONDS = 1.0
+"""Time that shoots are counted for without a word."""
 MOST_SEEDS = 40
 """Seeds in a picture, at the most; programs get all."""
 LEASES = 10_000
@@ -137,10 +140,12 @@ async def _sampler_for(
         return ServiceSampler(directory or DEFAULT_DIRECTORY).sample
     if what is Subject.QUEUES:
         return QueueSampler(api).sample
+    if what is Subject.SHOOTS and not is_live:
+        return CountedShoots(api).sample
     if what is Subject.SHOOTS:
         counts = ShootCounts(api.bus, api.subjects)
         stack.callback(asyncio.create_task(counts.run()).cancel)
-        return ShootSampler(api, counts, waits=not is_live).sample
+        return ShootSampler(api, counts).sample
     cache = LandscapeCache(api.bus, api.subjects, kinds=("seed",))
     stack.callback(asyncio.create_task(cache.run()).cancel)
     async with asyncio.timeout(CACHE_SYNC_SECONDS):
@@ -158,42 +163,67 @@ async def _sampler_for(
 # ---------------------------------------------------------------------------------------------------- seeds and shoots
 
 
+class ShootCensus(msgspec.Struct, frozen=True, rename="camel"):
+    """One response to `census.shoot`."""
+
+    states: dict[ShootState, int]
+    busy: int
+    slowest: list[BusyShoot]
+    continue_token: str = msgspec.field(default="", name="continue")
+
+
+class CountedShoots:
+    """Shoots by state and the slowest of them, as the apiserver counts them: no shoot is read here."""
+
+    def __init__(self, api: ApiClient) -> None:
+        self._api = api
+
+    async def sample(self) -> TopView:
+        """Count all; says on standard error how far it is where that takes long. Raises Unavailable."""
+        states, busy, first, token = Counter[ShootState](), 0, list[BusyShoot](), ""
+        clock = asyncio.get_running_loop().time
+        next_words = clock() + PATIENCE_SECONDS
+        while True:
+            part = await self._part(token)
+            states.update(part.states)
+            busy, first, token = busy + part.busy, slowest([*first, *part.slowest]), part.continue_token
+            if not token:
+                return shoots_view(states, first, datetime.now(UTC), busy=busy)
+            if clock() >= next_words:
+                next_words = clock() + 10 * PATIENCE_SECONDS
+                errors.print(f"counted {states.total()} shoots so far, {busy} of them busy")
+
+    async def _part(self, token: str) -> ShootCensus:
+        result = await self._api.call("census.shoot", {"continue": token})
+        try:
+            return msgspec.convert(result, ShootCensus)
+        except msgspec.ValidationError as error:
+            raise Unavailable(
+                f"the apiserver answers no census of shoots; is it older than this client? {error}"
+            ) from error
+
+
 class ShootSampler:
-    """Shoots by state and the slowest of them, while they are still being read too, unless it `waits` for all.
+    """Shoots by state and the slowest of them, kept current; while they are still being read too."""
 
-    It never gives up while more is read. Raises TimeoutError when nothing comes any more.
-    """
-
-    def __init__(self, api: ApiClient, counts: ShootCounts, *, waits: bool) -> None:
+    def __init__(self, api: ApiClient, counts: ShootCounts) -> None:
         self._api = api
         self._counts = counts
-        self._waits = waits
         self._expected: int | None = None
 
     async def sample(self) -> TopView:
         """The picture of what has been read; a line above it says how much has not."""
         counts = self._counts
-        if self._waits:
-            await self._read_all()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FIRST_SECONDS):
                 await counts.current.wait()
-        view = shoots_view(counts.states, counts.busy.values(), datetime.now(UTC))
+        view = shoots_view(counts.states, counts.busy.values(), datetime.now(UTC), busy=len(counts.busy))
         if counts.current.is_set():
             return view
         if self._expected is None:
             self._expected = (await self._api.census()).get("objects.shoot", 0)
         words = Text(f"read {counts.read} of {self._expected} shoots so far", style="yellow")
         return view._replace(picture=Group(words, view.picture))
-
-    async def _read_all(self) -> None:
-        while not self._counts.current.is_set():
-            before = self._counts.read
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(CACHE_SYNC_SECONDS):
-                    await self._counts.current.wait()
-            if self._counts.read == before and not self._counts.current.is_set():
-                raise TimeoutError
 
 
 async def heartbeats(api: ApiClient) -> dict[str, float]:
@@ -257,13 +287,14 @@ def _lateness(age_seconds: float) -> str:
     return "yellow" if age_seconds >= LATE_SECONDS / 2 else "green"
 
 
-def shoots_view(states: Mapping[ShootState, int], busy: Iterable[ShootSummary], now: datetime) -> TopView:
-    """Shoots by state, and those whose operations have been going on the longest."""
-    shoots = list(busy)
-    slowest = heapq.nsmallest(SLOWEST, shoots, key=lambda shoot: (shoot.began_at or "~", shoot.namespace, shoot.name))
+def shoots_view(
+    states: Mapping[ShootState, int], shoots: Iterable[ShootSummary | BusyShoot], now: datetime, *, busy: int
+) -> TopView:
+    """Shoots by state, and those whose operations have been going on the longest; `busy` is how many go on."""
+    first = slowest(shoots)
     table = _table("SHOOT", "SEED", "OPERATION", ">DONE", ">FOR", "DESCRIPTION")
     rows: list[Mapping[str, Any]] = [{"states": {state: count for state, count in states.items() if count}}]
-    for shoot in slowest:
+    for shoot in first:
         name, operation = f"{shoot.namespace}/{shoot.name}", f"{shoot.operation} {shoot.operation_state}".strip()
         style = STATE_STYLES.get(shoot.state, "")
         age = age_of(shoot.began_at, now)
@@ -274,9 +305,9 @@ def shoots_view(states: Mapping[ShootState, int], busy: Iterable[ShootSummary], 
             name, shoot.seed or "-", Text(operation or "new", style=style), f"{shoot.progress}%", age, description
         )
         rows.append({"shoot": name, "seed": shoot.seed, "operation": operation, "beganAt": shoot.began_at})
-    more = len(shoots) - len(slowest)
+    more = busy - len(first)
     parts: list[RenderableType] = [states_line(states), Text("")]
-    parts.append(table if slowest else Text("all shoots are as they should be", style="green"))
+    parts.append(table if first else Text("all shoots are as they should be", style="green"))
     return TopView(Group(*parts, *([Text(f"… {more} more", style="dim")] if more > 0 else [])), rows)
 
 

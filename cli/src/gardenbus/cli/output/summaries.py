@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.busy_shoots import began_at
 from gardenbus.common.api.garden.rows import SetRow, ShootRow, number, set_fields, shoot_fields, text
 
 
@@ -52,14 +53,8 @@ def summarize_shoot(document: Document) -> ShootSummary:
         generation=number(metadata.get("generation")),
         observed_generation=number(status.get("observedGeneration")),
         operation_state=text(operation.get("state")),
-        began_at=_began_at(metadata, operation),
+        began_at=began_at(operation, metadata.get("creationTimestamp"), metadata.get("deletionTimestamp")),
     )
-
-
-def _began_at(metadata: Document, operation: Document) -> str:
-    field_name = {"Create": "creationTimestamp", "Delete": "deletionTimestamp"}.get(text(operation.get("type")), "")
-    instants = (metadata.get(field_name), operation.get("lastUpdateTime"), metadata.get("creationTimestamp"))
-    return next((text(each) for each in instants if each), "")
 
 
 def summarize_set(document: Document) -> SetSummary:

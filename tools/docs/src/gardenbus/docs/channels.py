@@ -213,6 +213,13 @@ _API: Sequence[tuple[str, str, str, Payload, bool]] = (
     ("explainSeed", "explain-seed.{name}", "Why a seed can be used, or cannot.", "bytes", False),
     ("kinds", "kinds", "The kinds that are known.", "bytes", False),
     ("census", "census", "How many there are of what.", "bytes", False),
+    (
+        "censusOfShoots",
+        "census.shoot",
+        "Shoots by state, and those busy the longest, a part at a time.",
+        "bytes",
+        False,
+    ),
     ("usage", "usage", "How many shoots count on each seed.", "bytes", False),
     ("waiting", "waiting", "Shoots that wait for a seed.", "bytes", False),
     ("waitingFor", "waiting.{schedulerName}", "Shoots that wait for a seed from one scheduler.", "bytes", False),

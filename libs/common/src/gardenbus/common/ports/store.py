@@ -6,7 +6,7 @@ outbox is full. `bind` and `mark_unschedulable` return a result per item instead
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -89,6 +89,20 @@ BindOutcome = Literal[
     "full",
     "circular",  # the seed is hosted by this very shoot
 ]
+
+
+class StoredShootState(NamedTuple):
+    """A shoot's operation, as it is stored: `pending` stands in place of status.lastOperation unless it is b"".
+
+    `status` and `pending` are the insides of JSON objects, as in `StoredObject`.
+    """
+
+    key: ObjectKey
+    seed: str
+    created_at: str
+    deleting_at: str
+    pending: bytes
+    status: bytes
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -412,6 +426,10 @@ class Store(Objects, StreamHistories, Protocol):
         Raises AlreadyExists if it is stored there (or anywhere, without `uid`), NotFound without `uid` if no removal is
         remembered.
         """
+        ...
+
+    async def shoot_states(self, after: str = "", *, limit: int = 500) -> Sequence[StoredShootState]:
+        """Read the states of up to 500 shoots after `<namespace>/<name>`, in that order; none at the end."""
         ...
 
     async def census(self) -> Mapping[str, int]:

@@ -21,6 +21,7 @@
 | `csr.create`, `csr.get`, `csr.approve`, `csr.deny` | see signing_requests.py | the request |
 | `token.create` | `{"seed"?, "member"?, "ttlSeconds"?, "description"?}` | a bootstrap token |
 | `kinds`, `census`, `usage` | | |
+| `census.shoot` | `{"limit", "continue"}` | shoots by state, how many are busy, and for how long |
 
 A request that writes comes, in the order of the bus, after all durable requests that were stored before it. With the
 header `Gardenbus-Condition: <kind>.<ns>.<name>=<resourceVersion>` it writes only while that object has that version;
@@ -46,6 +47,7 @@ from gardenbus.apiserver.domain.senders import check_sender
 from gardenbus.apiserver.handlers import spans
 from gardenbus.apiserver.handlers.bootstrap_tokens import BootstrapTokens
 from gardenbus.apiserver.handlers.queries import ObjectReader
+from gardenbus.apiserver.handlers.shoot_census import shoot_census
 from gardenbus.apiserver.handlers.signing_requests import SigningRequests
 from gardenbus.apiserver.handlers.stream_positions import stream_position
 from gardenbus.apiserver.handlers.unknown_objects import UnknownObjects
@@ -62,7 +64,7 @@ from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse, read_values
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
-from gardenbus.common.errors import BadRequest, GardenbusError, Terminal, Unavailable
+from gardenbus.common.errors import BadRequest, GardenbusError, Terminal, Unavailable, Unsupported
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, Headers, Request, StreamPosition
 from gardenbus.common.ports.clock import Clock
@@ -237,8 +239,7 @@ class ApiHandler:
             case "explain-seed":
                 return await self._reader.explain_seed(rest)
             case "kinds" | "census" | "usage":
-                reader = self._reader
-                return await {"kinds": reader.kinds, "census": reader.census, "usage": reader.usage}[verb]()
+                return await self._count(f"{verb}.{rest}" if rest and verb == "census" else verb, body)
             case "waiting":
                 return await self._unschedulable.listed(rest, body)
             case "unknown" | "lost":
@@ -249,6 +250,20 @@ class ApiHandler:
                 return await stream_position(self.bus, self.subjects, rest)
             case _:
                 raise unknown_verb(verb)
+
+    async def _count(self, what: str, body: bytes) -> Any:
+        """The answer about the landscape as a whole."""
+        match what:
+            case "kinds":
+                return await self._reader.kinds()
+            case "census":
+                return await self._reader.census()
+            case "usage":
+                return await self._reader.usage()
+            case "census.shoot":
+                return await shoot_census(self.store, body)
+            case _:
+                raise Unsupported(f"{what}: there are census and census.shoot")
 
     async def _apply(self, body: bytes, options: RequestOptions) -> RequestResponse:
         documents = parse(body)

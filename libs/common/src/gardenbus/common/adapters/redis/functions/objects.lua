@@ -199,6 +199,21 @@ local function list(keys, args)
   return reply
 end
 
+-- What the operation of each shoot is, of a page of them: "<ns>/<name>" and the fields STATE of each.
+local STATE = {'ver', 'seed', 'created', 'del', 'pend', 'status'}
+
+local function shoot_states(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P)
+  if closed then return closed end
+  local first, reply = op.after ~= '' and '(' .. op.after or '-', {}
+  for _, member in ipairs(redis.call('ZRANGEBYLEX', P .. ':list:shoot', first, '+', 'LIMIT', 0, op.limit)) do
+    reply[#reply + 1] = member
+    reply[#reply + 1] = redis.call('HMGET', P .. ':o:shoot:' .. string.gsub(member, '/', ':', 1), unpack(STATE))
+  end
+  return reply
+end
+
 -- The namespaces that have an object of a name, of so many namespaces after one; first the last of these, '' at the end.
 local function named(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
@@ -221,3 +236,4 @@ register('put_many', put_many)
 register('delete', delete, 'allow-oom')
 register('list', list, 'no-writes')
 register('named', named, 'no-writes')
+register('shoot_states', shoot_states, 'no-writes')

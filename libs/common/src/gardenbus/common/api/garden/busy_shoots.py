@@ -1,0 +1,81 @@
+"""Shoots whose operation goes on, or is in trouble, and those without a seed: what `top shoots` shows of them. Pure."""
+
+import heapq
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.rows import STATES, ShootState, number, text
+
+SLOWEST = 20
+"""Shoots that are named, at the most."""
+
+_AT_REST = ("succeeded", "new")
+
+
+class BusyShoot(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """One of them; `began_at` (RFC 3339) is the start of its operation, as far as its manifest shows."""
+
+    namespace: str
+    name: str
+    seed: str
+    state: ShootState
+    operation: str
+    operation_state: str
+    progress: int
+    description: str
+    began_at: str
+
+
+class _Shown(Protocol):
+    """What tells which of two began first."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def began_at(self) -> str: ...
+
+
+Busy = TypeVar("Busy", bound=_Shown)
+
+
+def state_of(operation: Document, *, is_deleting: bool) -> ShootState:
+    """The state of a shoot with this status.lastOperation."""
+    return "deleting" if is_deleting else STATES.get(text(operation.get("state")), "new")
+
+
+def is_busy(state: ShootState, seed: str) -> bool:
+    """True while its operation goes on or is in trouble, and while it has no seed."""
+    return state not in _AT_REST or not seed
+
+
+def began_at(operation: Document, created_at: object, deleting_at: object) -> str:
+    """The start of an operation: at the latest its last update."""
+    known = {"Create": created_at, "Delete": deleting_at}.get(text(operation.get("type")))
+    return next((text(each) for each in (known, operation.get("lastUpdateTime"), created_at) if each), "")
+
+
+def busy_shoot(
+    namespace: str, name: str, *, seed: str, operation: Document, created_at: str, deleting_at: str
+) -> BusyShoot:
+    """What is shown of a shoot."""
+    return BusyShoot(
+        namespace=namespace,
+        name=name,
+        seed=seed,
+        state=state_of(operation, is_deleting=bool(deleting_at)),
+        operation=text(operation.get("type")),
+        operation_state=text(operation.get("state")),
+        progress=number(operation.get("progress")),
+        description=text(operation.get("description")),
+        began_at=began_at(operation, created_at, deleting_at),
+    )
+
+
+def slowest(shoots: Iterable[Busy]) -> list[Busy]:
+    """The SLOWEST of them, the one that began first at the top."""
+    return heapq.nsmallest(SLOWEST, shoots, key=lambda shoot: (shoot.began_at or "~", shoot.namespace, shoot.name))
