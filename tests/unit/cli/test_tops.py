@@ -171,7 +171,7 @@ class Counting:
 async def test_shoots_are_counted_part_by_part_and_the_slowest_of_all_are_shown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("gardenbus.cli.commands.top.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("gardenbus.cli.commands.top.QUIET_SECONDS", 0.0)
     names = ("late", "early")
     slow = [
         busy_shoot(

@@ -52,7 +52,7 @@ LATE_SECONDS = 40.0
 """A heartbeat that is older makes a seed Unknown, unless lifecycle is told otherwise."""
 FIRST_SECONDS = 0.3
 """Wait for all shoots before those are shown that have been read."""
-PATIENCE_SECONDS = 1.0
+QUIET_SECONDS = 1.0
 """Time that shoots are counted for without a word."""
 MOST_SEEDS = 40
 """Seeds in a picture, at the most; programs get all."""
@@ -182,7 +182,7 @@ class CountedShoots:
         """Count all; says on standard error how far it is where that takes long. Raises Unavailable."""
         states, busy, first, token = Counter[ShootState](), 0, list[BusyShoot](), ""
         clock = asyncio.get_running_loop().time
-        next_words = clock() + PATIENCE_SECONDS
+        next_words = clock() + QUIET_SECONDS
         while True:
             part = await self._part(token)
             states.update(part.states)
@@ -190,7 +190,7 @@ class CountedShoots:
             if not token:
                 return shoots_view(states, first, datetime.now(UTC), busy=busy)
             if clock() >= next_words:
-                next_words = clock() + 10 * PATIENCE_SECONDS
+                next_words = clock() + 10 * QUIET_SECONDS
                 errors.print(f"counted {states.total()} shoots so far, {busy} of them busy")
 
     async def _part(self, token: str) -> ShootCensus:

@@ -30,7 +30,7 @@ class BusyShoot(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class _Shown(Protocol):
-    """What tells which of two began first."""
+    """The fields that order shoots by their beginning."""
 
     @property
     def namespace(self) -> str: ...
@@ -55,14 +55,14 @@ def is_busy(state: ShootState, seed: str) -> bool:
 
 def began_at(operation: Document, created_at: object, deleting_at: object) -> str:
     """The start of an operation: at the latest its last update."""
-    known = {"Create": created_at, "Delete": deleting_at}.get(text(operation.get("type")))
-    return next((text(each) for each in (known, operation.get("lastUpdateTime"), created_at) if each), "")
+    start = {"Create": created_at, "Delete": deleting_at}.get(text(operation.get("type")))
+    return next((text(each) for each in (start, operation.get("lastUpdateTime"), created_at) if each), "")
 
 
 def busy_shoot(
     namespace: str, name: str, *, seed: str, operation: Document, created_at: str, deleting_at: str
 ) -> BusyShoot:
-    """What is shown of a shoot."""
+    """The row of a shoot."""
     return BusyShoot(
         namespace=namespace,
         name=name,
