@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Message
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.ports.bus import Message as BusMessage
+from gardenbus.common.ports.clock import Clock
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.landscape import DashboardCache
@@ -18,6 +19,8 @@ from gardenbus.dashboard.cache.updater import CacheUpdater
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.application import application
 from gardenbus.dashboard.web.change_feed import ChangeFeed
+from gardenbus.dashboard.web.gate import Gate
+from gardenbus.dashboard.web.oidc import OpenIdConnect, Provider
 from tests.support.memory.bus import MemoryBus, MemoryServer
 
 TOKEN = "the-token"
@@ -35,8 +38,16 @@ class HttpResponse(NamedTuple):
 class Dashboard:
     """Its parts, on a bus in memory that responds to `garden.api.` from `replies` (by tail); `requests` records."""
 
-    def __init__(self, settings: DashboardSettings | None = None) -> None:
-        self.clock = SystemClock()
+    def __init__(
+        self,
+        settings: DashboardSettings | None = None,
+        *,
+        key: bytes | None = None,
+        provider: Provider | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.clock = clock or SystemClock()
+        gate = None if key is None else Gate(key, self.clock)
         self.subjects = Subjects()
         self.bus = MemoryBus(self.clock, server=MemoryServer(self.clock))
         self.cache = DashboardCache()
@@ -52,6 +63,8 @@ class Dashboard:
             operations=OperationsCache(OperationsApi(self.api, self.cache), self.admin, self.clock),
             clock=self.clock,
             token=TOKEN,
+            gate=gate,
+            sign_on=None if provider is None or gate is None else OpenIdConnect(provider, gate, self.clock),
         )
         self.replies: dict[str, Any] = {}
         self.requests: list[tuple[str, Any]] = []

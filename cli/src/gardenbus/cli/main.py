@@ -64,6 +64,7 @@ COMMANDS: Mapping[str, Entry] = {
     "forget": Entry("unknown:forget", "Operating", "Have a seed take down what the store has lost."),
     "rejected": Entry("rejected:rejected", "Operating", "Show what could not be taken, and send it again."),
     "logs": Entry("logs:logs", "Operating", "Show what the services say; follow one shoot through all of them."),
+    "dashboard": Entry("dashboard:dashboard", "Operating", "Print a link that lets one into the dashboard."),
     "doctor": Entry("doctor:doctor", "Operating", "Examine a landscape, and say what to do."),
     "redis-users": Entry("redis_users:redis_users", "Operating", "Write the users of a Redis, and their passwords."),
     "top": Entry("top:top", "Operating", "Show seeds, shoots, services or queues, kept current."),

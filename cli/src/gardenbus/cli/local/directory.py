@@ -102,6 +102,7 @@ class LandscapeDirectory:
         self.nats = self.path / "nats"
         self.redis = self.path / "redis"
         self.identity = self.path / "identity"
+        self.dashboard_key = self.identity / "dashboard.key"
         self.redis_socket = self.redis / "redis.sock"
         self.folders = (
             *(self.logs, self.config, self.health, self.identity),

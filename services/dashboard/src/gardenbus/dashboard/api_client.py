@@ -1,6 +1,7 @@
-"""Client of `garden.api.`; requests that change anything are made as the user `dashboard`."""
+"""Client of `garden.api.`: as a user who has logged in, else reading as nobody and changing as `dashboard`."""
 
 import asyncio
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +33,12 @@ class GardenApiClient:
         self.subjects = subjects
         self._reader = ApiserverClient(bus, subjects, validation=FieldValidation.STRICT, unknown_error=Terminal)
         self._writer = replace(self._reader, user=USER)
+
+    def acting_as(self, user: str) -> "GardenApiClient":
+        """The same API, whose requests are all the user's."""
+        other = copy(self)
+        other._reader = other._writer = replace(self._reader, user=user)  # noqa: SLF001  its own kind
+        return other
 
     async def request(
         self,

@@ -6,6 +6,8 @@ nowhere else). With the first visit the landscape is read and the HTTP server lo
 
 import secrets
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 from prometheus_client import Counter, Gauge
@@ -13,7 +15,9 @@ from prometheus_client import Counter, Gauge
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.ports.bus import Bus
+from gardenbus.common.ports.clock import Clock
 from gardenbus.common.runtime.bus_connection import connect_bus
+from gardenbus.common.runtime.login_keys import read_key
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.landscape import DashboardCache
@@ -21,6 +25,10 @@ from gardenbus.dashboard.cache.updater import CacheUpdater, keep_orders, record_
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.address import Address, first_visit, listen_on
 from gardenbus.dashboard.web.change_feed import ChangeFeed
+
+if TYPE_CHECKING:
+    from gardenbus.dashboard.web.gate import Gate
+    from gardenbus.dashboard.web.login_handlers import SignOn
 
 _log = structlog.stdlib.get_logger()
 
@@ -43,6 +51,7 @@ def start_dashboard(context: ServiceContext[DashboardSettings], *, bus: Bus, sub
     Raises SettingsInvalid when the address is in use.
     """
     settings, cache, api = context.settings, DashboardCache(), GardenApiClient(bus, subjects)
+    key = read_key(Path(settings.dashboard_key_file)) if settings.dashboard_key_file else None
     changes = ChangeFeed(cache, context.clock, secrets.token_hex(4), on_slow_listener=SLOW.inc)
     BROWSERS.set_function(lambda: changes.listeners)
     try:
@@ -53,12 +62,13 @@ def start_dashboard(context: ServiceContext[DashboardSettings], *, bus: Bus, sub
     context.stack.callback(address.socket.close)
     updater = CacheUpdater(bus, subjects, cache, api)
     context.spawn("autoscalers", updater.run_autoscalers())
-    context.spawn("http", _serve(context, address, cache=cache, api=api, changes=changes, updater=updater))
-    _log.info("dashboard.started", url=address.url, allow_writes=settings.dashboard_allow_writes)
+    context.spawn("http", _serve(context, address, cache=cache, api=api, changes=changes, updater=updater, key=key))
+    has_login = key is not None
+    _log.info("dashboard.started", url=address.url, allow_writes=settings.dashboard_allow_writes, has_login=has_login)
     return address.url
 
 
-async def _serve(
+async def _serve(  # noqa: PLR0913 - the parts of a dashboard
     context: ServiceContext[DashboardSettings],
     address: Address,
     *,
@@ -66,6 +76,7 @@ async def _serve(
     api: GardenApiClient,
     changes: ChangeFeed,
     updater: CacheUpdater,
+    key: bytes | None,
 ) -> None:
     """Wait for the first visit; then follow the landscape and serve."""
     await first_visit(address)
@@ -91,7 +102,8 @@ async def _serve(
     context.spawn("admin", admin.run(context.settings.nats_url))
     operations = OperationsCache(OperationsApi(api, cache), admin, context.clock)
     parts = partial(application, context.settings, cache=cache, api=api, changes=changes, clock=context.clock)
-    app = partial(parts, operations=operations)
+    gate, sign_on = _logins(context.settings, context.clock, key)
+    app = partial(parts, operations=operations, gate=gate, sign_on=sign_on)
     server = HttpServer(app(token=secrets.token_urlsafe(24)), address.socket)
 
     async def stop() -> None:
@@ -100,3 +112,17 @@ async def _serve(
 
     context.on_stop("http", stop)
     await server.run()
+
+
+def _logins(settings: DashboardSettings, clock: Clock, key: bytes | None) -> "tuple[Gate | None, SignOn | None]":
+    """What lets people in; None, None where nobody has to log in."""
+    from gardenbus.dashboard.web.gate import Gate  # noqa: PLC0415 - loaded when it is wanted
+
+    if key is None:
+        return None, None
+    gate = Gate(key, clock, is_encrypted=settings.dashboard_public_url.startswith("https:"))
+    if not settings.dashboard_oidc_issuer:
+        return gate, None
+    from gardenbus.dashboard.web.oidc import OpenIdConnect, provider_of  # noqa: PLC0415 - as above
+
+    return gate, OpenIdConnect(provider_of(settings), gate, clock)

@@ -153,7 +153,9 @@ def _detached(options: "UpOptions", files: list[Path]) -> None:
     stop = f"gardenbus down{directory_option(options.directory)}"
     nats = without_user(landscape.nats_url)
     show_lines([f"{len(landscape.services)} processes are up; NATS {nats}, stop with: {stop}"])
-    show_lines([f"dashboard: {page}" for page in _pages(landscape)])
+    show_lines(
+        [f"dashboard: {page} (gardenbus dashboard{directory_option(options.directory)})" for page in _pages(landscape)]
+    )
 
 
 def _address(entry: ServiceEntry) -> str:

@@ -180,7 +180,11 @@ def dashboard_spec(
     """The dashboard, on the port given; it speaks to the bus only."""
     name = "dashboard"
     environ = {key: value for key, value in addresses.environ(name).items() if key != "GARDENBUS_REDIS_URL"}
-    own = {"GARDENBUS_DASHBOARD_HOST": host, "GARDENBUS_DASHBOARD_PORT": str(port)}
+    own = {
+        "GARDENBUS_DASHBOARD_HOST": host,
+        "GARDENBUS_DASHBOARD_PORT": str(port),
+        "GARDENBUS_DASHBOARD_KEY_FILE": str(directory.dashboard_key),
+    }
     return ProcessSpec(
         name=name,
         role=name,

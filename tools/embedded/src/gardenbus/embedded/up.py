@@ -92,7 +92,7 @@ class Up:
         self._phase = "running"
         nats, redis = without_user(addresses.nats_url), without_password(addresses.redis_url)
         self._screen.notify(f"ready: NATS {nats}, Redis {redis}")
-        self._screen.notify(f"dashboard: {self._landscape.dashboard_url}")
+        self._screen.notify(f"dashboard: {self._dashboard_hint}")
         async with connected(self._landscape.target, timeout_seconds=API_SECONDS, waits=True) as api:
             cache = self._cache = LandscapeCache(api.bus, api.subjects)
             following = asyncio.create_task(cache.run(), name="mirror")
@@ -167,8 +167,13 @@ class Up:
             self._screen.draw(self._scene(None))
             await asyncio.sleep(POLL_SECONDS)
 
+    @property
+    def _dashboard_hint(self) -> str:
+        """What leads to the dashboard: a command, as people have to log in."""
+        return f"gardenbus dashboard{directory_option(self._options.directory)}"
+
     def _scene(self, cache: LandscapeCache | None) -> Scene:
-        address, page = self._landscape.addresses.nats_url, self._landscape.dashboard_url
+        address, page = self._landscape.addresses.nats_url, self._landscape.dashboard_url and self._dashboard_hint
         return Scene(
             title=f"Gardenbus · {self._phase} · {self._screen.age:.0f} s" + (f" · {address}" if address else ""),
             services=[

@@ -2,10 +2,11 @@
 
 export class RequestRejected extends Error {}
 
-export const session = { allowWrites: false, token: null, prefix: "garden" };
+export const session = { allowWrites: false, token: null, prefix: "garden", user: "" };
 
 async function bodyOf(response) {
   const body = await response.json().catch(() => ({}));
+  if (response.status === 401) location.assign("login"); // the session has ended
   if (!response.ok) throw new RequestRejected(body.error?.message ?? `HTTP ${response.status}`);
   return body;
 }

@@ -1,6 +1,6 @@
 // The frame: bar, rail, pages by address, keys, connection.
 
-import { begin, session } from "./api.js";
+import { begin, send, session } from "./api.js";
 import { as, h, icon, setText } from "./dom.js";
 import { clock, count, many } from "./format.js";
 import { live } from "./live.js";
@@ -131,6 +131,11 @@ addEventListener("hashchange", () => {
   main.focus({ preventScroll: true });
 });
 
+async function logOut() {
+  await send("POST", "logout");
+  location.assign("login");
+}
+
 async function start() {
   try {
     await begin();
@@ -138,6 +143,7 @@ async function start() {
     // the stream will say that there is no connection; reading works without a session
   }
   setText(foot, `${session.prefix} · ${session.allowWrites ? "changes allowed" : "read-only"}`);
+  if (session.user) foot.append(h("br"), session.user, " · ", h("button", { class: "plain", type: "button", onclick: logOut }, "log out"));
   show();
   live.start();
 }

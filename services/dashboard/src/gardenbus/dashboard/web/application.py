@@ -13,6 +13,8 @@ from gardenbus.dashboard.cache.operations import OperationsCache
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.change_feed import ChangeFeed
 from gardenbus.dashboard.web.files import StaticFiles
+from gardenbus.dashboard.web.gate import Gate, Session
+from gardenbus.dashboard.web.login_handlers import LoginHandlers, SignOn
 from gardenbus.dashboard.web.operations_handlers import OperationsHandlers
 from gardenbus.dashboard.web.placement_handlers import PlacementHandlers
 from gardenbus.dashboard.web.read_handlers import ReadHandlers
@@ -32,10 +34,17 @@ def application(  # noqa: PLR0913 - the parts of a dashboard
     operations: OperationsCache,
     clock: Clock,
     token: str,
+    gate: Gate | None = None,
+    sign_on: SignOn | None = None,
 ) -> Starlette:
-    """The ASGI application; `token` is what a browser has to send to change anything (if that is allowed at all)."""
-    allowed_token = token if settings.dashboard_allow_writes else None
-    reading = ReadHandlers(cache=cache, api=api, clock=clock, prefix=settings.prefix, token=allowed_token)
+    """The ASGI application.
+
+    With a `gate` people log in. Without one everybody has the same session, and `token` is what a browser has to send
+    to change anything (if that is allowed at all).
+    """
+    allows_writes = settings.dashboard_allow_writes
+    nobodys = Session("", token if allows_writes else None)
+    reading = ReadHandlers(cache=cache, api=api, clock=clock, prefix=settings.prefix, allows_writes=allows_writes)
     fleet = PlacementHandlers(cache=cache, api=api, clock=clock)
     waiting = WaitingHandlers(cache=cache, api=api)
     operating = OperationsHandlers(operations=operations, api=api)
@@ -45,20 +54,39 @@ def application(  # noqa: PLR0913 - the parts of a dashboard
         *_fleet_routes(fleet),
         *_operations_routes(operating),
     ]
-    routes += [Route("/api/changes", ChangeStream(changes), methods=["GET"])]
+    routes += [Route("/api/changes", ChangeStream(changes, clock), methods=["GET"])]
     if settings.dashboard_allow_writes:
         routes += _writing_routes(WriteHandlers(cache=cache, api=api))
         routes += [Route("/api/rejected/{id:int}/replay", operating.replay, methods=["POST"])]
     files = StaticFiles()
+    if gate is not None:
+        routes += _login_routes(LoginHandlers(gate=gate, api=api, clock=clock, files=files, sign_on=sign_on))
     routes += [Route("/", files.__call__), Route("/static/{path:path}", files.__call__)]
     return Starlette(
         routes=routes,
         middleware=[
-            Middleware(SecurityMiddleware, allowed_hosts=settings.allowed_hosts, token=allowed_token),
+            Middleware(
+                SecurityMiddleware,
+                allowed_hosts=settings.allowed_hosts,
+                allows_writes=allows_writes,
+                nobodys=nobodys,
+                gate=gate,
+            ),
             Middleware(GZipMiddleware, minimum_size=2048, compresslevel=3),
         ],
         exception_handlers={GardenbusError: error_response, 404: unknown_address},
     )
+
+
+def _login_routes(logins: LoginHandlers) -> list[Route]:
+    return [
+        Route("/login", logins.page),
+        Route("/api/login", logins.ways, methods=["GET"]),
+        Route("/api/login", logins.by_link, methods=["POST"]),
+        Route("/api/logout", logins.log_out, methods=["POST"]),
+        Route("/oidc/start", logins.begin_sign_on),
+        Route("/oidc/callback", logins.finish_sign_on),
+    ]
 
 
 def _reading_routes(reading: ReadHandlers) -> list[Route]:

@@ -28,6 +28,11 @@ class StaticFiles:
         self._directory = directory
         self._files: dict[str, StaticFile] | None = None
 
+    def named(self, path: str) -> Response:
+        """The response with a file that there is."""
+        file = self._loaded()[path]
+        return Response(file.body, media_type=file.media_type, headers={"Cache-Control": "no-store"})
+
     async def __call__(self, request: Request) -> Response:
         """Respond with a file, or 304 when the browser has it."""
         path = str(request.path_params.get("path") or INDEX)

@@ -16,6 +16,7 @@ from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.landscape import DashboardCache, milliseconds
 from gardenbus.dashboard.domain.placement_rows import decisions_of, is_cluster_healthy
+from gardenbus.dashboard.web.acting import acting
 from gardenbus.dashboard.web.paging import PageQuery, page_query
 from gardenbus.dashboard.web.paths import key_in
 from gardenbus.dashboard.web.responses import json_response
@@ -81,7 +82,8 @@ class PlacementHandlers:
     async def placement(self, request: Request) -> Response:
         """Respond with one placement, the decisions of its policy snapshot, and its bindings. Raises NotFound."""
         key, fleet = key_in(request), self._cache.fleet
-        document, snapshot = await asyncio.gather(self._api.get(key), self._snapshot(fleet.snapshot_of(key)))
+        api = acting(self._api, request)
+        document, snapshot = await asyncio.gather(api.get(key), _snapshot(api, fleet.snapshot_of(key)))
         row = fleet.tables.get(key.kind, {}).get(key)
         bindings = fleet.bindings_of(key)
         return json_response(
@@ -98,13 +100,14 @@ class PlacementHandlers:
             }
         )
 
-    async def _snapshot(self, key: ObjectKey | None) -> Document | None:
-        if key is None:
-            return None
-        try:
-            return await self._api.get(key)
-        except NotFound:
-            return None
+
+async def _snapshot(api: GardenApiClient, key: ObjectKey | None) -> Document | None:
+    if key is None:
+        return None
+    try:
+        return await api.get(key)
+    except NotFound:
+        return None
 
 
 def _list_query(request: Request, states: tuple[str, ...]) -> tuple[PageQuery, str]:

@@ -20,6 +20,7 @@ from gardenbus.dashboard.domain.moves import moves_of
 from gardenbus.dashboard.domain.redaction import redacted
 from gardenbus.dashboard.domain.related_objects import Related, related_to
 from gardenbus.dashboard.domain.shoot_query import query_from
+from gardenbus.dashboard.web.acting import acting, session_of
 from gardenbus.dashboard.web.paging import page_query
 from gardenbus.dashboard.web.paths import key_in
 from gardenbus.dashboard.web.responses import json_response
@@ -33,17 +34,25 @@ class ReadHandlers:
     """Read-only handlers."""
 
     def __init__(
-        self, *, cache: DashboardCache, api: GardenApiClient, clock: Clock, prefix: str, token: str | None
+        self, *, cache: DashboardCache, api: GardenApiClient, clock: Clock, prefix: str, allows_writes: bool
     ) -> None:
         self._cache = cache
         self._api = api
         self._clock = clock
         self._prefix = prefix
-        self._token = token
+        self._allows_writes = allows_writes
 
-    async def session(self, _: Request) -> Response:
+    async def session(self, request: Request) -> Response:
         """Respond with the page's permissions. A foreign page cannot read this, so it never learns the token."""
-        return json_response({"allowWrites": self._token is not None, "token": self._token, "prefix": self._prefix})
+        session = session_of(request)
+        return json_response(
+            {
+                "allowWrites": self._allows_writes,
+                "token": session.page_token,
+                "prefix": self._prefix,
+                "user": session.user,
+            }
+        )
 
     async def landscape(self, _: Request) -> Response:
         """Respond with the landscape in numbers."""
@@ -113,7 +122,8 @@ class ReadHandlers:
     async def get_object(self, request: Request) -> Response:
         """Respond with an object: manifest (credentials hidden), related objects, and Events."""
         key = key_in(request)
-        document, events = await asyncio.gather(self._api.get(key), self._api.events_of(key))
+        api = acting(self._api, request)
+        document, events = await asyncio.gather(api.get(key), api.events_of(key))
         shown = redacted(document)
         related = [*related_to(document), *self._referrers(key)]
         return json_response(
@@ -150,11 +160,12 @@ class ReadHandlers:
 
     async def _explanation(self, request: Request) -> Document:
         namespace, name = request.path_params["namespace"], request.path_params["name"]
-        return await self._api.request(f"explain.shoot.{namespace}.{name}")
+        return await acting(self._api, request).request(f"explain.shoot.{namespace}.{name}")
 
     async def explain_seed(self, request: Request) -> Response:
         """Respond with a seed's usability, by filter, and the waiting shoots that fit on it."""
-        return json_response(await self._api.request(f"explain-seed.{request.path_params['name']}"))
+        api = acting(self._api, request)
+        return json_response(await api.request(f"explain-seed.{request.path_params['name']}"))
 
     def _referrers(self, key: ObjectKey) -> list[Related]:
         """Return cached objects that refer to this one."""

@@ -1,19 +1,28 @@
-"""Protection of the page: allowed host names, content security policy, and CSRF tokens.
+"""Protection of the page: allowed host names, logins, content security policy, and CSRF tokens.
 
 A foreign page in a browser can send requests to this address. So requests with foreign host names are rejected (DNS
-rebinding), and changes need a header that only the page itself can know (CSRF).
+rebinding), and changes need a header that only the page itself can know (CSRF). Where people log in, nothing but the
+way to do so is answered without a session.
 """
 
 import secrets
 from collections.abc import Collection
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gardenbus.dashboard.web.gate import Gate, Session
 
 TOKEN_HEADER = "X-Gardenbus-Token"  # noqa: S105 - its name
 SAFE_METHODS = frozenset({"GET", "HEAD"})
+LOGIN_BY_LINK = "/api/login"
+LOG_OUT = "/api/logout"
+UNAUTHORIZED = 401
+PUBLIC_PATHS = frozenset({"/login", LOGIN_BY_LINK, "/oidc/start", "/oidc/callback"})
+"""Answered without a session, as are the static files."""
 
 _DIRECTIVES = (
     "default-src 'none'",
@@ -43,13 +52,24 @@ SECURITY_HEADERS = {
 class SecurityMiddleware:
     """Rejects forbidden requests, and adds the security headers to all responses.
 
-    `allowed_hosts` are names without ports, `*` for any; `token` is None where nothing may be changed.
+    `allowed_hosts` are names without ports, `*` for any. Without a `gate` everybody has the session `nobodys`. Handlers
+    find the session in the request's state.
     """
 
-    def __init__(self, app: ASGIApp, *, allowed_hosts: Collection[str], token: str | None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        allowed_hosts: Collection[str],
+        allows_writes: bool,
+        nobodys: Session,
+        gate: Gate | None = None,
+    ) -> None:
         self._app = app
         self._allowed_hosts = allowed_hosts
-        self._token = token
+        self._allows_writes = allows_writes
+        self._nobodys = nobodys
+        self._gate = gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -66,30 +86,52 @@ class SecurityMiddleware:
                     headers["Cache-Control"] = "no-store"
             await send(message)
 
-        rejection = self.rejection(scope["method"], scope["scheme"], Headers(scope=scope))
-        if rejection is not None:
-            code, message = rejection
-            body = {"error": {"code": code, "reason": "Forbidden", "message": message}}
-            await JSONResponse(body, status_code=code)(scope, receive, send_with_headers)
-            return
-        await self._app(scope, receive, send_with_headers)
+        path, headers = scope["path"], Headers(scope=scope)
+        session = self._nobodys if self._gate is None else self._gate.session(headers.get("cookie", ""))
+        rejection = self.rejection(scope["method"], path, headers, session, scheme=scope["scheme"])
+        if rejection is None:
+            scope.setdefault("state", {})["session"] = session
+            await self._app(scope, receive, send_with_headers)
+        elif rejection.code == UNAUTHORIZED and not path.startswith("/api/"):
+            await RedirectResponse("/login", status_code=303)(scope, receive, send_with_headers)
+        else:
+            reason = "Unauthorized" if rejection.code == UNAUTHORIZED else "Forbidden"
+            body = {"error": {"code": rejection.code, "reason": reason, "message": rejection.message}}
+            await JSONResponse(body, status_code=rejection.code)(scope, receive, send_with_headers)
 
-    def rejection(self, method: str, scheme: str, headers: Headers) -> tuple[int, str] | None:
-        """Return status and message of a rejected request, or None."""
+    def rejection(
+        self, method: str, path: str, headers: Headers, session: Session | None, *, scheme: str
+    ) -> "HttpRejection | None":
+        """Return why a request is rejected, or None."""
         host = headers.get("host", "")
         if "*" not in self._allowed_hosts and host_name(host) not in self._allowed_hosts:
-            return 421, f"this dashboard is not called {host!r}: see GARDENBUS_DASHBOARD_ALLOWED_HOSTS"
+            return HttpRejection(421, f"this dashboard is not called {host!r}: see GARDENBUS_DASHBOARD_ALLOWED_HOSTS")
+        is_public = self._gate is not None and (path in PUBLIC_PATHS or path.startswith("/static/"))
+        if session is None and not is_public:
+            return HttpRejection(UNAUTHORIZED, "log in: run `gardenbus dashboard` and open the link that it prints")
         if method in SAFE_METHODS:
             return None
-        if self._token is None:
-            return 403, "this dashboard only shows: start it with GARDENBUS_DASHBOARD_ALLOW_WRITES=true"
+        if not self._allows_writes and path not in (LOGIN_BY_LINK, LOG_OUT):
+            return HttpRejection(403, "this dashboard only shows: start it with GARDENBUS_DASHBOARD_ALLOW_WRITES=true")
         if headers.get("origin", f"{scheme}://{host}") != f"{scheme}://{host}":
-            return 403, "this request comes from a foreign page"
+            return HttpRejection(403, "this request comes from a foreign page")
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
-            return 403, "this request comes from a foreign page"
-        if not secrets.compare_digest(headers.get(TOKEN_HEADER, "").encode(), self._token.encode()):
-            return 403, f"the header {TOKEN_HEADER} is missing or stale: load the page again"
-        return None
+            return HttpRejection(403, "this request comes from a foreign page")
+        return None if is_public else _without_its_token(headers, session)
+
+
+class HttpRejection(NamedTuple):
+    """Status and message."""
+
+    code: int
+    message: str
+
+
+def _without_its_token(headers: Headers, session: Session | None) -> HttpRejection | None:
+    expected = session.page_token if session else None
+    if expected is None or not secrets.compare_digest(headers.get(TOKEN_HEADER, "").encode(), expected.encode()):
+        return HttpRejection(403, f"the header {TOKEN_HEADER} is missing or stale: load the page again")
+    return None
 
 
 def host_name(host: str) -> str:

@@ -8,6 +8,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
+from gardenbus.common.ports.clock import Clock
+from gardenbus.dashboard.web.acting import session_of
 from gardenbus.dashboard.web.change_feed import ChangeBatch, ChangeFeed, FeedListener
 
 LARGEST_AUDIENCE = 200
@@ -22,11 +24,12 @@ _HEADERS = [
 class ChangeStream:
     """Serves `/api/changes`."""
 
-    def __init__(self, changes: ChangeFeed) -> None:
+    def __init__(self, changes: ChangeFeed, clock: Clock) -> None:
         self._changes = changes
+        self._clock = clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one browser until it disconnects, does not read, or the process stops."""
+        """Serve one browser until it disconnects, does not read, its session ends, or the process stops."""
         if self._changes.listeners >= LARGEST_AUDIENCE:
             error = {"code": 503, "reason": "ServiceUnavailable", "message": "too many browsers are listening"}
             await JSONResponse({"error": error}, status_code=503)(scope, receive, send)
@@ -34,11 +37,13 @@ class ChangeStream:
         request = Request(scope)
         last = request.headers.get("last-event-id") or request.query_params.get("last") or ""
         listener = self._changes.listen(last)
-        ends = {
+        ends: set[asyncio.Task[object]] = {
             asyncio.create_task(self._send(listener, send), name="send changes"),
             asyncio.create_task(_until_disconnected(receive), name="browser gone"),
             asyncio.create_task(listener.cut.wait(), name="listener cut"),
         }
+        if expires := session_of(request).expires:
+            ends.add(asyncio.create_task(self._clock.sleep(expires - self._clock.now().timestamp()), name="session"))
         try:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -12,6 +12,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest, NotFound
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.landscape import DashboardCache
+from gardenbus.dashboard.web.acting import acting, session_of
 from gardenbus.dashboard.web.paths import key_in
 from gardenbus.dashboard.web.responses import json_response
 
@@ -45,8 +46,8 @@ class WriteHandlers:
         row = self._cache.shoots.get(key)
         if row is None:
             raise NotFound(f"{key} is not there")
-        await self._api.retry(key, has_seed=bool(row.seed))
-        return _done("retry", key)
+        await acting(self._api, request).retry(key, has_seed=bool(row.seed))
+        return _done("retry", key, request)
 
     async def delete(self, request: Request) -> Response:
         """Delete an object whose name was typed. Raises BadRequest for another name."""
@@ -57,16 +58,16 @@ class WriteHandlers:
             raise BadRequest(f'send {{"confirm": "{key.name}"}}: {error}') from error
         if confirmation.confirm != key.name:
             raise BadRequest(f"confirm: type {key.name} to delete it")
-        await self._api.delete(key)
-        return _done("delete", key)
+        await acting(self._api, request).delete(key)
+        return _done("delete", key, request)
 
     async def _set_visible(self, request: Request, *, visible: bool) -> Response:
         key = ObjectKey("seed", "", request.path_params["name"])
-        await self._api.set_visible(key.name, visible=visible)
-        return _done("uncordon" if visible else "cordon", key)
+        await acting(self._api, request).set_visible(key.name, visible=visible)
+        return _done("uncordon" if visible else "cordon", key, request)
 
 
-def _done(verb: str, key: ObjectKey) -> Response:
-    _log.info("object.changed", verb=verb, object=str(key))
+def _done(verb: str, key: ObjectKey, request: Request) -> Response:
+    _log.info("object.changed", verb=verb, object=str(key), user=session_of(request).user)
     result: dict[str, Any] = {"ok": True, "verb": verb, **key._asdict()}
     return json_response(result)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX
 from gardenbus.common.api.identity.principals import Principal
-from gardenbus.common.api.keys import LEASE_NAMESPACE, ObjectKey, Subjects
+from gardenbus.common.api.keys import GARDEN_NAMESPACE, LEASE_NAMESPACE, ObjectKey, Subjects
 from gardenbus.common.api.kinds import SHOWN
 from gardenbus.common.errors import BadRequest
 
@@ -248,7 +248,8 @@ def _dashboard(insider: _Insider) -> Permissions:
             *(f"CONSUMER.LIST.{insider.stream(name)}" for name in ("REQUESTS", "REPORTS", "QUEUES")), "INFO"
         )
         + insider.publish(*(f"api.{verb}.>" for verb in _READS))
-        + insider.publish("api.kinds", "api.census", "api.usage", "api.waiting", "api.unknown", "as.dashboard.api.>")
+        + insider.publish("api.kinds", "api.census", "api.usage", "api.waiting", "api.unknown", "as.*.api.>")
+        + insider.publish(f"event.login.{GARDEN_NAMESPACE}.*")
         + Permissions(("$SRV.PING", "$SRV.INFO", "$SRV.STATS"), ())
     )
 

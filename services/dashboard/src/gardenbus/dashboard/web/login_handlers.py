@@ -1,0 +1,142 @@
+"""Request handlers of logging in and out.
+
+A link is spent by an Event under its id: JetStream takes only the first message of a subject on that condition, so one
+login comes of it whichever replica is asked, and every login stands among the Events.
+"""
+
+from typing import Protocol
+
+import msgspec
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+
+from gardenbus.common.api.decoding import decode_json
+from gardenbus.common.api.identity.login_tokens import Claims
+from gardenbus.common.api.identity.principals import OPERATOR
+from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
+from gardenbus.common.errors import BadRequest, Conflict, Forbidden
+from gardenbus.common.ports.bus import Message
+from gardenbus.common.ports.clock import Clock, timestamp
+from gardenbus.dashboard.api_client import GardenApiClient
+from gardenbus.dashboard.web.files import StaticFiles
+from gardenbus.dashboard.web.gate import Gate
+from gardenbus.dashboard.web.responses import json_response
+
+_log = structlog.stdlib.get_logger()
+
+HOW = "run `gardenbus dashboard` and open the link that it prints"
+
+
+class LinkToken(msgspec.Struct, frozen=True):
+    """Body of a login by a link."""
+
+    token: str = ""
+
+
+class SignOn(Protocol):
+    """Login at somebody else's, who tells this dashboard who it is (OpenID Connect)."""
+
+    async def begin(self) -> Response:
+        """Send the browser there."""
+        ...
+
+    async def finish(self, request: Request) -> Claims:
+        """Read what the browser brings back. Raises Forbidden, Unavailable."""
+        ...
+
+
+class LoginHandlers:
+    """Handlers of logins; a session begins with each that succeeds."""
+
+    def __init__(
+        self, *, gate: Gate, api: GardenApiClient, clock: Clock, files: StaticFiles, sign_on: SignOn | None = None
+    ) -> None:
+        self._gate = gate
+        self._api = api
+        self._clock = clock
+        self._files = files
+        self._sign_on = sign_on
+
+    async def page(self, _: Request) -> Response:
+        """Respond with the page that a login begins on."""
+        return self._files.named("login.html")
+
+    async def ways(self, _: Request) -> Response:
+        """Respond with the ways to log in."""
+        return json_response({"how": HOW, "hasSignOn": self._sign_on is not None})
+
+    async def by_link(self, request: Request) -> Response:
+        """Begin the session of a link. Raises BadRequest, Forbidden, Unavailable."""
+        try:
+            token = decode_json(await request.body(), LinkToken).token
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise BadRequest(f'send {{"token": …}}: {error}') from error
+        try:
+            claims = self._gate.link_claims(token)
+        except Forbidden as error:
+            raise Forbidden(f"this link lets nobody in: {error.message}. For a new one {HOW}") from error
+        await self._admit(claims, "link")
+        response = json_response({"user": claims.user})
+        self._gate.let_in(response, claims.user)
+        return response
+
+    async def begin_sign_on(self, _: Request) -> Response:
+        """Send the browser to the provider. Raises BadRequest, Unavailable."""
+        return await self._provider().begin()
+
+    async def finish_sign_on(self, request: Request) -> Response:
+        """Begin the session of whom the provider names. Raises Forbidden, Unavailable.
+
+        The browser comes from another site, so it does not send the new cookie with a redirect: a page of ours does
+        that.
+        """
+        claims = await self._provider().finish(request)
+        await self._admit(claims, "oidc")
+        response = self._files.named("welcome.html")
+        self._gate.let_in(response, claims.user)
+        return response
+
+    async def log_out(self, _: Request) -> Response:
+        """End the session of this browser."""
+        response = json_response({"ok": True})
+        self._gate.let_out(response)
+        return response
+
+    def _provider(self) -> SignOn:
+        if self._sign_on is None:
+            raise BadRequest(f"this dashboard asks no provider who you are: {HOW}")
+        return self._sign_on
+
+    async def _admit(self, claims: Claims, way: str) -> None:
+        """Spend what lets somebody in. Raises Forbidden the second time, and for those who may not see the landscape.
+
+        Its pages come from what the dashboard follows: so they are for those alone whom the API answers as well.
+        """
+        if claims.user != OPERATOR:
+            await self._api.acting_as(claims.user).census()
+        key = ObjectKey("login", GARDEN_NAMESPACE, claims.id)
+        body = msgspec.json.encode(_event(key, claims.user, way, timestamp(self._clock.now())))
+        try:
+            await self._api.bus.publish(Message(self._api.subjects.event(key), body), expected_subject_sequence=0)
+        except Conflict as error:
+            raise Forbidden(f"this login was used before: for a new one {HOW}") from error
+        _log.info("user.logged_in", user=claims.user, way=way)
+
+
+def _event(key: ObjectKey, user: str, way: str, at: str) -> dict[str, object]:
+    metadata = {"name": f"{key.name}.login", "namespace": key.namespace, "creationTimestamp": at}
+    about = {"apiVersion": "v1", "kind": "Login", "namespace": key.namespace, "name": key.name}
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": metadata,
+        "involvedObject": about,
+        "type": "Normal",
+        "reason": "LoggedIn",
+        "message": f"{user} logged in to the dashboard ({way})",
+        "reportingComponent": "dashboard",
+        "count": 1,
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+    }
