@@ -115,7 +115,7 @@ async def _serve(  # noqa: PLR0913 - the parts of a dashboard
 
 
 def _logins(settings: DashboardSettings, clock: Clock, key: bytes | None) -> "tuple[Gate | None, SignOn | None]":
-    """What lets people in; None, None where nobody has to log in."""
+    """The gate and its provider; None, None where nobody has to log in."""
     from gardenbus.dashboard.web.gate import Gate  # noqa: PLC0415 - loaded when it is wanted
 
     if key is None:

@@ -169,7 +169,7 @@ class Up:
 
     @property
     def _dashboard_hint(self) -> str:
-        """What leads to the dashboard: a command, as people have to log in."""
+        """The command that leads to the dashboard, as people have to log in."""
         return f"gardenbus dashboard{directory_option(self._options.directory)}"
 
     def _scene(self, cache: LandscapeCache | None) -> Scene:

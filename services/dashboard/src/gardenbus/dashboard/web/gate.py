@@ -46,7 +46,7 @@ class Gate:
         return Session(claims.user, page_token(self.key, claims), claims.expires)
 
     def link_claims(self, token: str) -> Claims:
-        """Who the token of a link lets in. Raises Forbidden; whether it was used before is not known here."""
+        """Claims of a link's token. Raises Forbidden; whether it was used before is not known here."""
         return verified(self.key, "link", token, self._clock.now(), Claims)
 
     def let_in(self, response: Response, user: str) -> None:

@@ -28,7 +28,7 @@ Purpose = Literal["link", "session", "flow"]
 
 
 class Claims(msgspec.Struct, frozen=True):
-    """Who (or what), under an id that no other token has, until when (Unix seconds)."""
+    """A user, under an id that no other token has, until `expires` (Unix seconds)."""
 
     user: str
     id: str
@@ -69,7 +69,7 @@ def verified(key: bytes, purpose: Purpose, token: str, now: datetime, claims: ty
 
 
 def page_token(key: bytes, session: Claims) -> str:
-    """What the pages of a session send with each change: a foreign page does not know it."""
+    """The secret that a session's pages send with each change: a foreign page does not know it."""
     return _signature(key, "page", session.id)
 
 
