@@ -141,6 +141,12 @@ async def test_a_page_holds_the_oldest_news_in_order_and_the_objects_as_they_are
     assert len(page.entries) == 4
     assert page.objects.keys() == {seed.key, project.key}
     assert page.objects[project.key] is None
+    last = page.entries[-1]
+    assert isinstance(last, ObjectEntry)
+    assert page.removed == {project.key: last.version}
+    again = await kit.created(a_project())
+    await kit.store.delete(again)
+    assert (await kit.outbox.head(4)).removed == {project.key: again.version + 1}
 
 
 async def test_a_trim_forgets_up_to_an_entry_and_remembers_the_positions(kit: StoreUnderTest) -> None:

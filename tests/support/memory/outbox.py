@@ -51,6 +51,7 @@ class MemoryOutbox:
         entries = [entry for entry in self._state.outbox if _number(entry.entry) > first][:limit]
         objects: dict[ObjectKey, StoredObject | None] = {}
         audiences: dict[ObjectKey, tuple[str, ...]] = {}
+        removed: dict[ObjectKey, int] = {}
         for entry in entries:
             if isinstance(entry, ObjectEntry):
                 row = self._state.rows.get(entry.key)
@@ -58,9 +59,11 @@ class MemoryOutbox:
                 seeds = self._state.seeds_at(followed_shoot(entry.key, row.index_keys)) if row else ()
                 if seeds:
                     audiences[entry.key] = tuple(sorted(seeds))
+                if row is None and (tombstone := self._state.tombstones.get(entry.key)):
+                    removed[entry.key] = tombstone.version
         if entries:
             self._last_seen = _number(entries[-1].entry)
-        return OutboxPage(entries, objects, audiences)
+        return OutboxPage(entries, objects, audiences, removed)
 
     async def wait(self, seconds: float) -> None:
         """Wait until there is an entry that `head` has not shown."""

@@ -136,6 +136,16 @@ def test_a_removed_object_becomes_a_tombstone_that_ends_by_itself() -> None:
     assert [message.headers[Header.VERB] for message in result.bindings] == ["deleted"]
 
 
+def test_an_earlier_removal_of_what_was_removed_again_after_this_page_is_left_to_that_entry_too() -> None:
+    """The object that came in between may have been announced with the page before, in a higher version."""
+    shoot = a_stored("Shoot", "apollo", namespace="garden-dev", version=8)
+    page = page_of(entry_of(shoot, verb="deleted", left=("s1",)), objects=(None,))
+    for removed, subjects in (({shoot.key: 12}, []), ({shoot.key: 8}, [SUBJECTS.changed(shoot.key)])):
+        result = announcements(msgspec.structs.replace(page, removed=removed), SUBJECTS, announced_unblock_index=0)
+        assert [message.subject for message in result.changed] == subjects
+        assert [message.headers[Header.VERB] for message in result.bindings] == ["deleted"]
+
+
 def test_an_object_removed_after_this_page_is_left_to_the_entry_that_says_so() -> None:
     shoot = a_stored("Shoot", "apollo", namespace="garden-dev")
     assert announcements(page_of(entry_of(shoot), objects=(None,)), SUBJECTS, announced_unblock_index=0).changed == []

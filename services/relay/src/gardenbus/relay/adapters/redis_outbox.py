@@ -58,14 +58,18 @@ class RedisOutbox(RedisStreamHistories):
             entries += _read_entry(entry.decode(), fields)
         objects: dict[ObjectKey, StoredObject | None] = {}
         audiences: dict[ObjectKey, tuple[str, ...]] = {}
-        for stored, values, seeds in zip(documents[::3], documents[1::3], documents[2::3], strict=True):
+        removed: dict[ObjectKey, int] = {}
+        of_each = (documents[part::4] for part in range(4))
+        for stored, values, seeds, removal in zip(*of_each, strict=True):
             key = ObjectKey.from_stored(stored.decode())
             objects[key] = read_record(key, values)
             if seeds:
                 audiences[key] = tuple(seeds.decode().split(","))
+            if removal:
+                removed[key] = int(removal)
         if entries:
             self._last_seen = entries[-1].entry
-        return OutboxPage(entries, objects, audiences)
+        return OutboxPage(entries, objects, audiences, removed)
 
     async def wait(self, seconds: float) -> None:
         """Block on the outbox's stream."""

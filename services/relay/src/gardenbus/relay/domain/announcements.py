@@ -59,8 +59,7 @@ def announcements(page: OutboxPage, subjects: Subjects, *, announced_unblock_ind
     only the very last message carries the page's index; the others repeat the one announced before.
     """
     merged = _merge(page.entries)
-    # What was removed after this page is not announced here: the entry of the removal comes later, with its version.
-    current = [key for key, entry in merged.items() if page.objects.get(key) or entry.newest.verb == "deleted"]
+    current = [key for key, entry in merged.items() if _is_current(entry.newest, page)]
     order = sorted(current, key=lambda key: key.kind in UNBLOCKING_KINDS)
     unblock_index = max([announced_unblock_index, *(entry.newest.unblock_index for entry in merged.values())])
     changed: list[Message] = []
@@ -86,6 +85,16 @@ def announcements(page: OutboxPage, subjects: Subjects, *, announced_unblock_ind
     loose = [_work(entries, subjects) for entries in _distinct_work(page.entries)]
     loose += [_event(entries, subjects) for entries in page.entries if isinstance(entries, EventEntry)]
     return Announcements(changed, bindings, loose, unblock_index if carried else announced_unblock_index)
+
+
+def _is_current(newest: ObjectEntry, page: OutboxPage) -> bool:
+    """True unless the object was removed after this page: that entry comes later, with its version.
+
+    Nor is an earlier removal announced then: an object that came after it may have been, in a higher version.
+    """
+    if page.objects.get(newest.key):
+        return True
+    return newest.verb == "deleted" and newest.version >= page.removed.get(newest.key, 0)
 
 
 def _merge(entries: Sequence[object]) -> Mapping[ObjectKey, _Merged]:

@@ -59,12 +59,14 @@ OutboxEntry = ObjectEntry | QueueEntry | EventEntry
 class OutboxPage(msgspec.Struct, frozen=True):
     """The head of the outbox, in order, and the current state of each object in it (None: it is gone).
 
-    `audiences`: of the objects that follow a shoot, the seeds that the shoot concerns now.
+    `audiences`: of the objects that follow a shoot, the seeds that the shoot concerns now. `removed`: of objects that
+    are gone, the version of the last removal, as far as it is remembered.
     """
 
     entries: Sequence[OutboxEntry]
     objects: Mapping[ObjectKey, StoredObject | None]
     audiences: Mapping[ObjectKey, tuple[str, ...]] = msgspec.field(default_factory=dict[ObjectKey, tuple[str, ...]])
+    removed: Mapping[ObjectKey, int] = msgspec.field(default_factory=dict[ObjectKey, int])
 
 
 class Leadership(msgspec.Struct, frozen=True):

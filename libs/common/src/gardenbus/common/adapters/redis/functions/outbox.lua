@@ -1,7 +1,7 @@
 -- The relay's side: what is to be announced, what has been, and what must be announced again.
 
--- The head of the outbox, or what comes after an entry, with the current document of every object in it and who is to
--- be shown it.
+-- The head of the outbox, or what comes after an entry, with the current document of every object in it, who is to be
+-- shown it, and the version of its removal if there is none.
 local function outbox(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local first = op.after ~= '' and '(' .. op.after or '-'
@@ -14,6 +14,7 @@ local function outbox(keys, args)
       documents[#documents + 1] = fields[2]
       documents[#documents + 1] = redis.call('HMGET', P .. ':o:' .. fields[2], unpack(PARTS))
       documents[#documents + 1] = current_audience(P, fields[2])
+      documents[#documents + 1] = documents[#documents - 1][12] and '' or redis.call('HGET', P .. ':dead:' .. fields[2], 'ver') or ''
     end
   end
   return {entries, documents}
