@@ -10,6 +10,8 @@ from prometheus_client import CollectorRegistry
 
 from gardenbus.apiserver.domain.request_subjects import reported_object, reports_filter
 from gardenbus.apiserver.handlers import durable_requests
+from gardenbus.apiserver.handlers.audit_log import AuditLog
+from gardenbus.apiserver.handlers.authorizer import Authorizer
 from gardenbus.apiserver.handlers.durable_requests import DurableRequestHandler
 from gardenbus.apiserver.handlers.reports import ReportHandler
 from gardenbus.apiserver.registry.read_cache import ManifestCache
@@ -149,6 +151,7 @@ async def run_apiserver(parts: Parts, gave_up: Callable[[int], None]) -> None:
         writer=writer,
         manifests=manifests,
         dead_letter=letter,
+        authorizer=Authorizer(store, AuditLog(clock), is_enforced=False),
         consumer="apiserver",
         concurrency=8,
     )

@@ -5,6 +5,8 @@ from collections.abc import AsyncGenerator, Iterable
 
 from gardenbus.apiserver.domain.request_subjects import api_filters
 from gardenbus.apiserver.handlers.api import ApiHandler
+from gardenbus.apiserver.handlers.audit_log import AuditLog
+from gardenbus.apiserver.handlers.authorizer import Authorizer
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.writer import Writer
@@ -43,6 +45,7 @@ class MemoryApi:
             writer=Writer(self.store, self.clock),
             seed_binder=SeedBinder(self.store, self.clock),
             manifests=ManifestCache(self.store),
+            authorizer=Authorizer(self.store, AuditLog(self.clock), is_enforced=False),
             concurrency=8,
         )
         await bus.serve("apiserver", "1.0.0", dict.fromkeys(api_filters(self.subjects), handler.handle))

@@ -11,6 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from gardenbus.apiserver.domain.request_subjects import api_filters
 from gardenbus.apiserver.handlers.api import ApiHandler
+from gardenbus.apiserver.handlers.audit_log import AuditLog
+from gardenbus.apiserver.handlers.authorizer import Authorizer
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.writer import Writer
@@ -64,6 +66,7 @@ class Signing:
             writer=Writer(self.store, self.clock),
             seed_binder=SeedBinder(self.store, self.clock),
             manifests=ManifestCache(self.store),
+            authorizer=Authorizer(self.store, AuditLog(self.clock), is_enforced=True),
             concurrency=8,
         )
         await self.bus.serve("apiserver", "1.0.0", dict.fromkeys(api_filters(SUBJECTS), handler.handle))

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator, ValidationError
 
+from gardenbus.apiserver.handlers.access_reviews import AccessReviewBody
 from gardenbus.apiserver.handlers.api import VERBS, PatchBody
 from gardenbus.apiserver.handlers.queries import ListQuery
 from gardenbus.apiserver.registry.scale import ScaleBody
@@ -20,7 +21,7 @@ from gardenbus.docs.asyncapi import asyncapi, parameters_of
 from gardenbus.docs.bus_reference import outdated, write
 from gardenbus.docs.channels import HEADERS, PARAMETERS, channels
 from gardenbus.docs.json_schemas import schemas
-from gardenbus.docs.messages import BindRequest, ListRequest, MergePatch, ScaleRequest
+from gardenbus.docs.messages import AccessReview, BindRequest, ListRequest, MergePatch, ScaleRequest
 from tests.support.bus_document import BusDocument
 
 ROOT = Path(__file__).parents[3]
@@ -142,7 +143,13 @@ def test_every_answered_request_has_its_channel():
 
 @pytest.mark.parametrize(
     ("described", "read"),
-    [(MergePatch, PatchBody), (BindRequest, BindBody), (ScaleRequest, ScaleBody), (ListRequest, ListQuery)],
+    [
+        (MergePatch, PatchBody),
+        (BindRequest, BindBody),
+        (ScaleRequest, ScaleBody),
+        (ListRequest, ListQuery),
+        (AccessReview, AccessReviewBody),
+    ],
 )
 def test_a_request_is_described_as_it_is_read(described: type, read: type):
     assert fields(described) == fields(read)

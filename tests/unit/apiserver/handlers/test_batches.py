@@ -5,6 +5,8 @@ import asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gardenbus.apiserver.handlers.audit_log import AuditLog
+from gardenbus.apiserver.handlers.authorizer import Authorizer
 from gardenbus.apiserver.handlers.durable_requests import DurableRequestHandler
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.writer import Writer
@@ -55,6 +57,7 @@ class Consuming:
             writer=Writer(self.store, self.clock),
             manifests=ManifestCache(self.store),
             dead_letter=dead_letter,
+            authorizer=Authorizer(self.store, AuditLog(self.clock), is_enforced=False),
             consumer="apiserver",
             concurrency=10,
         )

@@ -8,6 +8,8 @@ from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.plugins.table import enabled_plugins
 from gardenbus.apiserver.domain.request_subjects import api_filters, reported_object, reports_filter
 from gardenbus.apiserver.handlers.api import ApiHandler
+from gardenbus.apiserver.handlers.audit_log import AuditLog
+from gardenbus.apiserver.handlers.authorizer import Authorizer
 from gardenbus.apiserver.handlers.durable_requests import DurableRequestHandler
 from gardenbus.apiserver.handlers.reports import ReportHandler
 from gardenbus.apiserver.metrics import ConsumerMetrics
@@ -46,6 +48,7 @@ async def start_apiserver(context: ServiceContext[ApiserverSettings], connection
     register_groups(filter(None, context.settings.groups.split(",")))
     manifests = ManifestCache(store)
     writer = Writer(store, context.clock, Admission(enabled_plugins(context.settings.configuration)))
+    authorizer = Authorizer(store, AuditLog(context.clock), is_enforced=context.settings.enforces_authorization)
     dead_letter = DeadLetter(connections, reporter=REPORTER, object_of=reported_object(subjects))
 
     async def opened(stream: str, consumer: str, subject: str) -> WorkQueue:
@@ -60,6 +63,7 @@ async def start_apiserver(context: ServiceContext[ApiserverSettings], connection
         writer=writer,
         manifests=manifests,
         dead_letter=dead_letter,
+        authorizer=authorizer,
         consumer=CONSUMER,
         concurrency=context.settings.write_concurrency,
     )
@@ -79,7 +83,7 @@ async def start_apiserver(context: ServiceContext[ApiserverSettings], connection
     await _start_controllers(context, connections, writer, manifests)
     _start_consumer(context, "requests", requests, context.settings.request_batch)
     _start_consumer(context, "reports", reports, context.settings.report_batch)
-    await _serve_api(context, connections, writer, manifests)
+    await _serve_api(context, connections, writer, manifests, authorizer)
     context.health.add_readiness("store", lambda: _problem_of_reading(connections.store))
 
 
@@ -93,7 +97,11 @@ async def _problem_of_reading(store: Store) -> str | None:
 
 
 async def _serve_api(
-    context: ServiceContext[ApiserverSettings], connections: Connections, writer: Writer, manifests: ManifestCache
+    context: ServiceContext[ApiserverSettings],
+    connections: Connections,
+    writer: Writer,
+    manifests: ManifestCache,
+    authorizer: Authorizer,
 ) -> None:
     store, bus, subjects = connections.store, connections.bus, connections.subjects
     api = ApiHandler(
@@ -104,6 +112,7 @@ async def _serve_api(
         writer=writer,
         seed_binder=SeedBinder(store, context.clock, writer.admission),
         manifests=manifests,
+        authorizer=authorizer,
         concurrency=context.settings.answer_concurrency,
     )
     about = {"takes": "JSON or YAML", "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}

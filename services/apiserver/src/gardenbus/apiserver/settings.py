@@ -1,7 +1,7 @@
 """Settings of the apiserver."""
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -19,6 +19,10 @@ class ApiserverSettings(CommonSettings, frozen=True, kw_only=True):
 
     configuration: AdmissionConfiguration = AdmissionConfiguration()
     """The configuration file's content; without one each admission plug-in is as it is by default."""
+
+    authorization: Literal["auto", "enforce", "off"] = "auto"
+    """`enforce`: requests are authorized by user; `off`: everybody may do everything. `auto` enforces where the
+    apiserver itself has credentials: without them nobody has any, and a user is what a subject says."""
 
     request_batch: Count = 200
     """Durable requests fetched at once: many share reads and acknowledgements, and a batch is finished long before the
@@ -45,6 +49,11 @@ class ApiserverSettings(CommonSettings, frozen=True, kw_only=True):
     deliveries_max: Count = 5
     """Deliveries after which a message is put on `garden.rejected.<verb>.<sender>`: enough for a replica to be killed a
     few times for other reasons, few enough that a poison message does not keep all replicas down for long."""
+
+    @property
+    def enforces_authorization(self) -> bool:
+        """True when requests are authorized."""
+        return self.authorization == "enforce" or (self.authorization == "auto" and bool(self.nats_credentials))
 
 
 load_settings = partial(load_configured, ApiserverSettings, parse_configuration, usage=USAGE)

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from gardenbus.common.api.fleet.member_clusters import reporter_of
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.docs.messages import (
+    AccessReview,
     BindRequest,
     EventReport,
     HostRequest,
@@ -233,6 +234,8 @@ _API: Sequence[tuple[str, str, str, Payload, bool]] = (
     ("approveSigningRequest", "csr.approve", "Approve a request, as an operator.", SigningRequestName, False),
     ("denySigningRequest", "csr.deny", "Deny a request, as an operator.", SigningRequestName, False),
     ("createToken", "token.create", "A bootstrap token for a new gardenlet or member agent.", TokenRequest, False),
+    ("whoami", "whoami", "Who the sender is, as the server has proved it.", "bytes", False),
+    ("canI", "can-i", "Whether a request would be allowed, or all that would.", AccessReview, False),
     ("retry", f"retry.{_OBJECT}", "Have a waiting shoot decided now.", "bytes", False),
 )
 """Requests below `garden.api.`: name, tail of the subject, summary, body, whether they write."""

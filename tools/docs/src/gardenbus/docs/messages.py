@@ -241,6 +241,17 @@ class HostRequest(TypedView, frozen=True):
     seed: str
 
 
+class AccessReview(TypedView, frozen=True):
+    """An action that may be allowed; without verb all that are. `user`: somebody else, whom operators may ask about."""
+
+    verb: str = ""
+    kind: str = ""
+    name: str = ""
+    namespace: str | None = None
+    user: str = ""
+    groups: tuple[str, ...] = ()
+
+
 class SigningRequestName(TypedView, frozen=True):
     """The name of a CertificateSigningRequest; `message` stands in the condition of a decision."""
 

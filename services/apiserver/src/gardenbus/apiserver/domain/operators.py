@@ -1,4 +1,4 @@
-"""Operators of a landscape: who comes in from the services' side, as the user that `gardenbus up` writes does."""
+"""Operators of a landscape whose requests are not authorized."""
 
 from gardenbus.apiserver.domain.senders import REQUEST_INFO
 from gardenbus.common.api.identity.principals import OPERATOR
@@ -6,7 +6,12 @@ from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.bus import Headers
 
 
-def check_operator(user: str, headers: Headers) -> None:
-    """Raise Forbidden for what comes from outside the services' account, but for the operator's."""
-    if REQUEST_INFO in headers and user != OPERATOR:
+def is_insider(user: str, headers: Headers) -> bool:
+    """True for what comes from the services' account, and from the operator that `gardenbus up` writes."""
+    return REQUEST_INFO not in headers or user == OPERATOR
+
+
+def check_operator(user: str, *, is_operator: bool) -> None:
+    """Raise Forbidden for anybody else."""
+    if not is_operator:
         raise Forbidden(f"only operators decide this, and {user} is none")

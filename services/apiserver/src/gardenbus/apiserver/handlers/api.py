@@ -22,6 +22,10 @@
 | `token.create` | `{"seed"?, "member"?, "ttlSeconds"?, "description"?}` | a bootstrap token |
 | `kinds`, `census`, `usage` | | |
 | `census.shoot` | `{"limit", "continue"}` | shoots by state, how many are busy, and for how long |
+| `whoami` | | the requester, as the server has proved it, and its roles |
+| `can-i` | `{"verb", "kind", "name"?, "namespace"?, "user"?}`, `{"namespace"?, "user"?}` | an authorization, or all |
+
+Each request is authorized first (`domain/authorization`), where the landscape has identities.
 
 A request that writes comes, in the order of the bus, after all durable requests that were stored before it. With the
 header `Gardenbus-Condition: <kind>.<ns>.<name>=<resourceVersion>` it writes only while that object has that version;
@@ -33,20 +37,26 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
+from uuid import uuid4
 
 import msgspec
 import structlog
 from prometheus_client import Histogram
 
 from gardenbus.apiserver.domain.annotations import CONFIRMING_PATCH
+from gardenbus.apiserver.domain.authorization.actions import BIND, UNLIMITED, Action, Requester
 from gardenbus.apiserver.domain.field_validation import validation_of
-from gardenbus.apiserver.domain.metadata import reference_of
+from gardenbus.apiserver.domain.metadata import key_of, reference_of
+from gardenbus.apiserver.domain.operators import is_insider
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject, unknown_verb
 from gardenbus.apiserver.domain.responses import RequestResponse, combined_response, error_response, success_response
 from gardenbus.apiserver.domain.senders import check_sender
 from gardenbus.apiserver.handlers import spans
+from gardenbus.apiserver.handlers.access_reviews import AccessReviews
+from gardenbus.apiserver.handlers.authorizer import AccessGrant, Authorizer
 from gardenbus.apiserver.handlers.bootstrap_tokens import BootstrapTokens
 from gardenbus.apiserver.handlers.queries import ObjectReader
+from gardenbus.apiserver.handlers.request_actions import query_action
 from gardenbus.apiserver.handlers.shoot_census import shoot_census
 from gardenbus.apiserver.handlers.signing_requests import SigningRequests
 from gardenbus.apiserver.handlers.stream_positions import stream_position
@@ -91,8 +101,11 @@ _QUERIES = (
     "lost",
     "position",
 )
-VERBS = frozenset((*_WRITES, *_QUERIES))
 _INSTEAD: dict[str, str] = dict.fromkeys(("bind", "retry"), ": ask explain which seeds would take the shoot")
+_ACCESS = ("whoami", "can-i")
+VERBS = frozenset((*_WRITES, *_QUERIES, *_ACCESS))
+_AUTHORIZED_BY_OBJECT = frozenset({"apply", "patch", "delete", "bind", "scale"})
+"""Verbs whose body says which objects they are about: each of these is authorized."""
 
 
 class PatchBody(msgspec.Struct, frozen=True):
@@ -107,11 +120,16 @@ class PatchBody(msgspec.Struct, frozen=True):
 class RequestOptions(NamedTuple):
     """Requester, precondition (None: none), and dry run of a request."""
 
-    user: str
+    requester: Requester
     condition: Precondition | None
     is_dry_run: bool = False
     validation: FieldValidation = FieldValidation.STRICT
     headers: Headers = {}
+
+    @property
+    def user(self) -> str:
+        """The user who sent it."""
+        return self.requester.user
 
 
 class WriteSession(NamedTuple):
@@ -154,10 +172,12 @@ class ApiHandler:
     writer: Writer
     seed_binder: SeedBinder
     manifests: ManifestCache
+    authorizer: Authorizer
     concurrency: int
 
     def __post_init__(self) -> None:
         self._reader = ObjectReader(self.store, self.bus, self.subjects)
+        self._access = AccessReviews(self.authorizer)
         self._unschedulable = UnschedulableShoots(self.store, self.bus, self.subjects)
         self._unknown = UnknownObjects(self.store)
         self._signing_requests = SigningRequests(self.store, self.clock)
@@ -179,7 +199,8 @@ class ApiHandler:
         span = spans.api_request(verb, request.headers)
         try:
             async with self._slots:
-                options = _options_of(user, request.headers)
+                requester = self.authorizer.requester(user, request.headers, uuid4().hex)
+                options = _options_of(requester, request.headers)
                 if span is tracing.NOT_TRACED:
                     response = await self._respond(verb, rest, request.body, options)
                 else:
@@ -202,6 +223,7 @@ class ApiHandler:
         return response.encoded()
 
     async def _respond(self, verb: str, rest: str, body: bytes, options: RequestOptions) -> RequestResponse:
+        granted = await self._authorized(verb, rest, body, options)
         match verb:
             case "bind" | "retry" | "csr" | "token" if options.is_dry_run:
                 raise BadRequest(f"{Header.DRY_RUN}: {verb} has none" + _INSTEAD.get(verb, ""))
@@ -216,28 +238,46 @@ class ApiHandler:
             case "scale":
                 return await self._scale(body, options)
             case "adopt" | "forget":
-                settle = self._unknown.adopt if verb == "adopt" else self._unknown.forget
-                return success_response(await settle(rest, body, is_dry_run=options.is_dry_run))
+                return await self._recover(verb, rest, body, options, granted)
             case "csr" | "token":
-                handler = self._signing_requests if verb == "csr" else self._bootstrap_tokens
-                responded = await handler.respond(
-                    rest, body, user=options.user, headers=options.headers, writer=self.writer, reads=self._reads()
-                )
-                return success_response(responded)
+                return await self._certify(verb, rest, body, options, granted)
             case "list":
                 listed = await self._reader.list_objects(rest, body)
                 return success_response(listed.result, listed.warnings)
             case _:
-                return success_response(await self._read(verb, rest, body))
+                return success_response(await self._read(verb, rest, body, options))
 
-    async def _read(self, verb: str, rest: str, body: bytes) -> Any:
+    async def _recover(
+        self, verb: str, rest: str, body: bytes, options: RequestOptions, granted: AccessGrant
+    ) -> RequestResponse:
+        """Carry out `adopt` or `forget`."""
+        carry_out = self._unknown.adopt if verb == "adopt" else self._unknown.forget
+        result = await carry_out(rest, body, is_dry_run=options.is_dry_run)
+        granted.written("done", is_dry_run=options.is_dry_run)
+        return success_response(result)
+
+    async def _certify(
+        self, verb: str, rest: str, body: bytes, options: RequestOptions, granted: AccessGrant
+    ) -> RequestResponse:
+        """Carry out a request about certificates or bootstrap tokens."""
+        handler = self._signing_requests if verb == "csr" else self._bootstrap_tokens
+        is_enforced = self.authorizer.is_enforced
+        is_operator = granted.is_operators if is_enforced else is_insider(options.user, options.headers)
+        result = await handler.respond(
+            rest, body, user=options.user, is_operator=is_operator, writer=self.writer, reads=self._reads()
+        )
+        granted.written("done")
+        return success_response(result)
+
+    async def _read(self, verb: str, rest: str, body: bytes, options: RequestOptions) -> Any:
         match verb:
+            case "whoami" | "can-i":
+                return await self._access.respond(verb, body, options.requester, self._reads())
             case "get":
                 return await self._reader.get(rest)
-            case "explain":
-                return await self._reader.explain(rest)
-            case "explain-seed":
-                return await self._reader.explain_seed(rest)
+            case "explain" | "explain-seed":
+                explain = self._reader.explain if verb == "explain" else self._reader.explain_seed
+                return await explain(rest)
             case "kinds" | "census" | "usage":
                 return await self._count(f"{verb}.{rest}" if rest and verb == "census" else verb, body)
             case "waiting":
@@ -265,20 +305,42 @@ class ApiHandler:
             case _:
                 raise Unsupported(f"{what}: there are census and census.shoot")
 
+    async def _authorized(self, verb: str, rest: str, body: bytes, options: RequestOptions) -> AccessGrant:
+        """Authorize a request, unless that is done object by object. Raises Forbidden, and what reading it raises."""
+        requester = options.requester
+        if not self.authorizer.decides_on(requester):
+            is_audited = verb in ("adopt", "forget", "csr", "token")
+            action = await query_action(verb, rest, body, self._reader) if is_audited else Action(verb)
+            return await self.authorizer.grant(requester, action, self._reads())
+        if verb not in VERBS:
+            raise unknown_verb(verb)
+        reads = self._reads()
+        if options.condition is not None:
+            await self.authorizer.permit(requester, Action.on("get", options.condition.key), reads)
+        if verb in _AUTHORIZED_BY_OBJECT:
+            return AccessGrant(requester, Action(verb), UNLIMITED, None)
+        return await self.authorizer.grant(requester, await query_action(verb, rest, body, self._reader), reads)
+
     async def _apply(self, body: bytes, options: RequestOptions) -> RequestResponse:
         documents = parse(body)
         session = await self._write_session(options)
-        return await _written_together(
-            session.writer.apply(
-                document,
-                session.reads,
-                user=options.user,
-                origin=session.origin,
-                condition=options.condition,
-                validation=options.validation,
-            )
-            for document in documents
+        return await _written_together(self._applied(document, session, options) for document in documents)
+
+    async def _applied(self, document: Document, session: WriteSession, options: RequestOptions) -> WriteResult:
+        key = key_of(document)
+        granted = await self.authorizer.grant_write(options.requester, "apply", key, session.reads, document)
+        written = await session.writer.apply(
+            document,
+            session.reads,
+            user=options.user,
+            origin=session.origin,
+            key=key,
+            condition=options.condition,
+            check_change=granted.check_change,
+            validation=options.validation,
         )
+        granted.written(written.outcome, is_dry_run=options.is_dry_run)
+        return written
 
     async def _patch(self, tail: str, body: bytes, options: RequestOptions) -> RequestResponse:
         if tail:
@@ -288,17 +350,19 @@ class ApiHandler:
             key = reference_of({"kind": api_request.kind, "namespace": api_request.namespace, "name": api_request.name})
             patch = api_request.patch
         session = await self._write_session(options)
-        return _write_response(
-            await session.writer.patch(
-                key,
-                patch,
-                session.reads,
-                user=options.user,
-                origin=session.origin,
-                condition=options.condition,
-                validation=options.validation,
-            )
+        granted = await self.authorizer.grant_write(options.requester, "patch", key, session.reads, patch)
+        written = await session.writer.patch(
+            key,
+            patch,
+            session.reads,
+            user=options.user,
+            origin=session.origin,
+            condition=options.condition,
+            check_change=granted.check_change,
+            validation=options.validation,
         )
+        granted.written(written.outcome, is_dry_run=options.is_dry_run)
+        return _write_response(written)
 
     async def _delete(self, tail: str, body: bytes, options: RequestOptions) -> RequestResponse:
         deletions = [(await self._reader.key(tail), False)] if tail else []
@@ -307,20 +371,41 @@ class ApiHandler:
             deletions.append((await self._reader.reference(document), confirms))
         session = await self._write_session(options)
         return await _written_together(
-            _deleted(session, key, options, confirms=confirms) for key, confirms in deletions
+            self._deleted(session, key, options, confirms=confirms) for key, confirms in deletions
         )
+
+    async def _deleted(
+        self, session: WriteSession, key: ObjectKey, options: RequestOptions, *, confirms: bool
+    ) -> WriteResult:
+        """Delete an object; with `confirms` after it was annotated so, which then is what the precondition is about."""
+        granted = await self.authorizer.grant_write(options.requester, "delete", key, session.reads)
+        condition = options.condition
+        if confirms:
+            await session.writer.patch(
+                key, CONFIRMING_PATCH, session.reads, user=options.user, origin=session.origin, condition=condition
+            )
+            condition = condition if condition is None or condition.key != key else None
+        written = await session.writer.delete(key, session.reads, origin=session.origin, condition=condition)
+        granted.written(written.outcome, is_dry_run=options.is_dry_run)
+        return written
 
     async def _bind(self, body: bytes, options: RequestOptions) -> RequestResponse:
         api_request: BindBody = _read(body, BindBody)
-        return _write_response(
-            await self.seed_binder.bind(api_request, self._reads(), user=options.user, condition=options.condition)
-        )
+        reads = self._reads()
+        action = Action.on(BIND, api_request.shoot)
+        granted = await self.authorizer.grant(options.requester, action, reads)
+        written = await self.seed_binder.bind(api_request, reads, user=options.user, condition=options.condition)
+        granted.written(f"bound to {api_request.seed}")
+        return _write_response(written)
 
     async def _scale(self, body: bytes, options: RequestOptions) -> RequestResponse:
         api_request: ScaleBody = _read(body, ScaleBody)
         if api_request.replicas is None:
-            return success_response(await read_scale(api_request, self._reads()))
+            reads = self._reads()
+            await self.authorizer.permit(options.requester, Action.on("get", api_request.key), reads)
+            return success_response(await read_scale(api_request, reads))
         session = await self._write_session(options)
+        await self.authorizer.permit(options.requester, Action.on("scale", api_request.key), session.reads)
         written = await write_scale(
             api_request,
             api_request.replicas,
@@ -359,20 +444,9 @@ def _confirms(document: Document) -> bool:
     return confirms
 
 
-async def _deleted(session: WriteSession, key: ObjectKey, options: RequestOptions, *, confirms: bool) -> WriteResult:
-    """Delete an object; with `confirms` after it was annotated so, which then is what the precondition is about."""
-    condition = options.condition
-    if confirms:
-        await session.writer.patch(
-            key, CONFIRMING_PATCH, session.reads, user=options.user, origin=session.origin, condition=condition
-        )
-        condition = condition if condition is None or condition.key != key else None
-    return await session.writer.delete(key, session.reads, origin=session.origin, condition=condition)
-
-
-def _options_of(user: str, headers: Headers) -> RequestOptions:
+def _options_of(requester: Requester, headers: Headers) -> RequestOptions:
     validation = validation_of(headers, FieldValidation.STRICT)
-    return RequestOptions(user, precondition_of(headers), is_dry_run(headers), validation, headers)
+    return RequestOptions(requester, precondition_of(headers), is_dry_run(headers), validation, headers)
 
 
 async def _written_together(writes: Iterable[Awaitable[WriteResult]]) -> RequestResponse:

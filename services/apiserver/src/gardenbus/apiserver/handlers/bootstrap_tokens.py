@@ -13,7 +13,6 @@ import msgspec
 
 from gardenbus.apiserver.domain import report_admission
 from gardenbus.apiserver.domain.operators import check_operator
-from gardenbus.apiserver.domain.senders import REQUEST_INFO
 from gardenbus.apiserver.registry.preconditions import Precondition
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.writer import Writer
@@ -23,7 +22,6 @@ from gardenbus.common.api.identity.bootstrap_tokens import Token, key_of_token, 
 from gardenbus.common.api.identity.principals import Principal, principal_of
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import BadRequest, Forbidden, Unsupported
-from gardenbus.common.ports.bus import Headers
 from gardenbus.common.ports.clock import Clock, parse_timestamp, timestamp
 
 LONGEST_SECONDS = 7 * 86_400
@@ -49,18 +47,18 @@ class BootstrapTokens:
         self._clock = clock
 
     async def respond(
-        self, verb: str, body: bytes, *, user: str, headers: Headers, writer: Writer, reads: ReadCache
+        self, verb: str, body: bytes, *, user: str, is_operator: bool, writer: Writer, reads: ReadCache
     ) -> Any:
         """`{"token", "id", "expires", "boundTo"}`: the token is shown this once."""
         if verb != "create":
             raise Unsupported(f"token.{verb[:40]} is no request: there is token.create")
         wanted = _body(body)
-        requester = principal_of(user) if REQUEST_INFO in headers else None
-        if requester is not None and requester.role == "gardenlet":
+        requester = principal_of(user)
+        if not is_operator and requester.role == "gardenlet":
             await _check_managed(wanted, requester.name, reads, self._clock.now())
             wanted = msgspec.structs.replace(wanted, ttl_seconds=MANAGED_SECONDS)
         else:
-            check_operator(user, headers)
+            check_operator(user, is_operator=is_operator)
         return await self._create(wanted, user, writer, reads)
 
     async def _create(self, wanted: TokenBody, user: str, writer: Writer, reads: ReadCache) -> Any:

@@ -16,12 +16,14 @@ import msgspec
 import structlog
 
 from gardenbus.apiserver.domain.admission import Admission
+from gardenbus.apiserver.domain.authorization.actions import Action, Requester
 from gardenbus.apiserver.domain.field_validation import validation_of
 from gardenbus.apiserver.domain.metadata import key_of, reference_of
 from gardenbus.apiserver.domain.related_objects import RelatedQuery
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject
 from gardenbus.apiserver.domain.senders import check_sender
 from gardenbus.apiserver.handlers import spans
+from gardenbus.apiserver.handlers.authorizer import AccessGrant, Authorizer
 from gardenbus.apiserver.registry.batch_creator import BatchCreator, NewObject
 from gardenbus.apiserver.registry.dry_run import reject_durable_dry_run
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
@@ -69,12 +71,17 @@ class DocumentRequest(msgspec.Struct, frozen=True):
 
     queued: QueueMessage
     verb: str
-    user: str
+    requester: Requester
     key: ObjectKey
     document: Document
     origin: RequestOrigin
     validation: FieldValidation
     span: tracing.Span = tracing.NOT_TRACED
+
+    @property
+    def user(self) -> str:
+        """The user who sent it."""
+        return self.requester.user
 
 
 class RejectedDocument(msgspec.Struct, frozen=True):
@@ -108,6 +115,7 @@ class DurableRequestHandler:
     writer: Writer
     manifests: ManifestCache
     dead_letter: DeadLetter
+    authorizer: Authorizer
     consumer: str
     concurrency: int
     reporter: str = "apiserver"
@@ -182,6 +190,7 @@ class DurableRequestHandler:
                 reject_durable_dry_run(message.headers)
                 validation = validation_of(message.headers, FieldValidation.WARN)
                 documents = parse(message.body)
+                requester = self.authorizer.requester(user, message.headers, f"requests/{message.sequence}")
             except Terminal as error:
                 rejected.append(RejectedDocument(queued, error))
                 continue
@@ -195,7 +204,7 @@ class DurableRequestHandler:
                     rejected.append(RejectedDocument(queued, error, document=document))
                 else:
                     span = spans.durable_request(message, verb, key, parent) if is_traced else tracing.NOT_TRACED
-                    requests.append(DocumentRequest(queued, verb, user, key, document, origin, validation, span))
+                    requests.append(DocumentRequest(queued, verb, requester, key, document, origin, validation, span))
         return requests, rejected
 
     async def _reference(self, document: Document) -> ObjectKey:
@@ -209,24 +218,21 @@ class DurableRequestHandler:
     async def _process_run(self, requests: Sequence[DocumentRequest], reads: ReadCache) -> list[RejectedDocument]:
         """Handle requests for objects of one kind; returns those that are rejected."""
         await reads.fetch(request.key for request in requests)
-        await reads.prefetch_related(
-            [
-                query
-                for request in requests
-                if request.verb == "apply"
-                for query in _queries_of(self.writer.admission, request.document)
-            ]
-        )
+        await reads.prefetch_related([query for request in requests for query in self._queries_of(request)])
         by_key: dict[ObjectKey, list[DocumentRequest]] = {}
         for request in requests:
             by_key.setdefault(request.key, []).append(request)
-        new = [
-            NewObject(key, request.document, request.user, request.origin, request.validation, request.span.traceparent)
-            for key, (request, *others) in by_key.items()
-            if request.verb == "apply" and not others and reads.is_absent(key)
-        ]
+        new: list[NewObject] = []
+        grants: dict[ObjectKey, AccessGrant] = {}
+        for key, (request, *others) in by_key.items():
+            if request.verb == "apply" and not others and reads.is_absent(key):
+                granted = await self._tentative_grant(request, reads)
+                if granted is not None:
+                    grants[key] = granted
+                    new.append(_new_object(request, granted))
         for key, written in (await self._creator.create(new, reads)).items():
             (request,) = by_key.pop(key)
+            grants[key].written(written.outcome)
             await self._accepted(request, written)
         tasks: list[asyncio.Task[list[RejectedDocument] | Transient]] = []
         async with asyncio.TaskGroup() as group:
@@ -239,6 +245,22 @@ class DurableRequestHandler:
             if isinstance(result, Transient):
                 raise result
         return [rejection for result in results if not isinstance(result, Transient) for rejection in result]
+
+    def _queries_of(self, request: DocumentRequest) -> Sequence[RelatedQuery]:
+        """Queries of authorization and admission, as far as they are clear before merging."""
+        of_access = self.authorizer.queries(request.requester, Action.on(request.verb, request.key))
+        if request.verb != "apply":
+            return of_access
+        return (*of_access, *_admission_queries(self.writer.admission, request.document))
+
+    async def _tentative_grant(self, request: DocumentRequest, reads: ReadCache) -> AccessGrant | None:
+        """The grant of a creation; None, without a line in the audit log, where it is left to `_process`."""
+        try:
+            return await self.authorizer.grant_write(
+                request.requester, request.verb, request.key, reads, request.document, is_tentative=True
+            )
+        except Terminal:
+            return None
 
     async def _in_order(
         self, requests: Sequence[DocumentRequest], reads: ReadCache
@@ -265,6 +287,9 @@ class DurableRequestHandler:
 
     async def _process(self, request: DocumentRequest, reads: ReadCache) -> RejectedDocument | None:
         try:
+            granted = await self.authorizer.grant_write(
+                request.requester, request.verb, request.key, reads, request.document
+            )
             if request.verb == "apply":
                 written = await self.writer.apply(
                     request.document,
@@ -272,10 +297,12 @@ class DurableRequestHandler:
                     user=request.user,
                     origin=request.origin,
                     key=request.key,
+                    check_change=granted.check_change,
                     validation=request.validation,
                 )
             else:
                 written = await self.writer.delete(request.key, reads, origin=request.origin)
+            granted.written(written.outcome)
         except UnmetDependency as unmet:
             return await self._rejected(request, unmet.error, reads, has_unmet_dependency=True)
         except NotFound as error:  # a deletion; an earlier request may still create the object
@@ -368,8 +395,19 @@ def _log_accepted(request: DocumentRequest, outcome: str) -> None:
     )
 
 
-def _queries_of(admission: Admission, document: Mapping[str, object]) -> Sequence[RelatedQuery]:
-    """Queries of admission, as far as they are clear before merging."""
+def _new_object(request: DocumentRequest, granted: AccessGrant) -> NewObject:
+    return NewObject(
+        request.key,
+        request.document,
+        request.user,
+        request.origin,
+        request.validation,
+        request.span.traceparent,
+        granted.check_change,
+    )
+
+
+def _admission_queries(admission: Admission, document: Mapping[str, object]) -> Sequence[RelatedQuery]:
     try:
         return admission.related_queries(dict(document), None)
     except (Terminal, AttributeError, TypeError, KeyError):

@@ -125,16 +125,19 @@ class ObjectReader:
         A list may come in parts (with `continue`) before its limit: where the response would be too large for the bus,
         or where a selector has filtered SCAN_LIMIT objects. A first part shorter than the limit asked for warns.
         """
-        query = ListQuery.read(body)
-        try:
-            target = list_target_of_tail(tail)
-        except Unsupported:
-            target = list_target_of_tail(tail, await stored_kinds(self._store))
+        query, target = ListQuery.read(body), await self.list_target(tail)
         if target.kind == "event":
             return await self._events(target.namespace, query)
         is_on_bus = target.kind == "lease" and target.namespace in (None, LEASE_NAMESPACE)
         found = await (self._leases(target, query) if is_on_bus else self._stored(target, query))
         return ListResponse(found, _warnings(query, len(found["items"]), is_cut="continue" in found))
+
+    async def list_target(self, tail: str) -> ListTarget:
+        """Kind and namespace of a list. Raises BadRequest, Unsupported."""
+        try:
+            return list_target_of_tail(tail)
+        except Unsupported:
+            return list_target_of_tail(tail, await stored_kinds(self._store))
 
     async def kinds(self) -> Any:
         """The kinds that are served, which of them are understood, and those that are only stored."""
@@ -172,13 +175,9 @@ class ObjectReader:
         it are the best of its ranking, the next attempt and the cluster events that may unblock an unschedulable shoot,
         and the decision record of a placed one.
         """
-        namespace, _, name = tail.partition(".")
-        is_short = name and "." not in name and namespace not in ("seed", "seeds")  # <namespace>.<name> of a shoot
-        key = ObjectKey("shoot", namespace, name) if is_short else await self.key(tail)
+        key = await self.explained_key(tail)
         if key.kind == "seed":
             return await self.explain_seed(key.name)
-        if key.kind != "shoot":
-            raise Unsupported(f"explain.{tail}: shoots and seeds are explained")
         stored = await self._store.get(key)
         if stored is None:
             raise NotFound(f"{key} is not there")
@@ -203,6 +202,15 @@ class ObjectReader:
             "considered": considered,
             "unanswered": unanswered,
         }
+
+    async def explained_key(self, tail: str) -> ObjectKey:
+        """The shoot or the seed that is to be explained. Raises BadRequest, Unsupported."""
+        namespace, _, name = tail.partition(".")
+        is_short = name and "." not in name and namespace not in ("seed", "seeds")  # <namespace>.<name> of a shoot
+        key = ObjectKey("shoot", namespace, name) if is_short else await self.key(tail)
+        if key.kind not in ("shoot", "seed"):
+            raise Unsupported(f"explain.{tail}: shoots and seeds are explained")
+        return key
 
     async def explain_seed(self, name: str) -> Any:
         """Feasibility of a seed, rule by rule, and the unschedulable shoots that would fit, from the scheduler.

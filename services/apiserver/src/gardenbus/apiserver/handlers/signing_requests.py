@@ -23,7 +23,6 @@ from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.identity import signing_requests
 from gardenbus.common.api.manifests.parser import parse
 from gardenbus.common.errors import AlreadyExists, BadRequest, Conflict, Forbidden, NotFound, Unsupported
-from gardenbus.common.ports.bus import Headers
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store
 
@@ -46,7 +45,7 @@ class SigningRequests:
         self._clock = clock
 
     async def respond(
-        self, verb: str, body: bytes, *, user: str, headers: Headers, writer: Writer, reads: ReadCache
+        self, verb: str, body: bytes, *, user: str, is_operator: bool, writer: Writer, reads: ReadCache
     ) -> Any:
         """The result of one request."""
         match verb:
@@ -55,7 +54,7 @@ class SigningRequests:
             case "get":
                 return msgspec.Raw((await self._own(_body(body).name, user)).encoded())
             case "approve" | "deny":
-                check_operator(user, headers)
+                check_operator(user, is_operator=is_operator)
                 decision = signing_requests.APPROVED if verb == "approve" else signing_requests.DENIED
                 return await self._decide(_body(body), decision, user)
             case _:

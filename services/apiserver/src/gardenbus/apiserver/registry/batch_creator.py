@@ -13,7 +13,7 @@ import msgspec
 
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency, WriteResult
-from gardenbus.apiserver.registry.writer import Writer
+from gardenbus.apiserver.registry.writer import ChangeCheck, Writer, any_change
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import ObjectKey
@@ -35,6 +35,7 @@ class NewObject(NamedTuple):
     origin: RequestOrigin
     validation: FieldValidation
     trace: str = ""
+    check_change: ChangeCheck = any_change
 
 
 class _AdmittedCreation(NamedTuple):
@@ -75,7 +76,12 @@ class BatchCreator:
         for one in new_objects:
             try:
                 admitted = await self._writer.new_object(
-                    one.document, reads, key=one.key, user=one.user, validation=one.validation
+                    one.document,
+                    reads,
+                    key=one.key,
+                    user=one.user,
+                    validation=one.validation,
+                    check_change=one.check_change,
                 )
             except (UnmetDependency, Terminal, Conflict):
                 continue

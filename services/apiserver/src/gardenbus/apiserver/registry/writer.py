@@ -59,6 +59,14 @@ PostMerge = Callable[[Document | None, Document], Document]
 """Changes what was merged, knowing what was there before."""
 
 
+ChangeCheck = Callable[[Document | None, Document], None]
+"""Raises Forbidden for a change (what is stored, what it shall become) that its requester may not make."""
+
+
+def any_change(_current: Document | None, _merged: Document) -> None:
+    """Allow any change: a service's own, or one of a requester who may do everything."""
+
+
 def _unchanged(_current: Document | None, merged: Document) -> Document:
     return merged
 
@@ -88,6 +96,7 @@ class _WriteIntent(NamedTuple):
     order: "_RequestOrder"
     last_applied: bytes | None
     review: Review
+    check_change: ChangeCheck
     condition: Precondition | None = None
 
 
@@ -142,11 +151,13 @@ class Writer:
         key: ObjectKey | None = None,
         condition: Precondition | None = None,
         post_merge: PostMerge = _unchanged,
+        check_change: ChangeCheck = any_change,
         validation: FieldValidation | None = None,
     ) -> WriteResult:
         """Create or update by a manifest (three-way merge). Raises Terminal, StaleVersion, UnmetDependency.
 
-        `key` is that of the manifest where its metadata is checked already. `post_merge` changes the merged document.
+        `key` is that of the manifest where its metadata is checked already. `post_merge` changes the merged document,
+        `check_change` may reject it.
         Without `validation` the manifest comes from a service, and its fields are not reviewed.
         """
         key = key or key_of(given)
@@ -165,11 +176,18 @@ class Writer:
             return post_merge(current, merging.apply_three_way(current, last, sent))
 
         return await self._write(
-            _WriteIntent(key, merge, user, _RequestOrder(origin), last_applied, review, condition), reads
+            _WriteIntent(key, merge, user, _RequestOrder(origin), last_applied, review, check_change, condition), reads
         )
 
     async def new_object(
-        self, given: Document, reads: ReadCache, *, key: ObjectKey, user: str, validation: FieldValidation
+        self,
+        given: Document,
+        reads: ReadCache,
+        *,
+        key: ObjectKey,
+        user: str,
+        validation: FieldValidation,
+        check_change: ChangeCheck = any_change,
     ) -> NewCreation | None:
         """The object that `apply` would create; None for a shoot that names a seed, as that is a bind.
 
@@ -180,7 +198,9 @@ class Writer:
         notices = manifest_review(given, key, validation)(None)
         sent = merging.without_system_fields(given)
         last_applied = encode(sent)
-        admitted = await self._admitted(merging.new_object(sent, last_applied), None, reads, user)
+        merged = merging.new_object(sent, last_applied)
+        check_change(None, merged)
+        admitted = await self._admitted(merged, None, reads, user)
         if section(admitted.document, "spec").get("seedName"):
             return None
         creation = Creation(admitted.document, last_applied=last_applied, preconditions=admitted.preconditions)
@@ -199,6 +219,7 @@ class Writer:
         user: str,
         origin: RequestOrigin | None = None,
         condition: Precondition | None = None,
+        check_change: ChangeCheck = any_change,
         validation: FieldValidation | None = None,
     ) -> WriteResult:
         """Change an object by a JSON merge patch. Raises NotFound and what `apply` raises."""
@@ -216,7 +237,9 @@ class Writer:
             check_identity(current, patched)
             return patched
 
-        return await self._write(_WriteIntent(key, merge, user, _RequestOrder(origin), None, review, condition), reads)
+        return await self._write(
+            _WriteIntent(key, merge, user, _RequestOrder(origin), None, review, check_change, condition), reads
+        )
 
     async def delete(
         self,
@@ -279,6 +302,7 @@ class Writer:
             base = await reads.get(intent.key)
             current = base.document() if base is not None else None
             merged = intent.merge(base, current)
+            intent.check_change(current, merged)
             notices = (*intent.review(current), *_unknown_configuration(intent, base))
             admitted = await self._admitted(merged, current, reads, intent.user)
             admitted = admitted._replace(warnings=(*notices, *admitted.warnings), notices=notices)

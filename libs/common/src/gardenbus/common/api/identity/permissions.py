@@ -219,7 +219,7 @@ def _controller(name: str) -> Callable[[_Insider], Permissions]:
             insider.info()
             + insider.follow("OBJECTS")
             + insider.queue(name)
-            + insider.publish(f"as.{name}.api.>", "api.>", "rejected.>")
+            + insider.publish(f"as.{name}.api.>", "rejected.>")
         )
 
     return row
@@ -361,7 +361,8 @@ def _member_agent(principal: Principal, subjects: Subjects) -> Permissions:
     )
 
 
-_OWN_REQUESTS = ("csr.create", "csr.get", "position.>", "whoami")
+_OWN_REQUESTS = ("csr.create", "csr.get", "position.>", "whoami", "can-i", "get.>", "list.>")
+"""The apiserver answers what their seed, or their cluster, leads to."""
 
 
 def _own_requests(principal: Principal, subjects: Subjects) -> tuple[str, ...]:
@@ -376,7 +377,7 @@ def _person(principal: Principal, subjects: Subjects) -> Permissions:
 def _foreign_scheduler(principal: Principal, subjects: Subjects) -> Permissions:
     """Its queue, whose consumer the apiserver makes. No timers: one could name another queue as its target."""
     queues, consumer = subjects.stream("QUEUES"), f"scheduling-{principal.name}"
-    requests = ("get.>", "list.>", "bind", "waiting.>", "retry.>", "whoami")
+    requests = ("get.>", "list.>", "bind", "waiting.>", "retry.>", "whoami", "can-i")
     return Permissions(
         (
             *_imported(f"CONSUMER.INFO.{queues}.{consumer}", f"CONSUMER.MSG.NEXT.{queues}.{consumer}"),

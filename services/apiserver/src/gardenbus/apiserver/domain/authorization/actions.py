@@ -8,7 +8,8 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.kinds import by_word
 
 READS = frozenset({"get", "list", "watch", "explain"})
-WRITES = frozenset({"create", "update", "patch", "delete"})
+WRITES = frozenset({"create", "apply", "update", "patch", "delete"})
+"""`apply` creates or updates, and whoever may not do both is not told which of them it would have been."""
 
 BIND = "bind"
 """The verb of Gardener's subresource `shoots/binding`: decide on a shoot's seed."""
@@ -65,6 +66,8 @@ class Requester(NamedTuple):
     user: str
     is_insider: bool = False
     groups: frozenset[str] = frozenset()
+    request_id: str = ""
+    """Identifies the request in the audit log."""
 
     @property
     def is_trusted(self) -> bool:

@@ -117,7 +117,7 @@ def role_of(requester: Requester, facts: AuthorizationFacts) -> LandscapeRole | 
 
 def _is_everybodys(action: Action) -> bool:
     if not action.kind:
-        return action.verb in EVERYBODYS_REQUESTS
+        return action.verb in EVERYBODYS_REQUESTS or action.verb.startswith("position.")
     return action.kind in GLOBAL_KINDS and action.verb in ("get", "list", "watch")
 
 

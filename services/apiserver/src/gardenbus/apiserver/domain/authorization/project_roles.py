@@ -66,7 +66,7 @@ _MANAGED = frozenset({
 _VIEWER = (Rule(READS, _VIEWED),)
 _MEMBER = (Rule(READS, _VIEWED | _MANAGED), Rule(WRITES, _MANAGED), Rule(frozenset({"retry"}), frozenset({"shoot"})))
 _SERVICE_ACCOUNTS = (Rule(READS | WRITES, frozenset({"serviceaccount"})),)
-_CHANGES = frozenset({"update", "patch"})
+_CHANGES = frozenset({"apply", "update", "patch"})
 _GET = frozenset({"get"})
 
 RULES: Mapping[ProjectRole, ProjectRules] = {

@@ -1,0 +1,129 @@
+"""Answers `whoami` and `can-i`: the decisions that requests get, without a request.
+
+| request | result |
+|---|---|
+| `whoami` | `{"user", "groups", "role", "authorization"}`; `role` as `operator`, `viewer`, `gardenlet`, `user` |
+| `can-i` with `verb` and `kind` | `{"allowed", "reason"}`; `kind` is any word for it, or a request as `census` |
+| `can-i` without `verb` | `{"rules": [{"kind", "verbs"}]}`: what is allowed on objects of any name |
+
+`user` asks for somebody else, which only operators may.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from gardenbus.apiserver.domain.authorization.actions import BIND, READS, WRITES, Action, Permit, Requester
+from gardenbus.apiserver.domain.authorization.decision import LANDSCAPE_READS, role_of
+from gardenbus.apiserver.handlers.authorizer import Authorizer
+from gardenbus.apiserver.registry.read_cache import ReadCache
+from gardenbus.common.api.decoding import decode_json
+from gardenbus.common.api.identity.principals import OPERATOR, organization, principal_of
+from gardenbus.common.api.kinds import KINDS, by_word
+from gardenbus.common.api.users import check_user
+from gardenbus.common.errors import BadRequest, Forbidden
+
+_VERBS: Sequence[str] = ("get", "list", "watch", "create", "update", "patch", "delete", "explain", "retry", BIND)
+_ONLY_ON_SHOOTS = frozenset({"explain", "retry", BIND})
+_SUBRESOURCES = {"shoots/binding": BIND, "shoot/binding": BIND, "managedseedsets/scale": "scale"}
+_OBJECT_VERBS = READS | WRITES | {BIND, "retry", "scale", "adopt", "forget"}
+_LANDSCAPE = LANDSCAPE_READS | {"kinds", "whoami", "can-i", "position", "csr.create"}
+
+NOT_ENFORCED = "this landscape has no identities: everybody may do everything"
+
+
+class AccessReviewBody(msgspec.Struct, frozen=True):
+    """Body of `can-i`. `namespace` None: all of them."""
+
+    verb: str = ""
+    kind: str = ""
+    name: str = ""
+    namespace: str | None = None
+    user: str = ""
+    groups: tuple[str, ...] = ()
+
+
+class AccessReviews:
+    """Reviews access. One for all requests."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    async def respond(self, verb: str, body: bytes, requester: Requester, reads: ReadCache) -> Any:
+        """Answer `whoami` or `can-i`."""
+        return await (self.whoami(requester, reads) if verb == "whoami" else self.can_i(body, requester, reads))
+
+    async def whoami(self, requester: Requester, reads: ReadCache) -> Any:
+        """The requester, as its requests are authorized."""
+        if requester.is_trusted and self._authorizer.is_enforced:
+            return self._described(OPERATOR, ["system:masters"], OPERATOR)
+        principal = principal_of(requester.user)
+        if not self._authorizer.is_enforced or principal.role != "user":
+            groups = [organization(principal)] if principal.role in ("gardenlet", "member-agent") else []
+            return self._described(requester.user, groups, principal.role)
+        facts = await self._authorizer.facts(requester, Action("whoami"), reads)
+        return self._described(requester.user, sorted(requester.groups), role_of(requester, facts) or "user")
+
+    async def can_i(self, body: bytes, requester: Requester, reads: ReadCache) -> Any:
+        """Review an action, or list what is allowed. Raises BadRequest, Unsupported, Forbidden."""
+        review = _read(body)
+        about = await self._about(review, requester, reads)
+        if not review.verb:
+            return {"rules": await self._rules(about, review.namespace, reads), **self._note()}
+        decided = await self._authorizer.decide(about, _action_of(review), reads)
+        reason = "" if isinstance(decided, Permit) else decided.detail
+        return {"allowed": not reason, "reason": reason or (self._note().get("note") or "")}
+
+    def _note(self) -> dict[str, str]:
+        return {} if self._authorizer.is_enforced else {"note": NOT_ENFORCED}
+
+    def _described(self, user: str, groups: Sequence[str], role: str) -> dict[str, Any]:
+        return {"user": user, "groups": list(groups), "role": role, "authorization": self._authorizer.is_enforced}
+
+    async def _about(self, review: AccessReviewBody, requester: Requester, reads: ReadCache) -> Requester:
+        """The requester, or another one whom an operator asks about."""
+        if review.user in ("", requester.user) and not review.groups:
+            return requester
+        if review.user:
+            check_user(review.user)
+        if self._authorizer.decides_on(requester):
+            facts = await self._authorizer.facts(requester, Action("can-i"), reads)
+            if principal_of(requester.user).role != "user" or role_of(requester, facts) != OPERATOR:
+                raise Forbidden(f'user "{requester.user}" cannot ask for others: that takes the role operator')
+        return Requester(review.user or requester.user, groups=frozenset(review.groups))
+
+    async def _rules(self, about: Requester, namespace: str | None, reads: ReadCache) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        for spec in KINDS.values():
+            scope = "" if spec.namespaced is False else namespace
+            verbs = [
+                verb
+                for verb in _VERBS
+                if (verb not in _ONLY_ON_SHOOTS or spec.singular == "shoot")
+                and isinstance(await self._authorizer.decide(about, Action(verb, spec.singular, scope), reads), Permit)
+            ]
+            if verbs:
+                found.append({"kind": spec.qualified_plural, "verbs": verbs})
+        return found
+
+
+def _action_of(review: AccessReviewBody) -> Action:
+    verb, kind = review.verb, review.kind
+    if kind in _SUBRESOURCES and verb in ("create", "update", "patch", BIND, "scale"):
+        verb, kind = _SUBRESOURCES[kind], kind.partition("/")[0]
+    if not kind and verb in _LANDSCAPE:
+        return Action(verb)
+    if verb not in _OBJECT_VERBS:
+        raise BadRequest(f"verb: {verb[:40]!r} is none: there are {', '.join(sorted(_OBJECT_VERBS | _LANDSCAPE))}")
+    spec = by_word(kind)
+    if spec.namespaced is False:
+        return Action(verb, spec.singular, "", review.name)
+    return Action(verb, spec.singular, review.namespace, review.name)
+
+
+def _read(body: bytes) -> AccessReviewBody:
+    try:
+        return decode_json(body if body.strip() else b"{}", AccessReviewBody)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadRequest(f"send an object with verb, kind, name, namespace, user: {error}") from error

@@ -1,0 +1,181 @@
+"""Authorizes requests: reads the facts of a decision, decides, and keeps the audit log.
+
+A requester of whom nothing has to be decided costs no read.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from gardenbus.apiserver.domain.authorization.actions import UNLIMITED, Action, Permit, Rejection, Requester
+from gardenbus.apiserver.domain.authorization.auditing import is_privileged
+from gardenbus.apiserver.domain.authorization.custom_verbs import check_change
+from gardenbus.apiserver.domain.authorization.decision import AuthorizationFacts, authorize
+from gardenbus.apiserver.domain.authorization.seed_graph import references_of
+from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedQuery
+from gardenbus.apiserver.domain.senders import REQUEST_INFO
+from gardenbus.apiserver.handlers.audit_log import AuditLog
+from gardenbus.apiserver.handlers.seed_graph_reader import is_reachable
+from gardenbus.apiserver.registry.read_cache import ReadCache
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.identity.principals import principal_of
+from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import Forbidden
+from gardenbus.common.ports.store import Store
+
+BINDINGS_OF_CREDENTIALS = ("secretbinding", "credentialsbinding")
+"""Kinds that may refer to another namespace: who writes one must be able to read what it refers to."""
+
+
+class AccessGrant:
+    """An action that is allowed, for the writer and the audit log."""
+
+    __slots__ = ("_action", "_audit", "_is_tentative", "_permit", "_requester")
+
+    def __init__(
+        self,
+        requester: Requester,
+        action: Action,
+        permit: Permit,
+        audit: AuditLog | None,
+        *,
+        is_tentative: bool = False,
+    ) -> None:
+        self._requester = requester
+        self._action = action
+        self._permit = permit
+        self._audit = audit
+        self._is_tentative = is_tentative
+
+    @property
+    def is_operators(self) -> bool:
+        """True when the requester may do everything."""
+        return self._permit.verbs is None
+
+    def check_change(self, old: Document | None, new: Document) -> None:
+        """Raise Forbidden for a change within the object that takes a verb which the requester does not have."""
+        rejection = check_change(old, new, self._requester, self._permit)
+        if rejection is None:
+            return
+        if self._audit is not None and not self._is_tentative:
+            self._audit.forbidden(self._requester, self._action, rejection)
+        raise Forbidden(rejection.detail)
+
+    def written(self, outcome: str, *, is_dry_run: bool = False) -> None:
+        """Log the write, if it is a privileged one."""
+        if self._audit is not None and not is_dry_run and is_privileged(self._action, is_operator=self.is_operators):
+            self._audit.written(self._requester, self._action, outcome)
+
+
+class Authorizer:
+    """Authorizes the requests of one landscape; without enforcement everybody may do everything."""
+
+    def __init__(self, store: Store, audit: AuditLog, *, is_enforced: bool) -> None:
+        self._store = store
+        self._audit = audit if is_enforced else None
+
+    @property
+    def is_enforced(self) -> bool:
+        """False when everybody may do everything."""
+        return self._audit is not None
+
+    def requester(self, user: str, headers: Mapping[str, str], request_id: str) -> Requester:
+        """The requester of a message whose sender was checked: what comes from outside says who sent it."""
+        return Requester(user, is_insider=REQUEST_INFO not in headers, request_id=request_id)
+
+    def decides_on(self, requester: Requester) -> bool:
+        """True when there is something to decide about the requests of this one."""
+        return self._audit is not None and not requester.is_trusted
+
+    async def decide(self, requester: Requester, action: Action, reads: ReadCache) -> Permit | Rejection:
+        """Decide on an action, and log nothing. Raises Unavailable."""
+        if not self.decides_on(requester):
+            return UNLIMITED
+        return authorize(action, requester, await self.facts(requester, action, reads))
+
+    async def permit(
+        self, requester: Requester, action: Action, reads: ReadCache, *, is_tentative: bool = False
+    ) -> Permit:
+        """Raise Forbidden unless an action is allowed; a tentative one leaves nothing in the audit log."""
+        decided = await self.decide(requester, action, reads)
+        if isinstance(decided, Permit):
+            return decided
+        if self._audit is not None and not is_tentative:
+            self._audit.forbidden(requester, action, decided)
+        raise Forbidden(decided.detail)
+
+    async def grant(
+        self, requester: Requester, action: Action, reads: ReadCache, *, is_tentative: bool = False
+    ) -> AccessGrant:
+        """The same, for an action that writes."""
+        permit = await self.permit(requester, action, reads, is_tentative=is_tentative)
+        return AccessGrant(requester, action, permit, self._audit, is_tentative=is_tentative)
+
+    async def grant_write(
+        self,
+        requester: Requester,
+        verb: str,
+        key: ObjectKey,
+        reads: ReadCache,
+        given: Document | None = None,
+        *,
+        is_tentative: bool = False,
+    ) -> AccessGrant:
+        """Raise Forbidden unless an object may be written; `apply` creates or updates it.
+
+        `given`: the manifest or patch, in which references out of the namespace need the right to read there.
+        """
+        granted = await self.grant(requester, Action.on(verb, key), reads, is_tentative=is_tentative)
+        if not self.decides_on(requester):
+            return granted
+        further: list[Action] = []
+        if (verb, key.kind) == ("apply", "project") and await reads.get(key) is None:
+            further.append(Action.on("create", key))
+        if given is not None and key.kind in BINDINGS_OF_CREDENTIALS:
+            referred = references_of(key, given)
+            further += [Action.on("get", other) for other in referred if other.namespace != key.namespace]
+        for action in further:
+            await self.permit(requester, action, reads, is_tentative=is_tentative)
+        return granted
+
+    def queries(self, requester: Requester, action: Action) -> Sequence[RelatedQuery]:
+        """Queries whose results are the facts of a decision about a person, to be read ahead."""
+        if not self.decides_on(requester) or principal_of(requester.user).role not in ("user", "operator"):
+            return ()
+        return _persons_queries(action)
+
+    async def facts(self, requester: Requester, action: Action, reads: ReadCache) -> AuthorizationFacts:
+        """The facts of a decision. Raises Unavailable."""
+        principal = principal_of(requester.user)
+        match principal.role:
+            case "gardenlet":
+                return await self._gardenlets_facts(principal.name, action, reads)
+            case "scheduler":
+                is_needed = action.kind == "shoot" and bool(action.name)
+                stored = await reads.get(action.key) if is_needed else None
+                return AuthorizationFacts(stored=stored.document() if stored else None)
+            case "member-agent" | "bootstrap":
+                return AuthorizationFacts()
+            case "service" | "operator" | "user":
+                return await _persons_facts(action, reads)
+
+    async def _gardenlets_facts(self, seed: str, action: Action, reads: ReadCache) -> AuthorizationFacts:
+        if not action.name or not await is_reachable(self._store, seed, action.key):
+            return AuthorizationFacts()
+        stored = await reads.get(action.key) if action.kind == "secret" else None
+        return AuthorizationFacts(stored=stored.document() if stored else None, is_reachable=True)
+
+
+def _persons_queries(action: Action) -> Sequence[RelatedQuery]:
+    """The landscape's roles and the Project, which come in one call."""
+    if action.kind == "project" and action.name:
+        return (ObjectQuery(LANDSCAPE_ROLES), ObjectQuery(action.key))
+    if action.project_namespace:
+        return (ObjectQuery(LANDSCAPE_ROLES), ProjectQuery(action.project_namespace))
+    return (ObjectQuery(LANDSCAPE_ROLES),)
+
+
+async def _persons_facts(action: Action, reads: ReadCache) -> AuthorizationFacts:
+    found = await reads.related(_persons_queries(action))
+    namespace = action.project_namespace
+    project = found.objects.get(action.key) if action.kind == "project" else found.projects.get(namespace)
+    return AuthorizationFacts(found.objects.get(LANDSCAPE_ROLES), project)

@@ -1,0 +1,86 @@
+"""Reads what a gardenlet's Seed leads to, as far as one decision needs it."""
+
+from collections.abc import Collection, Sequence
+
+from gardenbus.apiserver.domain.authorization.seed_graph import (
+    FOLLOWED_KINDS,
+    is_hosted,
+    is_of_seed,
+    own_keys,
+    references_of,
+)
+from gardenbus.apiserver.registry.read_cache import project_namespace
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
+from gardenbus.common.ports.store import Store
+
+READ_TOGETHER = 500
+"""Objects of one read."""
+
+
+async def is_reachable(store: Store, seed: str, key: ObjectKey) -> bool:
+    """True when a path of references leads from a Seed to an object, as they are stored now. Raises Unavailable."""
+    if key in own_keys(seed):
+        return True
+    shoots = await store.shoots_on(seed)
+    match key.kind:
+        case "shoot":
+            return key in shoots
+        case "shootstate":
+            return ObjectKey("shoot", key.namespace, key.name) in shoots
+        case "namespace":
+            return any(shoot.namespace == key.name for shoot in shoots)
+        case "project" | "managedseed" | "backupbucket" | "backupentry" | "bastion" | "controllerinstallation":
+            stored = await store.get(key)
+            return stored is not None and _is_direct(key, stored.document(), seed, shoots)
+        case _:
+            return await _is_referred(store, seed, shoots, key)
+
+
+def _is_direct(key: ObjectKey, document: Document, seed: str, shoots: Collection[ObjectKey]) -> bool:
+    match key.kind:
+        case "project":
+            return any(shoot.namespace == project_namespace(document) for shoot in shoots)
+        case "managedseed":
+            return is_hosted(document, shoots)
+        case _:
+            return is_of_seed(key, document, seed)
+
+
+async def _is_referred(store: Store, seed: str, shoots: Sequence[ObjectKey], key: ObjectKey) -> bool:
+    """Follow references: first of the shoots in the object's namespace, where nearly all of them are."""
+    near = [shoot for shoot in shoots if shoot.namespace == key.namespace]
+    if await _leads_to(store, near, key):
+        return True
+    others = [ObjectKey("seed", "", seed), *(shoot for shoot in shoots if shoot.namespace != key.namespace)]
+    if any(shoot.namespace == GARDEN_NAMESPACE for shoot in shoots):
+        others += await _hosted_managed_seeds(store, shoots)
+    return await _leads_to(store, others, key)
+
+
+async def _leads_to(store: Store, roots: Sequence[ObjectKey], key: ObjectKey) -> bool:
+    seen = set(roots)
+    frontier = list(roots)
+    while frontier:
+        found: set[ObjectKey] = set()
+        for start in range(0, len(frontier), READ_TOGETHER):
+            keys = frontier[start : start + READ_TOGETHER]
+            for one, stored in zip(keys, await store.get_many_partial(keys), strict=True):
+                if stored is not None:
+                    found.update(references_of(one, stored.document()))
+        if key in found:
+            return True
+        frontier = [each for each in found - seen if each.kind in FOLLOWED_KINDS]
+        seen |= found
+    return False
+
+
+async def _hosted_managed_seeds(store: Store, shoots: Collection[ObjectKey]) -> list[ObjectKey]:
+    hosted: list[ObjectKey] = []
+    token: str | None = None
+    while True:
+        page = await store.list_page("managedseed", GARDEN_NAMESPACE, continue_token=token)
+        hosted += [stored.key for stored in page.objects if is_hosted(stored.document(), shoots)]
+        token = page.continue_token
+        if token is None:
+            return hosted

@@ -1,0 +1,294 @@
+"""Requests are authorized before they are carried out, and leave a line in the audit log."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from gardenbus.apiserver.handlers.api import ApiHandler
+from gardenbus.apiserver.handlers.audit_log import AuditLog
+from gardenbus.apiserver.handlers.authorizer import Authorizer
+from gardenbus.apiserver.registry.read_cache import ManifestCache
+from gardenbus.apiserver.registry.seed_binder import SeedBinder
+from gardenbus.apiserver.registry.writer import Writer
+from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.identity.roles import landscape_roles
+from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.ports.bus import Request
+from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
+from tests.support.clocks import FakeClock
+from tests.support.memory.bus import MemoryBus
+from tests.support.memory.store import MemoryStore
+
+SUBJECTS = Subjects()
+
+
+def a_secret(name: str, namespace: str = "garden-dev", **metadata: Any) -> Document:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": namespace, **metadata},
+        "data": {"password": "c2VjcmV0"},
+    }
+
+
+def a_binding(name: str, secret: str, namespace: str = "garden-dev", secret_namespace: str = "") -> Document:
+    reference = {"name": secret} | ({"namespace": secret_namespace} if secret_namespace else {})
+    return {
+        "apiVersion": "core.gardener.cloud/v1beta1",
+        "kind": "SecretBinding",
+        "metadata": {"name": name, "namespace": namespace},
+        "provider": {"type": "aws"},
+        "secretRef": reference,
+    }
+
+
+def members(**roles: str) -> Document:
+    return {"members": [{"kind": "User", "name": user, "role": role} for user, role in roles.items()]}
+
+
+class Landscape:
+    """An apiserver that authorizes, on memory."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.store = MemoryStore(self.clock, is_open=True)
+        bus, manifests = MemoryBus(self.clock), ManifestCache(self.store)
+        self.handler = ApiHandler(
+            bus=bus,
+            store=self.store,
+            clock=self.clock,
+            subjects=SUBJECTS,
+            writer=Writer(self.store, self.clock),
+            seed_binder=SeedBinder(self.store, self.clock),
+            manifests=manifests,
+            authorizer=Authorizer(self.store, AuditLog(self.clock), is_enforced=True),
+            concurrency=8,
+        )
+
+    async def create(self, documents: Iterable[Document]) -> None:
+        """Store manifests, past the apiserver."""
+        for document in documents:
+            await self.store.create(document)
+
+    async def response(self, user: str, tail: str, body: object = b"", *, is_insider: bool = False) -> Document:
+        """Response to a request of a user outside the services, as the server hands it over."""
+        payload = body if isinstance(body, bytes) else encode(body)
+        headers = {} if is_insider else {"Nats-Request-Info": json.dumps({"acc": "OUT", "user": user})}
+        subject = SUBJECTS.as_user(user, f"api.{tail}") if user else SUBJECTS.api(tail)
+        return json.loads(await self.handler.handle(Request(subject, payload, headers)))
+
+    async def code(self, user: str, tail: str, body: object = b"") -> int:
+        """The code of the response."""
+        response = await self.response(user, tail, body)
+        return 200 if response["ok"] else response["error"]["code"]
+
+
+@pytest.fixture
+async def landscape() -> Landscape:
+    """Two projects, their people, and a shoot of each on a seed of its own."""
+    landscape = Landscape()
+    await landscape.create([
+        landscape_roles({"root": "operator", "eve": "viewer"}),
+        a_cloudprofile(),
+        a_seed("aws"),
+        a_seed("gcp"),
+        a_project("dev", "garden-dev", spec=members(adam="admin", vera="viewer", otto="owner", uma="uam")),
+        a_project("prod", "garden-prod", spec=members(paul="admin")),
+        a_secret("dev-cloud"),
+        a_secret("prod-cloud", "garden-prod"),
+        a_binding("cloud", "dev-cloud"),
+        a_binding("cloud", "prod-cloud", "garden-prod"),
+        a_shoot("apollo", spec={"secretBindingName": "cloud"}),
+        a_shoot("zeus", "garden-prod", spec={"secretBindingName": "cloud"}),
+    ])  # fmt: skip
+    for namespace, name, seed in (("garden-dev", "apollo", "aws"), ("garden-prod", "zeus", "gcp")):
+        bound = await landscape.response(
+            "", "bind", {"namespace": namespace, "name": name, "seed": seed}, is_insider=True
+        )
+        assert bound["ok"], bound
+    return landscape
+
+
+@pytest.mark.parametrize(
+    ("user", "tail", "code"),
+    [
+        ("vera", "get.shoot.garden-dev.apollo", 200),
+        ("vera", "list.shoot.garden-dev", 200),
+        ("vera", "get.shoot.garden-prod.zeus", 403),
+        ("vera", "get.secret.garden-dev.dev-cloud", 403),
+        ("vera", "list.shoot", 403),
+        ("adam", "get.secret.garden-dev.dev-cloud", 200),
+        ("adam", "get.secret.garden-prod.prod-cloud", 403),
+        ("adam", "get.secret.garden-prod.missing", 403),
+        ("adam", "list.secret", 403),
+        ("adam", "list.seed", 200),
+        ("adam", "get.project._.dev", 200),
+        ("adam", "get.project._.prod", 403),
+        ("adam", "list.project", 403),
+        ("eve", "list.shoot", 200),
+        ("eve", "list.secret", 403),
+        ("root", "list.secret", 200),
+        ("nobody", "kinds", 200),
+        ("nobody", "census", 403),
+        ("nobody", "frobnicate", 400),
+        ("seed:aws", "get.secret.garden-dev.dev-cloud", 200),
+        ("seed:aws", "get.secretbinding.garden-dev.cloud", 200),
+        ("seed:aws", "get.shoot.garden-dev.apollo", 200),
+        ("seed:aws", "get.project._.dev", 200),
+        ("seed:aws", "get.secret.garden-prod.prod-cloud", 403),
+        ("seed:aws", "get.shoot.garden-prod.zeus", 403),
+        ("seed:aws", "get.project._.prod", 403),
+        ("seed:aws", "list.secret.garden-dev", 403),
+        ("scheduler:mine", "list.shoot", 200),
+        ("scheduler:mine", "get.secret.garden-dev.dev-cloud", 403),
+        ("bootstrap:4f2a91", "list.seed", 403),
+    ],
+)
+async def test_reads_are_authorized(landscape: Landscape, user: str, tail: str, code: int) -> None:
+    assert await landscape.code(user, tail) == code
+
+
+async def test_writes_are_authorized_object_by_object(landscape: Landscape) -> None:
+    documents = [a_secret("new"), a_secret("new", "garden-prod")]
+    response = await landscape.response("adam", "apply", {"apiVersion": "v1", "kind": "List", "items": documents})
+    assert [each["ok"] for each in response["result"]] == [True, False]
+    assert response["error"]["code"] == 403
+    assert await landscape.store.get(ObjectKey("secret", "garden-prod", "new")) is None
+    assert await landscape.code("vera", "apply", a_secret("newer")) == 403
+    assert await landscape.code("vera", "patch.shoot.garden-dev.apollo", {"metadata": {"labels": {"a": "b"}}}) == 403
+    assert await landscape.code("adam", "patch.shoot.garden-dev.apollo", {"metadata": {"labels": {"a": "b"}}}) == 200
+    assert await landscape.code("adam", "delete.secret.garden-prod.prod-cloud") == 403
+    assert await landscape.code("adam", "delete.secret.garden-dev.new") == 200
+
+
+async def test_members_write_no_cluster_scoped_objects_and_none_in_garden(landscape: Landscape) -> None:
+    for document in (a_seed("own"), a_project("own"), a_cloudprofile(), landscape_roles({"adam": "operator"})):
+        assert await landscape.code("adam", "apply", document) == 403, document
+    assert await landscape.code("adam", "bind", {"namespace": "garden-dev", "name": "apollo", "seed": "gcp"}) == 403
+    assert await landscape.code("adam", "scale", {"name": "set", "replicas": 9}) == 403
+
+
+async def test_the_seed_of_a_shoot_is_not_chosen_by_members(landscape: Landscape) -> None:
+    placed = a_shoot("new", spec={"seedName": "aws"})
+    response = await landscape.response("adam", "apply", placed)
+    assert response["error"]["code"] == 403
+    assert "bind" in response["error"]["message"]
+    assert await landscape.code("adam", "patch.shoot.garden-dev.apollo", {"spec": {"seedName": "gcp"}}) == 403
+    assert await landscape.code("root", "apply", placed) == 200
+
+
+async def test_members_of_a_project_are_changed_by_those_who_manage_them(landscape: Landscape) -> None:
+    patch = {"spec": members(adam="admin", mallory="admin")}
+    assert await landscape.code("adam", "patch.project._.dev", patch) == 403
+    assert await landscape.code("adam", "patch.project._.dev", {"spec": {"description": "ours"}}) == 200
+    assert await landscape.code("uma", "patch.project._.dev", patch) == 200
+    assert await landscape.code("mallory", "get.shoot.garden-dev.apollo") == 200
+
+
+async def test_a_role_that_is_taken_away_ends_with_the_next_request(landscape: Landscape) -> None:
+    assert await landscape.code("root", "patch.configmap.garden.landscape-roles", {"data": {"eve": None}}) == 200
+    assert await landscape.code("eve", "list.shoot") == 403
+
+
+async def test_a_binding_refers_to_no_secret_that_its_writer_cannot_read(landscape: Landscape) -> None:
+    theirs = a_binding("theirs", "prod-cloud", secret_namespace="garden-prod")
+    response = await landscape.response("adam", "apply", theirs)
+    assert response["error"]["code"] == 403
+    assert 'cannot get secrets in namespace "garden-prod"' in response["error"]["message"]
+    assert await landscape.code("root", "apply", theirs) == 200
+
+
+async def test_a_scheduler_of_ones_own_binds_its_shoots_alone(landscape: Landscape) -> None:
+    await landscape.create([a_shoot("mine", spec={"schedulerName": "mine"}), a_shoot("other")])
+    bind = {"namespace": "garden-dev", "seed": "aws"}
+    assert await landscape.code("scheduler:mine", "bind", {**bind, "name": "other"}) == 403
+    assert await landscape.code("scheduler:mine", "bind", {**bind, "name": "missing"}) == 403
+    assert await landscape.code("scheduler:mine", "bind", {**bind, "name": "mine"}) == 200
+
+
+async def test_a_precondition_on_what_one_cannot_read_is_refused(landscape: Landscape) -> None:
+    headers = {
+        "Nats-Request-Info": '{"user": "adam"}',
+        "Gardenbus-Condition": "secret.garden-prod.prod-cloud=7",
+    }
+    subject = SUBJECTS.as_user("adam", "api.apply")
+    response = json.loads(await landscape.handler.handle(Request(subject, encode(a_secret("new")), headers)))
+    assert response["error"]["code"] == 403
+
+
+async def test_the_landscapes_own_account_is_not_asked_for_a_role(landscape: Landscape) -> None:
+    response = await landscape.response("", "list.secret", is_insider=True)
+    assert response["ok"]
+
+
+async def test_an_operator_who_speaks_for_somebody_has_that_ones_rights(landscape: Landscape) -> None:
+    response = await landscape.response("vera", "get.secret.garden-dev.dev-cloud", is_insider=True)
+    assert response["error"]["code"] == 403
+
+
+async def test_whoami_says_who_the_server_has_proved_one_to_be(landscape: Landscape) -> None:
+    def seen(response: Document) -> tuple[str, str]:
+        return response["result"]["user"], response["result"]["role"]
+
+    assert seen(await landscape.response("vera", "whoami")) == ("vera", "user")
+    assert seen(await landscape.response("eve", "whoami")) == ("eve", "viewer")
+    assert seen(await landscape.response("seed:aws", "whoami")) == ("seed:aws", "gardenlet")
+    assert seen(await landscape.response("", "whoami", is_insider=True)) == ("operator", "operator")
+
+
+async def test_can_i_is_the_decision_without_the_request(landscape: Landscape) -> None:
+    async def allowed(requester: str, **review: str) -> bool:
+        return (await landscape.response(requester, "can-i", review))["result"]["allowed"]
+
+    assert await allowed("adam", verb="create", kind="shoots", namespace="garden-dev")
+    assert not await allowed("adam", verb="create", kind="shoots", namespace="garden-prod")
+    assert not await allowed("adam", verb="create", kind="shoots")
+    assert not await allowed("adam", verb="create", kind="shoots/binding", namespace="garden-dev")
+    assert await allowed("root", verb="create", kind="shoots/binding", namespace="garden-dev")
+    assert await allowed("seed:aws", verb="get", kind="secret", name="dev-cloud", namespace="garden-dev")
+    assert await allowed("root", verb="get", kind="secret", namespace="garden-dev", user="adam")
+    assert not await allowed("root", verb="get", kind="secret", namespace="garden-dev", user="vera")
+    assert await allowed("eve", verb="census", kind="")
+
+
+async def test_only_operators_ask_for_others(landscape: Landscape) -> None:
+    assert await landscape.code("adam", "can-i", {"verb": "get", "kind": "secret", "user": "root"}) == 403
+    assert await landscape.code("seed:aws", "can-i", {"verb": "get", "kind": "secret", "user": "root"}) == 403
+
+
+async def test_can_i_lists_what_is_allowed_in_a_namespace(landscape: Landscape) -> None:
+    response = await landscape.response("vera", "can-i", {"namespace": "garden-dev"})
+    rules = {rule["kind"]: rule["verbs"] for rule in response["result"]["rules"]}
+    assert rules["shoots.core.gardener.cloud"] == ["get", "list", "watch", "explain"]
+    assert "secrets" not in rules
+
+
+async def test_a_refusal_is_logged_once_a_minute_and_says_how_many_were_left_out(landscape: Landscape) -> None:
+    with capture_logs() as logs:
+        for _ in range(5):
+            await landscape.code("vera", "get.secret.garden-dev.dev-cloud")
+        landscape.clock.advance(61)
+        await landscape.code("vera", "get.secret.garden-dev.dev-cloud")
+    lines = [line for line in logs if line["event"] == "request.forbidden"]
+    assert [(line["user"], line["verb"], line["object"], line["left_out"]) for line in lines] == [
+        ("vera", "get", "secret garden-dev/dev-cloud", 0),
+        ("vera", "get", "secret garden-dev/dev-cloud", 4),
+    ]
+    assert all(line["request_id"] and line["rule"] == "role" for line in lines)
+
+
+async def test_privileged_writes_are_logged(landscape: Landscape) -> None:
+    with capture_logs() as logs:
+        await landscape.code("adam", "apply", a_secret("new"))
+        await landscape.code("adam", "patch.shoot.garden-dev.apollo", {"metadata": {"labels": {"a": "b"}}})
+        await landscape.code("uma", "patch.project._.dev", {"spec": members(uma="uam")})
+        await landscape.code("root", "delete.secret.garden-prod.prod-cloud")
+    lines = [line for line in logs if line["event"] == "request.audited"]
+    assert [(line["user"], line["verb"], line["object"], line["outcome"]) for line in lines] == [
+        ("adam", "apply", "secret garden-dev/new", "created"),
+        ("uma", "patch", "project dev", "configured"),
+        ("root", "delete", "secret garden-prod/prod-cloud", "deleted"),
+    ]
