@@ -4,8 +4,9 @@ import base64
 from typing import Any
 
 from gardenbus.common.api.document import Document, StoredObject, split
+from gardenbus.common.api.identity.revocations import REVOCATIONS
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.identity.handlers.credentials_cache import REVOCATIONS, CredentialsCache
+from gardenbus.identity.handlers.credentials_cache import CredentialsCache
 
 ANNS = ObjectKey("secret", "garden", "anns")
 

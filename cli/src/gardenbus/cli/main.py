@@ -65,6 +65,10 @@ COMMANDS: Mapping[str, Entry] = {
     "rejected": Entry("rejected:rejected", "Operating", "Show what could not be taken, and send it again."),
     "logs": Entry("logs:logs", "Operating", "Show what the services say; follow one shoot through all of them."),
     "dashboard": Entry("dashboard:dashboard", "Operating", "Print a link that lets one into the dashboard."),
+    "token": Entry(
+        "token:token", "Access", "Make, show and remove bootstrap tokens for new gardenlets and member agents."
+    ),
+    "certificate": Entry("certificate:certificate", "Access", "Approve and deny requests, revoke credentials."),
     "doctor": Entry("doctor:doctor", "Operating", "Examine a landscape, and say what to do."),
     "redis-users": Entry("redis_users:redis_users", "Operating", "Write the users of a Redis, and their passwords."),
     "top": Entry("top:top", "Operating", "Show seeds, shoots, services or queues, kept current."),

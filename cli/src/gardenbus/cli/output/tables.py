@@ -20,8 +20,10 @@ from gardenbus.cli.output.columns import (
 )
 from gardenbus.cli.output.landscape_tables import readiness, used_of
 from gardenbus.cli.output.summaries import summarize_shoot
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.conditions import conditions_of
+from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.rows import seed_row, set_row
+from gardenbus.common.api.identity.signing_requests import NOT_AFTER
 from gardenbus.common.api.kinds import KINDS
 
 STYLES: Mapping[str, str] = {
@@ -155,6 +157,16 @@ def _readiness(document: Document, _context: TableContext) -> str:
     return readiness(seed_row(document)).plain
 
 
+def _conditions(document: Document, _context: TableContext) -> str:
+    """`Approved,Issued` as kubectl writes it."""
+    names = [str(each.get("type")) for each in conditions_of(document)] or ["Pending"]
+    return ",".join([*names, "Issued"] if as_mapping(document.get("status")).get("certificate") else names)
+
+
+def _expiry(document: Document, _context: TableContext) -> str:
+    return str(section(document, "metadata", "annotations").get(NOT_AFTER) or "")
+
+
 def _renewed(document: Document, context: TableContext) -> str:
     return age_of(as_mapping(document.get("spec")).get("renewTime"), context.now)
 
@@ -228,6 +240,12 @@ _COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         TableColumn("HOLDER", field("spec", "holderIdentity")),
         TableColumn("RENEWED", _renewed),
     ),
+    "certificatesigningrequest": (
+        TableColumn("SIGNERNAME", field("spec", "signerName"), wide=True),
+        TableColumn("REQUESTOR", field("spec", "username")),
+        TableColumn("CONDITION", _conditions),
+        TableColumn("EXPIRES", _expiry),
+    ),
     "event": (
         TableColumn("LAST SEEN", _last_seen),
         TableColumn("TYPE", field("type")),
@@ -245,6 +263,7 @@ _CLUSTER_SCOPED = frozenset(
         "cloudprofile",
         "exposureclass",
         "namespace",
+        "certificatesigningrequest",
         *(kind for kind in FLEET_COLUMNS if KINDS[kind].namespaced is False),
     }
 )

@@ -8,6 +8,7 @@ import structlog
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.identity.bootstrap_tokens import is_token_secret, read_token
+from gardenbus.common.api.identity.revocations import REVOCATIONS
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.clock import parse_timestamp
@@ -22,9 +23,6 @@ from gardenbus.identity.domain.revocations import Revocations, read_revocations
 
 KINDS = ("secret", "configmap")
 NAMESPACES: Mapping[str, str] = dict.fromkeys(KINDS, GARDEN_NAMESPACE)
-
-REVOCATIONS = ObjectKey("configmap", GARDEN_NAMESPACE, "revoked-credentials")
-"""Its `data` has the lines of `domain.revocations`."""
 
 
 class _Revocations(msgspec.Struct):

@@ -1,0 +1,115 @@
+"""`certificate`: decisions about requests for certificates, and revocations."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from gardenbus.cli.client.api import ApiClient, api_error
+from gardenbus.cli.commands.options import Directory, NatsUrl, Prefix, run_with_client
+from gardenbus.cli.lazy import HELP_OPTIONS, help_of
+from gardenbus.cli.output.console import ApiError, exit_codes, show_lines
+from gardenbus.common.api.document import encode
+from gardenbus.common.api.identity.principals import principal_of
+from gardenbus.common.api.identity.revocations import REVOCATIONS, is_serial, revocation
+from gardenbus.common.errors import NotFound
+
+certificate = typer.Typer(
+    help="Decide about requests for certificates (`get csr` shows them), and revoke credentials.",
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings=HELP_OPTIONS,
+)
+
+Names = Annotated[list[str], typer.Argument(help="Requests, as `gardenbus get csr` names them.", metavar="NAME…")]
+Message = Annotated[str, typer.Option("-m", "--message", help="Why, for people: it stands in the condition.")]
+
+
+def approve(
+    names: Names,
+    *,
+    message: Message = "",
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Approve requests for certificates; they are signed at once.
+
+    Example: gardenbus certificate approve seed-csr-6f1c
+    """
+    _decide("approve", names, message, directory, nats_url, prefix)
+
+
+def deny(
+    names: Names,
+    *,
+    message: Message = "",
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Deny requests for certificates, for ever.
+
+    Example: gardenbus certificate deny seed-csr-6f1c -m "nobody asked for this seed"
+    """
+    _decide("deny", names, message, directory, nats_url, prefix)
+
+
+def revoke(
+    what: Annotated[
+        str, typer.Argument(help="A seed, a serial number, or a user as seed:NAME.", metavar="SEED|SERIAL|USER")
+    ],
+    *,
+    reason: Annotated[str, typer.Option("--reason", help="Why, for people.")] = "",
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Revoke what somebody was issued until now: it lets nobody in any more, and connections are closed.
+
+    Nothing is torn down: control planes go on, and the agent comes back with a new certificate (`token create`).
+
+    Examples:
+    gardenbus certificate revoke aws-cork --reason stolen
+    gardenbus certificate revoke member:paris
+    gardenbus certificate revoke 497ace1151364eee1a7e1664b5fb60bee9e6cfac
+    """
+    with exit_codes():
+        if not is_serial(what):
+            principal_of(what)
+
+    async def work(api: ApiClient) -> str:
+        name = what if is_serial(what) or ":" in what else await _user(api, what)
+        line = revocation(name, datetime.now(UTC), " ".join(reason.split()))
+        response = await api.request(f"patch.{REVOCATIONS.tail}", encode({"data": line["data"]}))
+        if not response.ok and response.error.get("code") == NotFound.code:
+            response = await api.request("apply", encode(line))
+        if not response.ok:
+            raise api_error(response.error)
+        return name
+
+    show_lines([f"revoked: {run_with_client(work, directory, nats_url, prefix)}"])
+
+
+async def _user(api: ApiClient, name: str) -> str:
+    """The user that a bare name means: a seed's gardenlet, if there is such a seed, else a person."""
+    try:
+        await api.call(f"get.seed._.{name}")
+    except ApiError as error:
+        if error.error.get("code") != NotFound.code:
+            raise
+        return name
+    return f"seed:{name}"
+
+
+def _decide(verb: str, names: list[str], message: str, directory: Directory, nats_url: NatsUrl, prefix: Prefix) -> None:
+    async def work(api: ApiClient) -> None:
+        for name in names:
+            await api.call(f"csr.{verb}", {"name": name, "message": message})
+            show_lines([f"certificatesigningrequest {name} {'approved' if verb == 'approve' else 'denied'}"])
+
+    run_with_client(work, directory, nats_url, prefix)
+
+
+for command in (approve, deny, revoke):
+    certificate.command(command.__name__, help=help_of(command))(command)

@@ -1,0 +1,151 @@
+"""`token`: bootstrap tokens, by which new gardenlets and member agents ask for their certificate."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from gardenbus.cli import completions
+from gardenbus.cli.client.api import ApiClient, api_error
+from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, run_with_client
+from gardenbus.cli.lazy import HELP_OPTIONS, help_of
+from gardenbus.cli.output.console import (
+    Format,
+    errors,
+    exit_codes,
+    new_table,
+    show_document,
+    show_lines,
+    show_rows,
+)
+from gardenbus.common.api.durations import parse_duration
+from gardenbus.common.api.identity.bootstrap_tokens import (
+    NAMESPACE,
+    BootstrapToken,
+    is_token_secret,
+    key_of_token,
+    read_token,
+)
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import BadRequest
+
+token = typer.Typer(
+    help="Bootstrap tokens: by one a new gardenlet or member agent asks for its certificate.",
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings=HELP_OPTIONS,
+)
+
+Seed = Annotated[
+    str,
+    typer.Option("--seed", help="Only for this seed.", metavar="SEED", autocompletion=completions.seeds),
+]
+
+
+def create(  # noqa: PLR0913 - one parameter an option
+    *,
+    seed: Seed = "",
+    member: Annotated[str, typer.Option("--member", help="Only for this member cluster.", metavar="CLUSTER")] = "",
+    ttl: Annotated[str, typer.Option("--ttl", help="Its life, 1m to 7d.", metavar="DURATION")] = "1h",
+    description: Annotated[str, typer.Option("--description", help="What it is for, for people.")] = "",
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Make a bootstrap token and print it: it is shown this once, and serves once.
+
+    The agent finds it as the file bootstrap-token in its directory, and removes it once it has its certificate.
+
+    Example: gardenbus token create --seed aws-cork --ttl 1h
+    """
+    with exit_codes():
+        try:
+            seconds = int(parse_duration(ttl).total_seconds())
+        except ValueError as error:
+            raise BadRequest(f"--ttl: {error}") from error
+        body = {"seed": seed, "member": member, "ttlSeconds": seconds, "description": description}
+    made = run_with_client(lambda api: api.call("token.create", body), directory, nats_url, prefix)
+    if output in (Format.JSON, Format.YAML):
+        show_document(made, output)
+        return
+    show_lines([made["token"]])
+    whose = made["boundTo"] or "any seed or member cluster that has no living certificate"
+    errors.print(f"for {whose}, until {made['expires']}")
+
+
+def listing(
+    *,
+    output: Output = Format.TABLE,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Show bootstrap tokens, without their secret halves.
+
+    Example: gardenbus token list
+    """
+
+    async def work(api: ApiClient) -> list[BootstrapToken]:
+        found: list[BootstrapToken] = []
+        for document in await api.items(f"secret.{NAMESPACE}"):
+            name = str(document["metadata"]["name"])
+            if is_token_secret(ObjectKey("secret", NAMESPACE, name)):
+                try:
+                    found.append(read_token(document))
+                except BadRequest as error:
+                    errors.print(f"{name}: {error.message}")
+        return sorted(found, key=lambda each: each.expires)
+
+    tokens = run_with_client(work, directory, nats_url, prefix)
+    if output in (Format.JSON, Format.YAML):
+        show_document({"items": [_row(each) for each in tokens]}, output)
+    elif output is Format.NAME:
+        show_lines([each.token.id for each in tokens])
+    elif tokens:
+        table = new_table("ID", "EXPIRES", "FOR", "SPENT ON", folded="DESCRIPTION")
+        for each in tokens:
+            row = _row(each)
+            table.add_row(*(row[name] or "-" for name in ("id", "expires", "boundTo", "spentOn", "description")))
+        show_rows(table)
+    else:
+        errors.print("there are no bootstrap tokens")
+
+
+def delete(
+    ids: Annotated[list[str], typer.Argument(help="Ids, or whole tokens.", metavar="ID…")],
+    *,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Remove bootstrap tokens: nobody comes in by them any more.
+
+    Example: gardenbus token delete 4f2a91
+    """
+    with exit_codes():
+        keys = {each.partition(".")[0]: key_of_token(each.partition(".")[0]) for each in ids}
+
+    async def work(api: ApiClient) -> None:
+        for name, key in keys.items():
+            response = await api.request(f"delete.{key.tail}")
+            if not response.ok:
+                raise api_error(response.error)
+            show_lines([f"token {name} deleted"])
+
+    run_with_client(work, directory, nats_url, prefix)
+
+
+for name, command in (("create", create), ("list", listing), ("delete", delete)):
+    token.command(name, help=help_of(command))(command)
+
+
+def _row(each: BootstrapToken) -> dict[str, str]:
+    ended = " (ended)" if each.expires <= datetime.now(UTC) else ""
+    return {
+        "id": each.token.id,
+        "expires": f"{each.expires.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}{ended}",
+        "boundTo": each.bound_to.user if each.bound_to else "",
+        "spentOn": each.spent_by.partition("/")[0],
+        "description": each.description,
+    }
