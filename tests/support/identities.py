@@ -80,6 +80,12 @@ class Guarded:
         secret_files.write(file, issued.certificate + issued.key)
         return file
 
+    def certify(self, principal: Principal, directory: Path, life: timedelta = timedelta(days=1)) -> None:
+        """Put a certificate, and its key, where an agent looks for it."""
+        issued = self.keys.authority.client(principal, datetime.now(UTC), life)
+        directory.mkdir(parents=True, exist_ok=True)
+        secret_files.write(directory / "credentials.pem", issued.certificate + issued.key)
+
     def service_file(self, name: str) -> Path:
         """A file with the nkey of a service."""
         file = self._directory / f"{name}.nk"

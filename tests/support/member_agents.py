@@ -5,7 +5,9 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from gardenbus.agent.connections import AgentConnections
 from gardenbus.common.adapters.nats import jetstream
+from gardenbus.common.adapters.nats.jetstream import JetStreamBus
 from gardenbus.common.api.configuration.member_agent import MemberAgentConfiguration, parse_configurations
 from gardenbus.common.api.document import Document, encode, section
 from gardenbus.common.api.fleet.member_clusters import namespace_of
@@ -80,6 +82,26 @@ async def member_agents(garden: Garden, *configurations: Document) -> AsyncGener
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+
+@asynccontextmanager
+async def member_agents_alone(garden: Garden, *configurations: Document) -> AsyncGenerator[MemberAgentHost]:
+    """A process whose agents have credentials of their own in their directories."""
+    host = MemberAgentHost(
+        [read(each) for each in configurations],
+        bus=JetStreamBus(garden.subjects),
+        subjects=garden.subjects,
+        clock=SystemClock(),
+        state_directory=garden.directory,
+        connections=AgentConnections(garden.nats_url, garden.subjects),
+    )
+    task = asyncio.create_task(host.run())
+    try:
+        yield host
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await host.close()
 
 
 def cluster_key(name: str = "lisbon") -> ObjectKey:

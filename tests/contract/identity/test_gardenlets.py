@@ -2,53 +2,21 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 
 import pytest
 
-from gardenbus.agent import connections
 from gardenbus.agent.connections import OwnConnection
-from gardenbus.common.adapters.nats import own_follower
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import SettingsInvalid
-from gardenbus.credentials import secret_files
 from gardenbus.gardenlet.host import GardenletHost
 from tests.support.eventually import eventually
-from tests.support.gardenlets import Garden, a_configuration, a_garden
-from tests.support.identities import Guarded, guarded
+from tests.support.gardenlets import Garden, a_configuration
+from tests.support.identities import Guarded
 
 SEED = "aws-eu1"
 GARDENLET = Principal("gardenlet", SEED)
-
-
-@pytest.fixture
-async def landscape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Guarded]:
-    """A guarded server; what is missing is missed soon."""
-    monkeypatch.setattr(own_follower, "HEARTBEAT_SECONDS", 0.5)
-    monkeypatch.setattr(connections, "WATCH_SECONDS", 0.1)
-    async with guarded(tmp_path, session=timedelta(seconds=5)) as landscape:
-        yield landscape
-
-
-@pytest.fixture
-async def garden(landscape: Guarded, tmp_path: Path) -> AsyncIterator[Garden]:
-    """The services, each with credentials of its own; in the end the server has refused nothing."""
-    async with a_garden(landscape.server.url, "garden", tmp_path / "state", landscape.credentials) as garden:
-        yield garden
-    log = (landscape.server.directory / "server.log").read_text()
-    assert not [line for line in log.splitlines() if "iolation - S" in line]
-
-
-def certify(landscape: Guarded, directory: Path, principal: Principal = GARDENLET, **life: float) -> Path:
-    """Put a certificate into an agent's directory."""
-    issued = landscape.keys.authority.client(principal, datetime.now(UTC), timedelta(**life or {"days": 1}))
-    directory.mkdir(parents=True, exist_ok=True)
-    file = directory / "credentials.pem"
-    secret_files.write(file, issued.certificate + issued.key)
-    return file
 
 
 def _connection(host: GardenletHost) -> OwnConnection:
@@ -57,8 +25,8 @@ def _connection(host: GardenletHost) -> OwnConnection:
     return connection
 
 
-async def test_it_comes_up_gets_a_shoot_and_reports_it(landscape: Guarded, garden: Garden) -> None:
-    certify(landscape, garden.directory / SEED)
+async def test_it_comes_up_gets_a_shoot_and_reports_it(agents_landscape: Guarded, garden: Garden) -> None:
+    agents_landscape.certify(GARDENLET, garden.directory / SEED)
     await garden.start_alone(a_configuration())
     await garden.place()
     await garden.until_state("Succeeded")
@@ -76,9 +44,9 @@ async def test_it_comes_up_gets_a_shoot_and_reports_it(landscape: Guarded, garde
 
 
 async def test_it_outlives_sessions_a_restart_of_nats_and_the_loss_of_a_stream(
-    landscape: Guarded, garden: Garden
+    agents_landscape: Guarded, garden: Garden
 ) -> None:
-    certify(landscape, garden.directory / SEED)
+    agents_landscape.certify(GARDENLET, garden.directory / SEED)
     host = await garden.start_alone(a_configuration())
     await garden.place()
     await garden.until_state("Succeeded")
@@ -88,8 +56,8 @@ async def test_it_outlives_sessions_a_restart_of_nats_and_the_loss_of_a_stream(
         assert connection.losses >= 2
 
     await eventually(two_sessions_later, within=30)
-    await asyncio.to_thread(landscape.server.kill)
-    await asyncio.to_thread(landscape.server.start)
+    await asyncio.to_thread(agents_landscape.server.kill)
+    await asyncio.to_thread(agents_landscape.server.start)
     await _reconciled_anew(garden, "testing")
     await garden.lose_stream("BINDINGS")
     await _reconciled_anew(garden, "production")
@@ -106,13 +74,13 @@ async def _reconciled_anew(garden: Garden, purpose: str) -> None:
     await eventually(reconciled, within=40)
 
 
-async def test_another_process_takes_over_and_misses_nothing(landscape: Guarded, garden: Garden) -> None:
-    certify(landscape, garden.directory / SEED)
+async def test_another_process_takes_over_and_misses_nothing(agents_landscape: Guarded, garden: Garden) -> None:
+    agents_landscape.certify(GARDENLET, garden.directory / SEED)
     first = await garden.start_alone(a_configuration())
     await garden.place()
     await garden.until_state("Succeeded")
     elsewhere = garden.directory.parent / "elsewhere"
-    certify(landscape, elsewhere / SEED)
+    agents_landscape.certify(GARDENLET, elsewhere / SEED)
     second = await garden.start_alone(a_configuration(), directory=elsewhere)
 
     async def stands_by() -> None:
@@ -128,12 +96,12 @@ async def test_another_process_takes_over_and_misses_nothing(landscape: Guarded,
     assert second.gardenlets[SEED].is_active
 
 
-async def test_a_renewed_certificate_is_taken_over(landscape: Guarded, garden: Garden) -> None:
-    certify(landscape, garden.directory / SEED, seconds=6)
+async def test_a_renewed_certificate_is_taken_over(agents_landscape: Guarded, garden: Garden) -> None:
+    agents_landscape.certify(GARDENLET, garden.directory / SEED, timedelta(seconds=6))
     host = await garden.start_alone(a_configuration())
     await garden.until_ready(SEED)
     losses = _connection(host).bus.connection.losses
-    certify(landscape, garden.directory / SEED)
+    agents_landscape.certify(GARDENLET, garden.directory / SEED)
 
     async def anew() -> None:
         assert _connection(host).bus.connection.losses > losses
@@ -145,9 +113,9 @@ async def test_a_renewed_certificate_is_taken_over(landscape: Guarded, garden: G
 
 
 async def test_an_expired_certificate_is_refused_until_it_is_renewed(
-    landscape: Guarded, garden: Garden, capsys: pytest.CaptureFixture[str]
+    agents_landscape: Guarded, garden: Garden, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    certify(landscape, garden.directory / SEED, seconds=-5)
+    agents_landscape.certify(GARDENLET, garden.directory / SEED, timedelta(seconds=-5))
     host = await garden.start_alone(a_configuration())
 
     async def refused() -> None:
@@ -158,11 +126,11 @@ async def test_an_expired_certificate_is_refused_until_it_is_renewed(
 
     await eventually(refused, within=10)
     assert host.readiness()[SEED] == f"not connected as seed:{SEED}"
-    certify(landscape, garden.directory / SEED)
+    agents_landscape.certify(GARDENLET, garden.directory / SEED)
     await garden.until_ready(SEED)
 
 
-async def test_the_certificate_of_another_seed_is_a_clear_error(landscape: Guarded, garden: Garden) -> None:
-    certify(landscape, garden.directory / SEED, Principal("gardenlet", "aws-dublin"))
+async def test_the_certificate_of_another_seed_is_a_clear_error(agents_landscape: Guarded, garden: Garden) -> None:
+    agents_landscape.certify(Principal("gardenlet", "aws-dublin"), garden.directory / SEED)
     with pytest.raises(SettingsInvalid, match=r"seed:aws-eu1 cannot come in with the credentials of seed:aws-dublin"):
         await garden.start_alone(a_configuration())

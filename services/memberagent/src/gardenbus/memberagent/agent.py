@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import structlog
 
+from gardenbus.agent.activity import Activity
 from gardenbus.agent.reporter import Reporter
 from gardenbus.agent.work_loop import WorkLoop
 from gardenbus.common.controller.delaying_queue import DelayingQueue
@@ -40,7 +41,7 @@ class MemberClusterAgent:
     ) -> None:
         self.name = name
         self.cache = cache
-        self.is_active = False
+        self.activity = Activity()
         self._backend = backend
         self._clock = clock
         self.cluster = MemberClusterReconciler(
@@ -65,6 +66,11 @@ class MemberClusterAgent:
             retry_seconds=RETRY_SECONDS,
             expected=(GardenbusError, OSError),
         )
+
+    @property
+    def is_active(self) -> bool:
+        """True while it holds the cluster's backend."""
+        return self.activity.is_on
 
     def cluster_changed(self) -> None:
         """Reconcile the cluster now."""
@@ -96,14 +102,14 @@ class MemberClusterAgent:
     async def _run(self) -> None:
         while not self._acquired():
             await self._clock.sleep(STANDBY_SECONDS)
-        self.is_active = True
+        self.activity.begin()
         self.enqueue_all()
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._cluster_loop.run(), name=f"cluster {self.name}")
                 tasks.create_task(self._queue.run(), name=f"works of {self.name}")
         finally:
-            self.is_active = False
+            self.activity.end()
             self._backend.release()
 
     def _acquired(self) -> bool:

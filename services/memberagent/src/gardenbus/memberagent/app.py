@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+from gardenbus.agent.connections import AgentConnections, connect_agents
 from gardenbus.agent.host import spawn_host
+from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Bus
-from gardenbus.common.runtime.bus_connection import connect_bus
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.memberagent import metrics
 from gardenbus.memberagent.backend.open_files import allow_open_files
@@ -21,11 +22,24 @@ OTHER_FILES = 64
 
 async def build(context: ServiceContext[MemberAgentSettings]) -> None:
     """Connect to the bus and start the agents."""
-    bus, subjects = await connect_bus(context, manages_streams=False, awaited_streams=STREAMS)
-    start_agents(context, bus=bus, subjects=subjects)
+    settings = context.settings
+    agents = {
+        Principal("member-agent", cluster.name): Path(settings.state_dir) / cluster.name
+        for each in settings.configurations
+        for cluster in each.clusters
+    }
+    enrols = any(each.enrol_seeds for each in settings.configurations)
+    bus, connections = await connect_agents(context, agents, needs_shared=enrols, awaited_streams=STREAMS)
+    start_agents(context, bus=bus, subjects=Subjects(settings.prefix), connections=connections)
 
 
-def start_agents(context: ServiceContext[MemberAgentSettings], *, bus: Bus, subjects: Subjects) -> MemberAgentHost:
+def start_agents(
+    context: ServiceContext[MemberAgentSettings],
+    *,
+    bus: Bus,
+    subjects: Subjects,
+    connections: AgentConnections | None = None,
+) -> MemberAgentHost:
     """Start all agents on the context's tasks."""
     settings = context.settings
     allow_open_files(OTHER_FILES + sum(len(each.clusters) for each in settings.configurations))
@@ -35,7 +49,10 @@ def start_agents(context: ServiceContext[MemberAgentSettings], *, bus: Bus, subj
         subjects=subjects,
         clock=context.clock,
         state_directory=Path(settings.state_dir),
+        connections=connections,
     )
+    context.stack.push_async_callback(host.close)
+    context.health.add_readiness("connections", lambda: host.connection_problem)
     metrics.CLUSTERS.set_function(lambda: sum(agent.is_active for agent in host.agents.values()))
     metrics.WORKS.set_function(lambda: sum(len(agent.cache.works) for agent in host.agents.values()))
     context.health.add_readiness(

@@ -1,18 +1,23 @@
 """A process that hosts the agents of many clusters: configured ones, and enrolled Seeds.
 
-All share the connection and the followers of OBJECTS. Where Seeds are enrolled a single follower observes Seeds, and
-every MemberCluster and Work, because any cluster may become one of this process.
+All share the connection and the followers of OBJECTS, but for agents with credentials of their own
+(`agent.connections`): such a one follows its cluster alone, while it is active. Where Seeds are enrolled a single
+follower observes Seeds, and every MemberCluster and Work, because any cluster may become one of this process.
 """
 
-from collections.abc import Collection, Sequence
+import asyncio
+from collections.abc import Collection, Coroutine, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import structlog
 
+from gardenbus.agent.activity import Activity
+from gardenbus.agent.connections import AgentConnections, OwnConnection
 from gardenbus.agent.domain.enrolment import SEED_ANNOTATION
 from gardenbus.agent.follower import follow_last
-from gardenbus.agent.host import AgentHost, in_chunks
+from gardenbus.agent.host import AgentHost, connect, in_chunks
 from gardenbus.agent.reporter import Reporter
 from gardenbus.common.api.configuration.member_agent import (
     ClusterSettings,
@@ -22,6 +27,7 @@ from gardenbus.common.api.configuration.member_agent import (
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX, namespace_of, reporter_of
+from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.ports.bus import Bus, StreamMessage
 from gardenbus.common.ports.clock import Clock
@@ -29,7 +35,7 @@ from gardenbus.memberagent.agent import MemberClusterAgent
 from gardenbus.memberagent.backend.local import LocalClusterBackend
 from gardenbus.memberagent.domain.cluster_sources import ClusterSource, ConfiguredCluster, EnrolledSeed
 from gardenbus.memberagent.handlers.cluster_cache import ClusterCache
-from gardenbus.memberagent.handlers.object_reader import object_reader
+from gardenbus.memberagent.handlers.object_reader import ReadObject, object_reader
 from gardenbus.memberagent.metrics import REPORTS
 
 _log = structlog.stdlib.get_logger()
@@ -49,9 +55,14 @@ class MemberAgentHost(AgentHost):
         subjects: Subjects,
         clock: Clock,
         state_directory: Path,
+        connections: AgentConnections | None = None,
     ) -> None:
-        super().__init__(bus=bus, subjects=subjects, clock=clock, state_directory=state_directory)
+        super().__init__(
+            bus=bus, subjects=subjects, clock=clock, state_directory=state_directory, connections=connections
+        )
         self._read = object_reader(bus, subjects)
+        self._readers: dict[str, ReadObject] = {}
+        self._own: dict[str, OwnConnection] = {}
         self._enrolling = next((each for each in configurations if each.enrol_seeds), None)
         self._caches: dict[str, ClusterCache] = {}
         self._seeds: set[str] = set()
@@ -74,6 +85,15 @@ class MemberAgentHost(AgentHost):
         """True once every follower has replayed its part of the stream."""
         return bool(self._consumers) and all(each.is_synced for each in self._consumers)
 
+    @property
+    def connection_problem(self) -> str | None:
+        """Reason why an agent with a connection of its own cannot work."""
+        return "; ".join(problem for each in self._own.values() if (problem := each.problem)) or None
+
+    async def close(self) -> None:
+        """Close the agents' own connections. `run` must have ended."""
+        await asyncio.gather(*(each.close() for each in self._own.values()))
+
     def _start_agents(self) -> None:
         configured = sorted(self.agents)
         for name in configured:
@@ -81,30 +101,53 @@ class MemberAgentHost(AgentHost):
         if self._enrolling is not None:
             self._follow([self._subjects.changed_kind(kind) for kind in ("membercluster", "work", "seed")], None)
             return
-        for clusters in in_chunks(configured):
-            filters = [
-                each
-                for name in clusters
-                for each in (
-                    self._subjects.changed(ObjectKey("membercluster", "", name)),
-                    self._subjects.changed_kind("work", namespace_of(name)),
-                )
-            ]
+        for name, connection in self._own.items():
+            self._follow_alone(name, connection.bus)
+        for clusters in in_chunks([name for name in configured if name not in self._own]):
+            filters = [each for name in clusters for each in self._filters(name)]
             self._follow(filters, frozenset(clusters))
+
+    def _filters(self, cluster: str) -> Sequence[str]:
+        return (
+            self._subjects.changed(ObjectKey("membercluster", "", cluster)),
+            self._subjects.changed_kind("work", namespace_of(cluster)),
+        )
 
     def _follow(self, filters: Sequence[str], clusters: frozenset[str] | None) -> None:
         """Follow the objects of some clusters (None: of all)."""
-        consumer = _ObjectConsumer(self, clusters)
-        self._consumers.append(consumer)
+        consumer = self._consumer(self._bus, clusters)
         stream = self._subjects.stream(OBJECTS)
         following = follow_last(self._bus, self._clock, stream, lambda: filters, consumer)
         self._spawn(f"objects {len(self._consumers)}", following)
+
+    def _follow_alone(self, name: str, bus: Bus) -> None:
+        """Follow the objects of one cluster on its own connection, while its agent is active."""
+        activity, filters = self.agents[name].activity, self._filters(name)
+        consumer = self._consumer(bus, frozenset({name}), activity)
+        stream = self._subjects.stream(OBJECTS)
+
+        def follow() -> Coroutine[Any, Any, None]:
+            return follow_last(bus, self._clock, stream, lambda: filters, consumer)
+
+        self._spawn(f"objects of {name}", activity.run_while(follow))
+
+    def _consumer(
+        self, bus: Bus, clusters: frozenset[str] | None, activity: Activity | None = None
+    ) -> "_ObjectConsumer":
+        consumer = _ObjectConsumer(self, bus, clusters, activity)
+        self._consumers.append(consumer)
+        return consumer
 
     # ------------------------------------------------------------------------------------------ agents
 
     def _create(
         self, name: str, source: ClusterSource, settings: MemberBackendSettings, cluster: ClusterSettings | None = None
     ) -> MemberClusterAgent:
+        own = self._own_connection(Principal("member-agent", name), self._directory / name)
+        if own is not None:
+            self._own[name] = own
+        bus = own.bus if own is not None else self._bus
+        self._readers[name] = object_reader(bus, self._subjects, reporter_of(name))
         backend = LocalClusterBackend(
             self._directory / name,
             settings,
@@ -118,14 +161,15 @@ class MemberAgentHost(AgentHost):
             source=source,
             cache=self._cache_of(name),
             backend=backend,
-            reporter=Reporter(bus=self._bus, subjects=self._subjects, token=reporter_of(name), sent=REPORTS),
-            read=self._read,
+            reporter=Reporter(bus=bus, subjects=self._subjects, token=reporter_of(name), sent=REPORTS),
+            read=self._readers[name],
             landscape=lambda: self._landscape,
             clock=self._clock,
         )
         return agent
 
     def _start(self, name: str) -> None:
+        connect(self._own.get(name))
         self._spawn(f"agent {name}", self._run_agent(name))
 
     async def _run_agent(self, name: str) -> None:
@@ -178,17 +222,18 @@ class MemberAgentHost(AgentHost):
         if message.marker is not None:
             return
         key = ObjectKey.from_tail(message.subject.removeprefix(f"{self._subjects.prefix}.changed."))
+        cluster = key.name if key.kind == "membercluster" else key.namespace.removeprefix(CLUSTER_NAMESPACE_PREFIX)
+        read = self._readers.get(cluster, self._read)
         document: Document | None = None
         if message.headers.get(Header.VERB) != "deleted":
             try:
-                document = await self._read(key) if Header.TOO_LARGE in message.headers else _decode(message.body)
+                document = await read(key) if Header.TOO_LARGE in message.headers else _decode(message.body)
             except msgspec.DecodeError as error:
                 _log.warning("object.unreadable", subject=message.subject, reason=str(error))
                 return
         if key.kind == "seed":
             self._seed_changed(key.name, document)
             return
-        cluster = key.name if key.kind == "membercluster" else key.namespace.removeprefix(CLUSTER_NAMESPACE_PREFIX)
         cache = self._cache_of(cluster)
         was_there, before = cache.cluster is not None, _desired_state(cache.works.get(key.name))
         cache.update(key, document)
@@ -210,18 +255,18 @@ class MemberAgentHost(AgentHost):
 
     def replay_began(self, clusters: Collection[str] | None) -> None:
         """Start a replay for some clusters (None: for all)."""
-        self._all_replayed = False
+        self._all_replayed = self._all_replayed and clusters is not None
         for name, cache in self._caches.items():
             if clusters is None or name in clusters:
                 cache.replay_began()
 
-    async def replay_ended(self, clusters: Collection[str] | None) -> None:
+    async def replay_ended(self, bus: Bus, clusters: Collection[str] | None) -> None:
         """End a replay. Raises Unavailable."""
-        self._landscape = str((await self._bus.position(self._subjects.stream(OBJECTS))).created)
+        self._landscape = str((await bus.position(self._subjects.stream(OBJECTS))).created)
         for name, cache in self._caches.items():
             if clusters is None or name in clusters:
                 cache.replay_ended()
-        if self._enrolling is not None:
+        if self._enrolling is not None and clusters is None:
             self._all_replayed = True
             await self._withdraw_removed_seeds()
         for name in clusters if clusters is not None else tuple(self.agents):
@@ -230,20 +275,29 @@ class MemberAgentHost(AgentHost):
 
 
 class _ObjectConsumer:
-    """Consumer of OBJECTS for the clusters of one follower (None: for all)."""
+    """Consumer of OBJECTS for the clusters of one follower (None: for all). `activity`: of an agent on its own."""
 
-    def __init__(self, host: MemberAgentHost, clusters: frozenset[str] | None) -> None:
+    def __init__(
+        self, host: MemberAgentHost, bus: Bus, clusters: frozenset[str] | None, activity: Activity | None
+    ) -> None:
         self._host = host
+        self._bus = bus
         self._clusters = clusters
-        self.is_synced = False
+        self._activity = activity
+        self._has_replayed = False
         self.deliver = host.deliver
 
     def replay_began(self) -> None:
         self._host.replay_began(self._clusters)
 
     async def replay_ended(self) -> None:
-        await self._host.replay_ended(self._clusters)
-        self.is_synced = True
+        await self._host.replay_ended(self._bus, self._clusters)
+        self._has_replayed = True
+
+    @property
+    def is_synced(self) -> bool:
+        """True once its part of the stream was replayed; an agent on standby follows nothing."""
+        return self._has_replayed or (self._activity is not None and not self._activity.is_on)
 
 
 def _desired_state(work: Document | None) -> object:

@@ -12,9 +12,9 @@ ReadObject = Callable[[ObjectKey], Awaitable[Document | None]]
 """Reads an object as it is now; None when it does not exist. Raises GardenbusError."""
 
 
-def object_reader(bus: Bus, subjects: Subjects) -> ReadObject:
-    """Build a reader on a bus."""
-    client = ApiserverClient(bus, subjects)
+def object_reader(bus: Bus, subjects: Subjects, user: str = "") -> ReadObject:
+    """Build a reader on a bus, anonymous unless a user is given."""
+    client = ApiserverClient(bus, subjects, user=user)
 
     async def read(key: ObjectKey) -> Document | None:
         try:
