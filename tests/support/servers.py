@@ -115,6 +115,7 @@ def start_nats(
         f'listen: "127.0.0.1:{port}"\n'
         f'server_name: "test-{port}"\n'
         f"max_payload: {max_payload}\n"
+        "max_pending: 256MB\n"
         f'jetstream {{ store_dir: "{directory / "jetstream"}", sync_interval: {sync_interval} }}\n'
         f"{extra}\n"
     )

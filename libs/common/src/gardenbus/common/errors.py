@@ -42,6 +42,14 @@ class Unavailable(Transient):
     reason = "ServiceUnavailable"
 
 
+class TooManyRequests(Unavailable):
+    """The sender has too much in flight. Send again after `retry_after_seconds`."""
+
+    code = 429
+    reason = "TooManyRequests"
+    retry_after_seconds: ClassVar[int] = 1
+
+
 class Conflict(Transient):
     """The object is not the version that the write was based on. Read it and reconcile again, at once."""
 

@@ -2,12 +2,12 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import msgspec
 
 from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.runtime.health import is_loopback
 from gardenbus.common.runtime.settings import CommonSettings, Port, load
 
 USAGE = "usage: python -m gardenbus.dashboard [--allow-writes]"
@@ -69,14 +69,6 @@ def load_settings(
     if problems := _login_problems(settings):
         raise SettingsInvalid(tuple(problems))
     return msgspec.structs.replace(settings, dashboard_allow_writes=True) if given else settings
-
-
-def is_loopback(host: str) -> bool:
-    """True for an address that only this machine reaches."""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _login_problems(settings: DashboardSettings) -> list[str]:

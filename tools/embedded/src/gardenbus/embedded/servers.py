@@ -88,6 +88,7 @@ def nats_configuration(*, port: int, monitor_port: int, store: Path, durability:
         f'listen: "127.0.0.1:{port}"\n'
         f'http: "127.0.0.1:{monitor_port}"\n'
         "max_payload: 8MB\n"
+        "max_pending: 256MB\n"
         "jetstream {\n"
         f"  store_dir: {json.dumps(str(store))}\n"
         f"  sync_interval: {sync_interval}\n"

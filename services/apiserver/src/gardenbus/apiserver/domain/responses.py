@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from gardenbus.common.api.document import encode
-from gardenbus.common.errors import FieldProblem, GardenbusError, InvalidResource
+from gardenbus.common.errors import FieldProblem, GardenbusError, InvalidResource, TooManyRequests
 
 _FIELD_FIRST = re.compile(r"(?:document \d+: )?(?P<field>[A-Za-z][\w-]*(?:[.\[][^\s:]*)?): (?P<problem>.+)", re.DOTALL)
 
@@ -47,12 +47,15 @@ def error_response(error: GardenbusError, warnings: Sequence[str] = ()) -> Reque
 def error_body(error: GardenbusError) -> dict[str, Any]:
     """Error object of a response. A message that begins with a field's path names that field."""
     problems = error.problems if isinstance(error, InvalidResource) else _named_field(error.message)
-    return {
+    body = {
         "code": error.code,
         "reason": error.reason,
         "message": error.message,
         "details": [{"field": problem.field, "message": problem.message} for problem in problems],
     }
+    if isinstance(error, TooManyRequests):
+        body["retryAfterSeconds"] = error.retry_after_seconds
+    return body
 
 
 def _named_field(message: str) -> tuple[FieldProblem, ...]:

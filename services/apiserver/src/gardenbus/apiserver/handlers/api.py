@@ -55,6 +55,7 @@ from gardenbus.apiserver.handlers import spans
 from gardenbus.apiserver.handlers.access_reviews import AccessReviews
 from gardenbus.apiserver.handlers.authorizer import AccessGrant, Authorizer
 from gardenbus.apiserver.handlers.bootstrap_tokens import BootstrapTokens
+from gardenbus.apiserver.handlers.in_flight import InFlightLimit
 from gardenbus.apiserver.handlers.queries import ObjectReader
 from gardenbus.apiserver.handlers.request_actions import query_action
 from gardenbus.apiserver.handlers.shoot_census import shoot_census
@@ -186,6 +187,7 @@ class ApiHandler:
             StreamIncarnation(self.bus, self.store, self.subjects.stream("REQUESTS")).position
         )
         self._slots = asyncio.Semaphore(self.concurrency)
+        self._in_flight = InFlightLimit()
 
     async def handle(self, request: Request) -> bytes:
         """Respond to one request, whatever it is; never raises."""
@@ -198,14 +200,15 @@ class ApiHandler:
         began = asyncio.get_running_loop().time()
         span = spans.api_request(verb, request.headers)
         try:
-            async with self._slots:
-                requester = self.authorizer.requester(user, request.headers, uuid4().hex)
-                options = _options_of(requester, request.headers)
-                if span is tracing.NOT_TRACED:
-                    response = await self._respond(verb, rest, request.body, options)
-                else:
-                    with tracing.within(span.traceparent):
+            with self._in_flight.counted(user, len(request.body)):
+                async with self._slots:
+                    requester = self.authorizer.requester(user, request.headers, uuid4().hex)
+                    options = _options_of(requester, request.headers)
+                    if span is tracing.NOT_TRACED:
                         response = await self._respond(verb, rest, request.body, options)
+                    else:
+                        with tracing.within(span.traceparent):
+                            response = await self._respond(verb, rest, request.body, options)
         except (UnmetDependency, GardenbusError) as error:
             response = error_response(cause_of(error))
         except Exception as error:  # noqa: BLE001 - who asks must be answered, and the service goes on

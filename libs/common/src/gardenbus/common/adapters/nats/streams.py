@@ -5,7 +5,8 @@
 | REQUESTS | until acked      | durable apply and delete, in the order of the bus                      |
 | OBJECTS  | last per subject | the state of every object; only the relay publishes, in batches;       |
 |          |                  | tombstones end by a TTL of their own; no markers of the server's,      |
-|          |                  | which would move the last sequence                                     |
+|          |                  | which would move the last sequence; as many consumers as BINDINGS, so  |
+|          |                  | that member agents and people leave room for the services              |
 | QUEUES   | until acked      | one message per object; timers below `later`; without any limit, for   |
 |          |                  | a limit would drop work                                                |
 | BINDINGS | last per subject | what gardenlets see; 20,000 consumers (the server's default is 1,000)  |
@@ -103,7 +104,7 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configurat
         )
         | {"allow_atomic": True},
         "OBJECTS": _last_per_subject([f"{prefix}.changed.>"])
-        | {"allow_atomic": True, "allow_msg_ttl": True, **_SHORT_DEDUPLICATION},
+        | {"allow_atomic": True, "allow_msg_ttl": True, "max_consumers": MAX_CONSUMERS, **_SHORT_DEDUPLICATION},
         "QUEUES": _work_queue([f"{prefix}.queue.>", f"{prefix}.later.>"])
         | {"max_msgs_per_subject": 1, "allow_msg_schedules": True, "allow_atomic": True},
         "BINDINGS": _last_per_subject([f"{prefix}.binding.>", f"{prefix}.view.>"])
