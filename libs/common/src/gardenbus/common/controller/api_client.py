@@ -15,14 +15,13 @@ from gardenbus.common.errors import (
     GardenbusError,
     InvalidResource,
     NotFound,
+    TooManyRequests,
     Unavailable,
     Unsupported,
 )
 from gardenbus.common.ports.bus import Bus
 
-_BY_REASON: dict[str, type[GardenbusError]] = {
-    error.reason: error for error in (BadRequest, Conflict, Forbidden, InvalidResource, NotFound, Unsupported)
-}
+_BY_REASON: dict[str, type[GardenbusError]] = {error.reason: error for error in X}
 _BY_CODE: dict[int, type[GardenbusError]] = {
     error.code: error for error in (BadRequest, Conflict, Forbidden, InvalidResource, NotFound, Unavailable)
 }
