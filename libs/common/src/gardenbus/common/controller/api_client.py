@@ -21,7 +21,10 @@ from gardenbus.common.errors import (
 )
 from gardenbus.common.ports.bus import Bus
 
-_BY_REASON: dict[str, type[GardenbusError]] = {error.reason: error for error in X}
+_BY_REASON: dict[str, type[GardenbusError]] = {
+    error.reason: error
+    for error in (BadRequest, Conflict, Forbidden, InvalidResource, NotFound, TooManyRequests, Unsupported)
+}
 _BY_CODE: dict[int, type[GardenbusError]] = {
     error.code: error for error in (BadRequest, Conflict, Forbidden, InvalidResource, NotFound, Unavailable)
 }
