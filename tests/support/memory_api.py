@@ -22,7 +22,8 @@ from tests.support.memory.store import MemoryStore
 class MemoryApi:
     """Handlers of a real apiserver. Each connection has its own, as each command has an event loop of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_authorizing: bool = False) -> None:
+        self._is_authorizing = is_authorizing
         self.clock = FakeClock()
         self.store = MemoryStore(self.clock)
         self.subjects = Subjects()
@@ -45,7 +46,7 @@ class MemoryApi:
             writer=Writer(self.store, self.clock),
             seed_binder=SeedBinder(self.store, self.clock),
             manifests=ManifestCache(self.store),
-            authorizer=Authorizer(self.store, AuditLog(self.clock), is_enforced=False),
+            authorizer=Authorizer(self.store, AuditLog(self.clock), is_enforced=self._is_authorizing),
             concurrency=8,
         )
         await bus.serve("apiserver", "1.0.0", dict.fromkeys(api_filters(self.subjects), handler.handle))

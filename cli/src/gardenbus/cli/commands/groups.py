@@ -1,10 +1,17 @@
-"""Commands that have commands of their own: `rollout`, `simulate`."""
+"""Commands that have commands of their own: `auth`, `rollout`, `simulate`."""
 
 import typer
 
+from gardenbus.cli.commands import auth as auth_commands
 from gardenbus.cli.commands import seed_sets, simulate_autoscaler, simulate_files, what_if
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of
 
+auth = typer.Typer(
+    help="Show what the landscape lets a user do, and who it takes this one for.",
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings=HELP_OPTIONS,
+)
 rollout = typer.Typer(
     help="Look at the revisions of a set's templates, and go back to one.",
     no_args_is_help=True,
@@ -19,6 +26,9 @@ simulate = typer.Typer(
     context_settings=HELP_OPTIONS,
     subcommand_metavar="[COMMAND] [ARGS]…",
 )
+
+auth.command("can-i", help=help_of(auth_commands.can_i))(auth_commands.can_i)
+auth.command("whoami", help=help_of(auth_commands.whoami))(auth_commands.whoami)
 
 for command in (seed_sets.rollout_status, seed_sets.rollout_history, seed_sets.rollout_undo):
     rollout.command(command.__name__.removeprefix("rollout_"), help=help_of(command))(command)
