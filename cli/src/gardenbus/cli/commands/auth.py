@@ -45,8 +45,8 @@ def can_i(
         show_lines(table_text(("Resources", "Verbs"), rows).splitlines())
         return
     if not quiet:
-        said = "yes" if result["allowed"] else NO
-        show_lines([f"{said} - {result['reason']}" if result["reason"] else said])
+        decision = "yes" if result["allowed"] else NO
+        show_lines([f"{decision} - {result['reason']}" if result["reason"] else decision])
     if not result["allowed"]:
         raise typer.Exit(Exit.FAILED)
 
@@ -82,5 +82,5 @@ def _review(words: list[str], namespace: str | None, user: str) -> dict[str, str
     word, _, name = kind.partition("/")
     if name in SUBRESOURCES:
         word, name = kind.lower(), ""
-    asked = {"verb": verb, "kind": word, "name": name, "namespace": namespace or "", "user": user}
-    return {field: value for field, value in asked.items() if value}
+    review = {"verb": verb, "kind": word, "name": name, "namespace": namespace or "", "user": user}
+    return {field: value for field, value in review.items() if value}
