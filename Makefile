@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )))
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down setup setup-dev test test-contract test-e2e test-browser test-docker chaos fuzz simulate bench check format reference docs release-check
+.PHONY: help run up down setup setup-dev test test-contract test-e2e test-browser test-kube test-docker chaos fuzz simulate bench check format reference docs release-check
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,11 @@ test-e2e: $(WITH_DEV) ## whole landscapes of real processes
 
 test-browser: $(WITH_DEV) ## the dashboard in a headless Chromium (skipped without one), pictures into .ci/artefacts/
 	@GARDENBUS_SCREENSHOTS=$${GARDENBUS_SCREENSHOTS:-.ci/artefacts/screenshots} $(BIN)/pytest tests/browser $(ARGS)
+
+test-kube: $(WITH_DEV) ## real control planes as processes (GARDENBUS_KUBE_BIN: directory of etcd, kube-apiserver and others)
+	@test -n "$$GARDENBUS_KUBE_BIN" || \
+	  { echo "GARDENBUS_KUBE_BIN must name a directory with etcd, kube-apiserver and others (.ci/kube builds one)"; exit 1; }
+	@exec $(BIN)/pytest -m kube -n 2 --dist worksteal tests/kube $(ARGS)
 
 test-docker: $(WITH_DEV) ## the compose file on a real engine (needs Docker)
 	@exec $(BIN)/pytest -m docker tests/docker $(ARGS)
