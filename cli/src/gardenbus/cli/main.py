@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, Entry] = {
         "api_resources:api_resources", "Objects", "Show which kinds there are, and what acts on them."
     ),
     "wait": Entry("wait:wait", "Objects", "Wait until objects are scheduled, reconciled, gone, and more."),
+    "kubeconfig": Entry("kubeconfig:kubeconfig", "Objects", "Print a kubeconfig with which kubectl reaches a shoot."),
     "bind": Entry("bind:bind", "Placement", "Bind a waiting shoot to a seed, or move a placed one there."),
     "cordon": Entry("bind:cordon", "Placement", "Hide a seed from the scheduler."),
     "uncordon": Entry("bind:uncordon", "Placement", "Show a seed to the scheduler again."),

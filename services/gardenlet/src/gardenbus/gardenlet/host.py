@@ -24,7 +24,7 @@ from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration,
 from gardenbus.common.api.document import section
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey, Subjects
-from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.errors import SettingsInvalid, Unavailable
 from gardenbus.common.ports.bus import Bus, StreamMessage
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.deployments import ClientCertificate, DeploymentStore
@@ -35,6 +35,7 @@ from gardenbus.gardenlet.backend.port import MakerContext
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.domain.deployments import GardenletDeployment, text_of
 from gardenbus.gardenlet.gardenlet import Gardenlet
+from gardenbus.gardenlet.handlers.admin_kubeconfigs import AdminKubeconfigHandler
 from gardenbus.gardenlet.handlers.binding_cache import BINDINGS
 from gardenbus.gardenlet.handlers.object_lookup import ObjectLookup
 
@@ -44,6 +45,7 @@ PROBE_SECONDS = 3.0
 DEPLOYMENTS_SECONDS = 1.0
 """Interval at which deployments made by other processes are read."""
 
+SERVE_RETRY_SECONDS = 1.0
 _OK = 200
 
 
@@ -342,6 +344,8 @@ class GardenletHost(AgentHost):
             hosted = self._hosted[seed]
             hosted.followed = consumer.seeds
             hosted.tasks = [self._spawn(f"gardenlet {seed}", hosted.gardenlet.run())]
+            if hosted.backend.maker.has_kubeconfigs:
+                hosted.tasks.append(self._spawn(f"requests to {seed}", self._serve(seed, hosted)))
         if len(seeds) == 1:
             self._hosted[seeds[0]].tasks.append(follower)
 
@@ -359,6 +363,20 @@ class GardenletHost(AgentHost):
                 await self._clock.sleep(RESTART_SECONDS)
 
         return gardenlet.activity.run_while(follow)
+
+    async def _serve(self, seed: str, hosted: HostedGardenlet) -> None:
+        """Serve the requests for kubeconfigs of the seed's shoots, as soon as the bus lets it."""
+        handlers = {self._subjects.admin_kubeconfigs_of(seed): AdminKubeconfigHandler(hosted.backend)}
+        bus = hosted.connection.bus if hosted.connection is not None else self._bus
+        about = {"seed": seed, "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}
+        while True:
+            try:
+                await bus.serve(f"gardenlet-{seed}", "1.0.0", handlers, metadata=about)
+            except Unavailable as error:
+                _log.info("requests.not_served", seed=seed, reason=error.message)
+                await self._clock.sleep(SERVE_RETRY_SECONDS)
+            else:
+                return
 
     def subjects_of(self, seed: str) -> tuple[str, str]:
         """Subjects of a seed in BINDINGS."""

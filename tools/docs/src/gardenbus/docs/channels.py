@@ -12,6 +12,7 @@ from gardenbus.common.api.fleet.member_clusters import reporter_of
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.docs.messages import (
     AccessReview,
+    AdminKubeconfigRequest,
     BindRequest,
     EventReport,
     HostRequest,
@@ -236,6 +237,13 @@ _API: Sequence[tuple[str, str, str, Payload, bool]] = (
     ("createToken", "token.create", "A bootstrap token for a new gardenlet or member agent.", TokenRequest, False),
     ("whoami", "whoami", "Who the sender is, as the server has proved it.", "bytes", False),
     ("canI", "can-i", "Whether a request would be allowed, or all that would.", AccessReview, False),
+    (
+        "adminKubeconfig",
+        "adminkubeconfig.{namespace}.{name}",
+        "A kubeconfig of a shoot, as an operator.",
+        AdminKubeconfigRequest,
+        False,
+    ),
     ("retry", f"retry.{_OBJECT}", "Have a waiting shoot decided now.", "bytes", False),
 )
 """Requests below `garden.api.`: name, tail of the subject, summary, body, whether they write."""
@@ -273,6 +281,15 @@ def _request_reply_channels(subjects: Subjects) -> Sequence[Channel]:
             [request_message],
             "apiserver",
             "scheduler",
+            is_request_reply=True,
+        ),
+        Channel(
+            "seed.adminKubeconfig",
+            subjects.admin_kubeconfig("{seed}", ObjectKey("shoot", "{namespace}", "{name}")),
+            "A kubeconfig of a shoot, signed on its seed; served by the gardenlets of backends that have API servers.",
+            [MessageSpec("SignKubeconfig", "The certificate's life, and the user that it is made out to.", "bytes")],
+            "apiserver",
+            "gardenlet",
             is_request_reply=True,
         ),
     )

@@ -252,6 +252,12 @@ class AccessReview(TypedView, frozen=True):
     groups: tuple[str, ...] = ()
 
 
+class AdminKubeconfigRequest(TypedView, frozen=True):
+    """The life of an administrator's certificate, at least 600 s and at most a day."""
+
+    expirationSeconds: int = 3600  # noqa: N815  Gardener's name
+
+
 class SigningRequestName(TypedView, frozen=True):
     """The name of a CertificateSigningRequest; `message` stands in the condition of a decision."""
 

@@ -69,6 +69,10 @@ def up(  # noqa: PLR0913 - one parameter an option
         Durability, typer.Option(help="What is to survive: the death of any process, or loss of power too.")
     ] = Durability.PROCESS,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
+    backend: Annotated[
+        str | None,
+        typer.Option(help="Backend of all gardenlets given, as processes (real control planes), in place of theirs."),
+    ] = None,
     identities: Annotated[
         bool, typer.Option("--identities", help="Let nobody in who does not prove who it is.", hidden=True)
     ] = False,
@@ -83,7 +87,7 @@ def up(  # noqa: PLR0913 - one parameter an option
     gardenbus up --replicas scheduler=2 --durability power
     gardenbus up --fresh -f my.yaml
     """
-    from gardenbus.embedded.configurations import check_configurations  # noqa: PLC0415
+    from gardenbus.embedded.configurations import check_configurations, with_backend  # noqa: PLC0415
     from gardenbus.embedded.landscape import UpOptions  # noqa: PLC0415
     from gardenbus.embedded.up import run_up  # noqa: PLC0415
 
@@ -98,6 +102,8 @@ def up(  # noqa: PLR0913 - one parameter an option
     with exit_codes():
         sources = read_sources(paths)
         given = sort_manifests([document for _, document in sources], [file for file, _ in sources])
+        if backend is not None:
+            given = with_backend(given, backend)
         check_configurations(given)
         if nats_url is not None:
             check_nats_url(nats_url)
@@ -116,6 +122,7 @@ def up(  # noqa: PLR0913 - one parameter an option
         durability=durability,
         log_level=log_level,
         has_identities=identities and nats_url is None,
+        backend=backend,
     )
     if fresh:
         _remove_state(LandscapeDirectory(options.directory))
@@ -179,6 +186,7 @@ def up_arguments(options: "UpOptions", files: list[Path]) -> list[str]:
         "--prefix": options.prefix,
         "--durability": options.durability.value,
         "--log-level": options.log_level,
+        "--backend": options.backend,
     }
     return [
         "up",

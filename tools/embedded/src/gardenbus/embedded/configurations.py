@@ -1,5 +1,6 @@
 """The services' configuration files below D/config: written from what the user gave, kept for the next `up`."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,10 +16,12 @@ from gardenbus.common.api.configuration.member_agent import check_together
 from gardenbus.common.api.configuration.member_agent import parse_configurations as parse_member_agents
 from gardenbus.common.api.configuration.scheduler import parse_configuration as parse_scheduler
 from gardenbus.common.api.configuration.seed_autoscaler import parse_configuration as parse_autoscaler
-from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.document import Document, encode, section
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.embedded.process_specs import Configurations, in_groups
+from gardenbus.gardenlet.backend.installed import installed_backends
+from gardenbus.gardenlet.backend.processes.binaries import find_programs, missing_programs
 
 DEFAULT_SCHEDULER_CONFIGURATION: Document = {
     "apiVersion": "scheduler.config.gardener.cloud/v1alpha1",
@@ -55,6 +58,25 @@ def check_configurations(given: SortedManifests) -> None:
         problems += [f"MemberAgentConfiguration: {problem}" for problem in check_together(together)]
     if problems:
         raise SettingsInvalid(tuple(problems))
+
+
+def with_backend(given: SortedManifests, name: str) -> SortedManifests:
+    """Replace the backend of all gardenlets; what it runs ends together with the landscape.
+
+    Raises SettingsInvalid when it is not installed, or needs programs that are not here.
+    """
+    installed = installed_backends()
+    if name not in installed:
+        raise SettingsInvalid((f"--backend: must be one of {', '.join(sorted(installed))}, is {name!r}",))
+    gardenlets = [
+        {**each, "backend": {**section(each, "backend"), "type": name, "keepRunning": False}}
+        for each in given.gardenlets
+    ]
+    if name == "processes":
+        for directory in {str(section(each, "backend").get("binaries") or "") for each in gardenlets}:
+            if not find_programs(directory, os.environ):
+                raise SettingsInvalid((f"--backend processes {missing_programs(directory, os.environ)}",))
+    return given._replace(gardenlets=gardenlets)
 
 
 def write_configurations(directory: LandscapeDirectory, given: SortedManifests) -> tuple[Configurations, list[str]]:

@@ -69,6 +69,7 @@ class UpOptions(NamedTuple):
     durability: Durability = Durability.PROCESS
     has_identities: bool = False
     log_level: str | None = None
+    backend: str | None = None
 
 
 class EmbeddedLandscape:

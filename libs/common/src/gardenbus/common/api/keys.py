@@ -121,6 +121,14 @@ class Subjects:
         """Subject of a request for a seed's scheduling diagnosis, served by the schedulers of a name."""
         return f"{self.prefix}.scheduler.{scheduler_name}.explain-seed.{seed}"
 
+    def admin_kubeconfig(self, seed: str, shoot: ObjectKey) -> str:
+        """Subject of a request for a kubeconfig of a shoot, served by the gardenlet of its seed."""
+        return f"{self.prefix}.seed.{seed}.adminkubeconfig.{shoot.namespace}.{shoot.name}"
+
+    def admin_kubeconfigs_of(self, seed: str) -> str:
+        """Filter for all requests for kubeconfigs of a seed's shoots."""
+        return f"{self.prefix}.seed.{seed}.adminkubeconfig.>"
+
     def binding(self, seed: str, namespace: str, name: str) -> str:
         """Subject of a shoot's binding for the gardenlet of `seed`."""
         return f"{self.prefix}.binding.{seed}.{namespace}.{name}"

@@ -88,17 +88,18 @@ class ApiserverClient:
             headers=headers if precondition is None else headers | precondition.headers,
             timeout_seconds=self.timeout_seconds if timeout_seconds is None else timeout_seconds,
         )
-        try:
-            response = _decode(payload)
-        except msgspec.MsgspecError as error:
-            raise Unavailable(f"{tail}: the apiserver's response cannot be read: {error}") from error
-        if not response.ok:
-            raise self._error(response.error)
-        return response.result
+        return response_result(payload, tail, unknown_error=self.unknown_error)
 
-    def _error(self, error: dict[str, Any]) -> GardenbusError:
-        code = error.get("code")
-        by_code = _BY_CODE.get(code if isinstance(code, int) else 0, self.unknown_error)
-        return _BY_REASON.get(str(error.get("reason")), by_code)(
-            str(error.get("message") or "rejected without a reason")
-        )
+
+def response_result(payload: bytes, request: str, *, unknown_error: type[GardenbusError] = Unavailable) -> Any:
+    """Result of a response. Raises the error that it carries, or Unavailable when it cannot be read."""
+    try:
+        response = _decode(payload)
+    except msgspec.MsgspecError as error:
+        raise Unavailable(f"{request}: the response cannot be read: {error}") from error
+    if response.ok:
+        return response.result
+    code = response.error.get("code")
+    by_code = _BY_CODE.get(code if isinstance(code, int) else 0, unknown_error)
+    message = str(response.error.get("message") or "rejected without a reason")
+    raise _BY_REASON.get(str(response.error.get("reason")), by_code)(message)

@@ -20,6 +20,7 @@
 | `position.<stream>` | | what a stream's information says of its end, for those who may not ask for that |
 | `csr.create`, `csr.get`, `csr.approve`, `csr.deny` | see signing_requests.py | the request |
 | `token.create` | `{"seed"?, "member"?, "ttlSeconds"?, "description"?}` | a bootstrap token |
+| `adminkubeconfig.<ns>.<name>` | `{"expirationSeconds"?}` | a kubeconfig of a shoot, from its seed's gardenlet |
 | `kinds`, `census`, `usage` | | |
 | `census.shoot` | `{"limit", "continue"}` | shoots by state, how many are busy, and for how long |
 | `whoami` | | the requester, as the server has proved it, and its roles |
@@ -53,6 +54,7 @@ from gardenbus.apiserver.domain.responses import RequestResponse, combined_respo
 from gardenbus.apiserver.domain.senders import check_sender
 from gardenbus.apiserver.handlers import spans
 from gardenbus.apiserver.handlers.access_reviews import AccessReviews
+from gardenbus.apiserver.handlers.admin_kubeconfigs import AdminKubeconfigs
 from gardenbus.apiserver.handlers.authorizer import AccessGrant, Authorizer
 from gardenbus.apiserver.handlers.bootstrap_tokens import BootstrapTokens
 from gardenbus.apiserver.handlers.in_flight import InFlightLimit
@@ -88,7 +90,7 @@ REQUEST_SECONDS = Histogram(
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )  # fmt: skip
 
-_WRITES = ("apply", "patch", "delete", "bind", "scale", "retry", "adopt", "forget", "csr", "token")
+_WRITES = ("apply", "patch", "delete", "bind", "scale", "retry", "adopt", "forget", "csr", "token", "adminkubeconfig")
 _QUERIES = (
     "get",
     "list",
@@ -183,6 +185,7 @@ class ApiHandler:
         self._unknown = UnknownObjects(self.store)
         self._signing_requests = SigningRequests(self.store, self.clock)
         self._bootstrap_tokens = BootstrapTokens(self.clock)
+        self._admin_kubeconfigs = AdminKubeconfigs(self.store, self.bus, self.subjects)
         self._position = LatestPosition(
             StreamIncarnation(self.bus, self.store, self.subjects.stream("REQUESTS")).position
         )
@@ -242,7 +245,7 @@ class ApiHandler:
                 return await self._scale(body, options)
             case "adopt" | "forget":
                 return await self._recover(verb, rest, body, options, granted)
-            case "csr" | "token":
+            case "csr" | "token" | "adminkubeconfig":
                 return await self._certify(verb, rest, body, options, granted)
             case "list":
                 listed = await self._reader.list_objects(rest, body)
@@ -262,13 +265,16 @@ class ApiHandler:
     async def _certify(
         self, verb: str, rest: str, body: bytes, options: RequestOptions, granted: AccessGrant
     ) -> RequestResponse:
-        """Carry out a request about certificates or bootstrap tokens."""
-        handler = self._signing_requests if verb == "csr" else self._bootstrap_tokens
+        """Carry out a request about certificates, bootstrap tokens or kubeconfigs."""
         is_enforced = self.authorizer.is_enforced
         is_operator = granted.is_operators if is_enforced else is_insider(options.user, options.headers)
-        result = await handler.respond(
-            rest, body, user=options.user, is_operator=is_operator, writer=self.writer, reads=self._reads()
-        )
+        if verb == "adminkubeconfig":
+            result = await self._admin_kubeconfigs.respond(rest, body, user=options.user, is_operator=is_operator)
+        else:
+            handler = self._signing_requests if verb == "csr" else self._bootstrap_tokens
+            result = await handler.respond(
+                rest, body, user=options.user, is_operator=is_operator, writer=self.writer, reads=self._reads()
+            )
         granted.written("done")
         return success_response(result)
 

@@ -18,9 +18,10 @@ from collections.abc import Mapping
 
 from gardenbus.common.api.configuration.failure_injection import FailureRequest, parse_step_failures
 from gardenbus.common.api.document import Document
+from gardenbus.common.errors import Unsupported
 from gardenbus.gardenlet.backend.buckets import BucketDirectory
 from gardenbus.gardenlet.backend.health_server import HealthServer
-from gardenbus.gardenlet.backend.port import Kept, MakerContext, StepFailed, StepRequest
+from gardenbus.gardenlet.backend.port import Kept, KubeconfigRequest, MakerContext, StepFailed, StepRequest
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import ShootName
 from gardenbus.gardenlet.domain.shoot_status import CONDITIONS, CONSTRAINTS
@@ -35,6 +36,7 @@ class LocalMaker:
     """The backend `local`. Implements `backend.port.Maker`."""
 
     kubernetes_version = "1.34.1"
+    has_kubeconfigs = False
     healthy_message = "Simulated by the local backend: there is nothing to look at."
 
     def __init__(self, context: MakerContext) -> None:
@@ -77,6 +79,10 @@ class LocalMaker:
             if kind in CONDITIONS or kind in CONSTRAINTS:
                 found[kind] = sentence or "Unhealthy, as asked for."
         return found
+
+    async def admin_kubeconfig(self, request: KubeconfigRequest) -> Document:
+        """None: there is no API server. Raises Unsupported."""
+        raise Unsupported(f"shoot {'/'.join(request.shoot)} is simulated: it has no API server")
 
     async def seed_problem(self) -> str | None:
         """Problem from the switch `system-components-fail`."""

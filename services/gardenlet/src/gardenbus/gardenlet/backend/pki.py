@@ -4,6 +4,7 @@ Authorities and the service account key are made once, and go with the shoot. Ce
 control plane runs, and anew once most of their life is over; components read the files again by themselves.
 """
 
+import base64
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -92,6 +93,22 @@ def write_kubeconfig(directory: Path, name: str, server: str) -> None:
 def admin_certificate(secrets: Secrets, user: str, now: datetime, life: timedelta) -> Issued:
     """A client certificate of somebody who may do everything in the shoot, for a while."""
     return authority_of(secrets, CA).certificate_for(user, now, organizations=(MASTERS,), life=life)
+
+
+def admin_kubeconfig(secrets: Secrets, *, name: str, server: str, user: str, now: datetime, life: timedelta) -> str:
+    """A kubeconfig with such a certificate, as YAML; it needs no file beside it."""
+    issued = admin_certificate(secrets, user, now, life)
+    config = kubeconfig(
+        server=server,
+        name=name,
+        user={"client-certificate-data": _base64(issued.certificate), "client-key-data": _base64(issued.key)},
+        authority={"certificate-authority-data": _base64(str(secrets[CA]["certificate"]).encode())},
+    )
+    return yaml.safe_dump(config, sort_keys=False)
+
+
+def _base64(pem: bytes) -> str:
+    return base64.b64encode(pem).decode()
 
 
 def _fits(file: Path, authority: Authority, wanted: WantedCertificate, now: datetime) -> bool:

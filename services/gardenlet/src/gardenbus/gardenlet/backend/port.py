@@ -7,6 +7,7 @@ entry points of the group `gardenbus.gardenlet.backends` (`installed`).
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -72,6 +73,16 @@ class StepRequest(NamedTuple):
     failures: Mapping[str, int] = {}
 
 
+class KubeconfigRequest(NamedTuple):
+    """A kubeconfig that is asked for: of which shoot, made out to whom, and for how long."""
+
+    shoot: ShootName
+    uid: str
+    kept: Kept
+    user: str
+    life: timedelta
+
+
 class Maker(Protocol):
     """Makes control planes be there, and be gone. Every method may be cut at any await, and is then called again."""
 
@@ -111,6 +122,18 @@ class Maker(Protocol):
 
     async def problems(self, observed: ObservedShoot, kept: Kept) -> dict[str, str]:
         """Problems of a running shoot, by condition or constraint type; empty when healthy."""
+        ...
+
+    @property
+    def has_kubeconfigs(self) -> bool:
+        """True if `admin_kubeconfig` is served: the control planes have API servers."""
+        ...
+
+    async def admin_kubeconfig(self, request: KubeconfigRequest) -> Document:
+        """`{"kubeconfig", "expirationTimestamp"}` for somebody who may do everything in a shoot.
+
+        Raises Conflict while it has no API server that could be reached. Any replica may be asked, owner or not.
+        """
         ...
 
     async def seed_problem(self) -> str | None:

@@ -4,11 +4,22 @@ A step's result and its completion are one write. A step that was cut may have t
 is then repeated, which changes nothing (`port.Maker`).
 """
 
+from datetime import timedelta
+
 import msgspec
 
+from gardenbus.common.api.document import Document
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.gardenlet.backend.local_files import LocalFiles
-from gardenbus.gardenlet.backend.port import FencingToken, Kept, Maker, StaleFencingToken, StepFailed, StepRequest
+from gardenbus.gardenlet.backend.port import (
+    FencingToken,
+    Kept,
+    KubeconfigRequest,
+    Maker,
+    StaleFencingToken,
+    StepFailed,
+    StepRequest,
+)
 from gardenbus.gardenlet.domain.flows import DESTROYS
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import ShootName, ShootRecord, with_step_done
@@ -112,6 +123,11 @@ class SeedBackend:
         """Problems of a running shoot, by condition or constraint type; empty when healthy, or without a record."""
         record = self._files.load(observed.full_name)
         return await self.maker.problems(observed, {} if record is None else kept(record))
+
+    async def admin_kubeconfig(self, record: ShootRecord, *, user: str, life: timedelta) -> Document:
+        """Kubeconfig of a shoot for an administrator. Raises Conflict while there is nothing to be reached."""
+        shoot = (record.namespace, record.name)
+        return await self.maker.admin_kubeconfig(KubeconfigRequest(shoot, record.uid, kept(record), user, life))
 
     async def seed_problem(self) -> str | None:
         """Problem of the seed's own components, or None."""

@@ -7,10 +7,10 @@ import structlog
 
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.errors import GardenbusError
+from gardenbus.common.api.responses import failure, success
+from gardenbus.common.errors import GardenbusError, NotFound
 from gardenbus.common.ports.bus import Request
 from gardenbus.common.ports.store import Store
-from gardenbus.scheduler.handlers.explain_shoots import failure, success
 from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest, request_of, skip_reason
 from gardenbus.scheduling.explain.seed_checks import checks_of_seed, schedulable_on
@@ -39,11 +39,11 @@ class SeedExplainHandler:
         snapshot = self._cache.snapshot()
         candidate = snapshot.landscape.seeds_by_name.get(name)
         if candidate is None:
-            return failure(404, "NotFound", f"seed {name} is not there")
+            return failure(NotFound(f"seed {name} is not there"))
         try:
             waiting = await self._waiting_for(name)
         except GardenbusError as error:
-            return failure(error.code, error.reason, error.message)
+            return failure(error)
         usage = snapshot.usage.get(name, 0)
         rules = checks_of_seed(candidate, usage)
         return success(

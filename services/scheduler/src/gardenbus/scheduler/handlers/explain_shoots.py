@@ -7,8 +7,9 @@ import msgspec
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey, Subjects
+from gardenbus.common.api.responses import failure, success
 from gardenbus.common.controller.listing import list_all
-from gardenbus.common.errors import GardenbusError
+from gardenbus.common.errors import GardenbusError, NotFound
 from gardenbus.common.ports.bus import Bus, Request
 from gardenbus.common.ports.store import BindRecord, Store
 from gardenbus.scheduler.domain.hosted_seeds import CIRCULAR, hosted_rejections, with_hosted_rejections
@@ -43,14 +44,14 @@ class ShootExplainHandler:
         try:
             stored = await self._store.get(key)
             if stored is None:
-                return failure(404, "NotFound", f"{key} is not there")
+                return failure(NotFound(f"{key} is not there"))
             hosted = await self._hosted(key)
             is_placed = bool(stored.parts.seed_name)
             bind_record = await self._store.bind_record(key) if is_placed else None
             next_attempt = None if is_placed else await self._next_attempt(key)
             explained = self._explained(stored.document(), hosted)
         except GardenbusError as error:
-            return failure(error.code, error.reason, error.message)
+            return failure(error)
         return success({**explained, "nextAttempt": next_attempt, "recorded": _reported(bind_record)})
 
     def _explained(self, document: Document, hosted: frozenset[str]) -> dict[str, Any]:
@@ -113,13 +114,3 @@ def _ranked(ranked: RankedSeed) -> dict[str, Any]:
 
 def _reported(bind_record: BindRecord | None) -> object:
     return decode_record(bind_record.decision_record, bind_record.at) if bind_record is not None else None
-
-
-def success(result: object) -> bytes:
-    """A successful response of the API."""
-    return _encode({"ok": True, "result": result, "warnings": []})
-
-
-def failure(code: int, reason: str, message: str) -> bytes:
-    """A response of the API that carries an error."""
-    return _encode({"ok": False, "error": {"code": code, "reason": reason, "message": message, "details": []}})

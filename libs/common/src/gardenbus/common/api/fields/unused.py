@@ -22,7 +22,11 @@ class FieldNote(NamedTuple):
 _NO_COMPONENT = "no such component runs on the seeds here"
 
 UNUSED: Sequence[FieldNote] = (
-    FieldNote("Shoot", "spec.hibernation", "no cluster is put to sleep, neither at once nor by a schedule"),
+    FieldNote(
+        "Shoot",
+        "spec.hibernation",
+        "only a seed with the backend `processes` puts clusters to sleep, at once and not by a schedule",
+    ),
     FieldNote("Shoot", "spec.maintenance", "there are no time windows, automatic updates or rotations of credentials"),
     FieldNote("Shoot", "spec.monitoring", "nobody is alerted"),
     FieldNote(

@@ -51,4 +51,5 @@ def crossings(subjects: Subjects) -> Sequence[Crossing]:
             for endpoint, is_stream in api
         ),
         Crossing(f"{prefix}.scheduler.*.>", inward=False),
+        Crossing(f"{prefix}.seed.*.>", inward=False),
     )

@@ -185,7 +185,7 @@ def _apiserver(insider: _Insider) -> Permissions:
         + insider.queue("garbage")
         + insider.calls(*(f"STREAM.MSG.GET.{insider.stream(name)}" for name in ("QUEUES", "BINDINGS", "LEASES")))
         + insider.calls(f"STREAM.PURGE.{insider.stream('BINDINGS')}")
-        + insider.publish("rejected.>", "scheduler.*.>")
+        + insider.publish("rejected.>", "scheduler.*.>", "seed.*.>")
         + Permissions((OUTSIDE_REPLIES,), ())
         + insider.subscribe("api.>", "as.*.api.>")
     )
@@ -342,7 +342,7 @@ def _gardenlet(principal: Principal, subjects: Subjects) -> Permissions:
             *(subjects.as_user(principal.user, f"api.get.{each}.>") for each in ("seed", f"lease.{LEASE_NAMESPACE}")),
             subjects.as_user(principal.user, "api.token.create"),
         ),
-        (),
+        (f"{subjects.prefix}.seed.{seed}.>",),
     )
 
 

@@ -213,6 +213,9 @@ class Cluster:
 
     async def end_all(self) -> None:
         """End whatever runs; it is started again by the next owner. Raises StaleFencingToken."""
+        with self._owned():
+            for component in self._alive().values():
+                component.signal(signal.SIGTERM)
         await self._end(tuple(self._children))
 
     def tend(self) -> bool:

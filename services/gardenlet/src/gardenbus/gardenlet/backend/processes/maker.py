@@ -20,12 +20,20 @@ import msgspec
 import structlog
 
 from gardenbus.common.api.document import Document
-from gardenbus.common.errors import GardenbusError, SettingsInvalid, Unavailable
+from gardenbus.common.errors import Conflict, GardenbusError, SettingsInvalid, Unavailable
+from gardenbus.common.ports.clock import timestamp
 from gardenbus.gardenlet.backend.buckets import BucketDirectory
 from gardenbus.gardenlet.backend.cleanup import clean_up
 from gardenbus.gardenlet.backend.health_server import HealthServer
-from gardenbus.gardenlet.backend.pki import new_secrets
-from gardenbus.gardenlet.backend.port import Kept, MakerContext, StaleFencingToken, StepFailed, StepRequest
+from gardenbus.gardenlet.backend.pki import admin_kubeconfig, new_secrets
+from gardenbus.gardenlet.backend.port import (
+    Kept,
+    KubeconfigRequest,
+    MakerContext,
+    StaleFencingToken,
+    StepFailed,
+    StepRequest,
+)
 from gardenbus.gardenlet.backend.processes.binaries import Programs, find_programs, missing_programs
 from gardenbus.gardenlet.backend.processes.cluster import PORT_IN_USE, Cluster, start_slots
 from gardenbus.gardenlet.backend.processes.etcd_backup import EtcdBackup, restore_snapshot, save_snapshot
@@ -62,6 +70,7 @@ class ProcessesMaker:
     """The backend `processes`. Implements `backend.port.Maker`."""
 
     healthy_message = ""
+    has_kubeconfigs = True
 
     def __init__(self, context: MakerContext) -> None:
         self._context = context
@@ -347,6 +356,20 @@ class ProcessesMaker:
         if cluster.state is None:
             return {"ControlPlaneHealthy": "There is no control plane on this machine."}
         return await control_plane_problems(self._session, cluster, observed)
+
+    async def admin_kubeconfig(self, request: KubeconfigRequest) -> Document:
+        """Sign a certificate with the shoot's own authority, here."""
+        name = technical_id(*request.shoot)
+        state = Cluster(self._directory / _entry(request.shoot, request.uid), clock=self._clock, owned=self._owned)
+        if "secrets" not in request.kept or state.state is None:
+            raise Conflict(f"{name} has no API server yet")
+        if request.kept.get(CONTROL_PLANE, {}).get(HIBERNATED):
+            raise Conflict(f"{name} is hibernated: wake it first (spec.hibernation.enabled: false)")
+        now = self._clock.now()
+        config = admin_kubeconfig(
+            request.kept["secrets"], name=name, server=state.url, user=request.user, now=now, life=request.life
+        )
+        return {"kubeconfig": config, "expirationTimestamp": timestamp(now + request.life)}
 
 
 def _entry(shoot: ShootName, uid: str) -> str:
