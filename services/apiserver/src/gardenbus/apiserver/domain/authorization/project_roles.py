@@ -23,13 +23,15 @@ ProjectRole = Literal["viewer", "member", "admin", "uam", "serviceaccountmanager
 
 MANAGE_MEMBERS = "manage-members"
 
-_ROLE_OF_MEMBER: Mapping[str, ProjectRole] = {
+MEMBER_WORDS: Mapping[str, ProjectRole] = {
     "viewer": "viewer",
     "admin": "member",
     "owner": "admin",
     "uam": "uam",
     "serviceaccountmanager": "serviceaccountmanager",
 }
+"""Roles by the word for them in `spec.members`."""
+
 GROUP_PREFIXES: Mapping[ProjectRole, str] = {
     "viewer": "gardener.cloud:system:project-viewer:",
     "member": "gardener.cloud:system:project-member:",
@@ -90,7 +92,7 @@ def roles_in(project: Document, user: str, groups: frozenset[str] = frozenset())
     found: set[ProjectRole] = {role for role, prefix in GROUP_PREFIXES.items() if f"{prefix}{name}" in groups}
     for member in mappings(spec.get("members")):
         if is_meant(member, user, groups):
-            found |= {_ROLE_OF_MEMBER[word] for word in _words_of(member) if word in _ROLE_OF_MEMBER}
+            found |= {MEMBER_WORDS[word] for word in _words_of(member) if word in MEMBER_WORDS}
     if is_meant(section(spec, "owner"), user, groups):
         found.add("admin")
     return frozenset(found)
