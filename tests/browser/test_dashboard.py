@@ -33,7 +33,7 @@ spec:
   cloudProfile: {kind: CloudProfile, name: aws}
   region: eu-west-1
   purpose: evaluation
-  kubernetes: {version: 1.34.2}
+  kubernetes: {version: 1.34.4}
   seedSelector: {matchLabels: {environment: ENVIRONMENT}}
   provider:
     type: aws
