@@ -292,3 +292,11 @@ async def test_privileged_writes_are_logged(landscape: Landscape) -> None:
         ("uma", "patch", "project dev", "configured"),
         ("root", "delete", "secret garden-prod/prod-cloud", "deleted"),
     ]
+
+
+async def test_a_project_is_not_moved_into_a_namespace_that_is_not_its_own(landscape: Landscape) -> None:
+    for namespace in ("garden-prod", "garden", "fleet-member-paris", "garden-free"):
+        await landscape.response("otto", "patch.project._.dev", {"spec": {"namespace": namespace}})
+        stored = await landscape.store.get(ObjectKey("project", "", "dev"))
+        assert stored is not None
+        assert stored.document()["spec"]["namespace"] == "garden-dev", namespace
