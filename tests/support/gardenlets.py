@@ -267,7 +267,11 @@ async def a_garden(
         relay = asyncio.create_task(Relay(MemoryOutbox(store), relay_bus, subjects, clock).run())
         context = ServiceContext(
             "apiserver",
-            ApiserverSettings(prefix=prefix, fetch_wait_seconds=0.2),
+            ApiserverSettings(
+                prefix=prefix,
+                fetch_wait_seconds=0.2,
+                authorization="off" if credentials(Principal("service", "apiserver")) is NO_CREDENTIALS else "enforce",
+            ),
             health=Health(prometheus_client.CollectorRegistry()),
             clock=clock,
         )

@@ -9,10 +9,12 @@ import pytest
 from gardenbus.agent.connections import OwnConnection
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.errors import Forbidden, SettingsInvalid
+from gardenbus.gardenlet.handlers.object_lookup import ObjectLookup
 from gardenbus.gardenlet.host import GardenletHost
+from tests.support.builders import a_managed_seed, a_seed, a_shoot, merged
 from tests.support.eventually import eventually
-from tests.support.gardenlets import Garden, a_configuration
+from tests.support.gardenlets import BACKUP_SECRET, Garden, a_configuration, conditions
 from tests.support.identities import Guarded
 
 SEED = "aws-eu1"
@@ -134,3 +136,42 @@ async def test_the_certificate_of_another_seed_is_a_clear_error(agents_landscape
     agents_landscape.certify(Principal("gardenlet", "aws-dublin"), garden.directory / SEED)
     with pytest.raises(SettingsInvalid, match=r"seed:aws-eu1 cannot come in with the credentials of seed:aws-dublin"):
         await garden.start_alone(a_configuration())
+
+
+async def test_it_reads_the_secret_of_its_backup_alone(agents_landscape: Guarded, garden: Garden) -> None:
+    """The Secret that its Seed names, and no other: the apiserver authorizes what the table grants."""
+    agents_landscape.certify(GARDENLET, garden.directory / SEED)
+    reference = {"apiVersion": "v1", "kind": "Secret", "name": "backup", "namespace": "garden"}
+    backup = {"provider": "aws", "region": "eu-west-1", "credentialsRef": reference}
+    host = await garden.start_alone(a_configuration(seedConfig={"spec": {"backup": backup}}))
+    await garden.until_ready(SEED)
+
+    async def available() -> None:
+        assert conditions(await garden.seed())["BackupBucketsReady"] == "True"
+
+    await eventually(available, within=10)
+    await garden.store.create({**BACKUP_SECRET, "metadata": {"name": "foreign", "namespace": "garden"}})
+    lookup = ObjectLookup(_connection(host).bus, garden.subjects, SEED)
+    assert await lookup.exists(ObjectKey("secret", "garden", "backup"))
+    with pytest.raises(Forbidden, match=f"nothing on seed {SEED} leads to it"):
+        await lookup.exists(ObjectKey("secret", "garden", "foreign"))
+
+
+async def test_a_gardenlet_that_it_deploys_comes_up_with_its_own_certificate(
+    agents_landscape: Guarded, garden: Garden
+) -> None:
+    for name in (SEED, "grown"):
+        agents_landscape.certify(Principal("gardenlet", name), garden.directory / name)
+    await garden.start_alone(a_configuration(controllers={"managedSeed": {"waitSyncPeriod": "1s"}}))
+    await garden.place(SEED, a_shoot("field", "garden"))
+    config = {"seedConfig": {"spec": a_seed()["spec"]}}
+    await garden.store.create(merged(a_managed_seed("grown", "field"), {"spec": {"gardenlet": {"config": config}}}))
+    await garden.until_ready("grown", within=30)
+
+    async def well() -> None:
+        managed_seed = await garden.get(ObjectKey("managedseed", "garden", "grown"))
+        assert conditions(managed_seed) == {"ShootReconciled": "True", "SeedRegistered": "True"}
+
+    await eventually(well, within=20)
+    await garden.delete(ObjectKey("managedseed", "garden", "grown"))
+    await garden.until_gone(ObjectKey("managedseed", "garden", "grown"), within=60)

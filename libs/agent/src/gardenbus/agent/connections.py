@@ -57,6 +57,11 @@ class OwnConnection:
         self._session_began = 0.0
         self._not_before = 0.0
         self._task: asyncio.Task[None] | None = None
+        self._opened = asyncio.Event()
+
+    async def opened(self) -> None:
+        """Wait until it was connected for the first time."""
+        await self._opened.wait()
 
     @property
     def problem(self) -> str | None:
@@ -78,6 +83,7 @@ class OwnConnection:
         watching = asyncio.create_task(self._watch(), name=f"credentials of {self.principal.user}")
         try:
             await self.bus.open(self._url, self.principal.user)
+            self._opened.set()
             log.info("agent.connected", credentials=str(self._credentials))
             await watching
         finally:

@@ -205,6 +205,8 @@ class Gardenlet:
         self._enqueue_all()
         self._enqueue_managed_seeds()
         self._care_loop.trigger()
+        if self._follows_alone:
+            self._seed_loop.trigger()  # what was replayed after the Lease was acquired decides on the registration
 
     def replay_began(self) -> None:
         """Handle the start of a replay of BINDINGS; the cache keeps its content until the end."""

@@ -343,7 +343,7 @@ class GardenletHost(AgentHost):
         for seed in seeds:
             hosted = self._hosted[seed]
             hosted.followed = consumer.seeds
-            hosted.tasks = [self._spawn(f"gardenlet {seed}", hosted.gardenlet.run())]
+            hosted.tasks = [self._spawn(f"gardenlet {seed}", _run(hosted))]
             if hosted.backend.maker.has_kubeconfigs:
                 hosted.tasks.append(self._spawn(f"requests to {seed}", self._serve(seed, hosted)))
         if len(seeds) == 1:
@@ -417,6 +417,12 @@ class GardenletHost(AgentHost):
                 return None if response.status == _OK else f"{url} answers {response.status}"
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return f"{url} does not answer: {type(error).__name__}"
+
+
+async def _run(hosted: HostedGardenlet) -> None:
+    if hosted.connection is not None:
+        await hosted.connection.opened()  # else its first heartbeat is missed, and a round passes
+    await hosted.gardenlet.run()
 
 
 class _BindingConsumer:

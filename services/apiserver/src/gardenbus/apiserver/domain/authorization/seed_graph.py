@@ -44,6 +44,7 @@ def references_of(key: ObjectKey, document: Document) -> Iterator[ObjectKey]:
             yield ObjectKey("cloudprofile", "", _text(section(spec, "parent").get("name")))
         case "managedseed":
             yield ObjectKey("seed", "", key.name)
+            yield ObjectKey("lease", LEASE_NAMESPACE, key.name)
             yield from _of_seed(section(spec, "gardenlet", "config", "seedConfig", "spec"))
         case "seed":
             yield from _of_seed(spec)
