@@ -11,6 +11,7 @@ from gardenbus.common.api.identity.permissions import covers, permissions_of
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.api.kinds import CONFIDENTIAL, SHOWN
+from gardenbus.common.diagnostics.replay import rejected_after, rejected_message
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Message
 from gardenbus.dashboard.api_client import GardenApiClient
@@ -63,7 +64,18 @@ async def test_the_server_gives_the_dashboard_seeds_and_no_secrets(tmp_path: Pat
                 following.cancel()
             assert cache.row(SEED) is not None
             assert cache.row(SECRET) is None
+            rejected = {Header.SUBJECT: "garden.apply", Header.REASON: "Invalid: spec.region: is needed"}
+            await _rejects(landscape, Message(SUBJECTS.rejected("garden.apply"), b"{}", rejected))
+            api = GardenApiClient(dashboard, SUBJECTS)
+            assert [each.id for each in await rejected_after(api, 0)] == [1]
+            assert (await rejected_message(api, 1)).subject == "garden.apply"
             await _refuses_consumers_that_see_secrets(landscape)
+
+
+async def _rejects(landscape: Guarded, message: Message) -> None:
+    credentials = landscape.credentials(Principal("service", "apiserver"))
+    async with connect(landscape.server.url, "apiserver", manages_streams=False, credentials=credentials) as apiserver:
+        await apiserver.publish(message)
 
 
 async def _refuses_consumers_that_see_secrets(landscape: Guarded) -> None:

@@ -16,7 +16,7 @@ from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.runtime.bus_connection import connect_bus
+from gardenbus.common.runtime.bus_connection import connect_bus, nats_credentials
 from gardenbus.common.runtime.login_keys import read_key
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.dashboard.api_client import GardenApiClient
@@ -99,7 +99,7 @@ async def _serve(  # noqa: PLR0913 - the parts of a dashboard
     from gardenbus.dashboard.web.server import HttpServer  # noqa: PLC0415 - as above
 
     admin = AdminConnection()
-    context.spawn("admin", admin.run(context.settings.nats_url))
+    context.spawn("admin", admin.run(context.settings.nats_url, nats_credentials(context.settings, context.name)))
     operations = OperationsCache(OperationsApi(api, cache), admin, context.clock)
     parts = partial(application, context.settings, cache=cache, api=api, changes=changes, clock=context.clock)
     gate, sign_on = _logins(context.settings, context.clock, key)

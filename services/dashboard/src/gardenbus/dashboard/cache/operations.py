@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from gardenbus.common.adapters.nats.admin import AdminClient, connect_admin
+from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
 from gardenbus.common.api.document import Document
 from gardenbus.common.diagnostics.checks import CHECKS, examine
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, worst
@@ -38,10 +39,10 @@ class AdminConnection:
         self._connected = asyncio.Event()
         self._client: AdminClient | None = None
 
-    async def run(self, nats_url: str) -> NoReturn:
+    async def run(self, nats_url: str, credentials: Credentials = NO_CREDENTIALS) -> NoReturn:
         """Connect as soon as somebody requires it, and keep the connection for ever."""
         await self._wanted.wait()
-        async with connect_admin(nats_url, "dashboard-operations") as self._client:
+        async with connect_admin(nats_url, "dashboard-operations", credentials) as self._client:
             self._connected.set()
             while True:
                 await asyncio.Event().wait()

@@ -244,6 +244,8 @@ def _dashboard(insider: _Insider) -> Permissions:
         + insider.follow_each("OBJECTS", *map(insider.subjects.changed_kind, SHOWN))
         + insider.follow("EVENTS")
         + insider.follow("LEASES")
+        + insider.follow("REJECTED")
+        + insider.calls(*(f"STREAM.MSG.GET.{insider.stream(name)}" for name in ("QUEUES", "REJECTED")))
         + insider.calls(
             *(f"CONSUMER.LIST.{insider.stream(name)}" for name in ("REQUESTS", "REPORTS", "QUEUES")), "INFO"
         )
