@@ -79,7 +79,7 @@ async def test_nobody_may_run_a_dangerous_command(guarded: Server, user: RedisUs
         assert await connection.command("PING") == b"PONG"
 
 
-@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("user", ["relay", *SERVICES])
 async def test_keys_of_another_landscape_are_refused(guarded: Server, user: RedisUser):
     async with connected_as(guarded, "relay") as relay:
         await relay.ensure_library()
@@ -94,7 +94,13 @@ async def test_keys_of_another_landscape_are_refused(guarded: Server, user: Redi
             await stranger.read([("GET", "other:version")])
 
 
-@pytest.mark.parametrize("user", [user for user in USERS if user != "relay"])
+async def test_an_operator_may_have_another_landscape_on_the_same_server(guarded: Server):
+    async with connected_as(guarded, "operator", prefix="guest") as operator:
+        await operator.ensure_ready()
+        assert await operator.command("SET", "guest:probe", "1") == b"OK"
+
+
+@pytest.mark.parametrize("user", SERVICES)
 async def test_only_the_relay_loads_and_deletes_functions(guarded: Server, user: RedisUser):
     async with connected_as(guarded, "relay") as relay:
         await relay.ensure_library()

@@ -2,8 +2,9 @@
 
 Functions run with the rights of whoever calls them, so a user needs the commands of the functions on its landscape's
 keys; that it may only call functions is no rule that Redis has. The patterns are `P` and `P:*` for the prefix P: the
-bare prefix is the first key of every call. Only the relay loads and deletes functions: whoever could would have others
-run them. The user `default` is off, so nobody is anybody without a password.
+bare prefix is the first key of every call. Only the relay loads and deletes functions (whoever could would have others
+run them), and the operator, who may start another landscape there. The user `default` is off, so nobody is anybody
+without a password.
 """
 
 import hashlib
@@ -58,15 +59,19 @@ _SERVICE = (*_CONNECTION, *_READS, *_WRITES, *_SERVER)
 COMMANDS: Mapping[RedisUser, tuple[str, ...]] = {
     **dict.fromkeys(USERS, _SERVICE),
     "relay": (*_SERVICE, "function|load", "function|delete"),
-    "operator": (*_SERVICE, "config|get"),
+    "operator": (*_SERVICE, "function|load", "function|delete", "config|get"),
 }
 """Commands of each user; everybody else, and every other command, is refused."""
+
+EVERY_LANDSCAPES: frozenset[RedisUser] = frozenset({"operator"})
+"""Users whose keys are those of every landscape on the server: an operator may start another one there."""
 
 
 def acl_rules(user: RedisUser, prefix: str) -> tuple[str, ...]:
     """Rules of `ACL SETUSER`, without the password."""
+    keys = ("~*",) if user in EVERY_LANDSCAPES else (f"~{prefix}", f"~{prefix}:*")
     return (
-        *("resetkeys", f"~{prefix}", f"~{prefix}:*", "resetchannels", "-@all"),
+        *("resetkeys", *keys, "resetchannels", "-@all"),
         *(f"+{command}" for command in COMMANDS[user]),
     )
 
