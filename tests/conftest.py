@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import structlog
+from hypothesis import HealthCheck, settings
 
 from tests.support.orphans import end_children_with_this_process
 from tests.support.servers import Server, start_nats, start_redis
@@ -24,6 +25,10 @@ if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM_NEEDED:
     # The servers sync each write, and no test cuts the power: on a disk that costs a third of the time.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
+
+# How long an example takes to be made says how busy the machine is, not that the test is wrong.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 LONGEST = ("test_documented_sessions.py", "test_kills.py", "test_closed_loop.py")
 """Modules of single tests that take most of a minute: the run would wait for them if they came last."""

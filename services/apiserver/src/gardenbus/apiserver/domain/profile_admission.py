@@ -267,11 +267,11 @@ def _unexpired(value: object, now: datetime) -> Collection[str]:
     return [
         version
         for entry in entries(value)
-        if (version := _text(entry.get("version"))) and not _is_expired(entry.get("expirationDate"), now)
+        if (version := _text(entry.get("version"))) and not is_expired(entry.get("expirationDate"), now)
     ]
 
 
-def _is_expired(value: object, now: datetime) -> bool:
+def is_expired(value: object, now: datetime) -> bool:
     """True when an instant has passed; one that cannot be read has not."""
     if isinstance(value, str):
         try:

@@ -1,27 +1,47 @@
-"""ShootMutator: a shoot that names its seed gets domain and ranges from the defaults of the seed.
+"""ShootMutator: a shoot gets what it leaves open from its profile, and from its seed if it names one.
 
-Facts: the seed that the change places the shoot on, and its Project. Source: `plugin/pkg/shoot/mutator` and
-`plugin/pkg/shoot/dns`. A shoot that a scheduler places gets the same with the bind.
+Facts: the profile; the seed that the change places the shoot on, and its Project. Source: `plugin/pkg/shoot/mutator`
+and `plugin/pkg/shoot/dns`. A shoot that a scheduler places gets domain and ranges with the bind.
 """
 
+from collections.abc import Sequence
+
 from gardenbus.apiserver.domain.bind_admission import defaulted_on_bind
+from gardenbus.apiserver.domain.cloud_profiles import profile_key, profile_spec_of
 from gardenbus.apiserver.domain.document_parts import namespace_of
+from gardenbus.apiserver.domain.kubernetes_versions import with_newest_versions
 from gardenbus.apiserver.domain.placed_shoots import placed_now_queries, seed_key
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
-from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.apiserver.domain.profile_admission import profile_queries
+from gardenbus.apiserver.domain.related_objects import RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 
 
+def _queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
+    return (*profile_queries(shoot, old), *placed_now_queries(shoot, old))
+
+
 def _mutate(shoot: Document, change: Change, related: RelatedObjects) -> Document:
+    before = section(change.old or {}, "spec")
+    shoot = _with_versions(shoot, before, related, change)
     key = seed_key(shoot)
-    if key is None or section(change.old or {}, "spec").get("seedName"):
+    if key is None or before.get("seedName"):
         return shoot
     seed = related.objects.get(key)
     return shoot if seed is None else defaulted_on_bind(shoot, seed, related.projects.get(namespace_of(shoot)))
 
 
+def _with_versions(shoot: Document, before: Document, related: RelatedObjects, change: Change) -> Document:
+    key, spec = profile_key(shoot), section(shoot, "spec")
+    offered = profile_spec_of(related.objects.get(key)) if key is not None else None
+    if not offered or not spec:
+        return shoot
+    complete = with_newest_versions(spec, before, offered, change.now)
+    return shoot if complete is spec else {**shoot, "spec": complete}
+
+
 PLUGIN = AdmissionPlugin(
     name="ShootMutator",
-    acts="gives a shoot that names its seed the domain and the ranges that the seed has as defaults",
-    rules=(AdmissionRule(("Shoot",), queries=placed_now_queries, mutate=_mutate),),
+    acts="gives a shoot the newest version and machine images where it names none, and domain and ranges of its seed",
+    rules=(AdmissionRule(("Shoot",), queries=_queries, mutate=_mutate),),
 )

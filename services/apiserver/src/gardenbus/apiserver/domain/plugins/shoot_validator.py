@@ -5,13 +5,15 @@ Facts: the profile, the seed and the Project. Source: `plugin/pkg/shoot/validato
 
 from collections.abc import Sequence
 
-from gardenbus.apiserver.domain.document_parts import is_deleting, name_of, namespace_of
+from gardenbus.apiserver.domain.document_parts import differ, is_deleting, name_of, namespace_of
+from gardenbus.apiserver.domain.field_cursor import invalid
+from gardenbus.apiserver.domain.kubernetes_versions import version_problems
 from gardenbus.apiserver.domain.migration import admit_change
 from gardenbus.apiserver.domain.placed_shoots import admit_placed, placed_shoot_queries
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.profile_admission import admit_offered, profile_queries
 from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects, RelatedQuery
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, section
 from gardenbus.common.errors import Forbidden
 
 LONGEST_NAMES = 21
@@ -42,8 +44,17 @@ def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
         raise Forbidden(f"metadata.namespace: the project {name_of(project)} is being deleted")
     if change.old is not None:
         admit_change(shoot, change.old)
+    _admit_versions(shoot, change.old)
     admit_placed(shoot, change.old or {}, related)
     admit_offered(shoot, change.old, related, now=change.now)
+
+
+def _admit_versions(shoot: Document, old: Document | None) -> None:
+    spec, before = section(shoot, "spec"), section(old or {}, "spec")
+    if old is not None and (is_deleting(shoot) or not differ(spec, before, "kubernetes", "provider")):
+        return
+    if problems := list(version_problems(spec, before)):
+        raise invalid(problems)
 
 
 PLUGIN = AdmissionPlugin(

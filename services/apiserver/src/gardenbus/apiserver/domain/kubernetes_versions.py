@@ -1,0 +1,138 @@
+"""Kubernetes versions and machine images of a profile: which one a shoot gets, and how its version may change."""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, cast
+
+from gardenbus.apiserver.domain.document_parts import entries
+from gardenbus.apiserver.domain.profile_admission import is_expired
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.errors import FieldProblem
+
+LARGEST_SKEW = 3
+"""Minor versions that a worker pool may be behind its API server. Source: Kubernetes' version skew policy."""
+
+_VERSION = re.compile(r"v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?")
+
+
+def numbers_of(version: object) -> tuple[int, ...]:
+    """The numbers of a version, as (1, 34, 1); () for what is none. A pre-release's suffix does not count."""
+    found = _VERSION.match(version) if isinstance(version, str) else None
+    return tuple(int(number) for number in found.groups() if number is not None) if found else ()
+
+
+def newest_version(listed: object, given: str, now: datetime) -> str | None:
+    """The newest of a list of `{version, classification, expirationDate}` that a new shoot may get; None if none.
+
+    `given` is "" for any, or the beginning of a version, as `1.34`, whose newest patch is wanted. Previews and what has
+    expired are left out.
+    """
+    wanted = numbers_of(given)
+    candidates = [
+        version
+        for entry in entries(listed)
+        if isinstance(version := entry.get("version"), str)
+        and entry.get("classification") != "preview"
+        and not is_expired(entry.get("expirationDate"), now)
+        and numbers_of(version)[: len(wanted)] == wanted
+    ]
+    return max(candidates, key=lambda version: (numbers_of(version), version), default=None)
+
+
+def version_problems(spec: Document, before: Document) -> Iterator[FieldProblem]:
+    """Problems of a spec whose versions have changed; `before` is {} for a new shoot.
+
+    Versions never go down, and up by one minor at a time; a worker pool's is not above that of the API server, nor too
+    far below. Source: Gardener's `pkg/api/core/validation/shoot.go`.
+    """
+    path, version = "spec.kubernetes.version", section(spec, "kubernetes").get("version")
+    yield from _change_problems(path, version, section(before, "kubernetes").get("version"))
+    pools = {pool.get("name"): pool for pool in entries(section(before, "provider").get("workers"))}
+    for index, pool in enumerate(entries(section(spec, "provider").get("workers"))):
+        own, old = (section(one, "kubernetes").get("version") for one in (pool, pools.get(pool.get("name"), {})))
+        if own is None or (own == old and version == section(before, "kubernetes").get("version")):
+            continue
+        path = f"spec.provider.workers[{index}].kubernetes.version"
+        yield from _change_problems(path, own, old)
+        yield from _skew_problems(path, own, version)
+
+
+def _change_problems(path: str, version: object, before: object) -> Iterator[FieldProblem]:
+    now, then = numbers_of(version), numbers_of(before)
+    if not now or not then or version == before:
+        return
+    if now < then[: len(now)]:
+        yield FieldProblem(path, f"{before} cannot be lowered to {version}")
+    elif now[0] == then[0] and len(now) > 1 and now[1] > then[1] + 1:
+        yield FieldProblem(
+            path, f"goes up by one minor version at a time: {then[0]}.{then[1] + 1} comes after {before}"
+        )
+
+
+def _skew_problems(path: str, version: object, control_plane: object) -> Iterator[FieldProblem]:
+    pool, api_server = numbers_of(version), numbers_of(control_plane)
+    if not pool or not api_server:
+        return
+    if pool > api_server:
+        yield FieldProblem(path, f"{version} is above that of the API server, {control_plane}: raise that one first")
+    elif _minor(api_server) - _minor(pool) > LARGEST_SKEW:
+        behind = f"{version} is more than {LARGEST_SKEW} minor versions behind the API server ({control_plane})"
+        yield FieldProblem(path, behind)
+
+
+def _minor(numbers: Sequence[int]) -> int:
+    return numbers[1] if len(numbers) > 1 else 0
+
+
+def with_newest_versions(spec: Document, before: Document, offered: Document, now: datetime) -> Document:
+    """The spec of a shoot with the version and the machine images that it leaves open; `before` is {} for a new one.
+
+    A version of two numbers is the newest patch of that minor; once it is set, it stays until the minor changes.
+    Source: Gardener's plugin ShootMutator. A profile that lists none leaves them open.
+    """
+    return _with_images(_with_version(spec, before, offered, now), offered, now)
+
+
+def _with_version(spec: Document, before: Document, offered: Document, now: datetime) -> Document:
+    kubernetes = spec.get("kubernetes")
+    if kubernetes is not None and not isinstance(kubernetes, dict):
+        return spec
+    given = section(spec, "kubernetes").get("version")
+    if given in (None, ""):
+        given = ""
+    elif not isinstance(given, str) or len(numbers_of(given)) != 2:  # noqa: PLR2004  major and minor alone
+        return spec
+    had = section(before, "kubernetes").get("version")
+    if given and numbers_of(had)[:2] == numbers_of(given):
+        version = had
+    else:
+        version = newest_version(section(offered, "kubernetes").get("versions"), given, now)
+    return spec if version is None else {**spec, "kubernetes": {**section(spec, "kubernetes"), "version": version}}
+
+
+def _with_images(spec: Document, offered: Document, now: datetime) -> Document:
+    listed: Any = section(spec, "provider").get("workers")
+    images = entries(offered.get("machineImages"))
+    if not isinstance(listed, list) or not images:
+        return spec
+    workers = cast("list[Any]", listed)
+    completed = [_with_image(worker, images, now) for worker in workers]
+    if all(new is old for new, old in zip(completed, workers, strict=True)):
+        return spec
+    return {**spec, "provider": {**section(spec, "provider"), "workers": completed}}
+
+
+def _with_image(worker: Any, images: Sequence[Document], now: datetime) -> Any:
+    machine: Any = cast("Document", worker).get("machine") if isinstance(worker, dict) else None
+    if not isinstance(machine, dict):
+        return worker
+    image = section(cast("Document", machine), "image")
+    if image.get("version"):
+        return worker
+    name = image.get("name") or images[0].get("name")
+    versions = next((one.get("versions") for one in images if one.get("name") == name), None)
+    newest = newest_version(versions, "", now)
+    if newest is None:
+        return worker
+    return {**worker, "machine": {**machine, "image": {**image, "name": name, "version": newest}}}
