@@ -124,15 +124,16 @@ def _with_images(spec: Document, offered: Document, now: datetime) -> Document:
 
 
 def _with_image(worker: Any, images: Sequence[Document], now: datetime) -> Any:
-    machine: Any = cast("Document", worker).get("machine") if isinstance(worker, dict) else None
-    if not isinstance(machine, dict):
-        return worker
-    image = section(cast("Document", machine), "image")
-    if image.get("version"):
-        return worker
+    if not isinstance(worker, dict) or not isinstance(cast("Document", worker).get("machine"), dict):
+        return cast("Any", worker)
+    pool = cast("Document", worker)
+    machine = section(pool, "machine")
+    image = section(machine, "image")
     name = image.get("name") or images[0].get("name")
+    if image.get("version"):
+        return pool
     versions = next((one.get("versions") for one in images if one.get("name") == name), None)
     newest = newest_version(versions, "", now)
     if newest is None:
-        return worker
-    return {**worker, "machine": {**machine, "image": {**image, "name": name, "version": newest}}}
+        return pool
+    return {**pool, "machine": {**machine, "image": {**image, "name": name, "version": newest}}}
