@@ -23,9 +23,12 @@ from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.errors import BadRequest, GardenbusError
 from gardenbus.common.ports.clock import Clock
+from gardenbus.credentials import secret_files
 from gardenbus.credentials.certificates import issued_at, read_certificate
 
 LOCK = "certificate.lock"
+BROUGHT = ("credentials.json", "credentials.nk")
+"""Credentials that nobody renews."""
 LOOK_SECONDS = 2.0
 """Interval at which the file and the demand for a renewal are looked at."""
 
@@ -92,10 +95,14 @@ class CertificateManager:
                 log.warning("bootstrap.failed", user=self._principal.user, reason=reason)
                 await self._pause()
 
-    async def run(self, send: Send, is_demanded: Callable[[], bool] = lambda: False) -> None:
-        """Renew for ever, over the connection of the certificate that still lives."""
+    async def run(
+        self, send: Send, is_demanded: Callable[[], bool] = lambda: False, connect: Connect | None = None
+    ) -> None:
+        """Renew for ever, over the connection of the certificate that still lives, or by a token that comes."""
         while True:
             await self._clock.sleep(LOOK_SECONDS)
+            if connect is not None:
+                await self.bootstrap(connect)
             demanded = is_demanded()
             if not self.is_due(is_demanded=demanded):
                 continue
@@ -155,3 +162,20 @@ def _written_at(file: Path) -> int | None:
 
 def _life_of(certificate: x509.Certificate) -> _Life:
     return _Life(issued_at(certificate), certificate.not_valid_after_utc)
+
+
+def has_credentials(directory: Path, now: datetime) -> bool:
+    """True for an agent that can come in: by a certificate that lives, a token, or what it brought along."""
+    if any((directory / name).is_file() for name in (TOKEN, *BROUGHT)):
+        return True
+    try:
+        certificate = read_certificate((directory / CREDENTIALS).read_bytes())
+    except (OSError, BadRequest):
+        return False
+    return certificate.not_valid_after_utc > now
+
+
+def write_token(directory: Path, token: str) -> None:
+    """Write the bootstrap token of an agent that is about to start."""
+    secret_files.make_directory(directory)
+    secret_files.write(directory / TOKEN, f"{token}\n".encode())

@@ -3,29 +3,45 @@
 | an agent's credentials                                                   | its connection                           |
 |--------------------------------------------------------------------------|------------------------------------------|
 | `credentials.pem`, `.json` or `.nk` in its directory                     | its own                                  |
+| `bootstrap-token` there                                                  | its own, once it has its certificate     |
 | else the process's (`GARDENBUS_NATS_CREDENTIALS`), which name this agent | its own                                  |
 | else the process's, of a service or an operator; or none                 | the process's, which many agents share   |
 
 A file that changes is tried out on a second connection, then taken over by the first. A connection whose session will
-soon end is renewed before that. One that the server refuses is tried again, with growing pauses (`Connection`).
+soon end is renewed before that, and so is the certificate in `credentials.pem` (`certificate_manager`). One that the
+server refuses is tried again, with growing pauses (`Connection`).
 """
 
 import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 import structlog
 
+from gardenbus.agent.certificate_manager import CertificateManager
+from gardenbus.agent.certificate_requests import CREDENTIALS, TOKEN, Send
+from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.adapters.nats.connection import Connection
-from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials, read_credentials
+from gardenbus.common.adapters.nats.credentials import (
+    NO_CREDENTIALS,
+    Credentials,
+    Login,
+    certificate_credentials,
+    login_credentials,
+    read_credentials,
+)
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
+from gardenbus.common.api.identity.bootstrap_tokens import Token
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
+from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.errors import GardenbusError, SettingsInvalid
 from gardenbus.common.runtime.bus_connection import AnySettings, connect_bus, nats_credentials
+from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.service import ServiceContext
 
 CREDENTIALS_FILES = ("credentials.pem", "credentials.json", "credentials.nk")
@@ -51,6 +67,7 @@ class OwnConnection:
         self.principal = principal
         self.bus = JetStreamBus(subjects, credentials=credentials)
         self._url = url
+        self._subjects = subjects
         self._credentials = credentials
         self._stamp = _stamp(credentials.file)
         self._part = random.uniform(*_RENEWED)
@@ -58,6 +75,11 @@ class OwnConnection:
         self._not_before = 0.0
         self._task: asyncio.Task[None] | None = None
         self._opened = asyncio.Event()
+        file = credentials.file
+        is_managed = file is not None and file.name == CREDENTIALS
+        self._manager = CertificateManager(principal, file.parent, SystemClock()) if file and is_managed else None
+        self.is_renewal_demanded: Callable[[], bool] = lambda: False
+        """True while somebody demands a new certificate."""
 
     async def opened(self) -> None:
         """Wait until it was connected for the first time."""
@@ -67,6 +89,11 @@ class OwnConnection:
     def problem(self) -> str | None:
         """Reason why nothing can be sent, None when the connection is up."""
         return None if self.bus.connected else f"not connected as {self.principal.user}"
+
+    @property
+    def certificate_expires_at(self) -> datetime | None:
+        """The end of the certificate that is renewed here; None without one."""
+        return self._manager.expires_at if self._manager is not None else None
 
     def start(self) -> None:
         """Begin to connect."""
@@ -80,14 +107,39 @@ class OwnConnection:
         await self.bus.close()
 
     async def _run(self) -> None:
-        watching = asyncio.create_task(self._watch(), name=f"credentials of {self.principal.user}")
-        try:
+        if self._manager is not None:
+            await self._manager.bootstrap(self._come_in)
+            self._stamp = _stamp(self._credentials.file)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._watch(), name=f"credentials of {self.principal.user}")
+            if self._manager is not None:
+                renewal = self._manager.run(self._client(self.bus), self._is_demanded, self._come_in)
+                tasks.create_task(renewal, name=f"certificate of {self.principal.user}")
             await self.bus.open(self._url, self.principal.user)
             self._opened.set()
             log.info("agent.connected", credentials=str(self._credentials))
-            await watching
-        finally:
-            watching.cancel()
+
+    def _is_demanded(self) -> bool:
+        return self.is_renewal_demanded()
+
+    @contextlib.asynccontextmanager
+    async def _come_in(self, token: Token) -> AsyncGenerator[Send]:
+        """Connect by a bootstrap token, for requests about certificates alone."""
+        login = Login(f"bootstrap:{token.id}", token.secret)
+        credentials = login_credentials(login, self._credentials.ca)
+        connecting = jetstream.connect(
+            self._url,
+            login.user,
+            self._subjects.prefix,
+            credentials=credentials,
+            manages_streams=False,
+            fails_unauthorized=True,
+        )
+        async with connecting as bus:
+            yield ApiserverClient(bus, self._subjects, user=login.user).request
+
+    def _client(self, bus: JetStreamBus) -> Send:
+        return ApiserverClient(bus, self._subjects, user=self.principal.user).request
 
     async def _watch(self) -> None:
         while True:
@@ -226,6 +278,8 @@ def own_credentials(principal: Principal, directory: Path, process: Credentials)
         file = directory / name
         if file.is_file():
             return _check_owner(read_credentials(file, principal, process.ca), principal)
+    if (directory / TOKEN).is_file():
+        return certificate_credentials(directory / CREDENTIALS, principal, process.ca)
     if not process.is_outsider:
         return None
     try:

@@ -8,6 +8,7 @@ own (`agent.connections`) share the process's connection and the followers of BI
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from typing import Any
 import aiohttp
 import structlog
 
+from gardenbus.agent.certificate_manager import has_credentials, write_token
 from gardenbus.agent.connections import AgentConnections, OwnConnection
+from gardenbus.agent.domain.rotation import is_renewal_demanded
 from gardenbus.agent.files import make_directory
 from gardenbus.agent.follower import RESTART_SECONDS, follow_last
 from gardenbus.agent.host import AgentHost, connect, in_chunks
@@ -24,7 +27,8 @@ from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration,
 from gardenbus.common.api.document import section
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey, Subjects
-from gardenbus.common.errors import SettingsInvalid, Unavailable
+from gardenbus.common.controller.api_client import ApiserverClient
+from gardenbus.common.errors import GardenbusError, SettingsInvalid, Unavailable
 from gardenbus.common.ports.bus import Bus, StreamMessage
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.deployments import ClientCertificate, DeploymentStore
@@ -42,6 +46,9 @@ from gardenbus.gardenlet.handlers.object_lookup import ObjectLookup
 _log = structlog.stdlib.get_logger()
 
 PROBE_SECONDS = 3.0
+TOKEN_SECONDS = 10.0
+"""Pause after a request for a bootstrap token, of the same seed."""
+
 DEPLOYMENTS_SECONDS = 1.0
 """Interval at which deployments made by other processes are read."""
 
@@ -93,6 +100,7 @@ class GardenletHost(AgentHost):
         self._hosted: dict[str, HostedGardenlet] = {}
         self._deployment_stores: dict[str, DeploymentStore] = {}
         self._invalid: dict[str, GardenletDeployment] = {}
+        self._token_not_before: dict[str, float] = {}
         self._rejected: dict[str, tuple[str, ...]] = {}
         """Credentials of deployed gardenlets that cannot be used: tried again, and logged when the problem changes."""
         self._deployments_loop = WorkLoop("deployments", self._sync, lambda: DEPLOYMENTS_SECONDS)
@@ -239,6 +247,10 @@ class GardenletHost(AgentHost):
                 identity.release()
             return
         self._invalid.pop(seed, None)
+        if not await self._has_way_in(parent, deployed):
+            if identity is not None:
+                identity.release()
+            return
         deployment = HostedDeployment(parent, deployed, self._certificate(deployed, configuration))
         identity = identity or self._identity(seed)
         try:
@@ -278,6 +290,27 @@ class GardenletHost(AgentHost):
         _log.info("gardenlet.stopped", seed=seed, restarts=keeps_lease)
         self.notify_parents(seed)
         return hosted
+
+    async def _has_way_in(self, parent: str, deployed: GardenletDeployment) -> bool:
+        """Have a bootstrap token lie ready for a gardenlet without a certificate, where its parent has one itself."""
+        hosted = self._hosted.get(parent)
+        connection = hosted.connection if hosted is not None else None
+        directory = self._directory / deployed.managed_seed
+        if connection is None or deployed.bootstrapped_at is None or has_credentials(directory, self._clock.now()):
+            return True
+        now = self._clock.monotonic()
+        if now < self._token_not_before.get(deployed.managed_seed, 0.0):
+            return False
+        self._token_not_before[deployed.managed_seed] = now + TOKEN_SECONDS
+        client = ApiserverClient(connection.bus, self._subjects, user=connection.principal.user)
+        try:
+            response = await client.request("token.create", {"seed": deployed.managed_seed})
+        except GardenbusError as error:
+            _log.warning("token.missing", seed=deployed.managed_seed, parent=parent, reason=error.message)
+            return False
+        write_token(directory, response["token"])
+        _log.info("token.created", seed=deployed.managed_seed, parent=parent)
+        return True
 
     def _deployments_of(self, seed: str) -> DeploymentStore:
         if seed not in self._deployment_stores:
@@ -326,10 +359,12 @@ class GardenletHost(AgentHost):
             version=package_version(),
             deployments=DeploymentStore(files),
             deployer=self,
-            certificate_expires_at=lambda: certificate.expires_at if certificate is not None else None,
+            certificate_expires_at=lambda: _expires_at(connection, certificate),
             follows_alone=connection is not None,
         )
         hosted = self._hosted[seed] = HostedGardenlet(gardenlet, backend, identity, deployment, connection)
+        if connection is not None:
+            connection.is_renewal_demanded = lambda: is_renewal_demanded(gardenlet.cache.seed)
         self.gardenlets[seed] = gardenlet
         return hosted
 
@@ -447,6 +482,13 @@ class _BindingConsumer:
     async def replay_ended(self) -> None:
         for seed in tuple(self.seeds):
             self._host.gardenlets[seed].replay_ended()
+
+
+def _expires_at(connection: OwnConnection | None, certificate: ClientCertificate | None) -> datetime | None:
+    """The end of a gardenlet's certificate: of the one that it comes in by, else of what stands for one."""
+    if connection is not None and connection.certificate_expires_at is not None:
+        return connection.certificate_expires_at
+    return certificate.expires_at if certificate is not None else None
 
 
 def _stage(gardenlet: Gardenlet) -> tuple[bool, bool]:

@@ -120,10 +120,13 @@ def _with_nkey(content: bytes, principal: Principal, ca: str | None) -> Credenti
 
 
 def _with_certificate(file: Path, content: bytes, ca: str | None) -> Credentials:
+    return certificate_credentials(file, _certified(_certificate(content)), ca)
+
+
+def certificate_credentials(file: Path, principal: Principal, ca: str | None) -> Credentials:
+    """Credentials of a principal from a file with its certificate and key, which need not be there yet."""
     from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
-
-    principal = _certified(_certificate(content))
 
     def token() -> str:
         return base64.b64encode(_certificate(_content(file)).public_bytes(serialization.Encoding.DER)).decode()
@@ -140,7 +143,7 @@ def _with_certificate(file: Path, content: bytes, ca: str | None) -> Credentials
     def expires() -> datetime:
         return _certificate(_content(file)).not_valid_after_utc
 
-    return _of(principal, ca)._replace(token=token, sign=sign, expires=expires)
+    return _of(principal, ca)._replace(file=file, token=token, sign=sign, expires=expires)
 
 
 def _certificate(content: bytes) -> "x509.Certificate":
