@@ -16,7 +16,7 @@ from tests.support.guarded_landscape import GuardedLandscape, guarded_landscape
 from tests.support.identities import SUBJECTS
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:unclosed:ResourceWarning",  # the client leaves the socket of a connection that was rejected to the collector
+    "ignore:unclosed:ResourceWarning",  # the client leaves sockets of rejected connections to the collector
     "ignore::pytest.PytestUnraisableExceptionWarning",
 )
 
