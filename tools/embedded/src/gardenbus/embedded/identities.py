@@ -52,6 +52,9 @@ class EmbeddedIdentities:
             "GARDENBUS_CALLOUT_CREDENTIALS": str(self._directory.callout),
             "GARDENBUS_ISSUER_KEY": str(self._directory.issuer),
             "GARDENBUS_AUTHORITIES": str(self._directory.authorities),
+            "GARDENBUS_SIGNING_CERTIFICATE": str(self._directory.authorities),
+            "GARDENBUS_SIGNING_KEY": str(self._directory.authority_key),
+            "GARDENBUS_SYSTEM_CREDENTIALS": str(self._directory.system),
         }
 
 
