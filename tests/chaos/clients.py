@@ -27,7 +27,7 @@ LARGEST_POPULATION = 8
 
 
 class ChaosClient(ABC):
-    """One client with shoots of its own. What it has begun it repeats until it is acknowledged, then it may pause."""
+    """One client. What it has begun it repeats until it is acknowledged, then it may pause."""
 
     def __init__(self, name: str, client: Client, ledger: Ledger, seed: int) -> None:
         self.name = name
@@ -38,6 +38,42 @@ class ChaosClient(ABC):
         self._client = client
         self._ledger = ledger
         self._random = random.Random(f"{seed} {name}")
+
+    @abstractmethod
+    async def act(self) -> None:
+        """Do one thing, to its end."""
+
+    async def _ask(self, tail: str, body: object = None, *, may_be: frozenset[int] = frozenset()) -> Document:
+        """Ask until there is an answer that is final; `may_be` are codes of errors that are as good."""
+        payload = b"" if body is None else json.dumps(body).encode()
+        while True:
+            with contextlib.suppress(*OUTAGES):
+                response = await self._client.request(f"garden.api.{tail}", payload, timeout=REQUEST_SECONDS)
+                answer: Document = json.loads(response.data)
+                self.requests += 1
+                code = 0 if answer["ok"] else answer["error"]["code"]
+                if answer["ok"] or code in may_be:
+                    return answer
+                if code not in TEMPORARY:
+                    self.violations.append(Violation("refused", f"{tail}: {answer['error']}"))
+                    return answer
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _publish(self, subject: str, body: bytes) -> None:
+        """Publish until JetStream acknowledges."""
+        while True:
+            with contextlib.suppress(*OUTAGES):
+                answer = await self._client.request(subject, body, timeout=REQUEST_SECONDS)
+                if "seq" in json.loads(answer.data):
+                    return
+            await asyncio.sleep(RETRY_SECONDS)
+
+
+class ShootOwner(ChaosClient):
+    """A client with shoots of its own."""
+
+    def __init__(self, name: str, client: Client, ledger: Ledger, seed: int) -> None:
+        super().__init__(name, client, ledger, seed)
         self._numbers = itertools.count()
         self._mine: dict[str, str] = {}
         """Names of its shoots, and their regions."""
@@ -76,33 +112,8 @@ class ChaosClient(ABC):
         await self.apply(name, manifests.shoot(name, self._mine[name], value), value)
         self._ledger.applied(full_name, value)
 
-    async def _ask(self, tail: str, body: object = None, *, may_be: frozenset[int] = frozenset()) -> Document:
-        """Ask until there is an answer that is final; `may_be` are codes of errors that are as good."""
-        payload = b"" if body is None else json.dumps(body).encode()
-        while True:
-            with contextlib.suppress(*OUTAGES):
-                response = await self._client.request(f"garden.api.{tail}", payload, timeout=REQUEST_SECONDS)
-                answer: Document = json.loads(response.data)
-                self.requests += 1
-                code = 0 if answer["ok"] else answer["error"]["code"]
-                if answer["ok"] or code in may_be:
-                    return answer
-                if code not in TEMPORARY:
-                    self.violations.append(Violation("refused", f"{tail}: {answer['error']}"))
-                    return answer
-            await asyncio.sleep(RETRY_SECONDS)
 
-    async def _publish(self, subject: str, body: bytes) -> None:
-        """Publish until JetStream acknowledges."""
-        while True:
-            with contextlib.suppress(*OUTAGES):
-                answer = await self._client.request(subject, body, timeout=REQUEST_SECONDS)
-                if "seq" in json.loads(answer.data):
-                    return
-            await asyncio.sleep(RETRY_SECONDS)
-
-
-class Publisher(ChaosClient):
+class Publisher(ShootOwner):
     """Sends orders, in JSON or YAML, and every now and then the same once more."""
 
     async def apply(self, name: str, document: Document, value: int) -> None:
@@ -116,7 +127,7 @@ class Publisher(ChaosClient):
             await self._publish("garden.delete", json.dumps(reference).encode())
 
 
-class Requester(ChaosClient):
+class Requester(ShootOwner):
     """Sends requests, and reads back what it has written."""
 
     async def apply(self, name: str, document: Document, value: int) -> None:
@@ -161,12 +172,6 @@ class Mover(ChaosClient):
                 await self._client.request("garden.api.bind", json.dumps(body).encode(), timeout=REQUEST_SECONDS)
                 self.requests += 1
         self.doing = ""
-
-    async def apply(self, name: str, document: Document, value: int) -> None:
-        raise NotImplementedError
-
-    async def delete(self, name: str) -> None:
-        raise NotImplementedError
 
 
 class Placer(Publisher):

@@ -80,9 +80,12 @@ class Deployment:
         return done.stdout
 
     def down(self, *options: str) -> None:
-        """Take it down. An engine that is busy can leak an endpoint of a network, which it then cannot remove."""
+        """Take it down, whatever profiles were started.
+
+        An engine that is busy can leak an endpoint of a network, which it then cannot remove.
+        """
         try:
-            self.run("down", *options)
+            self.run("--profile", "*", "down", *options)
         except AssertionError as error:
             if LEAKED_ENDPOINT not in str(error):
                 raise

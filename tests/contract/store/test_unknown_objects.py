@@ -6,7 +6,7 @@ import pytest
 from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import AlreadyExists, Forbidden, NotFound
-from gardenbus.common.ports.store import Creation, UnknownObject
+from gardenbus.common.ports.store import Creation, UnknownObject, WritePrecondition
 from tests.support.builders import NOW, a_managed_seed, a_seed, a_shoot, merged
 from tests.support.stores import StoreUnderTest
 
@@ -34,6 +34,16 @@ async def test_what_nobody_remembers_is_kept_until_it_is_stored(kit: StoreUnderT
     assert isinstance(refused, Forbidden)
     await kit.store.adopt(UNKNOWN)
     assert await kit.store.unknown_objects() == []
+
+
+async def test_a_seed_with_an_unknown_shoot_is_not_deleted_while_it_must_be_empty(kit: StoreUnderTest) -> None:
+    seed = await kit.created(a_seed())
+    await query(kit)
+    empty = WritePrecondition("usage", "aws-eu1", "not empty")
+    with pytest.raises(Forbidden, match=r"not empty \(1, for example unknown garden-dev/apollo\)"):
+        await kit.store.delete(seed, preconditions=[empty])
+    await kit.store.forget(APOLLO, "aws-eu1", UID)
+    assert await kit.store.delete(seed, preconditions=[empty]) is None
 
 
 async def test_what_runs_where_the_store_never_had_it_is_kept_there_until_it_is_forgotten(kit: StoreUnderTest) -> None:

@@ -105,6 +105,18 @@ def _check_guards(state: MemoryState, preconditions: Sequence[WritePrecondition]
             examples = sorted(holders)[:NAMED_HOLDERS]
             texts = [member_of(example) if guard.kind == "usage" else str(example) for example in examples]
             raise is_guarded(guard.message, len(holders), texts)
+        if guard.kind == "usage" and (unknown := _unknown_shoots(state, guard.name)):
+            texts = [f"unknown {member_of(key)}" for key in unknown[:NAMED_HOLDERS]]
+            raise is_guarded(guard.message, len(unknown), texts)
+
+
+def _unknown_shoots(state: MemoryState, seed: str) -> list[ObjectKey]:
+    """Shoots that run on a seed and are unknown: they count where a seed must be empty."""
+    return sorted(
+        key
+        for (on, key), each in state.unknown.items()
+        if on == seed and key.kind == "shoot" and not state.is_settled(key, seed, each.uid)
+    )
 
 
 def _check_claims(state: MemoryState, key: ObjectKey, change: ObjectChange) -> None:

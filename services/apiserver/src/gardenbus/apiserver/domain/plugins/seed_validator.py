@@ -31,7 +31,8 @@ def _admit(seed: Document, change: Change, related: RelatedObjects) -> None:
 def deletion_guards(stored: Document) -> Sequence[WritePrecondition]:
     """No shoots on the seed of a Seed or a ManagedSeed."""
     key, name = key_of_document(stored), name_of(stored)
-    message = f"{key}: shoots are scheduled on the seed: move them first, with gardenbus drain {name}"
+    ways_out = f"move them first, with gardenbus drain {name}; adopt or forget those that are unknown"
+    message = f"{key}: shoots are scheduled on the seed: {ways_out}"
     return (WritePrecondition("usage", name, message),)
 
 

@@ -11,16 +11,6 @@ local function note_unknown(P, op)
   end
 end
 
--- Whether what runs on a seed may be told the stored state: the object is there, or the store remembers that it left.
-local function is_settled(P, at, seed, uid)
-  local object = read_fields(P .. ':o:' .. at.key, {'ver', 'uid', 'seed', 'sseed', 'refs', 'past'})
-  if object.ver == '' then return false end
-  local seeds = seeds_of(object.seed, object.sseed)
-  if at.kind ~= 'shoot' then seeds = seeds_at(P, followed_shoot(at.kind, at.ns, at.name, object.refs)) end
-  if seeds[seed] then return true end
-  return (uid == '' or uid == object.uid) and seeds_with({}, object.past)[seed] ~= nil
-end
-
 -- Those that are still unknown: what was ordered anew on the same seed is not.
 local function unknown(keys, args)
   local P = keys[1]

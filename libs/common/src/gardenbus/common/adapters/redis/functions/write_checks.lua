@@ -61,6 +61,34 @@ local function placement_refusal(P, op, object)
   end
 end
 
+-- Whether what runs on a seed may be told the stored state: the object is there, or the store remembers that it left.
+local function is_settled(P, at, seed, uid)
+  local object = read_fields(P .. ':o:' .. at.key, {'ver', 'uid', 'seed', 'sseed', 'refs', 'past'})
+  if object.ver == '' then return false end
+  local seeds = seeds_of(object.seed, object.sseed)
+  if at.kind ~= 'shoot' then seeds = seeds_at(P, followed_shoot(at.kind, at.ns, at.name, object.refs)) end
+  if seeds[seed] then return true end
+  return (uid == '' or uid == object.uid) and seeds_with({}, object.past)[seed] ~= nil
+end
+
+-- Shoots that run on a seed and are unknown, as `unknown:<ns>/<name>`: they count where a seed must be empty.
+local function unknown_shoots(P, seed)
+  local found = {}
+  if redis.call('EXISTS', P .. ':unknown') == 0 then return found end
+  local fields = redis.call('HGETALL', P .. ':unknown')
+  for i = 1, #fields, 2 do
+    local on, ns, name = string.match(fields[i], '^(%S+) shoot:([^:]*):(.*)$')
+    if on == seed then
+      local at = {key = 'shoot:' .. ns .. ':' .. name, kind = 'shoot', ns = ns, name = name}
+      if not is_settled(P, at, seed, cjson.decode(fields[i + 1]).uid) then
+        found[#found + 1] = 'unknown:' .. ns .. '/' .. name
+      end
+    end
+  end
+  table.sort(found)
+  return found
+end
+
 -- The first guard that does not hold, as a reply, or nil.
 local function guard_refusal(P, guards)
   for i, guard in ipairs(guards) do
@@ -75,6 +103,9 @@ local function guard_refusal(P, guards)
     else
       local holders = redis.call('SCARD', P .. ':' .. guard.set)
       if holders > 0 then return {'guarded', i, holders, redis.call('SRANDMEMBER', P .. ':' .. guard.set, 3)} end
+      local seed = string.match(guard.set, '^usage:(.*)$')
+      local left = seed and unknown_shoots(P, seed) or {}
+      if #left > 0 then return {'guarded', i, #left, {left[1], left[2], left[3]}} end
     end
   end
 end
