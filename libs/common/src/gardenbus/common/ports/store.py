@@ -180,9 +180,9 @@ class WritePrecondition(msgspec.Struct, frozen=True):
     """A condition that a write checks atomically.
 
     `usage`: no shoot is on the seed `name`, nor is one unknown there; `references`: nothing refers to `name` (an
-    `ObjectKey.stored`, or a part of a profile as in `IndexKeys`); `claim`: nothing has the claim `name`, unless it is being deleted: all of them fail
-    with Forbidden. `version`: the object `name` (an `ObjectKey.stored`) has exactly this version, 0 for "does not
-    exist"; it fails with Conflict, because the caller has to read it again.
+    `ObjectKey.stored`, or a part of a profile as in `IndexKeys`); `claim`: nothing has the claim `name`, unless it is
+    being deleted: all of them fail with Forbidden. `version`: the object `name` (an `ObjectKey.stored`) has exactly
+    this version, 0 for "does not exist"; it fails with Conflict, because the caller has to read it again.
     """
 
     kind: Literal["usage", "references", "claim", "version"]
