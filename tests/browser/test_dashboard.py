@@ -18,7 +18,7 @@ from gardenbus.common.adapters.nats.jetstream import connect
 from gardenbus.common.api.document import Document
 from gardenbus.common.ports.bus import Message
 from tests.support.dashboard_process import running_dashboard
-from tests.support.landscape import GARDENBUS
+from tests.support.landscape import GARDENBUS, address_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -92,7 +92,7 @@ def url(directory: Path) -> str:
 @pytest.fixture(scope="module")
 def writable(directory: Path) -> Iterator[str]:
     """A second dashboard of the same landscape, with which things can be changed."""
-    nats_url = json.loads((directory / "landscape.json").read_text())["nats_url"]
+    nats_url = address_of(directory)
     with running_dashboard(nats_url, directory.parent / "writable.log", "--allow-writes") as url:
         yield url
 
@@ -115,7 +115,7 @@ def order(directory: Path, name: str, environment: str) -> None:
 
 def reject(directory: Path, name: str) -> None:
     """Send a manifest that cannot be taken, and wait until it is kept."""
-    nats_url = json.loads((directory / "landscape.json").read_text())["nats_url"]
+    nats_url = address_of(directory)
     manifest: Document = {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "spec": {}}
     body = json.dumps({**manifest, "metadata": {"name": name, "namespace": "garden-dev"}}).encode()
 

@@ -17,7 +17,7 @@ from tests.support.wire_checks import AGENT, processes, unfinished
 async def test_garbage_on_every_subject_harms_nobody(tmp_path: Path) -> None:
     file = tmp_path / "landscape.yaml"
     file.write_text(yaml.safe_dump_all([a_gardenlet_configuration(), a_project(), a_cloudprofile(), dict(AGENT)]))
-    async with a_landscape(tmp_path / "state", "-f", str(file)) as landscape:
+    async with a_landscape(tmp_path / "state", "--insecure", "-f", str(file)) as landscape:
 
         async def populated() -> None:
             assert len(await landscape.list("seed")) == len(await landscape.list("membercluster")) == 1

@@ -11,16 +11,22 @@ from gardenbus.common.adapters.nats.credentials import read_credentials
 from gardenbus.common.errors import Unavailable
 from tests.support.eventually import eventually
 from tests.support.files import open_to_others
-from tests.support.landscape import a_landscape
+from tests.support.landscape import Landscape, a_landscape
 
 pytestmark = pytest.mark.slow
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "landscape"
 
 
+def violations(directory: Path) -> list[str]:
+    """What NATS refused somebody whom it had let in."""
+    lines = (directory / "logs" / "nats.log").read_text().splitlines()
+    return [line for line in lines if "Violation" in line]
+
+
 async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_path: Path):
     directory = tmp_path / "state"
-    async with a_landscape(directory, "--identities", "-f", str(EXAMPLE)) as landscape:
+    async with a_landscape(directory, "-f", str(EXAMPLE)) as landscape:
 
         async def settled() -> None:
             census = (await landscape.command("get", "shoots", "-o", "json")).stdout
@@ -32,10 +38,10 @@ async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_pat
         assert doctor.code == 0, doctor
         assert (await landscape.command("version")).code == 0
         kept = {file.name: file.read_bytes() for file in (directory / "identity").rglob("*") if file.is_file()}
-    assert "Permissions Violation" not in (directory / "logs" / "nats.log").read_text()
+    assert violations(directory) == []
     assert open_to_others(directory) == []
 
-    async with a_landscape(directory, "--identities") as landscape:
+    async with a_landscape(directory) as landscape:
         landscape.kill("identity")
         landscape.kill("relay")
         landscape.kill("apiserver")
@@ -48,11 +54,11 @@ async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_pat
         await eventually(applied, within=60, every=0.5)
         again = {file.name: file.read_bytes() for file in (directory / "identity").rglob("*") if file.is_file()}
         assert again == kept
-    assert "Permissions Violation" not in (directory / "logs" / "nats.log").read_text()
+    assert violations(directory) == []
 
 
 async def test_whoever_proves_nothing_or_too_little_is_out(tmp_path: Path):
-    async with a_landscape(tmp_path / "state", "--identities") as landscape:
+    async with a_landscape(tmp_path / "state") as landscape:
         url = landscape.describe()["nats_url"]
         nobody = Connection()
         with pytest.raises(Unavailable, match="does not let this user in"):
@@ -65,3 +71,25 @@ async def test_whoever_proves_nothing_or_too_little_is_out(tmp_path: Path):
         with pytest.raises((Unavailable, nats.errors.Error)):
             await relay.request_raw("garden.as.root.api.delete.seed.a", b"", timeout_seconds=1)
         await relay.close()
+
+
+async def test_an_insecure_landscape_says_so_and_keeps_its_streams_when_it_no_longer_is(tmp_path: Path):
+    directory, said = tmp_path / "state", tmp_path / "state-up.log"
+    note = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept", "namespace": "garden"}}
+    async with a_landscape(directory, "--insecure") as landscape:
+        assert "nats_user" not in landscape.describe() or not landscape.describe()["nats_user"]
+        await landscape.ask("apply", note)
+        created = await _created_at(landscape)
+    assert "INSECURE: whoever reaches NATS" in said.read_text()
+
+    async with a_landscape(directory) as landscape:
+        assert landscape.describe()["nats_user"] == "operator"
+        assert await landscape.ask("get.configmap.garden.kept")
+        assert await _created_at(landscape) == created
+    assert "INSECURE" not in said.read_text()
+
+
+async def _created_at(landscape: Landscape) -> str:
+    """When the stream of objects was made: another moment for one that was made anew."""
+    answer = await landscape.client.request("$JS.API.STREAM.INFO.OBJECTS", b"", timeout=10)
+    return json.loads(answer.data)["created"]

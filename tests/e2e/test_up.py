@@ -14,6 +14,7 @@ from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_
 from tests.support.eventually import eventually
 from tests.support.files import open_to_others
 from tests.support.landscape import GARDENBUS
+from tests.support.servers import Server
 
 pytestmark = pytest.mark.slow
 
@@ -101,6 +102,7 @@ async def test_what_dies_is_started_again_and_landscape_json_says_so(place: Path
         "nats",
         "redis",
         "relay",
+        "identity",
         "apiserver",
         "scheduler-1",
         "scheduler-2",
@@ -169,12 +171,14 @@ async def test_what_a_killed_supervisor_leaves_behind_is_ended_by_the_next_up(pl
     assert described(place)["ports"] == before["ports"]
 
 
-async def test_running_servers_are_used_under_a_prefix_of_their_own(host: Path, place: Path, tmp_path: Path):
-    of_the_host, file = described(host), str(a_landscape_file(tmp_path, a_shoot("visitor")))
+async def test_running_servers_are_used_under_a_prefix_of_their_own(
+    shared_nats_server: Server, shared_redis_server: Server, host: Path, place: Path, tmp_path: Path
+):
+    file = str(a_landscape_file(tmp_path, a_shoot("visitor")))
 
     up = await gardenbus(
         "up", "--dir", str(place), "--detach", "--prefix", "guest", "-f", file,
-        "--nats-url", of_the_host["nats_url"], "--redis-url", of_the_host["redis_url"],
+        "--nats-url", shared_nats_server.url, "--redis-url", shared_redis_server.url,
     )  # fmt: skip
 
     assert up.code == 0, up

@@ -164,6 +164,7 @@ async def a_landscape(directory: Path, *arguments: str, ready_within: float = 60
         async def described() -> None:
             assert process.returncode is None, f"gardenbus up ended with {process.returncode}: see {log.name}"
             assert (directory / "landscape.json").exists()
+            assert json.loads((directory / "landscape.json").read_text())["supervisor_pid"] == process.pid
 
         async def applied() -> None:
             said = Path(log.name).read_text(errors="replace")

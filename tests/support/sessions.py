@@ -138,7 +138,7 @@ class Reader:
         await _run("gardenbus down --purge", self._directory, self._environment())
 
     def _environment(self) -> dict[str, str]:
-        return {**os.environ, "PATH": self._path, "NATS_URL": f"nats://127.0.0.1:{self._port}", "COLUMNS": "200"}
+        return {**os.environ, "PATH": self._path, "XDG_CONFIG_HOME": str(self._directory / ".config"), "COLUMNS": "200"}
 
 
 async def _run(command: str, directory: Path, environment: Mapping[str, str]) -> str:

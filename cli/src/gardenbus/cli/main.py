@@ -74,6 +74,7 @@ COMMANDS: Mapping[str, Entry] = {
     "redis-users": Entry("redis_users:redis_users", "Operating", "Write the users of a Redis, and their passwords."),
     "top": Entry("top:top", "Operating", "Show seeds, shoots, services or queues, kept current."),
     "auth": Entry("groups:auth", "Operating", "Show what the landscape lets a user do, and who it takes this one for."),
+    "identity": Entry("identity:identity", "Operating", "Give people and agents credentials, and `nats` a context."),
     "config": Entry("config:config", "This command line", "Keep several landscapes under names."),
     "version": Entry("version:version", "This command line", "Show the versions of client and services."),
     "completion": Entry("completion:completion", "This command line", "Print a completion script for a shell."),

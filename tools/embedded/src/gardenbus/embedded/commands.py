@@ -73,14 +73,15 @@ def up(  # noqa: PLR0913 - one parameter an option
         str | None,
         typer.Option(help="Backend of all gardenlets given, as processes (real control planes), in place of theirs."),
     ] = None,
-    identities: Annotated[
-        bool, typer.Option("--identities", help="Let nobody in who does not prove who it is.", hidden=True)
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Let everybody on this machine into NATS, as whoever they say they are.")
     ] = False,
 ) -> None:
     """Start a landscape: NATS, Redis and all services as child processes, state below --dir.
 
-    It goes on where it was; with --fresh nothing of before is left. A directory in which anything else lies, or whose
-    landscape runs, is not touched.
+    Everybody who connects has to prove who they are, but with --insecure; `gardenbus identity` lets others in. It goes
+    on where it was; with --fresh nothing of before is left. A directory in which anything else lies, or whose landscape
+    runs, is not touched.
 
     Examples:
     gardenbus up --example landscape --detach
@@ -121,8 +122,8 @@ def up(  # noqa: PLR0913 - one parameter an option
         prefix=prefix,
         durability=durability,
         log_level=log_level,
-        has_identities=identities and nats_url is None,
         backend=backend,
+        is_insecure=insecure,
     )
     if fresh:
         _remove_state(LandscapeDirectory(options.directory))
@@ -194,7 +195,7 @@ def up_arguments(options: "UpOptions", files: list[Path]) -> list[str]:
         str(options.directory),
         *(word for file in files for word in ("-f", str(file))),
         *(word for role, count in options.replicas.items() for word in ("--replicas", f"{role}={count}")),
-        *(["--identities"] if options.has_identities else []),
+        *(["--insecure"] if options.is_insecure else []),
         *(word for option, value in valued.items() if value is not None for word in (option, str(value))),
     ]
 

@@ -42,6 +42,7 @@ from gardenbus.embedded.servers import (
     RedisAddress,
     find_server,
     fits_address,
+    keep_streams,
     nats_configuration,
     redis_configuration,
 )
@@ -67,7 +68,8 @@ class UpOptions(NamedTuple):
     dashboard_port: int | None = None
     prefix: str = "garden"
     durability: Durability = Durability.PROCESS
-    has_identities: bool = False
+    is_insecure: bool = False
+    """Whoever reaches the embedded NATS may act as anybody."""
     log_level: str | None = None
     backend: str | None = None
 
@@ -151,7 +153,7 @@ class EmbeddedLandscape:
         in_use = self._ports_in_use
         specs: list[ProcessSpec] = []
         nats_url, redis_url = self._options.nats_url, self._options.redis_url
-        if nats_url is None and self._options.has_identities:
+        if nats_url is None and not self._options.is_insecure:
             self._identities = EmbeddedIdentities(self.directory.identity, Subjects(self._options.prefix))
         if nats_url is None:
             port = choose_port(self._options.nats_port, previous.get("nats"), in_use)
@@ -176,6 +178,9 @@ class EmbeddedLandscape:
         )
         if self._identities:
             text += self._identities.server_configuration()
+        else:
+            self._notify(f"INSECURE: whoever reaches NATS on port {port} of this machine may act as anybody")
+        keep_streams(self.directory.nats, has_accounts=self._identities is not None)
         write_whole(file, text.encode())
         return ProcessSpec(
             name="nats",

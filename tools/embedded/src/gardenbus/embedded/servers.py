@@ -14,7 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from gardenbus.cli.local.directory import socket_url
+from gardenbus.cli.local.directory import socket_url, writing
+from gardenbus.common.api.identity.accounts import GARDEN
 from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.ports import LOOPBACK
 
@@ -94,6 +95,18 @@ def nats_configuration(*, port: int, monitor_port: int, store: Path, durability:
         f"  sync_interval: {sync_interval}\n"
         "}\n"
     )
+
+
+def keep_streams(store: Path, *, has_accounts: bool) -> None:
+    """Bring the streams of the last start, with identities or without, into the account that has them in this one.
+
+    Raises DirectoryUnwritable.
+    """
+    accounts = ("$G", GARDEN)  # a server whose configuration has no accounts has one of that name
+    before, now = (store / "jetstream" / name for name in (accounts if has_accounts else reversed(accounts)))
+    if before.is_dir() and not now.exists():
+        with writing(now):
+            before.rename(now)
 
 
 class RedisAddress(NamedTuple):

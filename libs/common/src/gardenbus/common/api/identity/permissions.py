@@ -179,6 +179,7 @@ def _apiserver(insider: _Insider) -> Permissions:
     return (
         insider.info()
         + insider.follow("OBJECTS")
+        + insider.follow("EVENTS")
         + insider.follow("LEASES")
         + insider.consume("REQUESTS", "apiserver")
         + insider.consume("REPORTS", "apiserver")

@@ -1,0 +1,52 @@
+"""`identity`: who takes part in a landscape, and the credentials by which they come in."""
+
+from typing import Annotated
+
+import typer
+
+from gardenbus.cli.client.api import LandscapeTarget, find_landscape
+from gardenbus.cli.commands.options import Directory, NatsUrl, Prefix
+from gardenbus.cli.contexts.nats_cli import write_nats_context
+from gardenbus.cli.lazy import HELP_OPTIONS, help_of
+from gardenbus.cli.output.console import exit_codes, show_lines
+from gardenbus.common.errors import BadRequest
+
+identity = typer.Typer(
+    help="Who takes part in a landscape, and the credentials by which they come in.",
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings=HELP_OPTIONS,
+)
+
+
+def nats_context(
+    *,
+    name: Annotated[str, typer.Option("--name", help="Name of the context of `nats`.")] = "gardenbus",
+    select: Annotated[bool, typer.Option("--select/--no-select", help="Make it the current one.")] = True,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Write a context for the `nats` command: where NATS is, and the operator's user and password.
+
+    It is a file for its owner alone, below $XDG_CONFIG_HOME/nats or ~/.config/nats. After `up --fresh` the password is
+    another one: write it again.
+
+    Example: gardenbus identity nats-context
+    """
+    with exit_codes():
+        where = find_landscape(directory, nats_url, prefix)
+        file = write_nats_context(name, _settings(where), is_selected=select)
+    show_lines([f"{file}: nats context {'selected' if select else f'written; nats context select {name}'}"])
+
+
+def _settings(where: LandscapeTarget) -> dict[str, str]:
+    """The fields of the context. Raises BadRequest where `nats` has no field for the credentials."""
+    if where.credentials is not None:
+        raise BadRequest(f"{where.credentials}: only user and password go into a context of `nats`")
+    user, password = where.login or ("", "")
+    return {"url": where.nats_url, "user": user, "password": password, "ca": where.ca or ""}
+
+
+for _command in (nats_context,):
+    identity.command(_command.__name__.replace("_", "-"), help=help_of(_command))(_command)
