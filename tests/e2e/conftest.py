@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project
-from tests.support.landscape import GARDENBUS, Landscape, attached
+from tests.support.landscape import GARDENBUS, Landscape, attached, violations
 
 SESSION = Path(__file__).parents[2] / "examples" / "session"
 
@@ -27,6 +27,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     subprocess.run(up, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=90)
     yield parent / "state"
     subprocess.run([str(GARDENBUS), "down", *at], check=True, stdout=subprocess.DEVNULL, timeout=60)
+    assert violations(parent / "state") == [], "a service or a command asked for what its identity may not"
 
 
 @pytest.fixture

@@ -11,17 +11,11 @@ from gardenbus.common.adapters.nats.credentials import read_credentials
 from gardenbus.common.errors import Unavailable
 from tests.support.eventually import eventually
 from tests.support.files import open_to_others
-from tests.support.landscape import Landscape, a_landscape
+from tests.support.landscape import Landscape, a_landscape, violations
 
 pytestmark = pytest.mark.slow
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "landscape"
-
-
-def violations(directory: Path) -> list[str]:
-    """What NATS refused somebody whom it had let in."""
-    lines = (directory / "logs" / "nats.log").read_text().splitlines()
-    return [line for line in lines if "Violation" in line]
 
 
 async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_path: Path):

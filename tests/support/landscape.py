@@ -119,6 +119,12 @@ def address_of(directory: Path) -> str:
     return url.replace("nats://", f"nats://{login}")
 
 
+def violations(directory: Path) -> list[str]:
+    """What NATS refused somebody whom it had let in."""
+    lines = (directory / "logs" / "nats.log").read_text().splitlines()
+    return [line for line in lines if "Violation" in line]
+
+
 @contextlib.asynccontextmanager
 async def attached(directory: Path) -> AsyncGenerator[Landscape]:
     """A landscape that runs already (`gardenbus up --detach`), and answers."""

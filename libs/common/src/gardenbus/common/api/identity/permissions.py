@@ -145,11 +145,18 @@ class _Insider(NamedTuple):
         return self.consume("QUEUES", *controllers) + self.enqueue(*controllers)
 
     def enqueue(self, *controllers: str) -> Permissions:
-        """Put work on queues, now or later."""
+        """Put work on queues, now or later, and look which timers there are."""
         prefix = self.subjects.prefix
-        return Permissions(
-            tuple(f"{prefix}.{family}.{each}.>" for each in controllers for family in ("queue", "later")), ()
-        )
+        subjects = tuple(f"{prefix}.{family}.{each}.>" for each in controllers for family in ("queue", "later"))
+        return Permissions(subjects, ()) + self.read("QUEUES")
+
+    def read(self, *names: str) -> Permissions:
+        """Read single messages of streams."""
+        return self.calls(*(f"STREAM.MSG.GET.{self.stream(name)}" for name in names))
+
+    def purge(self, *names: str) -> Permissions:
+        """Remove messages of streams."""
+        return self.calls(*(f"STREAM.PURGE.{self.stream(name)}" for name in names))
 
     def publish(self, *tails: str) -> Permissions:
         """Publish on subjects of the landscape."""
@@ -167,10 +174,12 @@ def _relay(insider: _Insider) -> Permissions:
         + insider.manage("relay")
         + insider.calls("INFO")
         + insider.calls(*(f"CONSUMER.LIST.{name}" for name in every))
-        + insider.calls(*(f"STREAM.MSG.GET.{name}" for name in every), f"STREAM.PURGE.{insider.stream('BINDINGS')}")
+        + insider.read(*STREAMS)
+        + insider.purge("OBJECTS", "BINDINGS")
         + insider.calls(*(f"CONSUMER.INFO.{insider.stream(name)}.*" for name in ("REQUESTS", "REPORTS", "QUEUES")))
         + insider.follow("OBJECTS")
         + insider.follow("BINDINGS")
+        + insider.follow("EVENTS")
         + insider.publish(*(f"{family}.>" for family in ("changed", "binding", "view", "event", "queue", "later")))
     )
 
@@ -184,8 +193,9 @@ def _apiserver(insider: _Insider) -> Permissions:
         + insider.consume("REQUESTS", "apiserver")
         + insider.consume("REPORTS", "apiserver")
         + insider.queue("garbage")
-        + insider.calls(*(f"STREAM.MSG.GET.{insider.stream(name)}" for name in ("QUEUES", "BINDINGS", "LEASES")))
-        + insider.calls(f"STREAM.PURGE.{insider.stream('BINDINGS')}")
+        + insider.enqueue("*")
+        + insider.read("BINDINGS", "LEASES")
+        + insider.purge("BINDINGS")
         + insider.publish("rejected.>", "scheduler.*.>", "seed.*.>")
         + Permissions((OUTSIDE_REPLIES,), ())
         + insider.subscribe("api.>", "as.*.api.>")
@@ -208,6 +218,7 @@ def _lifecycle(insider: _Insider) -> Permissions:
         insider.info()
         + insider.manage("lifecycle")
         + insider.follow("LEASES")
+        + insider.read("LEASES")
         + insider.follow("OBJECTS")
         + insider.queue("migration")
         + insider.publish("lease._canary", "rejected.>")
@@ -246,10 +257,8 @@ def _dashboard(insider: _Insider) -> Permissions:
         + insider.follow("EVENTS")
         + insider.follow("LEASES")
         + insider.follow("REJECTED")
-        + insider.calls(*(f"STREAM.MSG.GET.{insider.stream(name)}" for name in ("QUEUES", "REJECTED")))
-        + insider.calls(
-            *(f"CONSUMER.LIST.{insider.stream(name)}" for name in ("REQUESTS", "REPORTS", "QUEUES")), "INFO"
-        )
+        + insider.read("REQUESTS", "REPORTS", "QUEUES", "REJECTED")
+        + insider.calls(*(f"CONSUMER.LIST.{insider.stream(name)}" for name in STREAMS), "INFO", "STREAM.LIST")
         + insider.publish(*(f"api.{verb}.>" for verb in _READS))
         + insider.publish("api.kinds", "api.census", "api.usage", "api.waiting", "api.unknown", "as.*.api.>")
         + insider.publish(f"event.login.{GARDEN_NAMESPACE}.*")
