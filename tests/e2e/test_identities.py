@@ -8,6 +8,7 @@ import pytest
 
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import read_credentials
+from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.errors import Unavailable
 from tests.support.eventually import eventually
 from tests.support.files import open_to_others
@@ -87,3 +88,40 @@ async def _created_at(landscape: Landscape) -> str:
     """When the stream of objects was made: another moment for one that was made anew."""
     answer = await landscape.client.request("$JS.API.STREAM.INFO.OBJECTS", b"", timeout=10)
     return json.loads(answer.data)["created"]
+
+
+async def test_issued_credentials_let_in_until_they_are_revoked(hosting: Landscape, tmp_path: Path):
+    file, by_nkey = tmp_path / "ann.json", tmp_path / "wild.nk"
+    issued = await hosting.command("identity", "issue", "--user", "ann", "--role", "viewer", "-o", str(file))
+    assert issued.code == 0, issued
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert json.loads(file.read_text())["user"] == "ann"
+    again = await hosting.command("identity", "issue", "--user", "ann", "-o", str(file))
+    assert (again.code, "--force" in again.stderr) == (2, True)
+    seed = await hosting.command("identity", "issue", "--seed", "wild", "--ttl", "1h", "--nkey", "-o", str(by_nkey))
+    assert seed.code == 0, seed
+    listed = json.loads((await hosting.command("identity", "ls", "-o", "json")).stdout)["items"]
+    assert [(each["user"], each["by"]) for each in listed] == [("ann", "password"), ("seed:wild", "nkey")]
+
+    url = hosting.describe()["nats_url"]
+    await _let_in(url, file, "ann")
+    await _let_in(url, by_nkey, Principal("gardenlet", "wild"))
+    for each in listed:
+        assert (await hosting.command("delete", "secret", "-n", "garden", each["secret"])).code == 0
+
+    async def is_out() -> None:
+        for content, owner in ((file, "ann"), (by_nkey, Principal("gardenlet", "wild"))):
+            with pytest.raises(Unavailable, match="does not let this user in"):
+                await _let_in(url, content, owner)
+
+    await eventually(is_out, within=20, every=0.5)
+
+
+async def _let_in(url: str, file: Path, owner: str | Principal) -> None:
+    """Connect with credentials from a file. Raises Unavailable."""
+    connection = Connection()
+    try:
+        credentials = read_credentials(file, owner)
+        await connection.open(url, "test", credentials=credentials, on_reconnect=lambda: None, fails_unauthorized=True)
+    finally:
+        await connection.close()

@@ -40,7 +40,8 @@ def test_the_nats_command_gets_a_context_of_its_own(place: Path, tmp_path: Path,
     assert written["url"] == "nats://127.0.0.1:4222"
     assert (written["user"], written["password"]) == ("operator", "s3cret")
     assert (tmp_path / "config/nats/context.txt").read_text() == "gardenbus"
-    assert open_to_others(tmp_path / "config") == []
+    assert open_to_others(tmp_path / "config/nats/context") == []
+    assert open_to_others(tmp_path / "config/nats/context.txt") == []
 
 
 def test_a_context_that_is_not_selected_leaves_the_current_one(tmp_path: Path):

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from gardenbus.cli.client.api import LandscapeTarget, find_landscape
+from gardenbus.cli.commands.issued import issue, ls
 from gardenbus.cli.commands.options import Directory, NatsUrl, Prefix
 from gardenbus.cli.contexts.nats_cli import write_nats_context
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of
@@ -48,5 +49,5 @@ def _settings(where: LandscapeTarget) -> dict[str, str]:
     return {"url": where.nats_url, "user": user, "password": password, "ca": where.ca or ""}
 
 
-for _command in (nats_context,):
+for _command in (issue, ls, nats_context):
     identity.command(_command.__name__.replace("_", "-"), help=help_of(_command))(_command)

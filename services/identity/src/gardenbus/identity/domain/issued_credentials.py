@@ -1,7 +1,4 @@
-"""Credentials that were issued to clients which have no certificate: a password, or an nkey.
-
-Each is a Secret in the namespace `garden` with the label below; removing it revokes it.
-"""
+"""Credentials that were issued, read from their Secrets (`common.api.identity.issued_credentials`), and checked."""
 
 import base64
 import binascii
@@ -16,10 +13,6 @@ from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.identity.bootstrap_tokens import BootstrapToken
 from gardenbus.common.api.identity.principals import Principal, principal_of
 from gardenbus.common.errors import BadRequest
-
-PURPOSE_LABEL = "gardenbus.io/purpose"
-CREDENTIALS = "credentials"
-"""Value of the label."""
 
 
 class _Data(msgspec.Struct, frozen=True):
