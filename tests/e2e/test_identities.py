@@ -1,6 +1,9 @@
 """A landscape in which everybody has to prove who they are."""
 
 import json
+import subprocess
+import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import nats.errors
@@ -10,13 +13,15 @@ from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import read_credentials
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.errors import Unavailable
+from gardenbus.credentials.identity_directory import IdentityDirectory
 from tests.support.eventually import eventually
 from tests.support.files import open_to_others
 from tests.support.landscape import Landscape, a_landscape, violations
 
 pytestmark = pytest.mark.slow
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "landscape"
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "landscape"
 
 
 async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_path: Path):
@@ -125,3 +130,25 @@ async def _let_in(url: str, file: Path, owner: str | Principal) -> None:
         await connection.open(url, "test", credentials=credentials, on_reconnect=lambda: None, fails_unauthorized=True)
     finally:
         await connection.close()
+
+
+async def test_the_documented_handshake_lets_a_certificate_in_for_its_own_seed_alone(
+    hosting: Landscape, tmp_path: Path
+):
+    authority = IdentityDirectory(hosting.directory / "identity").authority()
+    issued = authority.client(Principal("gardenlet", "wild"), datetime.now(UTC))
+    pem, program = tmp_path / "wild.pem", tmp_path / "handshake.py"
+    pem.write_bytes(issued.certificate + issued.key)
+    page = (ROOT / "docs" / "identities.md").read_text()
+    program.write_text(page.partition("```python\n")[2].partition("```")[0])
+    url = hosting.describe()["nats_url"]
+
+    done = subprocess.run([sys.executable, program, url, pem], capture_output=True, text=True, timeout=60, check=False)
+    assert json.loads(done.stdout)["stream"] == "LEASES", done.stderr
+
+    program.write_text(program.read_text().replace("garden.lease.wild", "garden.lease.earth-1"))
+    refused = subprocess.run(
+        [sys.executable, program, url, pem], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert refused.returncode != 0
+    assert refused.stdout == ""

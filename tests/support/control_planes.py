@@ -107,7 +107,12 @@ class GardenletProcesses:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "GARDENBUS_NATS_URL": where["nats_url"], "GARDENBUS_PREFIX": where["prefix"]},
+                env={
+                    **os.environ,
+                    "GARDENBUS_NATS_URL": where["nats_url"],
+                    "GARDENBUS_PREFIX": where["prefix"],
+                    "GARDENBUS_NATS_CREDENTIALS": str(self._landscape.directory / "identity/services/gardenlet.nk"),
+                },
             )
 
     async def kill(self, name: str) -> None:

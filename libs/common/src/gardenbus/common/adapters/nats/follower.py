@@ -28,10 +28,12 @@ from gardenbus.common.adapters.nats.api import (
     JetStreamError,
     call,
     delivered,
+    from_nanoseconds,
     nanoseconds,
     read_ack_subject,
 )
 from gardenbus.common.adapters.nats.connection import Connection, RawMessage, decode_headers, publish_command
+from gardenbus.common.adapters.nats.outside import last_message
 from gardenbus.common.errors import BadRequest, Unavailable
 from gardenbus.common.ports.bus import FollowEvent, FollowRestarted, ReplayDone, StreamPosition
 
@@ -72,6 +74,8 @@ class JetStreamFollower:
         self._max_silent_seconds = max_silent_seconds
         self._last = after_sequence
         self._last_at = 0
+        self._last_subject = ""
+        self._allows_direct = False
         self._created: int | None = None
         self._server = ""
         self._target = 0
@@ -129,6 +133,7 @@ class JetStreamFollower:
                 self._handle_control(message)
                 continue
             self._last, self._last_at = about.stream_sequence, about.at_nanoseconds
+            self._last_subject = message.subject
             if about.pending == 0 or about.stream_sequence >= self._target:
                 self._target = 0
             yield delivered(message, about)
@@ -222,7 +227,15 @@ class JetStreamFollower:
         return None
 
     async def _has_last(self) -> bool:
-        """True if the last message delivered is in the stream. Raises Unavailable."""
+        """True if the last message delivered is in the stream. Raises Unavailable.
+
+        By its subject where that can be asked: who may follow some subjects only may not read messages by their number.
+        """
+        if self._allows_direct:
+            last = (
+                await last_message(self._connection, self._stream, self._last_subject) if self._last_subject else None
+            )
+            return last is not None and last.sequence == self._last and last.at == from_nanoseconds(self._last_at)
         try:
             found = await call(self._connection, f"STREAM.MSG.GET.{self._stream}", {"seq": self._last})
         except JetStreamError as error:
@@ -255,6 +268,7 @@ class JetStreamFollower:
         except Unavailable as error:
             self._invalidate(error.message)
             raise
+        self._allows_direct = bool(response["config"].get("allow_direct"))
         position = StreamPosition(nanoseconds(response["created"]), int(response["state"]["last_seq"]))
         return position, int(created["num_pending"])
 

@@ -117,12 +117,14 @@ class _Insider(NamedTuple):
     def follow(self, stream: str) -> Permissions:
         """Consumers on a stream, of one filter or of several."""
         name = self.stream(stream)
-        return self.calls(f"CONSUMER.CREATE.{name}.*", f"CONSUMER.CREATE.{name}.*.>", f"CONSUMER.DELETE.{name}.*")
+        own = (f"CONSUMER.CREATE.{name}.*", f"CONSUMER.CREATE.{name}.*.>", f"CONSUMER.DELETE.{name}.*")
+        return self.calls(*own, f"DIRECT.GET.{name}.>") + self.read(stream)
 
     def follow_each(self, stream: str, *filters: str) -> Permissions:
         """Consumers on a stream that have one of these filters."""
         name = self.stream(stream)
-        return self.calls(*(f"CONSUMER.CREATE.{name}.*.{each}" for each in filters))
+        endpoints = (f"CONSUMER.CREATE.{name}.*", f"DIRECT.GET.{name}")
+        return self.calls(*(f"{endpoint}.{each}" for endpoint in endpoints for each in filters))
 
     def consume(self, stream: str, *consumers: str) -> Permissions:
         """Work through durable consumers."""
