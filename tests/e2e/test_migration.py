@@ -369,7 +369,7 @@ async def test_a_shoot_whose_source_is_lost_is_restored_by_force_and_the_source_
     rejected = await Told.on(place.landscape, "garden.rejected.>")
     late = reports.messages[-1]
     claim = {"status": {"lastOperation": {"type": "Reconcile", "state": "Processing"}, "seedName": one}}
-    await place.landscape.client.publish(late.subject, json.dumps(claim).encode(), headers=late.headers)
+    await place.gardenlets.publish(late.subject, json.dumps(claim).encode(), late.headers or {})
 
     async def refused() -> None:
         reasons = [(message.headers or {}).get("Gardenbus-Reason", "") for message in rejected.messages]

@@ -7,12 +7,14 @@ import os
 import signal
 import sys
 from collections import defaultdict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from gardenbus.common.adapters.nats.connection import Connection, encode_headers, publish_command
+from gardenbus.common.adapters.nats.credentials import read_credentials
 from tests.support.landscape import Document, Landscape
 
 LASTING = ("ca", "network", "zone", "volume", "pool")
@@ -114,6 +116,16 @@ class GardenletProcesses:
                     "GARDENBUS_NATS_CREDENTIALS": str(self._landscape.directory / "identity/services/gardenlet.nk"),
                 },
             )
+
+    async def publish(self, subject: str, body: bytes, headers: Mapping[str, str]) -> None:
+        """Say something as a gardenlet."""
+        credentials = read_credentials(self._landscape.directory / "identity/services/gardenlet.nk", "gardenlet")
+        connection = Connection()
+        url = self._landscape.describe()["nats_url"]
+        await connection.open(url, "gardenlet", credentials=credentials, on_reconnect=lambda: None)
+        await connection.send([publish_command(subject, body, encode_headers(headers))])
+        await connection.flush_fully()
+        await connection.close()
 
     async def kill(self, name: str) -> None:
         """SIGKILL one, also when it is paused."""
