@@ -74,14 +74,13 @@ def up(  # noqa: PLR0913 - one parameter an option
         typer.Option(help="Backend of all gardenlets given, as processes (real control planes), in place of theirs."),
     ] = None,
     insecure: Annotated[
-        bool, typer.Option("--insecure", help="Let everybody on this machine into NATS, as whoever they say they are.")
-    ] = False,
+        bool, typer.Option("--insecure/--identities", help="Whether everybody on this machine is let in.", hidden=True)
+    ] = True,
 ) -> None:
     """Start a landscape: NATS, Redis and all services as child processes, state below --dir.
 
-    Everybody who connects has to prove who they are, but with --insecure; `gardenbus identity` lets others in. It goes
-    on where it was; with --fresh nothing of before is left. A directory in which anything else lies, or whose landscape
-    runs, is not touched.
+    It goes on where it was; with --fresh nothing of before is left. A directory in which anything else lies, or whose
+    landscape runs, is not touched.
 
     Examples:
     gardenbus up --example landscape --detach
@@ -195,7 +194,7 @@ def up_arguments(options: "UpOptions", files: list[Path]) -> list[str]:
         str(options.directory),
         *(word for file in files for word in ("-f", str(file))),
         *(word for role, count in options.replicas.items() for word in ("--replicas", f"{role}={count}")),
-        *(["--insecure"] if options.is_insecure else []),
+        *([] if options.is_insecure else ["--identities"]),
         *(word for option, value in valued.items() if value is not None for word in (option, str(value))),
     ]
 
