@@ -71,8 +71,8 @@ async def test_kinds_that_hold_credentials_are_not_followed(dashboard: Dashboard
         assert dashboard.cache.synced
 
     await eventually(is_cached, within=5)
-    assert [key.kind for key in dashboard.cache.named(["hush"])] == []
-    assert [key.kind for key in dashboard.cache.named(["plain"])] == ["configmap"]
+    assert [key.kind for key in dashboard.cache.named(["hush"], 10)] == []
+    assert [key.kind for key in dashboard.cache.named(["plain"], 10)] == ["configmap"]
 
 
 async def test_heartbeats_events_and_rubbish_are_taken(dashboard: Dashboard):
