@@ -213,6 +213,9 @@ def test_a_bootstrapper_asks_for_a_certificate_and_nothing_else() -> None:
 def test_the_services_account_does_everything_but_a_service_no_more_than_its_row() -> None:
     for user in (ANONYMOUS, "operator", "identity"):
         assert decided(user, "delete", "secret", "garden", is_insider=True) == UNLIMITED
+    for kind in ("shoot", "managedseed", "controllerrevision"):
+        assert decided("managedseedset", "apply", kind, "garden", is_insider=True) == UNLIMITED
+    assert decided("managedseedset", "patch", "seed", is_insider=True) == UNLIMITED
     assert decided("managedseedset", "bind", "shoot", "garden", is_insider=True) == UNLIMITED
     assert decided("autoscaler", "scale", "managedseedset", "garden", is_insider=True) == UNLIMITED
     assert isinstance(decided("managedseedset", "create", "secret", "garden", is_insider=True), Rejection)

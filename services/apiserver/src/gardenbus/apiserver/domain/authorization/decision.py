@@ -64,7 +64,8 @@ _SEED_SETS = frozenset({"managedseedset"})
 
 SERVICES: Mapping[str, tuple[Rule, ...]] = {
     "managedseedset": (
-        Rule(WRITES, frozenset({"shoot", "managedseed"})),
+        Rule(WRITES, frozenset({"shoot", "managedseed", "controllerrevision"})),
+        Rule(frozenset({"patch"}), frozenset({"seed"})),
         Rule(frozenset({BIND}), frozenset({"shoot"})),
     ),
     "autoscaler": (Rule(frozenset({"scale"}), _SEED_SETS),),
