@@ -21,6 +21,7 @@ GARDENERS_ORDER = (
     "ShootValidator",
     "SeedValidator",
     "NamespacedCloudProfileValidator",
+    "ProjectMutator",
     "DeletionConfirmation",
     "ManagedSeed",
 )

@@ -66,3 +66,11 @@ def test_a_rejection_names_field_object_and_verb() -> None:
         rejection.detail
         == 'user "ann" cannot change spec.seedName of shoot garden-dev/apollo: that takes the verb bind'
     )
+
+
+def test_the_owner_who_became_a_member_may_be_left_out_of_a_manifest() -> None:
+    owner = {"kind": "User", "name": "bob"}
+    before = a_project(
+        spec={"members": [a_member("ann"), {**owner, "role": "admin", "roles": ["admin", "owner"]}], "owner": owner}
+    )
+    assert verb_of(before, {**before, "spec": {**before["spec"], "members": [a_member("ann")]}}) == ""

@@ -34,6 +34,7 @@ ADMISSION_PLUGINS: Mapping[str, bool] = {
     "ShootValidator": True,
     "SeedValidator": True,
     "NamespacedCloudProfileValidator": True,
+    "ProjectMutator": True,
     "ProjectValidator": True,
     "DeletionConfirmation": True,
     "ManagedSeed": True,

@@ -18,6 +18,7 @@ from gardenbus.apiserver.domain.authorization.project_roles import (
     SERVICE_ACCOUNT_PREFIX,
     is_meant,
 )
+from gardenbus.apiserver.domain.project_owners import with_owner_as_member
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.profile_parts import mappings
 
@@ -81,8 +82,8 @@ def _whitelist(spec: Document) -> Any:
 
 
 def _people(spec: Document) -> list[Document]:
-    """The members that are no service accounts."""
-    return [member for member in mappings(spec.get("members")) if not _is_service_account(member)]
+    """The members that are no service accounts, with the owner, who becomes one."""
+    return [member for member in mappings(with_owner_as_member(spec).get("members")) if not _is_service_account(member)]
 
 
 def _is_service_account(member: Document) -> bool:

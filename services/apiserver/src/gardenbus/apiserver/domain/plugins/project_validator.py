@@ -1,4 +1,4 @@
-"""ProjectValidator: a project and its namespace stay while shoots are in it.
+"""ProjectValidator: namespaces of projects have their prefix, and stay with the project while shoots are in them.
 
 Source: `plugin/pkg/project/validator`, and the admission controller's webhook for namespaces.
 """
@@ -6,11 +6,25 @@ Source: `plugin/pkg/project/validator`, and the admission controller's webhook f
 from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.document_parts import key_of_document
-from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule
+from gardenbus.apiserver.domain.field_cursor import invalid
+from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.projects import Project
-from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
+from gardenbus.common.api.shown_values import shown
+from gardenbus.common.errors import FieldProblem
 from gardenbus.common.ports.store import WritePrecondition
+
+_PREFIX = f"{GARDEN_NAMESPACE}-"
+
+
+def _admit(project: Document, change: Change, _related: RelatedObjects) -> None:
+    """Check the namespace of a new project: those stored before keep theirs."""
+    namespace = Project.from_document(project).namespace
+    if change.old is None and namespace != GARDEN_NAMESPACE and not namespace.startswith(_PREFIX):
+        problem = f"{shown(namespace)} has to begin with {_PREFIX}: only the garden's own is {GARDEN_NAMESPACE}"
+        raise invalid([FieldProblem("spec.namespace", problem)])
 
 
 def _project_guards(stored: Document) -> Sequence[WritePrecondition]:
@@ -28,9 +42,9 @@ def _namespace_guards(stored: Document) -> Sequence[WritePrecondition]:
 
 PLUGIN = AdmissionPlugin(
     name="ProjectValidator",
-    acts="keeps a project with shoots, and the namespace of a project",
+    acts="rejects a namespace without the prefix garden-; keeps a project with shoots, and the namespace of a project",
     rules=(
-        AdmissionRule(("Project",), deletion_guards=_project_guards),
+        AdmissionRule(("Project",), admit=_admit, deletion_guards=_project_guards),
         AdmissionRule(("Namespace",), deletion_guards=_namespace_guards),
     ),
 )
