@@ -48,14 +48,21 @@ def with_creation_defaults(document: Document) -> Document:
     """The manifest of a new object with what only new ones get: a Shoot with workers its vertical pod autoscaler.
 
     That is so in the garden namespace alone, whose shoots may become seeds: nothing here reads it of other shoots.
+    """
+    if document.get("kind") != "Shoot" or namespace_of(document) != GARDEN_NAMESPACE:
+        return document
+    return with_autoscaler(document)
+
+
+def with_autoscaler(shoot: Document) -> Document:
+    """A shoot with its vertical pod autoscaler, unless it says otherwise or has no workers.
+
     Source: Gardener's admission plugin ShootVPAEnabledByDefault.
     """
-    workers = section(document, "spec", "provider").get("workers")
-    if document.get("kind") != "Shoot" or not (isinstance(workers, list) and workers):
-        return document
-    if namespace_of(document) != GARDEN_NAMESPACE:
-        return document
-    return with_default(document, ("spec", "kubernetes", "verticalPodAutoscaler", "enabled"), value=True)
+    workers = section(shoot, "spec", "provider").get("workers")
+    if not (isinstance(workers, list) and workers):
+        return shoot
+    return with_default(shoot, ("spec", "kubernetes", "verticalPodAutoscaler", "enabled"), value=True)
 
 
 def with_default(document: Document, path: tuple[str, ...], value: Any) -> Document:

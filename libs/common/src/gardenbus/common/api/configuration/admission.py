@@ -37,6 +37,7 @@ ADMISSION_PLUGINS: Mapping[str, bool] = {
     "ProjectMutator": True,
     "ProjectValidator": True,
     "DeletionConfirmation": True,
+    "ShootVPAEnabledByDefault": False,
     "ManagedSeed": True,
     "PlacementValidator": True,
 }

@@ -17,6 +17,7 @@ from gardenbus.apiserver.domain.plugins import (
     shoot_mutator,
     shoot_toleration_restriction,
     shoot_validator,
+    shoot_vpa_enabled_by_default,
     use_as_seed,
 )
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin
@@ -37,6 +38,7 @@ PLUGINS: tuple[AdmissionPlugin, ...] = (
     project_mutator.PLUGIN,
     project_validator.PLUGIN,
     deletion_confirmation.PLUGIN,
+    shoot_vpa_enabled_by_default.PLUGIN,
     managed_seed.PLUGIN,
     placement_validator.PLUGIN,
 )
