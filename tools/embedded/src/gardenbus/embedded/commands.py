@@ -74,7 +74,10 @@ def up(  # noqa: PLR0913 - one parameter an option
         typer.Option(help="Backend of all gardenlets given, as processes (real control planes), in place of theirs."),
     ] = None,
     insecure: Annotated[
-        bool, typer.Option("--insecure/--identities", help="Whether everybody on this machine is let in.", hidden=True)
+        bool,
+        typer.Option(
+            "--insecure/--identities", help="Let everybody on this machine into NATS, or who proves who they are alone."
+        ),
     ] = True,
 ) -> None:
     """Start a landscape: NATS, Redis and all services as child processes, state below --dir.
