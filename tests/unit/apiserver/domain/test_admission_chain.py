@@ -20,6 +20,7 @@ GARDENERS_ORDER = (
     "ShootMutator",
     "ShootValidator",
     "SeedValidator",
+    "ControllerRegistrationResources",
     "NamespacedCloudProfileValidator",
     "ProjectMutator",
     "DeletionConfirmation",

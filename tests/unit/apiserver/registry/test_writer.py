@@ -298,3 +298,20 @@ async def test_an_operation_raises_the_generation(registry: Registry) -> None:
     stored = await registry.now()
     assert stored.generation == 2
     assert "gardener.cloud/operation" not in stored.document()["metadata"]["annotations"]
+
+
+async def test_a_second_primary_registration_of_an_extension_is_refused_until_the_first_gives_way(
+    registry: Registry,
+) -> None:
+    def named(name: str, **resource: Any) -> Document:
+        resources = [{"kind": "Infrastructure", "type": "aws", **resource}]
+        header = {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "ControllerRegistration"}
+        return {**header, "metadata": {"name": name}, "spec": {"resources": resources}}
+
+    await registry.apply(named("one"))
+    with pytest.raises(UnmetDependency, match="the ControllerRegistration one is primary for Infrastructure"):
+        await registry.apply(named("two"))
+    await registry.apply(named("one", primary=False))
+    assert (await registry.apply(named("two"))).outcome == "created"
+    with pytest.raises(UnmetDependency, match="the ControllerRegistration two is primary"):
+        await registry.apply(named("one"))

@@ -44,8 +44,20 @@ class ProfilesBelowQuery(msgspec.Struct, frozen=True, tag=True):
     cloud_profile: str
 
 
+class KindQuery(msgspec.Struct, frozen=True, tag=True):
+    """Fetch all objects of a kind, of which there are few."""
+
+    kind: str
+
+
 RelatedQuery = (
-    ObjectQuery | ProjectQuery | SeedOfShootQuery | ManagedSeedOfShootQuery | ShootsOnSeedQuery | ProfilesBelowQuery
+    ObjectQuery
+    | ProjectQuery
+    | SeedOfShootQuery
+    | ManagedSeedOfShootQuery
+    | ShootsOnSeedQuery
+    | ProfilesBelowQuery
+    | KindQuery
 )
 
 
@@ -53,7 +65,8 @@ class RelatedObjects(msgspec.Struct, frozen=True):
     """Results of queries; objects that do not exist are missing.
 
     `objects` by key (seeds of shoots too), `projects` by their namespace, `managed_seeds` by their shoot, `shoots_on`:
-    the shoots on a seed, by its name; `profiles_below`: the NamespacedCloudProfiles of a CloudProfile, by its name.
+    the shoots on a seed, by its name; `profiles_below`: the NamespacedCloudProfiles of a CloudProfile, by its name;
+    `all_of`: all objects of a kind, by the kind as in keys.
     """
 
     objects: Mapping[ObjectKey, Document] = {}
@@ -61,3 +74,4 @@ class RelatedObjects(msgspec.Struct, frozen=True):
     managed_seeds: Mapping[ObjectKey, Document] = {}
     shoots_on: Mapping[str, Sequence[Document]] = {}
     profiles_below: Mapping[str, Sequence[Document]] = {}
+    all_of: Mapping[str, Sequence[Document]] = {}

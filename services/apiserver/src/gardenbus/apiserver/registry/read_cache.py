@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from gardenbus.apiserver.domain.cloud_profiles import parent_key
 from gardenbus.apiserver.domain.managed_seeds import shoot_key
 from gardenbus.apiserver.domain.related_objects import (
+    KindQuery,
     ManagedSeedOfShootQuery,
     ObjectQuery,
     ProfilesBelowQuery,
@@ -152,6 +153,7 @@ class ReadCache:
                 if isinstance(query, ShootsOnSeedQuery)
             },
             profiles_below=await self._all_profiles_below(queries),
+            all_of={query.kind: await self._all_of(query.kind) for query in queries if isinstance(query, KindQuery)},
         )
 
     def _key_of(self, query: RelatedQuery) -> ObjectKey | None:
@@ -185,11 +187,15 @@ class ReadCache:
 
     async def _profiles_below(self, cloud_profile: str) -> Sequence[Document]:
         """The NamespacedCloudProfiles below a CloudProfile, found by looking through all of them."""
-        above, found = ObjectKey("cloudprofile", "", cloud_profile), list[Document]()
+        above = ObjectKey("cloudprofile", "", cloud_profile)
+        return [profile for profile in await self._all_of("namespacedcloudprofile") if parent_key(profile) == above]
+
+    async def _all_of(self, kind: str) -> Sequence[Document]:
+        found: list[Document] = []
         token: str | None = None
         while True:
-            page = await self._store.list_page("namespacedcloudprofile", continue_token=token)
-            found += [document for stored in page.objects if parent_key(document := stored.document()) == above]
+            page = await self._store.list_page(kind, continue_token=token)
+            found += [stored.document() for stored in page.objects]
             token = page.continue_token
             if token is None:
                 return found

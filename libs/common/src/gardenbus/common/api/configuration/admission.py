@@ -33,6 +33,7 @@ ADMISSION_PLUGINS: Mapping[str, bool] = {
     "FinalizerRemoval": True,
     "ShootValidator": True,
     "SeedValidator": True,
+    "ControllerRegistrationResources": True,
     "NamespacedCloudProfileValidator": True,
     "ProjectMutator": True,
     "ProjectValidator": True,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.plugins import (
+    controller_registration_resources,
     deletion_confirmation,
     finalizer_removal,
     managed_seed,
@@ -34,6 +35,7 @@ PLUGINS: tuple[AdmissionPlugin, ...] = (
     finalizer_removal.PLUGIN,
     shoot_validator.PLUGIN,
     seed_validator.PLUGIN,
+    controller_registration_resources.PLUGIN,
     namespaced_cloud_profile_validator.PLUGIN,
     project_mutator.PLUGIN,
     project_validator.PLUGIN,
