@@ -1,4 +1,4 @@
-"""Composition root of the identity service: the cache of credentials, the callout, signing, and kicking."""
+"""Composition root of the identity service: the cache of credentials, the callout, signing, requested credentials, kicking."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -19,6 +19,7 @@ from gardenbus.identity.adapters.signing_authority import SigningAuthority
 from gardenbus.identity.controllers import signing
 from gardenbus.identity.controllers.kicking import KickingController
 from gardenbus.identity.controllers.signing import SigningController
+from gardenbus.identity.controllers.token_requestor import TokenRequestorController
 from gardenbus.identity.domain.requests_cache import RequestsCache
 from gardenbus.identity.handlers.callout import CalloutHandler
 from gardenbus.identity.handlers.credentials_cache import KINDS, NAMESPACES, CredentialsCache
@@ -44,6 +45,9 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
         context.stack.push_async_callback(informer.stop)
     informers[1].subscribe(requests.changed, ("certificatesigningrequest",))
     _start_signing(context, connections, informers[1], cache, requests)
+    requestor = TokenRequestorController(connections.store, context.clock, lambda: cache.revoked)
+    informers[0].subscribe(requestor.changed, ("secret",))
+    context.spawn("token-requestor", requestor.run())
     handler = CalloutHandler(
         cache=cache,
         authorities=AuthoritiesFile(Path(settings.authorities)),

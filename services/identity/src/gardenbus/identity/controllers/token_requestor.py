@@ -1,0 +1,158 @@
+"""Writes short-lived credentials into the Secrets that ask for them, and removes those that have ended.
+
+What credentials are checked with is a Secret of its own, created before the requesting one is written, so that a replica
+that dies in between leaves a Secret whose password nobody knows, and it ends with its time. Every replica does this; who
+finds the requesting Secret changed meanwhile removes what it has created. Old credentials are good until their own end,
+unless the requesting Secret is gone or names somebody else.
+"""
+
+import contextlib
+import secrets
+from collections.abc import Callable
+from datetime import datetime
+
+import structlog
+
+from gardenbus.common.api.document import StoredObject, section
+from gardenbus.common.api.identity.issued_credentials import credentials_secret
+from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES
+from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
+from gardenbus.common.controller.delaying_queue import DelayingQueue
+from gardenbus.common.errors import BadRequest, Conflict, NotFound
+from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.store import EventRecord, Store
+from gardenbus.identity.domain.issued_credentials import read_credentials
+from gardenbus.identity.domain.revocations import Revocations
+from gardenbus.identity.domain.token_requests import (
+    PURPOSE_LABEL,
+    REQUESTED_BY_ANNOTATION,
+    TOKEN_REQUESTOR,
+    Keep,
+    Refuse,
+    TokenRequest,
+    decide,
+    read_token_request,
+    renewal,
+    with_token,
+)
+
+RETRY_SECONDS = 0.5
+REFUSED_SECONDS = 600.0
+"""After which a request that was refused is looked at again: roles and revocations change."""
+
+REPORTER = "identity"
+_PASSWORD_BYTES = 32
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class TokenRequestorController:
+    """Subscribe `changed` to an informer of the namespace `garden`'s Secrets."""
+
+    def __init__(self, store: Store, clock: Clock, revoked: Callable[[], Revocations]) -> None:
+        self._store = store
+        self._clock = clock
+        self._revoked = revoked
+        self._requesters: dict[ObjectKey, str] = {}
+        """By the Secret that credentials are checked with: the name of the requesting one."""
+        self._queue: DelayingQueue[ObjectKey] = DelayingQueue(
+            self.reconcile, clock=clock, controller="token-requestor", retry_seconds=RETRY_SECONDS
+        )
+
+    def changed(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
+        """Enqueue a requesting Secret and what it has requested, or what was requested."""
+        if key.kind != "secret" or key.namespace != GARDEN_NAMESPACE:
+            return
+        if any(one is not None and _is_request(one) for one in (old, new)):
+            for each in (key, *(issued for issued, name in self._requesters.items() if name == key.name)):
+                self._queue.add(each)
+        elif new is None:
+            self._requesters.pop(key, None)
+        elif requester := _requester(new):
+            self._requesters[key] = requester[0]
+            self._queue.add(key)
+
+    async def run(self) -> None:
+        """Reconcile for ever."""
+        await self._queue.run()
+
+    async def reconcile(self, key: ObjectKey) -> float | None:
+        """Reconcile a Secret by its state in the store. Raises Transient."""
+        stored = await self._store.get(key)
+        if stored is None or stored.is_deleting:
+            return None
+        if requester := _requester(stored):
+            return await self._remove_ended(stored, *requester)
+        return await self._provide(stored) if _is_request(stored) else None
+
+    async def _provide(self, stored: StoredObject) -> float | None:
+        now = self._clock.now()
+        try:
+            request = read_token_request(stored.document())
+        except BadRequest as error:
+            await self._refuse(stored, error.message)
+            return None
+        roles = await self._store.get(LANDSCAPE_ROLES)
+        decision = decide(request, roles.document() if roles is not None else None, self._revoked(), now)
+        match decision:
+            case Refuse():
+                await self._refuse(stored, decision.message)
+                return REFUSED_SECONDS
+            case Keep():
+                return (decision.until - now).total_seconds()
+            case _:
+                await self._issue(stored, request, now)
+                return (renewal(now, request.life) - now).total_seconds()
+
+    async def _issue(self, stored: StoredObject, request: TokenRequest, now: datetime) -> None:
+        password, name = secrets.token_urlsafe(_PASSWORD_BYTES), f"requested-{secrets.token_hex(6)}"
+        expires = now + request.life
+        secret = credentials_secret(name, request.principal, expires, password=password)
+        secret["metadata"]["annotations"] = {REQUESTED_BY_ANNOTATION: f"{stored.key.name}/{stored.uid}"}
+        created = await self._store.create(secret)
+        assert isinstance(created, StoredObject)
+        try:
+            await self._store.update(stored, with_token(stored.document(), request, password, now))
+        except (Conflict, NotFound):  # another replica was faster, or the request has changed
+            await self._remove(created)
+            raise
+        about = {"user": request.principal.user, "requester": stored.key.name, "secret": name}
+        log.info("credentials.issued", **about, expires=expires.isoformat())
+
+    async def _remove_ended(self, stored: StoredObject, name: str, uid: str) -> float | None:
+        """Remove what has expired, or what nobody requests any more."""
+        now = self._clock.now()
+        try:
+            credentials = read_credentials(stored.encoded())
+        except BadRequest:  # nobody comes in by it
+            return None
+        requesting = await self._store.get(ObjectKey("secret", GARDEN_NAMESPACE, name))
+        is_requested = requesting is not None and requesting.uid == uid and not requesting.is_deleting
+        if is_requested and requesting is not None and _is_request(requesting):
+            with contextlib.suppress(BadRequest):
+                requested = read_token_request(requesting.document()).principal
+                if requested == credentials.principal and now < credentials.expires:
+                    return (credentials.expires - now).total_seconds()
+        await self._remove(stored)
+        log.info("credentials.removed", user=credentials.principal.user, requester=name, secret=stored.key.name)
+        return None
+
+    async def _remove(self, stored: StoredObject) -> None:
+        with contextlib.suppress(NotFound):
+            await self._store.delete(stored)
+
+    async def _refuse(self, stored: StoredObject, message: str) -> None:
+        log.warning("credentials.refused", secret=stored.key.name, reason=message)
+        about = (stored.key, stored.uid, "Warning", "TokenRefused", message, REPORTER, "Request")
+        await self._store.record_event(EventRecord(*about))
+
+
+def _is_request(stored: StoredObject) -> bool:
+    return stored.labels.get(PURPOSE_LABEL) == TOKEN_REQUESTOR
+
+
+def _requester(stored: StoredObject) -> tuple[str, str] | None:
+    """Name and uid of the Secret that credentials were requested by."""
+    metadata = section(stored.document(), "metadata")
+    name, _, uid = str(section(metadata, "annotations").get(REQUESTED_BY_ANNOTATION, "")).partition("/")
+    return (name, uid) if uid else None

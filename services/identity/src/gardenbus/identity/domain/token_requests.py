@@ -1,0 +1,157 @@
+"""Secrets that ask for short-lived credentials, and when they get them: Gardener's token requestor. Pure.
+
+Such a Secret is in the namespace `garden`, where only operators write: that is how an operator names the identity. It
+must be a person's, a program's or a scheduler's, and none that is an operator.
+
+| field | |
+|---|---|
+| label `resources.gardener.cloud/purpose` | `token-requestor` |
+| annotation `gardenbus.io/user` | whose credentials: `ann`, `scheduler:mine` |
+| annotation `serviceaccount.resources.gardener.cloud/token-expiration-duration` | their life, 12 h without it |
+| annotation `serviceaccount.resources.gardener.cloud/token-renew-timestamp` | written: when the next are issued |
+| annotation `gardenbus.io/issued-at` | written: when these were issued |
+| `data.token` | written: `{"user", "password", "expires"}`, as `gardenbus identity issue` writes them to a file |
+
+Source: https://gardener.cloud/docs/gardener/concepts/resource-manager/#tokenrequestor-controller
+"""
+
+import base64
+import json
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.durations import parse_duration
+from gardenbus.common.api.identity.permissions import service_names
+from gardenbus.common.api.identity.principals import Principal, principal_of
+from gardenbus.common.api.identity.roles import landscape_role
+from gardenbus.common.errors import BadRequest
+from gardenbus.common.ports.clock import parse_timestamp, timestamp
+from gardenbus.identity.domain.revocations import Revocations
+
+PURPOSE_LABEL = "resources.gardener.cloud/purpose"
+TOKEN_REQUESTOR = "token-requestor"  # noqa: S105 - a label's value
+USER_ANNOTATION = "gardenbus.io/user"
+DURATION_ANNOTATION = "serviceaccount.resources.gardener.cloud/token-expiration-duration"
+RENEW_ANNOTATION = "serviceaccount.resources.gardener.cloud/token-renew-timestamp"
+ISSUED_ANNOTATION = "gardenbus.io/issued-at"
+REQUESTED_BY_ANNOTATION = "gardenbus.io/requested-by"
+"""On the Secret that credentials are checked with: name and uid of the Secret that they were requested by."""
+
+DEFAULT_LIFE = timedelta(hours=12)
+SHORTEST_LIFE = timedelta(minutes=10)
+LONGEST_LIFE = timedelta(days=30)
+RENEWED_AT = 0.8
+"""Of the life."""
+
+LONGEST_UNRENEWED = timedelta(hours=24)
+
+_ROLES = ("user", "scheduler")
+
+
+class TokenRequest(NamedTuple):
+    """What a Secret asks for, and what it has (None: nothing that is of use)."""
+
+    principal: Principal
+    life: timedelta
+    issued_to: str = ""
+    """The user of the credentials that it has."""
+    issued_at: datetime | None = None
+    expires: datetime | None = None
+    renew_at: datetime | None = None
+
+
+class Issue(NamedTuple):
+    """New credentials are due."""
+
+
+class Keep(NamedTuple):
+    """The credentials are good until then."""
+
+    until: datetime
+
+
+class Refuse(NamedTuple):
+    """The identity may not be requested."""
+
+    message: str
+
+
+def read_token_request(secret: Document) -> TokenRequest:
+    """The request in a Secret. Raises BadRequest, naming the annotation."""
+    annotations = section(section(secret, "metadata"), "annotations")
+    token = _token(section(secret, "data").get("token"))
+    return TokenRequest(
+        _requested(str(annotations.get(USER_ANNOTATION, ""))),
+        _life(annotations.get(DURATION_ANNOTATION)),
+        str(token.get("user", "")),
+        parse_timestamp(annotations.get(ISSUED_ANNOTATION)) if token else None,
+        parse_timestamp(token.get("expires")),
+        parse_timestamp(annotations.get(RENEW_ANNOTATION)),
+    )
+
+
+def decide(request: TokenRequest, roles: Document | None, revoked: Revocations, now: datetime) -> Issue | Keep | Refuse:
+    """Whether credentials are due. `roles` is the ConfigMap of the landscape's roles.
+
+    Who was revoked gets no new ones for what was issued before: an operator removes `data.token` for that.
+    """
+    user = request.principal.user
+    if landscape_role(roles, user) == "operator":
+        return Refuse(f"{USER_ANNOTATION}: {user} is an operator: name a user without that role")
+    mine = request.issued_to == user
+    if revoked.rejects(user, issued_at=(request.issued_at if mine else None) or now):
+        return Refuse(f"{user} was revoked: remove data.token for new credentials, once the revocation is meant no more")
+    if not mine or request.expires is None or request.renew_at is None:
+        return Issue()
+    until = min(request.renew_at, request.expires)
+    return Keep(until) if now < until else Issue()
+
+
+def renewal(issued_at: datetime, life: timedelta) -> datetime:
+    """When credentials are renewed: at 80 % of their life, after 24 h at the latest."""
+    return issued_at + min(life * RENEWED_AT, LONGEST_UNRENEWED)
+
+
+def with_token(secret: Document, request: TokenRequest, password: str, now: datetime) -> Document:
+    """The Secret with new credentials."""
+    token = {"user": request.principal.user, "password": password, "expires": timestamp(now + request.life)}
+    metadata = section(secret, "metadata")
+    written = {RENEW_ANNOTATION: timestamp(renewal(now, request.life)), ISSUED_ANNOTATION: timestamp(now)}
+    return {
+        **secret,
+        "metadata": {**metadata, "annotations": {**section(metadata, "annotations"), **written}},
+        "data": {**section(secret, "data"), "token": base64.b64encode(json.dumps(token).encode()).decode()},
+    }
+
+
+def _requested(user: str) -> Principal:
+    if not user:
+        raise BadRequest(f"metadata.annotations.{USER_ANNOTATION}: is needed: whose credentials, as scheduler:mine")
+    principal = principal_of(user)
+    if principal.role not in _ROLES or user in service_names():
+        raise BadRequest(
+            f"metadata.annotations.{USER_ANNOTATION}: {user!r}: only a user's or a scheduler's can be requested"
+        )
+    return principal
+
+
+def _life(text: Any) -> timedelta:
+    if text is None:
+        return DEFAULT_LIFE
+    try:
+        life = parse_duration(text)
+    except ValueError as error:
+        raise BadRequest(f"metadata.annotations.{DURATION_ANNOTATION}: {error}") from error
+    if not SHORTEST_LIFE <= life <= LONGEST_LIFE:
+        raise BadRequest(f"metadata.annotations.{DURATION_ANNOTATION}: {text}: between 10m and 720h")
+    return life
+
+
+def _token(encoded: Any) -> Document:
+    """The credentials that are there; empty when they cannot be read: they are written anew."""
+    try:
+        found = json.loads(base64.b64decode(encoded, validate=True))
+    except (ValueError, TypeError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,176 @@
+"""Secrets that ask for credentials get them, renewed in time, and nobody's whom they may not name."""
+
+import base64
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.identity.roles import landscape_roles
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import Conflict
+from gardenbus.identity.controllers.token_requestor import REFUSED_SECONDS, TokenRequestorController
+from gardenbus.identity.domain.issued_credentials import has_password, read_credentials
+from gardenbus.identity.domain.revocations import Revocations
+from tests.support.clocks import FakeClock
+from tests.support.memory.store import MemoryStore
+from tests.support.signing import START
+
+KEY = ObjectKey("secret", "garden", "anns")
+DURATION = "serviceaccount.resources.gardener.cloud/token-expiration-duration"
+RENEW = "serviceaccount.resources.gardener.cloud/token-renew-timestamp"
+
+
+class Requesting:
+    """The controller on a store in memory."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock(START)
+        self.store = MemoryStore(self.clock)
+        self.revoked = Revocations()
+        self.controller = TokenRequestorController(self.store, self.clock, lambda: self.revoked)
+
+    async def ask(self, **annotations: str) -> float | None:
+        metadata = {
+            "name": KEY.name,
+            "namespace": KEY.namespace,
+            "labels": {"resources.gardener.cloud/purpose": "token-requestor"},
+            "annotations": annotations,
+        }
+        await self.store.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
+        return await self.controller.reconcile(KEY)
+
+    async def secret(self) -> Document:
+        stored = await self.store.get(KEY)
+        assert stored is not None
+        return stored.document()
+
+    async def token(self) -> Any:
+        return json.loads(base64.b64decode((await self.secret())["data"]["token"]))
+
+    async def checked(self) -> list[ObjectKey]:
+        """The Secrets that credentials are checked with."""
+        page = await self.store.list_page("secret", "garden")
+        return [each.key for each in page.objects if each.key != KEY]
+
+    async def lets_in(self, password: str) -> bool:
+        found = [await self.store.get(key) for key in await self.checked()]
+        return any(has_password(read_credentials(each.encoded()), password) for each in found if each is not None)
+
+
+@pytest.fixture
+def requesting() -> Requesting:
+    """A landscape without servers."""
+    return Requesting()
+
+
+@pytest.mark.parametrize(
+    ("duration", "expires", "renewed"),
+    [(None, 12.0, 9.6), ("10h", 10.0, 8.0), ("30h", 30.0, 24.0), ("720h", 720.0, 24.0)],
+)
+async def test_credentials_are_renewed_at_four_fifths_or_after_a_day(
+    requesting: Requesting, duration: str | None, expires: float, renewed: float
+) -> None:
+    given = {DURATION: duration} if duration else {}
+    after = await requesting.ask(**{"gardenbus.io/user": "ann"}, **given)
+    assert after == pytest.approx(renewed * 3600)
+    first = await requesting.token()
+    assert first["user"] == "ann"
+    assert first["expires"] == (START + timedelta(hours=expires)).isoformat().replace("+00:00", "Z")
+    requesting.clock.advance(renewed * 3600 - 1)
+    assert await requesting.controller.reconcile(KEY) == pytest.approx(1)
+    assert await requesting.token() == first
+    requesting.clock.advance(1)
+    await requesting.controller.reconcile(KEY)
+    second = await requesting.token()
+    assert second["password"] != first["password"]
+    assert await requesting.lets_in(first["password"])
+    assert await requesting.lets_in(second["password"])
+
+
+async def test_old_credentials_are_removed_at_their_own_end(requesting: Requesting) -> None:
+    await requesting.ask(**{"gardenbus.io/user": "scheduler:mine"})
+    (first,) = await requesting.checked()
+    assert await requesting.controller.reconcile(first) == pytest.approx(12 * 3600)
+    requesting.clock.advance(12 * 3600)
+    await requesting.controller.reconcile(KEY)
+    await requesting.controller.reconcile(first)
+    (second,) = await requesting.checked()
+    assert second != first
+
+
+@pytest.mark.parametrize(
+    "user", ["operator", "seed:aws-cork", "member:paris", "bootstrap:4f2a91", "apiserver", "identity", "", "Not A Name"]
+)
+async def test_identities_that_may_not_be_requested_get_nothing(requesting: Requesting, user: str) -> None:
+    assert await requesting.ask(**{"gardenbus.io/user": user}) is None
+    assert "data" not in await requesting.secret()
+    assert not await requesting.checked()
+
+
+async def test_a_user_who_is_an_operator_cannot_be_requested(requesting: Requesting) -> None:
+    await requesting.store.create(landscape_roles({"ann": "operator"}))
+    assert await requesting.ask(**{"gardenbus.io/user": "ann"}) == REFUSED_SECONDS
+    assert "data" not in await requesting.secret()
+
+
+@pytest.mark.parametrize("duration", ["1m", "721h", "soon", "-1h"])
+async def test_a_life_that_cannot_be_is_refused(requesting: Requesting, duration: str) -> None:
+    assert await requesting.ask(**{"gardenbus.io/user": "ann", DURATION: duration}) is None
+    assert not await requesting.checked()
+
+
+async def test_who_was_revoked_is_not_renewed(requesting: Requesting) -> None:
+    await requesting.ask(**{"gardenbus.io/user": "ann"})
+    first = await requesting.token()
+    requesting.clock.advance(3600)
+    requesting.revoked = Revocations({"ann": requesting.clock.now()})
+    requesting.clock.advance(10 * 3600)
+    assert await requesting.controller.reconcile(KEY) == REFUSED_SECONDS
+    assert await requesting.token() == first
+
+
+@pytest.mark.parametrize("change", ["gone", "label", "user"])
+async def test_what_nobody_requests_any_more_is_removed(requesting: Requesting, change: str) -> None:
+    await requesting.ask(**{"gardenbus.io/user": "ann"})
+    (issued,) = await requesting.checked()
+    stored = await requesting.store.get(KEY)
+    assert stored is not None
+    document = stored.document()
+    if change == "gone":
+        await requesting.store.delete(stored)
+    else:
+        if change == "label":
+            document["metadata"]["labels"] = {}
+        else:
+            document["metadata"]["annotations"]["gardenbus.io/user"] = "ben"
+        await requesting.store.update(stored, document)
+    await requesting.controller.reconcile(issued)
+    assert not await requesting.checked()
+
+
+async def test_a_slower_replica_leaves_nothing_behind(requesting: Requesting, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = requesting.store.update
+
+    async def changed_meanwhile(base: Any, document: Document) -> Any:
+        await before(base, {**document, "metadata": {**document["metadata"], "labels": {}}})
+        return await before(base, document)
+
+    monkeypatch.setattr(requesting.store, "update", changed_meanwhile)
+    with pytest.raises(Conflict):
+        await requesting.ask(**{"gardenbus.io/user": "ann"})
+    assert not await requesting.checked()
+
+
+async def test_removing_the_time_of_renewal_renews(requesting: Requesting) -> None:
+    await requesting.ask(**{"gardenbus.io/user": "ann"})
+    first = await requesting.token()
+    stored = await requesting.store.get(KEY)
+    assert stored is not None
+    document = stored.document()
+    del document["metadata"]["annotations"][RENEW]
+    await requesting.store.update(stored, document)
+    await requesting.controller.reconcile(KEY)
+    assert (await requesting.token())["password"] != first["password"]
