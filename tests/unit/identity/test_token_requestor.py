@@ -164,6 +164,29 @@ async def test_a_slower_replica_leaves_nothing_behind(requesting: Requesting, mo
     assert not await requesting.checked()
 
 
+async def test_a_replica_that_died_in_between_is_made_up_for(requesting: Requesting) -> None:
+    await requesting.ask(**{"gardenbus.io/user": "ann"})
+    (key,) = await requesting.checked()
+    issued = await requesting.store.get(key)
+    assert issued is not None
+    await requesting.store.delete(issued)
+    first = await requesting.token()
+    await requesting.controller.reconcile(KEY)
+    assert await requesting.token() == first
+    assert await requesting.lets_in(first["password"])
+
+
+@pytest.mark.parametrize("token", ["", "?", "e30=", "W10=", "eyJ1c2VyIjog", "bnVsbA=="])
+async def test_a_token_that_cannot_be_read_is_written_anew(requesting: Requesting, token: str) -> None:
+    await requesting.ask(**{"gardenbus.io/user": "ann"})
+    stored = await requesting.store.get(KEY)
+    assert stored is not None
+    await requesting.store.update(stored, {**stored.document(), "data": {"token": token, "other": "eA=="}})
+    await requesting.controller.reconcile(KEY)
+    assert (await requesting.token())["user"] == "ann"
+    assert (await requesting.secret())["data"]["other"] == "eA=="
+
+
 async def test_removing_the_time_of_renewal_renews(requesting: Requesting) -> None:
     await requesting.ask(**{"gardenbus.io/user": "ann"})
     first = await requesting.token()

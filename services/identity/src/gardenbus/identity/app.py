@@ -1,4 +1,4 @@
-"""Composition root of the identity service: the cache of credentials, the callout, signing, requested credentials, kicking."""
+"""Composition root of the identity service: cache of credentials, callout, signing, requested credentials, kicking."""
 
 from collections.abc import Callable
 from datetime import timedelta

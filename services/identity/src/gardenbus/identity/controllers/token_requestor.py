@@ -1,25 +1,25 @@
 """Writes short-lived credentials into the Secrets that ask for them, and removes those that have ended.
 
-What credentials are checked with is a Secret of its own, created before the requesting one is written, so that a replica
-that dies in between leaves a Secret whose password nobody knows, and it ends with its time. Every replica does this; who
-finds the requesting Secret changed meanwhile removes what it has created. Old credentials are good until their own end,
-unless the requesting Secret is gone or names somebody else.
+What credentials are checked with is a Secret of its own. The requesting Secret is written first, by the replica whose
+write is the first on its version; whichever replica looks at it next sees to it that the other is there, under a name
+that follows from the password: who dies in between leaves nothing that another does not finish. Old credentials are
+good until their own end, unless the requesting Secret is gone or names somebody else.
 """
 
 import contextlib
 import secrets
 from collections.abc import Callable
 from datetime import datetime
+from typing import assert_never
 
 import structlog
 
 from gardenbus.common.api.document import StoredObject, section
-from gardenbus.common.api.identity.issued_credentials import credentials_secret
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.controller.delaying_queue import DelayingQueue
-from gardenbus.common.errors import BadRequest, Conflict, NotFound
-from gardenbus.common.ports.clock import Clock
+from gardenbus.common.errors import AlreadyExists, BadRequest, NotFound
+from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import EventRecord, Store
 from gardenbus.identity.domain.issued_credentials import read_credentials
 from gardenbus.identity.domain.revocations import Revocations
@@ -27,9 +27,11 @@ from gardenbus.identity.domain.token_requests import (
     PURPOSE_LABEL,
     REQUESTED_BY_ANNOTATION,
     TOKEN_REQUESTOR,
+    Issue,
     Keep,
     Refuse,
     TokenRequest,
+    checking_secret,
     decide,
     read_token_request,
     renewal,
@@ -99,25 +101,29 @@ class TokenRequestorController:
                 await self._refuse(stored, decision.message)
                 return REFUSED_SECONDS
             case Keep():
+                await self._check_with(stored, request)
                 return (decision.until - now).total_seconds()
+            case Issue():
+                return await self._issue(stored, request, now)
             case _:
-                await self._issue(stored, request, now)
-                return (renewal(now, request.life) - now).total_seconds()
+                assert_never(decision)
 
-    async def _issue(self, stored: StoredObject, request: TokenRequest, now: datetime) -> None:
-        password, name = secrets.token_urlsafe(_PASSWORD_BYTES), f"requested-{secrets.token_hex(6)}"
-        expires = now + request.life
-        secret = credentials_secret(name, request.principal, expires, password=password)
-        secret["metadata"]["annotations"] = {REQUESTED_BY_ANNOTATION: f"{stored.key.name}/{stored.uid}"}
-        created = await self._store.create(secret)
-        assert isinstance(created, StoredObject)
-        try:
-            await self._store.update(stored, with_token(stored.document(), request, password, now))
-        except (Conflict, NotFound):  # another replica was faster, or the request has changed
-            await self._remove(created)
-            raise
-        about = {"user": request.principal.user, "requester": stored.key.name, "secret": name}
-        log.info("credentials.issued", **about, expires=expires.isoformat())
+    async def _issue(self, stored: StoredObject, request: TokenRequest, now: datetime) -> float:
+        password = secrets.token_urlsafe(_PASSWORD_BYTES)
+        written = await self._store.update(stored, with_token(stored.document(), request, password, now))
+        assert isinstance(written, StoredObject)
+        await self._check_with(written, read_token_request(written.document()))
+        about = {"user": request.principal.user, "requester": stored.key.name}
+        log.info("credentials.issued", **about, expires=timestamp(now + request.life))
+        return (renewal(now, request.life) - now).total_seconds()
+
+    async def _check_with(self, stored: StoredObject, request: TokenRequest) -> None:
+        """See to it that there is a Secret which the credentials are checked with."""
+        secret = checking_secret(request, f"{stored.key.name}/{stored.uid}")
+        if secret is None or await self._store.get(ObjectKey("secret", GARDEN_NAMESPACE, secret["metadata"]["name"])):
+            return
+        with contextlib.suppress(AlreadyExists):  # another replica was faster
+            await self._store.create(secret)
 
     async def _remove_ended(self, stored: StoredObject, name: str, uid: str) -> float | None:
         """Remove what has expired, or what nobody requests any more."""
@@ -133,13 +139,10 @@ class TokenRequestorController:
                 requested = read_token_request(requesting.document()).principal
                 if requested == credentials.principal and now < credentials.expires:
                     return (credentials.expires - now).total_seconds()
-        await self._remove(stored)
-        log.info("credentials.removed", user=credentials.principal.user, requester=name, secret=stored.key.name)
-        return None
-
-    async def _remove(self, stored: StoredObject) -> None:
-        with contextlib.suppress(NotFound):
+        with contextlib.suppress(NotFound):  # another replica was faster
             await self._store.delete(stored)
+            log.info("credentials.removed", user=credentials.principal.user, requester=name, secret=stored.key.name)
+        return None
 
     async def _refuse(self, stored: StoredObject, message: str) -> None:
         log.warning("credentials.refused", secret=stored.key.name, reason=message)

@@ -16,12 +16,17 @@ Source: https://gardener.cloud/docs/gardener/concepts/resource-manager/#tokenreq
 """
 
 import base64
+import hashlib
 import json
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+import msgspec
+
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.durations import parse_duration
+from gardenbus.common.api.identity.issued_credentials import credentials_secret
 from gardenbus.common.api.identity.permissions import service_names
 from gardenbus.common.api.identity.principals import Principal, principal_of
 from gardenbus.common.api.identity.roles import landscape_role
@@ -56,6 +61,7 @@ class TokenRequest(NamedTuple):
     life: timedelta
     issued_to: str = ""
     """The user of the credentials that it has."""
+    password: str = ""
     issued_at: datetime | None = None
     expires: datetime | None = None
     renew_at: datetime | None = None
@@ -85,6 +91,7 @@ def read_token_request(secret: Document) -> TokenRequest:
         _requested(str(annotations.get(USER_ANNOTATION, ""))),
         _life(annotations.get(DURATION_ANNOTATION)),
         str(token.get("user", "")),
+        str(token.get("password", "")),
         parse_timestamp(annotations.get(ISSUED_ANNOTATION)) if token else None,
         parse_timestamp(token.get("expires")),
         parse_timestamp(annotations.get(RENEW_ANNOTATION)),
@@ -101,8 +108,10 @@ def decide(request: TokenRequest, roles: Document | None, revoked: Revocations, 
         return Refuse(f"{USER_ANNOTATION}: {user} is an operator: name a user without that role")
     mine = request.issued_to == user
     if revoked.rejects(user, issued_at=(request.issued_at if mine else None) or now):
-        return Refuse(f"{user} was revoked: remove data.token for new credentials, once the revocation is meant no more")
-    if not mine or request.expires is None or request.renew_at is None:
+        return Refuse(
+            f"{user} was revoked: remove data.token for new credentials, once the revocation is meant no more"
+        )
+    if not mine or not request.password or request.expires is None or request.renew_at is None:
         return Issue()
     until = min(request.renew_at, request.expires)
     return Keep(until) if now < until else Issue()
@@ -123,6 +132,16 @@ def with_token(secret: Document, request: TokenRequest, password: str, now: date
         "metadata": {**metadata, "annotations": {**section(metadata, "annotations"), **written}},
         "data": {**section(secret, "data"), "token": base64.b64encode(json.dumps(token).encode()).decode()},
     }
+
+
+def checking_secret(request: TokenRequest, requester: str) -> Document | None:
+    """The Secret that a request's credentials are checked with; the requester is `<name>/<uid>` of its Secret."""
+    if not request.password or request.expires is None or request.issued_to != request.principal.user:
+        return None
+    name = f"requested-{hashlib.sha256(f'{requester}/{request.password}'.encode()).hexdigest()[:16]}"
+    secret = credentials_secret(name, request.principal, request.expires, password=request.password)
+    secret["metadata"]["annotations"] = {REQUESTED_BY_ANNOTATION: requester}
+    return secret
 
 
 def _requested(user: str) -> Principal:
@@ -151,7 +170,6 @@ def _life(text: Any) -> timedelta:
 def _token(encoded: Any) -> Document:
     """The credentials that are there; empty when they cannot be read: they are written anew."""
     try:
-        found = json.loads(base64.b64decode(encoded, validate=True))
-    except (ValueError, TypeError):
+        return decode_json(base64.b64decode(encoded, validate=True), dict[str, Any])
+    except (msgspec.MsgspecError, ValueError, TypeError):
         return {}
-    return found if isinstance(found, dict) else {}

@@ -1,0 +1,71 @@
+"""A labelled Secret gets credentials that let in, and others in time: on real servers, with two replicas."""
+
+import base64
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+from gardenbus.common.adapters.nats.credentials import Login, login_credentials
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import Unavailable
+from tests.support.eventually import eventually
+from tests.support.guarded_landscape import GuardedLandscape, guarded_landscape
+
+KEY = ObjectKey("secret", "garden", "mine")
+RENEW = "serviceaccount.resources.gardener.cloud/token-renew-timestamp"
+
+
+def requesting(user: str) -> dict[str, Any]:
+    metadata = {
+        "name": KEY.name,
+        "namespace": KEY.namespace,
+        "labels": {"resources.gardener.cloud/purpose": "token-requestor"},
+        "annotations": {"gardenbus.io/user": user},
+    }
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+
+
+async def issued(landscape: GuardedLandscape, other_than: str = "") -> Login:
+    """The credentials in the Secret, once there are (others)."""
+    found: dict[str, Any] = {}
+
+    async def there() -> None:
+        data = (await landscape.stored(KEY)).get("data", {})
+        assert "token" in data
+        found.update(json.loads(base64.b64decode(data["token"])))
+        assert found["password"] != other_than
+
+    await eventually(there, within=20)
+    return Login(found["user"], found["password"])
+
+
+async def let_in(landscape: GuardedLandscape, login: Login) -> None:
+    async def connected() -> None:
+        try:
+            await landscape.connect(login_credentials(login), login.user)
+        except Unavailable as error:  # a replica has not heard of them yet
+            raise AssertionError(error.message) from error
+
+    await eventually(connected, within=20)
+
+
+async def test_requested_credentials_let_in_are_renewed_and_go_with_their_secret(tmp_path: Path) -> None:
+    async with guarded_landscape(tmp_path / "landscape", replicas=2) as landscape:
+        await landscape.operator.request("apply", requesting("scheduler:mine"))
+        first = await issued(landscape)
+        assert first.user == "scheduler:mine"
+        await let_in(landscape, first)
+        await landscape.operator.request(f"patch.{KEY.tail}", {"metadata": {"annotations": {RENEW: None}}})
+        second = await issued(landscape, other_than=first.password)
+        await let_in(landscape, second)
+        await let_in(landscape, first)
+        await landscape.operator.request(f"delete.{KEY.tail}")
+
+        async def rejected() -> None:
+            for login in (first, second):
+                with contextlib.suppress(Unavailable):
+                    await landscape.connect(login_credentials(login), login.user)
+                    raise AssertionError(f"{login.user} still comes in")
+
+        await eventually(rejected, within=20)
