@@ -11,7 +11,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.roles import landscape_roles
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict
-from gardenbus.identity.controllers.token_requestor import REFUSED_SECONDS, TokenRequestorController
+from gardenbus.identity.controllers.token_requestor import REJECTED_SECONDS, TokenRequestorController
 from gardenbus.identity.domain.issued_credentials import has_password, read_credentials
 from gardenbus.identity.domain.revocations import Revocations
 from tests.support.clocks import FakeClock
@@ -112,12 +112,12 @@ async def test_identities_that_may_not_be_requested_get_nothing(requesting: Requ
 
 async def test_a_user_who_is_an_operator_cannot_be_requested(requesting: Requesting) -> None:
     await requesting.store.create(landscape_roles({"ann": "operator"}))
-    assert await requesting.ask(**{"gardenbus.io/user": "ann"}) == REFUSED_SECONDS
+    assert await requesting.ask(**{"gardenbus.io/user": "ann"}) == REJECTED_SECONDS
     assert "data" not in await requesting.secret()
 
 
 @pytest.mark.parametrize("duration", ["1m", "721h", "soon", "-1h"])
-async def test_a_life_that_cannot_be_is_refused(requesting: Requesting, duration: str) -> None:
+async def test_a_life_that_cannot_be_is_rejected(requesting: Requesting, duration: str) -> None:
     assert await requesting.ask(**{"gardenbus.io/user": "ann", DURATION: duration}) is None
     assert not await requesting.checked()
 
@@ -128,7 +128,7 @@ async def test_who_was_revoked_is_not_renewed(requesting: Requesting) -> None:
     requesting.clock.advance(3600)
     requesting.revoked = Revocations({"ann": requesting.clock.now()})
     requesting.clock.advance(10 * 3600)
-    assert await requesting.controller.reconcile(KEY) == REFUSED_SECONDS
+    assert await requesting.controller.reconcile(KEY) == REJECTED_SECONDS
     assert await requesting.token() == first
 
 

@@ -29,8 +29,8 @@ from gardenbus.identity.domain.token_requests import (
     TOKEN_REQUESTOR,
     Issue,
     Keep,
-    Refuse,
-    TokenRequest,
+    RejectIdentity,
+    RequestedToken,
     checking_secret,
     decide,
     read_token_request,
@@ -39,8 +39,8 @@ from gardenbus.identity.domain.token_requests import (
 )
 
 RETRY_SECONDS = 0.5
-REFUSED_SECONDS = 600.0
-"""After which a request that was refused is looked at again: roles and revocations change."""
+REJECTED_SECONDS = 600.0
+"""After which a request that was rejected is looked at again: roles and revocations change."""
 
 REPORTER = "identity"
 _PASSWORD_BYTES = 32
@@ -92,14 +92,14 @@ class TokenRequestorController:
         try:
             request = read_token_request(stored.document())
         except BadRequest as error:
-            await self._refuse(stored, error.message)
+            await self._reject(stored, error.message)
             return None
         roles = await self._store.get(LANDSCAPE_ROLES)
         decision = decide(request, roles.document() if roles is not None else None, self._revoked(), now)
         match decision:
-            case Refuse():
-                await self._refuse(stored, decision.message)
-                return REFUSED_SECONDS
+            case RejectIdentity():
+                await self._reject(stored, decision.message)
+                return REJECTED_SECONDS
             case Keep():
                 await self._check_with(stored, request)
                 return (decision.until - now).total_seconds()
@@ -108,7 +108,7 @@ class TokenRequestorController:
             case _:
                 assert_never(decision)
 
-    async def _issue(self, stored: StoredObject, request: TokenRequest, now: datetime) -> float:
+    async def _issue(self, stored: StoredObject, request: RequestedToken, now: datetime) -> float:
         password = secrets.token_urlsafe(_PASSWORD_BYTES)
         written = await self._store.update(stored, with_token(stored.document(), request, password, now))
         assert isinstance(written, StoredObject)
@@ -117,7 +117,7 @@ class TokenRequestorController:
         log.info("credentials.issued", **about, expires=timestamp(now + request.life))
         return (renewal(now, request.life) - now).total_seconds()
 
-    async def _check_with(self, stored: StoredObject, request: TokenRequest) -> None:
+    async def _check_with(self, stored: StoredObject, request: RequestedToken) -> None:
         """See to it that there is a Secret which the credentials are checked with."""
         secret = checking_secret(request, f"{stored.key.name}/{stored.uid}")
         if secret is None or await self._store.get(ObjectKey("secret", GARDEN_NAMESPACE, secret["metadata"]["name"])):
@@ -144,9 +144,9 @@ class TokenRequestorController:
             log.info("credentials.removed", user=credentials.principal.user, requester=name, secret=stored.key.name)
         return None
 
-    async def _refuse(self, stored: StoredObject, message: str) -> None:
-        log.warning("credentials.refused", secret=stored.key.name, reason=message)
-        about = (stored.key, stored.uid, "Warning", "TokenRefused", message, REPORTER, "Request")
+    async def _reject(self, stored: StoredObject, message: str) -> None:
+        log.warning("credentials.rejected", secret=stored.key.name, reason=message)
+        about = (stored.key, stored.uid, "Warning", "TokenRejected", message, REPORTER, "Request")
         await self._store.record_event(EventRecord(*about))
 
 

@@ -54,8 +54,8 @@ LONGEST_UNRENEWED = timedelta(hours=24)
 _ROLES = ("user", "scheduler")
 
 
-class TokenRequest(NamedTuple):
-    """What a Secret asks for, and what it has (None: nothing that is of use)."""
+class RequestedToken(NamedTuple):
+    """A Secret's request, and the credentials that it has (None: nothing that is of use)."""
 
     principal: Principal
     life: timedelta
@@ -77,17 +77,17 @@ class Keep(NamedTuple):
     until: datetime
 
 
-class Refuse(NamedTuple):
+class RejectIdentity(NamedTuple):
     """The identity may not be requested."""
 
     message: str
 
 
-def read_token_request(secret: Document) -> TokenRequest:
+def read_token_request(secret: Document) -> RequestedToken:
     """The request in a Secret. Raises BadRequest, naming the annotation."""
     annotations = section(section(secret, "metadata"), "annotations")
     token = _token(section(secret, "data").get("token"))
-    return TokenRequest(
+    return RequestedToken(
         _requested(str(annotations.get(USER_ANNOTATION, ""))),
         _life(annotations.get(DURATION_ANNOTATION)),
         str(token.get("user", "")),
@@ -98,17 +98,19 @@ def read_token_request(secret: Document) -> TokenRequest:
     )
 
 
-def decide(request: TokenRequest, roles: Document | None, revoked: Revocations, now: datetime) -> Issue | Keep | Refuse:
-    """Whether credentials are due. `roles` is the ConfigMap of the landscape's roles.
+def decide(
+    request: RequestedToken, roles: Document | None, revoked: Revocations, now: datetime
+) -> Issue | Keep | RejectIdentity:
+    """Decide if credentials are due. `roles` is the ConfigMap of the landscape's roles.
 
     Who was revoked gets no new ones for what was issued before: an operator removes `data.token` for that.
     """
     user = request.principal.user
     if landscape_role(roles, user) == "operator":
-        return Refuse(f"{USER_ANNOTATION}: {user} is an operator: name a user without that role")
+        return RejectIdentity(f"{USER_ANNOTATION}: {user} is an operator: name a user without that role")
     mine = request.issued_to == user
     if revoked.rejects(user, issued_at=(request.issued_at if mine else None) or now):
-        return Refuse(
+        return RejectIdentity(
             f"{user} was revoked: remove data.token for new credentials, once the revocation is meant no more"
         )
     if not mine or not request.password or request.expires is None or request.renew_at is None:
@@ -118,11 +120,11 @@ def decide(request: TokenRequest, roles: Document | None, revoked: Revocations, 
 
 
 def renewal(issued_at: datetime, life: timedelta) -> datetime:
-    """When credentials are renewed: at 80 % of their life, after 24 h at the latest."""
+    """Time at which credentials are renewed: at 80 % of their life, after 24 h at the latest."""
     return issued_at + min(life * RENEWED_AT, LONGEST_UNRENEWED)
 
 
-def with_token(secret: Document, request: TokenRequest, password: str, now: datetime) -> Document:
+def with_token(secret: Document, request: RequestedToken, password: str, now: datetime) -> Document:
     """The Secret with new credentials."""
     token = {"user": request.principal.user, "password": password, "expires": timestamp(now + request.life)}
     metadata = section(secret, "metadata")
@@ -134,7 +136,7 @@ def with_token(secret: Document, request: TokenRequest, password: str, now: date
     }
 
 
-def checking_secret(request: TokenRequest, requester: str) -> Document | None:
+def checking_secret(request: RequestedToken, requester: str) -> Document | None:
     """The Secret that a request's credentials are checked with; the requester is `<name>/<uid>` of its Secret."""
     if not request.password or request.expires is None or request.issued_to != request.principal.user:
         return None
