@@ -23,12 +23,13 @@ RESOURCE_TYPE = "local.backend.gardenbus.io/step"
 State = Mapping[str, Document]
 """Lasting part of each step's result, by step."""
 
-_PASSING = frozenset({"operation", "at"})
+PASSING = frozenset({"operation", "at"})
+"""Fields of a step's result that say when it took effect: they do not last."""
 
 
 def lasting(resource: Mapping[str, Any]) -> Document:
     """Lasting part of a step's result."""
-    return {name: value for name, value in sorted(resource.items()) if name not in _PASSING}
+    return {name: value for name, value in sorted(resource.items()) if name not in PASSING}
 
 
 def state_of(record: ShootRecord) -> dict[str, Document]:

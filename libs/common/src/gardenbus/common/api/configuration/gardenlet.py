@@ -78,7 +78,7 @@ class ShootBackendSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The backend that shoots are built on."""
 
     type: str = "local"
-    """`local` (a simulation), `processes`, or another one that is installed beside the gardenlet (an entry point)."""
+    """`local` (a simulation), `processes`, `exec`, or one that is installed beside the gardenlet (an entry point)."""
 
     step_seconds: float = 0.2
     """Duration of a step of the simulation."""
@@ -99,7 +99,7 @@ class ShootBackendSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Control planes of `processes` go on running when the gardenlet stops."""
 
     options: Document = {}
-    """Settings of a backend that is not the gardenlet's own, as it reads them."""
+    """Settings of `exec`, or of a backend that is not the gardenlet's own, as it reads them."""
 
 
 class GardenletConfiguration(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,1 @@
+"""Backend `exec`: the steps of a shoot are commands of the operator. Gardenbus brings no such command."""

@@ -1,0 +1,180 @@
+"""Maker of the backend `exec`: a command of the operator for each step, or one for all.
+
+A command gets a step's request as JSON and answers JSON (`answers`). It may be cut at any point, and is then called
+again. Two never run at once for one step: whoever acquires the seed ends what is left of its predecessor's commands on
+this machine. On another machine they end with the gardenlet that runs them, or with their time.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import structlog
+
+from gardenbus.agent.files import make_directory
+from gardenbus.common.api.document import Document, encode
+from gardenbus.common.errors import Unsupported
+from gardenbus.gardenlet.backend.buckets import BucketDirectory
+from gardenbus.gardenlet.backend.exec.answers import Answer, read_answer
+from gardenbus.gardenlet.backend.exec.command import (
+    MOST_OUTPUT_BYTES,
+    OWNER_VARIABLE,
+    CommandLimits,
+    OutputTooLarge,
+    end_survivors,
+    run_command,
+)
+from gardenbus.gardenlet.backend.exec.settings import DEFAULT, HEALTH, read_settings
+from gardenbus.gardenlet.backend.health_server import HealthServer
+from gardenbus.gardenlet.backend.port import Kept, KubeconfigRequest, MakerContext, StepFailed, StepRequest
+from gardenbus.gardenlet.domain.flows import CONTROL_PLANE
+from gardenbus.gardenlet.domain.operations import ObservedShoot
+from gardenbus.gardenlet.domain.shoot_record import HIBERNATED, ShootName
+from gardenbus.gardenlet.domain.shoot_status import technical_id
+
+_log = structlog.stdlib.get_logger()
+_RETRYABLE_CONFIGURATION = "ERR_RETRYABLE_CONFIGURATION_PROBLEM"
+
+
+class ExecMaker:
+    """The backend `exec`. Implements `backend.port.Maker`."""
+
+    has_kubeconfigs = False
+
+    def __init__(self, context: MakerContext) -> None:
+        self._settings = read_settings(
+            context.settings.options, where=f"seed {context.seed_name}: backend.options of exec"
+        )
+        self._owned = context.owned
+        self._directory = context.directory.absolute() / "exec"
+        self._seed = {"name": context.seed_name, "directory": str(self._directory)}
+        self._buckets = BucketDirectory(context.directory / "buckets", context.owned)
+        self._health = HealthServer(context.directory / "healthz-fails")
+        self._slots = asyncio.Semaphore(self._settings.concurrent_commands)
+        self._limits = CommandLimits(self._settings.timeout_seconds, self._settings.kill_after_seconds)
+        self._looks = bool(self._settings.command(HEALTH))
+        self.kubernetes_version = self._settings.kubernetes_version
+        self.healthy_message = "" if self._looks else "Nobody has looked: the backend has no command for `health`."
+
+    async def start(self) -> None:
+        """Serve `/healthz`."""
+        await self._health.start()
+
+    async def stop(self) -> None:
+        """Stop serving; commands are ended by whoever waits for them."""
+        await self._health.stop()
+
+    async def take_over(self, shoots: Mapping[ShootName, Kept]) -> None:
+        """End commands that the former owner has left running on this machine."""
+        del shoots
+        ended = await end_survivors(self._directory, self._settings.kill_after_seconds)
+        if ended:
+            _log.warning("command.survivors_ended", seed=self._seed["name"], count=ended)
+
+    @property
+    def health_url(self) -> str:
+        """URL of the gardenlet's own `/healthz`: the commands have no server."""
+        return f"{self._health.url}/healthz"
+
+    async def make(self, request: StepRequest) -> Document:
+        """Run the command of the step; a step without one is done at once."""
+        with self._owned():
+            make_directory(self._directory)
+        before = dict(request.kept.get(request.step, {}))
+        observed = request.observed
+        given = {
+            "step": request.step,
+            "operation": request.operation,
+            "shoot": _shoot(request.shoot, request.uid),
+            "spec": {} if observed is None else observed.spec,
+            "kept": request.kept,
+        }
+        answer = await self._run(request.step, given)
+        if answer.problems:
+            raise StepFailed(f"Step {request.step}: problems are answered to `health`; a step fails by its exit code")
+        return before if answer.kept is None else answer.kept
+
+    async def problems(self, observed: ObservedShoot, kept: Kept) -> dict[str, str]:
+        """Problems that the command `health` has found; one that fails is a problem itself."""
+        if not self._looks or kept.get(CONTROL_PLANE, {}).get(HIBERNATED):
+            return {}
+        given = {
+            "step": HEALTH,
+            "shoot": _shoot(observed.full_name, observed.uid),
+            "spec": observed.spec,
+            "kept": kept,
+        }
+        try:
+            return (await self._run(HEALTH, given)).problems
+        except StepFailed as error:
+            return {"ControlPlaneHealthy": error.message}
+
+    async def admin_kubeconfig(self, request: KubeconfigRequest) -> Document:
+        """None: a command has none to give. Raises Unsupported."""
+        raise Unsupported(f"shoot {'/'.join(request.shoot)} is made by commands: they hand out no kubeconfigs")
+
+    async def seed_problem(self) -> str | None:
+        """Programs that are not there."""
+        gone = [
+            f"{name}: {problem}"
+            for name in sorted(self._settings.commands)
+            if (problem := _program_problem(self._settings.command(name)[0])) is not None
+        ]
+        return f"Commands cannot be run: {'; '.join(gone[:3])}." if gone else None
+
+    async def ensure_bucket(self, name: str) -> None:
+        """Make the bucket's directory."""
+        self._buckets.make(name)
+
+    async def delete_bucket(self, name: str) -> None:
+        """Remove the bucket's directory."""
+        self._buckets.remove(name)
+
+    async def _run(self, step: str, given: Document) -> Answer:
+        arguments = self._settings.command(step)
+        if not arguments:
+            return Answer(None, {})
+        what = f"Step {step}: command {arguments[0]}"
+        shoot = given["shoot"]["technicalID"]
+        environment = {name: os.environ[name] for name in self._settings.environment if name in os.environ}
+        try:
+            async with self._slots:
+                ended = await run_command(
+                    arguments,
+                    encode({**given, "seed": self._seed}),
+                    environment={**environment, OWNER_VARIABLE: str(self._directory)},
+                    limits=self._limits,
+                    log_line=lambda line: _log.info("command.logged", shoot=shoot, step=step, line=line),
+                )
+        except TimeoutError as error:
+            raise StepFailed(
+                f"{what} has not ended within {self._limits.timeout_seconds:g} s, and was killed"
+            ) from error
+        except OutputTooLarge as error:
+            raise StepFailed(f"{what} has written more than {MOST_OUTPUT_BYTES >> 20} MiB to its output") from error
+        except (OSError, ValueError) as error:  # ValueError: a zero byte in an argument
+            raise StepFailed(
+                f"{what} cannot be run: {_program_problem(arguments[0]) or error} "
+                f"(backend.options.commands.{self._name_of(step)})",
+                (_RETRYABLE_CONFIGURATION,),
+            ) from error
+        return read_answer(ended, what=what)
+
+    def _name_of(self, step: str) -> str:
+        return step if step in self._settings.commands else DEFAULT
+
+
+def _shoot(shoot: ShootName, uid: str) -> Document:
+    return {"namespace": shoot[0], "name": shoot[1], "uid": uid, "technicalID": technical_id(*shoot)}
+
+
+def _program_problem(program: str) -> str | None:
+    """Why a program cannot be run; None if it can, as far as one can see."""
+    if shutil.which(program) is not None:
+        return None
+    if os.sep in program:
+        file = Path(program).absolute()
+        return f"{file} is not executable" if file.exists() else f"there is no {file}"
+    return f"{program} is not on PATH"
