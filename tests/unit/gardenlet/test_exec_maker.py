@@ -216,6 +216,17 @@ def is_running(pid: int) -> bool:
         return False
 
 
+async def pids_in(file: Path) -> list[int]:
+    """The command's process and its child's, once both are there."""
+    pids = [int(each) for each in file.read_text().split()] if file.exists() else []
+    assert len(pids) == 2
+    return pids
+
+
+async def have_ended(pids: list[int]) -> None:
+    assert [pid for pid in pids if is_running(pid)] == []
+
+
 @pytest.mark.parametrize("is_deaf", [False, True])
 async def test_a_command_that_takes_too_long_is_ended_with_all_that_it_has_started(
     tmp_path: Path, is_deaf: bool
@@ -225,34 +236,31 @@ async def test_a_command_that_takes_too_long_is_ended_with_all_that_it_has_start
     maker = an_exec_maker(tmp_path, text, timeoutSeconds=2, killAfterSeconds=0.3)
     error = await failure_of(maker)
     assert error.message.endswith("has not ended within 2 s, and was killed")
-    pids = [int(each) for each in file.read_text().split()]
-    assert len(pids) == 2
-    await eventually(lambda: not any(is_running(pid) for pid in pids), within=20)
+    pids = await pids_in(file)
+    await eventually(lambda: have_ended(pids), within=20)
 
 
 async def test_a_step_that_is_cancelled_ends_its_command_first(tmp_path: Path) -> None:
     file = tmp_path / "pids"
     maker = an_exec_maker(tmp_path, IN_A_GROUP.format(is_deaf=False, file=str(file)), killAfterSeconds=2)
     step = asyncio.create_task(maker.make(a_request()))
-    await eventually(lambda: file.exists() and len(file.read_text().split()) == 2, within=20)
+    pids = await eventually(lambda: pids_in(file), within=20)
     step.cancel()
     with pytest.raises(asyncio.CancelledError):
         await step
-    pids = [int(each) for each in file.read_text().split()]
-    await eventually(lambda: not any(is_running(pid) for pid in pids), within=20)
+    await eventually(lambda: have_ended(pids), within=20)
 
 
 async def test_whoever_takes_the_seed_over_ends_what_its_predecessor_has_left_running(tmp_path: Path) -> None:
     file = tmp_path / "pids"
     text = IN_A_GROUP.format(is_deaf=False, file=str(file))
     left = asyncio.create_task(an_exec_maker(tmp_path, text, killAfterSeconds=2).make(a_request()))
-    await eventually(lambda: file.exists() and len(file.read_text().split()) == 2, within=20)
+    pids = await eventually(lambda: pids_in(file), within=20)
     successor = an_exec_maker(tmp_path, text, killAfterSeconds=2)
     await successor.take_over({})
     with pytest.raises(StepFailed, match="ended by signal 15"):
         await left
-    pids = [int(each) for each in file.read_text().split()]
-    await eventually(lambda: not any(is_running(pid) for pid in pids), within=20)
+    await eventually(lambda: have_ended(pids), within=20)
     assert is_running(os.getpid())
 
 
