@@ -30,7 +30,7 @@ class CommandLimits(NamedTuple):
 
 
 class CommandEnded(NamedTuple):
-    """How a command ended: negative exit codes are signals. `last_line` is that of its standard error."""
+    """End of a command: negative exit codes are signals. `last_line` is that of its standard error."""
 
     exit_code: int
     output: bytes
@@ -110,11 +110,11 @@ async def _read_lines(child: Process, log_line: Callable[[str], None]) -> str:
             lines.append(rest[:_MOST_LINE_BYTES])
             rest = rest[_MOST_LINE_BYTES:]
         for line in lines:
-            count, last = _said(line, count, last, log_line)
-    return _said(rest, count, last, log_line)[1]
+            count, last = _log_text(line, count, last, log_line)
+    return _log_text(rest, count, last, log_line)[1]
 
 
-def _said(line: bytes, count: int, last: str, log_line: Callable[[str], None]) -> tuple[int, str]:
+def _log_text(line: bytes, count: int, last: str, log_line: Callable[[str], None]) -> tuple[int, str]:
     text = line[:_MOST_LINE_BYTES].decode(errors="replace").strip()
     if not text:
         return count, last

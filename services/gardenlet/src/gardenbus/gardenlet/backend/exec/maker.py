@@ -1,6 +1,6 @@
 """Maker of the backend `exec`: a command of the operator for each step, or one for all.
 
-A command gets a step's request as JSON and answers JSON (`answers`). It may be cut at any point, and is then called
+A command gets a step's request as JSON and answers JSON (`responses`). It may be cut at any point, and is then called
 again. Two never run at once for one step: whoever acquires the seed ends what is left of its predecessor's commands on
 this machine. On another machine they end with the gardenlet that runs them, or with their time.
 """
@@ -17,7 +17,6 @@ from gardenbus.agent.files import make_directory
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.errors import Unsupported
 from gardenbus.gardenlet.backend.buckets import BucketDirectory
-from gardenbus.gardenlet.backend.exec.answers import Answer, read_answer
 from gardenbus.gardenlet.backend.exec.command import (
     MOST_OUTPUT_BYTES,
     OWNER_VARIABLE,
@@ -26,6 +25,7 @@ from gardenbus.gardenlet.backend.exec.command import (
     end_survivors,
     run_command,
 )
+from gardenbus.gardenlet.backend.exec.responses import CommandResponse, read_response
 from gardenbus.gardenlet.backend.exec.settings import DEFAULT, HEALTH, read_settings
 from gardenbus.gardenlet.backend.health_server import HealthServer
 from gardenbus.gardenlet.backend.port import Kept, KubeconfigRequest, MakerContext, StepFailed, StepRequest
@@ -91,10 +91,10 @@ class ExecMaker:
             "spec": {} if observed is None else observed.spec,
             "kept": request.kept,
         }
-        answer = await self._run(request.step, given)
-        if answer.problems:
+        response = await self._run(request.step, given)
+        if response.problems:
             raise StepFailed(f"Step {request.step}: problems are answered to `health`; a step fails by its exit code")
-        return before if answer.kept is None else answer.kept
+        return before if response.kept is None else response.kept
 
     async def problems(self, observed: ObservedShoot, kept: Kept) -> dict[str, str]:
         """Problems that the command `health` has found; one that fails is a problem itself."""
@@ -132,10 +132,10 @@ class ExecMaker:
         """Remove the bucket's directory."""
         self._buckets.remove(name)
 
-    async def _run(self, step: str, given: Document) -> Answer:
+    async def _run(self, step: str, given: Document) -> CommandResponse:
         arguments = self._settings.command(step)
         if not arguments:
-            return Answer(None, {})
+            return CommandResponse(None, {})
         what = f"Step {step}: command {arguments[0]}"
         shoot = given["shoot"]["technicalID"]
         environment = {name: os.environ[name] for name in self._settings.environment if name in os.environ}
@@ -160,7 +160,7 @@ class ExecMaker:
                 f"(backend.options.commands.{self._name_of(step)})",
                 (_RETRYABLE_CONFIGURATION,),
             ) from error
-        return read_answer(ended, what=what)
+        return read_response(ended, what=what)
 
     def _name_of(self, step: str) -> str:
         return step if step in self._settings.commands else DEFAULT
@@ -171,7 +171,7 @@ def _shoot(shoot: ShootName, uid: str) -> Document:
 
 
 def _program_problem(program: str) -> str | None:
-    """Why a program cannot be run; None if it can, as far as one can see."""
+    """Reason why a program cannot be run; None if it can, as far as one can see."""
     if shutil.which(program) is not None:
         return None
     if os.sep in program:

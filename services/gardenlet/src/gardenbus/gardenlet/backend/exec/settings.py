@@ -64,12 +64,12 @@ def read_settings(options: Document, *, where: str) -> ExecSettings:
 
 
 def _command_problems(settings: ExecSettings) -> list[str]:
-    known = SHOOT_STEPS | {DEFAULT, HEALTH}
+    steps = SHOOT_STEPS | {DEFAULT, HEALTH}
     if not settings.commands:
         return ["commands: must name a command, at least `default`"]
     problems = [
-        f"commands.{name}: there is no such step; known are {', '.join(sorted(known))}"
-        for name in sorted(settings.commands.keys() - known)
+        f"commands.{name}: there is no such step; known are {', '.join(sorted(steps))}"
+        for name in sorted(settings.commands.keys() - steps)
     ]
     for name, command in settings.commands.items():
         try:

@@ -1,4 +1,4 @@
-"""What a command answers: `{"kept": {…}, "problems": {…}}`, or `{"message", "codes"}` when it has failed.
+"""Responses of commands: `{"kept": {…}, "problems": {…}}`, or `{"message", "codes"}` when it has failed.
 
 | exit code | meaning                                                          |
 |-----------|------------------------------------------------------------------|
@@ -23,7 +23,7 @@ _MOST_MESSAGE = 2000
 _EXCERPT = 200
 
 
-class Answer(NamedTuple):
+class CommandResponse(NamedTuple):
     """`kept` is None where the command says nothing about it: what is kept stays as it is."""
 
     kept: Document | None
@@ -40,22 +40,22 @@ class _Failed(msgspec.Struct):
     codes: list[str] = []
 
 
-def read_answer(ended: CommandEnded, *, what: str) -> Answer:
-    """Read the answer. Raises StepFailed, whose message begins with `what`: the step and the command."""
+def read_response(ended: CommandEnded, *, what: str) -> CommandResponse:
+    """Read the response. Raises StepFailed, whose message begins with `what`: the step and the command."""
     if ended.exit_code != DONE:
         raise _failure(ended, what)
     if not ended.output.strip():
-        return Answer(None, {})
+        return CommandResponse(None, {})
     try:
-        answer = msgspec.json.decode(ended.output, type=_Done)
+        response = msgspec.json.decode(ended.output, type=_Done)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StepFailed(f"{what} has answered no JSON as asked for ({error}): {_excerpt(ended.output)}") from error
-    if reserved := sorted(PASSING & (answer.kept or {}).keys()):
+    if reserved := sorted(PASSING & (response.kept or {}).keys()):
         raise StepFailed(f"{what} must not keep {', '.join(reserved)}: these are the gardenlet's own fields")
-    if unknown := sorted(answer.problems.keys() - CONDITIONS.keys() - CONSTRAINTS.keys()):
-        known = ", ".join(sorted({*CONDITIONS, *CONSTRAINTS}))
-        raise StepFailed(f"{what} has problems of unknown conditions: {', '.join(unknown)}; known are {known}")
-    return Answer(answer.kept, answer.problems)
+    if unknown := sorted(response.problems.keys() - CONDITIONS.keys() - CONSTRAINTS.keys()):
+        conditions = ", ".join(sorted({*CONDITIONS, *CONSTRAINTS}))
+        raise StepFailed(f"{what} has problems of unknown conditions: {', '.join(unknown)}; known are {conditions}")
+    return CommandResponse(response.kept, response.problems)
 
 
 def _failure(ended: CommandEnded, what: str) -> StepFailed:
