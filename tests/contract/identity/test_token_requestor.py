@@ -4,13 +4,18 @@ import base64
 import contextlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from gardenbus.cli.client.api import ApiClient
+from gardenbus.common.adapters.nats.admin import AdminClient
 from gardenbus.common.adapters.nats.credentials import Login, login_credentials
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.diagnostics.static_credentials import static_credentials
+from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.errors import Unavailable
 from tests.support.eventually import eventually
 from tests.support.guarded_landscape import GuardedLandscape, guarded_landscape
+from tests.support.identities import SUBJECTS
 
 KEY = ObjectKey("secret", "garden", "mine")
 RENEW = "serviceaccount.resources.gardener.cloud/token-renew-timestamp"
@@ -60,6 +65,10 @@ async def test_requested_credentials_let_in_are_renewed_and_go_with_their_secret
         second = await issued(landscape, other_than=first.password)
         await let_in(landscape, second)
         await let_in(landscape, first)
+        bus = await landscape.bus(Login("operator", "the operator's"))
+        target = DiagnosticsTarget(ApiClient(bus, SUBJECTS), cast("AdminClient", None), None)
+        (finding,) = await static_credentials(target)
+        assert (finding.state, finding.found) == ("ok", "2 issued, each for 90 days at most")
         await landscape.operator.request(f"delete.{KEY.tail}")
 
         async def rejected() -> None:

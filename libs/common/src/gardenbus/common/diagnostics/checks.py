@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from gardenbus.common.diagnostics import queues, servers, services
+from gardenbus.common.diagnostics import queues, servers, services, static_credentials
 from gardenbus.common.diagnostics.findings import DiagnosticFinding
 from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.errors import GardenbusError
@@ -25,6 +25,7 @@ CHECKS: Mapping[str, Check] = {
     "lost": services.lost_messages,
     "heartbeats": services.gardenlets,
     "clocks": servers.clocks,
+    "credentials": static_credentials.static_credentials,
 }
 """Checks that need a connection only, in the order in which they are shown."""
 
