@@ -17,13 +17,13 @@ LONGEST_LIFE = timedelta(days=90)
 PAGE = 500
 
 
-class _Page(msgspec.Struct):
+class _SecretsPage(msgspec.Struct):
     items: list[Document]
     next: str = msgspec.field(name="continue", default="")
 
 
-class _Response(msgspec.Struct):
-    result: _Page
+class _SecretsResponse(msgspec.Struct):
+    result: _SecretsPage
 
 
 async def static_credentials(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
@@ -34,7 +34,7 @@ async def static_credentials(target: DiagnosticsTarget) -> Sequence[DiagnosticFi
     while True:
         reply = await target.api.bus.request(subject, msgspec.json.encode(query), timeout_seconds=5.0)
         try:
-            page = msgspec.json.decode(reply, type=_Response).result
+            page = msgspec.json.decode(reply, type=_SecretsResponse).result
         except msgspec.DecodeError:
             return [DiagnosticFinding("credentials", "skipped", "no apiserver says what was issued")]
         found += page.items
