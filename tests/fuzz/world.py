@@ -6,6 +6,7 @@ from gardenbus.apiserver.domain import merging
 from gardenbus.apiserver.domain.managed_seeds import shoot_key
 from gardenbus.apiserver.domain.metadata import key_of
 from gardenbus.apiserver.domain.related_objects import (
+    KindQuery,
     ManagedSeedOfShootQuery,
     ObjectQuery,
     ProfilesBelowQuery,
@@ -70,7 +71,7 @@ class World:
 
     def related(self, queries: Sequence[RelatedQuery]) -> RelatedObjects:
         """The results of queries."""
-        objects, projects, managed_seeds, shoots_on, below = (dict[object, object]() for _ in range(5))
+        objects, projects, managed_seeds, shoots_on, below, all_of = (dict[object, object]() for _ in range(6))
         for query in queries:
             match query:
                 case ObjectQuery(key):
@@ -88,7 +89,9 @@ class World:
                     shoots_on[seed] = [each for each in self._of("shoot") if each["spec"].get("seedName") == seed]
                 case ProfilesBelowQuery(profile):
                     below[profile] = list(self._of("namespacedcloudprofile"))
-        return RelatedObjects(objects, projects, managed_seeds, shoots_on, below)  # pyright: ignore[reportArgumentType]
+                case KindQuery(kind):
+                    all_of[kind] = list(self._of(kind))
+        return RelatedObjects(objects, projects, managed_seeds, shoots_on, below, all_of)  # pyright: ignore[reportArgumentType]
 
     def _of(self, kind: str) -> Sequence[Document]:
         return [document for key, document in self.documents.items() if key.kind == kind]
