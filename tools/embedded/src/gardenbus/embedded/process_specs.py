@@ -183,8 +183,9 @@ def dashboard_spec(
     own = {
         "GARDENBUS_DASHBOARD_HOST": host,
         "GARDENBUS_DASHBOARD_PORT": str(port),
-        "GARDENBUS_DASHBOARD_KEY_FILE": str(directory.dashboard_key),
     }
+    if addresses.identity_of:  # without identities nobody is anybody: there is nobody to log in as
+        own["GARDENBUS_DASHBOARD_KEY_FILE"] = str(directory.dashboard_key)
     return ProcessSpec(
         name=name,
         role=name,
