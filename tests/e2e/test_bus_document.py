@@ -27,7 +27,7 @@ async def play(landscape: Landscape) -> None:
     apollo = manifests("shoot.yaml")[0]
     namespace, name = apollo["metadata"]["namespace"], apollo["metadata"]["name"]
     await landscape.publish("garden.apply", manifests("landscape.yaml"))
-    await landscape.client.publish("garden.as.ann.apply", yaml.safe_dump(apollo).encode())
+    await landscape.client.publish("garden.as.operator.apply", yaml.safe_dump(apollo).encode())
     nowhere: dict[str, Any] = json.loads(json.dumps(apollo))
     nowhere["metadata"]["name"] = "nowhere"
     nowhere["spec"]["seedSelector"] = {"matchLabels": {"there": "is-none"}}
