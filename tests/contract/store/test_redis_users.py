@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import redis.asyncio
 
 from gardenbus.common.adapters.redis.access import RedisAccess
 from gardenbus.common.adapters.redis.connection import RedisConnection
@@ -218,3 +219,22 @@ async def test_tls_needs_the_name_of_the_server(guarded: Server, tmp_path: Path)
         with pytest.raises(Unavailable, match="CERTIFICATE_VERIFY_FAILED"):
             await connection.command("PING")
         await connection.close()
+
+
+async def test_what_was_written_together_is_there_after_a_restart(tmp_path: Path):
+    file = tmp_path / "users.acl"
+    file.write_text(acl_file("garden", {user: user for user in USERS}))
+    server = start_redis(tmp_path, acl_file=file)
+    try:
+        together = (("garden:a", "1"), ("garden:b", "2"))
+        client = redis.asyncio.Redis(port=server.port, username="relay", password="relay")
+        async with client, client.pipeline(transaction=True) as pipeline:
+            for key, value in together:
+                pipeline.set(key, value)
+            await pipeline.execute()
+        server.kill()
+        server.start()
+        async with connected_as(server, "relay") as relay:
+            assert [await relay.command("GET", key) for key, _ in together] == [b"1", b"2"]
+    finally:
+        server.stop()

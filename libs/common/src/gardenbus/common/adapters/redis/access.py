@@ -34,6 +34,10 @@ class _PasswordFile(CredentialProvider):
         password = self._file.read_text(encoding="utf-8").strip()
         return (self._user, password) if self._user else (password,)
 
+    async def get_credentials_async(self) -> tuple[str] | tuple[str, str]:
+        """Read them; the file is small and local."""
+        return self.get_credentials()
+
 
 def check_access(url: str, access: RedisAccess) -> None:
     """Raise SettingsInvalid when the files cannot be used with this URL."""
