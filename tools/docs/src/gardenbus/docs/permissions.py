@@ -3,7 +3,6 @@
 from gardenbus.apiserver.domain.authorization.decision import (
     GLOBAL_KINDS,
     SCHEDULERS_KINDS,
-    SECRET_KINDS,
     SERVICES,
 )
 from gardenbus.apiserver.domain.authorization.project_roles import MEMBER_WORDS, RULES, Rule
@@ -11,7 +10,7 @@ from gardenbus.common.api.identity.accounts import crossings
 from gardenbus.common.api.identity.permissions import Permissions, permissions_of, service_names
 from gardenbus.common.api.identity.principals import Principal, Role
 from gardenbus.common.api.keys import Subjects
-from gardenbus.common.api.kinds import KINDS
+from gardenbus.common.api.kinds import CONFIDENTIAL, KINDS
 from gardenbus.docs.markdown import row, table
 
 _HEAD = """# Permissions
@@ -77,7 +76,7 @@ def _requests() -> str:
     rows += [
         row("everybody but bootstrappers", reads, _kinds(Rule(frozenset(), GLOBAL_KINDS))),
         row("a scheduler of one's own", reads, _kinds(Rule(frozenset(), SCHEDULERS_KINDS))),
-        row("no viewer of the landscape", reads, _kinds(Rule(frozenset(), SECRET_KINDS))),
+        row("no viewer of the landscape", reads, _kinds(Rule(frozenset(), CONFIDENTIAL))),
     ]
     return table(("who", "verbs", "on"), rows)
 

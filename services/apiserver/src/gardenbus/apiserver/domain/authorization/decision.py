@@ -39,13 +39,10 @@ from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.identity.principals import Principal, principal_of
 from gardenbus.common.api.identity.roles import LandscapeRole, landscape_role
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
-from gardenbus.common.api.kinds import KINDS
+from gardenbus.common.api.kinds import CONFIDENTIAL, KINDS
 
 GLOBAL_KINDS = frozenset({"cloudprofile", "exposureclass", "seed"})
 """Read by everybody. Source: Gardener's ClusterRole `gardener.cloud:system:read-global-resources`."""
-
-SECRET_KINDS = frozenset({"secret", "internalsecret", "shootstate"})
-"""Kinds that hold secrets: no viewer of the landscape reads them."""
 
 LANDSCAPE_READS = frozenset({"census", "usage", "waiting", "unknown", "lost", "explain-seed"})
 CERTIFICATE_REQUESTS = frozenset({"csr.create", "csr.get"})
@@ -59,7 +56,7 @@ SCHEDULERS_KINDS = frozenset({
 PURPOSE_LABEL = "gardenbus.io/purpose"
 """Secrets with this label let somebody in: no gardenlet reads them, whatever refers to them."""
 
-_DASHBOARDS_KINDS = frozenset(KINDS) - SECRET_KINDS - {"configmap", "project", "namespace"}
+_DASHBOARDS_KINDS = frozenset(KINDS) - CONFIDENTIAL - {"configmap", "project", "namespace"}
 _SEED_SETS = frozenset({"managedseedset"})
 
 SERVICES: Mapping[str, tuple[Rule, ...]] = {
@@ -130,7 +127,7 @@ def _service(action: Action, requester: Requester) -> Permit | Rejection:
 
 
 def _is_withheld(action: Action) -> bool:
-    return action.kind in SECRET_KINDS
+    return action.kind in CONFIDENTIAL
 
 
 def _gardenlet(
