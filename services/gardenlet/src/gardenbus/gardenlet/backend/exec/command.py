@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,23 +50,36 @@ async def run_command(
     log_line: Callable[[str], None],
 ) -> CommandEnded:
     """Run a command to its end. Raises OSError when it cannot be started, TimeoutError, OutputTooLarge."""
-    starting = asyncio.ensure_future(
-        asyncio.create_subprocess_exec(
-            *arguments, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=dict(environment), start_new_session=True
-        )
-    )
+    starting = asyncio.ensure_future(_start(arguments, environment))
     try:
-        child = await asyncio.shield(starting)
+        transport, child = await asyncio.shield(starting)
     except asyncio.CancelledError:
         with contextlib.suppress(OSError):
-            await _end(await starting, limits.kill_after_seconds)
+            await _end(*await starting, limits.kill_after_seconds)
         raise
     try:
         async with asyncio.timeout(limits.timeout_seconds):
             return await _talk(child, given, log_line)
     except BaseException:
-        await _end(child, limits.kill_after_seconds)
+        await _end(transport, child, limits.kill_after_seconds)
         raise
+
+
+async def _start(
+    arguments: Sequence[str], environment: Mapping[str, str]
+) -> tuple[asyncio.SubprocessTransport, Process]:
+    """Start it like asyncio.create_subprocess_exec; only the transport can close pipes which others hold open."""
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.subprocess_exec(
+        lambda: SubprocessStreamProtocol(_CHUNK_BYTES, loop),
+        *arguments,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        env=dict(environment),
+        start_new_session=True,
+    )
+    return transport, Process(transport, protocol, loop)
 
 
 async def _talk(child: Process, given: bytes, log_line: Callable[[str], None]) -> CommandEnded:
@@ -125,9 +138,12 @@ def _log_text(line: bytes, count: int, last: str, log_line: Callable[[str], None
     return count + 1, text
 
 
-async def _end(child: Process, kill_after_seconds: float) -> None:
-    """End the whole group; returns once the command is gone."""
-    await _end_groups([child.pid], kill_after_seconds)
+async def _end(transport: asyncio.SubprocessTransport, child: Process, kill_after_seconds: float) -> None:
+    """End the whole group; returns once the command is gone and its pipes are closed, whoever else holds them open."""
+    try:
+        await _end_groups([child.pid], kill_after_seconds)
+    finally:
+        transport.close()  # Process.wait() waits for the pipes' ends too
     await child.wait()
 
 
