@@ -23,7 +23,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     file = parent / "landscape.yaml"
     file.write_text(yaml.safe_dump_all([a_gardenlet_configuration(), a_project(), a_cloudprofile()]))
     at = ("--dir", str(parent / "state"))
-    up = [str(GARDENBUS), "up", *at, "--identities", "--detach", "-f", str(file), "-f", str(SESSION / "gardenlet.yaml")]
+    up = [str(GARDENBUS), "up", *at, "--detach", "-f", str(file), "-f", str(SESSION / "gardenlet.yaml")]
     subprocess.run(up, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=90)
     yield parent / "state"
     subprocess.run([str(GARDENBUS), "down", *at], check=True, stdout=subprocess.DEVNULL, timeout=60)

@@ -26,7 +26,7 @@ EXAMPLE = ROOT / "examples" / "landscape"
 
 async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_path: Path):
     directory = tmp_path / "state"
-    async with a_landscape(directory, "--identities", "-f", str(EXAMPLE)) as landscape:
+    async with a_landscape(directory, "-f", str(EXAMPLE)) as landscape:
 
         async def settled() -> None:
             census = (await landscape.command("get", "shoots", "-o", "json")).stdout
@@ -41,7 +41,7 @@ async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_pat
     assert violations(directory) == []
     assert open_to_others(directory) == []
 
-    async with a_landscape(directory, "--identities") as landscape:
+    async with a_landscape(directory) as landscape:
         landscape.kill("identity")
         landscape.kill("relay")
         landscape.kill("apiserver")
@@ -58,7 +58,7 @@ async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_pat
 
 
 async def test_whoever_proves_nothing_or_too_little_is_out(tmp_path: Path):
-    async with a_landscape(tmp_path / "state", "--identities") as landscape:
+    async with a_landscape(tmp_path / "state") as landscape:
         url = landscape.describe()["nats_url"]
         nobody = Connection()
         with pytest.raises(Unavailable, match="does not let this user in"):
@@ -69,22 +69,24 @@ async def test_whoever_proves_nothing_or_too_little_is_out(tmp_path: Path):
         file = tmp_path / "state" / "identity" / "services" / "dashboard.nk"
         await relay.open(url, "dashboard", credentials=read_credentials(file, "dashboard"), on_reconnect=lambda: None)
         with pytest.raises((Unavailable, nats.errors.Error)):
-            await relay.request_raw("garden.lease.aws-cork", b"", timeout_seconds=1)
+            await relay.request_raw("garden.as.root.api.delete.seed.a", b"", timeout_seconds=1)
         await relay.close()
 
 
 async def test_an_insecure_landscape_says_so_and_keeps_its_streams_when_it_no_longer_is(tmp_path: Path):
-    directory = tmp_path / "state"
+    directory, said = tmp_path / "state", tmp_path / "state-up.log"
     note = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept", "namespace": "garden"}}
     async with a_landscape(directory, "--insecure") as landscape:
         assert "nats_user" not in landscape.describe() or not landscape.describe()["nats_user"]
         await landscape.ask("apply", note)
         created = await _created_at(landscape)
+    assert "INSECURE: whoever reaches NATS" in said.read_text()
 
-    async with a_landscape(directory, "--identities") as landscape:
+    async with a_landscape(directory) as landscape:
         assert landscape.describe()["nats_user"] == "operator"
         assert await landscape.ask("get.configmap.garden.kept")
         assert await _created_at(landscape) == created
+    assert "INSECURE" not in said.read_text()
 
 
 async def _created_at(landscape: Landscape) -> str:

@@ -128,7 +128,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     directory = tmp_path_factory.mktemp("migration") / "state"
     file = directory.with_name("landscape.yaml")
     file.write_text(yaml.safe_dump_all(STANDARD))
-    up = [str(GARDENBUS), "up", "--identities", "--dir", str(directory), "--detach", "-f", str(file)]
+    up = [str(GARDENBUS), "up", "--dir", str(directory), "--detach", "-f", str(file)]
     subprocess.run(up, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=90)
     yield directory
     subprocess.run([str(GARDENBUS), "down", "--dir", str(directory)], check=True, timeout=60)

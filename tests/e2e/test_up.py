@@ -102,6 +102,7 @@ async def test_what_dies_is_started_again_and_landscape_json_says_so(place: Path
         "nats",
         "redis",
         "relay",
+        "identity",
         "apiserver",
         "scheduler-1",
         "scheduler-2",

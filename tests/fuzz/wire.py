@@ -194,7 +194,7 @@ async def fuzz_wire(directory: Path, messages: int, seed: int, *, log: TextIO | 
     """Start a landscape, and send it so many messages."""
     file = directory / "landscape.yaml"
     file.write_text(yaml.safe_dump_all([a_gardenlet_configuration(), a_project(), a_cloudprofile(), dict(AGENT)]))
-    async with a_landscape(directory / "state", "-f", str(file), ready_within=300) as landscape:
+    async with a_landscape(directory / "state", "--insecure", "-f", str(file), ready_within=300) as landscape:
         fuzzer = WireFuzzer(landscape, seed)
         findings = await fuzzer.run(messages, log=log)
         if log is not None:

@@ -74,16 +74,14 @@ def up(  # noqa: PLR0913 - one parameter an option
         typer.Option(help="Backend of all gardenlets given, as processes (real control planes), in place of theirs."),
     ] = None,
     insecure: Annotated[
-        bool,
-        typer.Option(
-            "--insecure/--identities", help="Let everybody on this machine into NATS, or who proves who they are alone."
-        ),
-    ] = True,
+        bool, typer.Option("--insecure", help="Let everybody on this machine into NATS, as whoever they say they are.")
+    ] = False,
 ) -> None:
     """Start a landscape: NATS, Redis and all services as child processes, state below --dir.
 
-    It goes on where it was; with --fresh nothing of before is left. A directory in which anything else lies, or whose
-    landscape runs, is not touched.
+    Everybody who connects has to prove who they are, but with --insecure; `gardenbus identity` lets others in. It goes
+    on where it was; with --fresh nothing of before is left. A directory in which anything else lies, or whose landscape
+    runs, is not touched.
 
     Examples:
     gardenbus up --example landscape --detach
@@ -197,7 +195,7 @@ def up_arguments(options: "UpOptions", files: list[Path]) -> list[str]:
         str(options.directory),
         *(word for file in files for word in ("-f", str(file))),
         *(word for role, count in options.replicas.items() for word in ("--replicas", f"{role}={count}")),
-        *([] if options.is_insecure else ["--identities"]),
+        *(["--insecure"] if options.is_insecure else []),
         *(word for option, value in valued.items() if value is not None for word in (option, str(value))),
     ]
 

@@ -68,7 +68,7 @@ class UpOptions(NamedTuple):
     dashboard_port: int | None = None
     prefix: str = "garden"
     durability: Durability = Durability.PROCESS
-    is_insecure: bool = True
+    is_insecure: bool = False
     """Whoever reaches the embedded NATS may act as anybody."""
     log_level: str | None = None
     backend: str | None = None
@@ -178,6 +178,8 @@ class EmbeddedLandscape:
         )
         if self._identities:
             text += self._identities.server_configuration()
+        else:
+            self._notify(f"INSECURE: whoever reaches NATS on port {port} of this machine may act as anybody")
         keep_streams(self.directory.nats, has_accounts=self._identities is not None)
         write_whole(file, text.encode())
         return ProcessSpec(
