@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, Page, StorageState, ViewportSize, expect, sync_playwright
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PHONE = ViewportSize(width=390, height=844)
@@ -36,8 +36,14 @@ def browser() -> Iterator[Browser]:
 Open = Callable[..., Page]
 
 
+@pytest.fixture(scope="module")
+def logged_in() -> StorageState | None:
+    """Cookies of somebody whom the dashboard knows; a module whose dashboard lets nobody else in has its own."""
+    return None
+
+
 @pytest.fixture
-def open_page(browser: Browser) -> Iterator[Open]:
+def open_page(browser: Browser, logged_in: StorageState | None) -> Iterator[Open]:
     """Opens pages; whatever a script complained about fails the test in the end."""
     complaints: list[str] = []
     pages: list[Page] = []
@@ -47,6 +53,7 @@ def open_page(browser: Browser) -> Iterator[Open]:
             viewport=PHONE if phone else DESK,
             color_scheme="dark" if dark else "light",
             locale="en-GB",
+            storage_state=logged_in,
         )
         page = context.new_page()
         page.set_default_timeout(PATIENCE_MS)

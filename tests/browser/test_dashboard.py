@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, StorageState, expect
 
 from gardenbus.common.adapters.nats.jetstream import connect
 from gardenbus.common.api.document import Document
@@ -87,6 +87,17 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def url(directory: Path) -> str:
     services = json.loads((directory / "landscape.json").read_text())["services"]
     return next(service["url"] for service in services if service["name"] == "dashboard")
+
+
+@pytest.fixture(scope="module")
+def logged_in(browser: Browser, directory: Path) -> StorageState:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(gardenbus("dashboard", "--dir", str(directory)).strip())
+    expect(page.locator("#link-state")).to_contain_text("live", timeout=45_000)
+    found = context.storage_state()
+    context.close()
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -69,7 +69,7 @@ async def test_whoever_proves_nothing_or_too_little_is_out(tmp_path: Path):
         file = tmp_path / "state" / "identity" / "services" / "dashboard.nk"
         await relay.open(url, "dashboard", credentials=read_credentials(file, "dashboard"), on_reconnect=lambda: None)
         with pytest.raises((Unavailable, nats.errors.Error)):
-            await relay.request_raw("garden.as.root.api.delete.seed.a", b"", timeout_seconds=1)
+            await relay.request_raw("garden.lease.aws-cork", b"", timeout_seconds=1)
         await relay.close()
 
 
