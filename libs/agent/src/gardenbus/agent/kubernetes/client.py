@@ -3,14 +3,26 @@
 Objects are documents, and their paths are the API's own: any kind can be had, also those of CustomResourceDefinitions.
 """
 
+import asyncio
 import contextlib
 import ssl
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, cast
 
 import aiohttp
 import msgspec
 
+from gardenbus.agent.kubernetes.errors import (
+    Expired,
+    FieldConflict,
+    Throttled,
+    Unauthorized,
+    Unreachable,
+    UntrustedServer,
+    conflict_message,
+    field_conflicts,
+    retry_after,
+)
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import (
     BadRequest,
@@ -25,32 +37,55 @@ from gardenbus.common.errors import (
 APPLY = "application/apply-patch+yaml"
 _JSON = "application/json"
 _FIRST_ERROR = 400
-_TOO_MANY, _FIRST_SERVER_ERROR = 429, 500
+_CONFLICT, _TOO_MANY, _FIRST_SERVER_ERROR = 409, 429, 500
+_PAGE = 500
+_LONGEST_LINE = 1 << 25
+"""Bytes of one event of a watch: an object has at most 1.5 MiB, as etcd takes it."""
+
+_WATCH_GRACE_SECONDS = 15.0
 _BY_CODE: Mapping[int, type[GardenbusError]] = {
     400: BadRequest,
-    401: Forbidden,
+    401: Unauthorized,
     403: Forbidden,
     404: NotFound,
     405: BadRequest,
     409: Conflict,
-    410: Conflict,
+    410: Expired,
     415: BadRequest,
     422: InvalidResource,
 }
 _NOT_IN_SCHEMA = "field not declared in schema"
 """Text of an answer 500 that no repetition changes: an applied field that the kind does not have."""
+_NO_RESPONSE = (TimeoutError, asyncio.IncompleteReadError, aiohttp.ClientError, OSError, ValueError)
 
 
 class KubernetesClient:
-    """One API server, reached by its URL with the certificates of `tls`."""
+    """One API server, reached by its URL with the certificates of `tls`, or with a token.
+
+    `server_name` is the name in the server's certificate, where that is not the URL's.
+    """
 
     def __init__(
-        self, session: aiohttp.ClientSession, url: str, tls: ssl.SSLContext, *, timeout_seconds: float = 10
+        self,
+        session: aiohttp.ClientSession,
+        url: str,
+        tls: ssl.SSLContext,
+        *,
+        timeout_seconds: float = 10,
+        token: str = "",
+        server_name: str | None = None,
     ) -> None:
         self._session = session
         self._url = url
         self._tls = tls
-        self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
+        self._timeout_seconds = timeout_seconds
+        self._headers = {"Accept": _JSON, **({"Authorization": f"Bearer {token}"} if token else {})}
+        self._server_name = server_name
+
+    @property
+    def url(self) -> str:
+        """The server's address."""
+        return self._url
 
     async def get(self, path: str) -> Document | None:
         """An object; None without one. Raises what `request` does."""
@@ -62,14 +97,33 @@ class KubernetesClient:
     async def items(self, path: str, **query: str) -> list[Document]:
         """All objects of a list, without apiVersion and kind; empty when the API has no such kind."""
         try:
-            listed = await self.request("GET", path, query=query)
+            found, _ = await self.list_all(path, **query)
         except NotFound:
             return []
-        return cast("list[Document]", listed.get("items") or [])
+        return found
 
-    async def apply(self, path: str, manifest: Document, *, manager: str, force: bool = True) -> Document:
-        """Apply an object, of which this manager owns the fields given. Raises Conflict for others' without `force`."""
+    async def list_all(self, path: str, **query: str) -> tuple[list[Document], str]:
+        """All objects of a list, page by page, and the version to watch it from. Raises NotFound, Expired."""
+        found: list[Document] = []
+        continuation = ""
+        while True:
+            paging = {"limit": str(_PAGE), **({"continue": continuation} if continuation else {})}
+            listed = await self.request("GET", path, query={**query, **paging})
+            found += cast("list[Document]", listed.get("items") or [])
+            metadata = cast("Document", listed.get("metadata") or {})
+            continuation = str(metadata.get("continue") or "")
+            if not continuation:
+                return found, str(metadata.get("resourceVersion") or "")
+
+    async def apply(
+        self, path: str, manifest: Document, *, manager: str, force: bool = True, dry_run: bool = False
+    ) -> Document:
+        """Apply an object, of which this manager owns the fields given.
+
+        Raises FieldConflict for fields of others without `force`, Conflict for another resourceVersion than given.
+        """
         query = {"fieldManager": manager, "force": str(force).lower(), "fieldValidation": "Strict"}
+        query |= {"dryRun": "All"} if dry_run else {}
         return await self.request("PATCH", path, body=manifest, query=query, content_type=APPLY)
 
     async def delete(self, path: str, *, uid: str = "") -> bool:
@@ -84,9 +138,30 @@ class KubernetesClient:
         return True
 
     async def text(self, path: str) -> str:
-        """The response to a GET as text, whatever its status. Raises Unavailable."""
-        _, content = await self._send("GET", path, b"", {}, _JSON)
+        """The response to a GET as text, whatever its status. Raises Unreachable."""
+        _, _, content = await self._send("GET", path, b"", {}, _JSON)
         return content.decode(errors="replace")
+
+    async def events(self, path: str, *, timeout_seconds: float, **query: str) -> AsyncGenerator[Document]:
+        """Events of a watch, until the server ends it. Raises what `request` does."""
+        parameters = {
+            **query,
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(int(timeout_seconds)),
+        }
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=self._timeout_seconds, sock_read=timeout_seconds + _WATCH_GRACE_SECONDS
+        )
+        try:
+            async with self._open("GET", path, b"", parameters, self._headers, timeout) as response:
+                if response.status >= _FIRST_ERROR:
+                    content = await response.read()
+                    raise _error(response.status, content, f"watch of {path}", response.headers.get("Retry-After"))
+                async for line in _lines(response.content):
+                    yield _document(line, f"watch of {path}")
+        except _NO_RESPONSE as error:
+            raise self._unreachable(error) from error
 
     async def request(
         self,
@@ -99,37 +174,55 @@ class KubernetesClient:
     ) -> Document:
         """Send a request and return the document of the response.
 
-        Raises the error of its status: NotFound, Conflict (409, 410), Forbidden (401, 403), InvalidResource,
-        BadRequest; Unavailable for 429, 5xx and without a response.
+        Raises the error of its status: NotFound, Conflict (409; FieldConflict of an apply), Expired (410),
+        Unauthorized (401), Forbidden (403), InvalidResource, BadRequest, Throttled (429), Unavailable (5xx);
+        Unreachable without a response.
         """
-        status, content = await self._send(
+        status, again, content = await self._send(
             method, path, b"" if body is None else msgspec.json.encode(body), query, content_type
         )
         if status >= _FIRST_ERROR:
-            raise _error(status, content, f"{method} {path}")
-        try:
-            document: Any = msgspec.json.decode(content) if content else {}
-        except msgspec.DecodeError as error:
-            raise Unavailable(f"{method} {path}: the response is no JSON: {error}") from error
-        return cast("Document", document) if isinstance(document, dict) else {}
+            raise _error(status, content, f"{method} {path}", again)
+        return _document(content, f"{method} {path}") if content else {}
 
     async def _send(
         self, method: str, path: str, body: bytes, query: Mapping[str, str], content_type: str
-    ) -> tuple[int, bytes]:
-        headers = {"Accept": _JSON, **({"Content-Type": content_type} if body else {})}
+    ) -> tuple[int, str | None, bytes]:
+        """Status, Retry-After and content of a response. Raises Unreachable."""
+        headers = {**self._headers, **({"Content-Type": content_type} if body else {})}
+        timeout = aiohttp.ClientTimeout(total=self._timeout_seconds)
         try:
-            async with self._session.request(
-                method,
-                self._url + path,
-                data=body or None,
-                params=dict(query),
-                headers=headers,
-                ssl=self._tls,
-                timeout=self._timeout,
-            ) as response:
-                return response.status, await response.read()
-        except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
-            raise Unavailable(f"{self._url} does not answer: {error or type(error).__name__}") from error
+            async with self._open(method, path, body, query, headers, timeout) as response:
+                return response.status, response.headers.get("Retry-After"), await response.read()
+        except _NO_RESPONSE as error:
+            raise self._unreachable(error) from error
+
+    def _open(
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        query: Mapping[str, str],
+        headers: Mapping[str, str],
+        timeout: aiohttp.ClientTimeout,
+    ) -> Any:
+        return self._session.request(
+            method,
+            self._url + path,
+            data=body or None,
+            params=dict(query),
+            headers=dict(headers),
+            ssl=self._tls,
+            server_hostname=self._server_name,
+            timeout=timeout,
+            allow_redirects=False,
+        )
+
+    def _unreachable(self, error: Exception) -> Unreachable:
+        if isinstance(error, aiohttp.ClientConnectorCertificateError):
+            verified = getattr(error.certificate_error, "verify_message", "") or str(error.certificate_error)
+            return UntrustedServer(f"{self._url} is not the server that is trusted: {verified}")
+        return Unreachable(f"{self._url} does not answer: {error or type(error).__name__}")
 
 
 def client_tls(*, authority: str, certificate: str, key: str) -> ssl.SSLContext:
@@ -142,14 +235,43 @@ def client_tls(*, authority: str, certificate: str, key: str) -> ssl.SSLContext:
     return context
 
 
-def _error(status: int, content: bytes, request: str) -> GardenbusError:
-    message = content.decode(errors="replace").strip()
+def _error(status: int, content: bytes, request: str, again: str | None = None) -> GardenbusError:
+    message, details = content.decode(errors="replace").strip(), dict[str, Any]()
     with contextlib.suppress(msgspec.MsgspecError):
-        message = str(msgspec.json.decode(content, type=dict[str, Any]).get("message") or message)
+        details = msgspec.json.decode(content, type=dict[str, Any])
+        message = str(details.get("message") or message)
     text = f"{request}: {status} {' '.join(message.split())[:500]}"
     if status == _FIRST_SERVER_ERROR and _NOT_IN_SCHEMA in message:
         return InvalidResource(text)
+    if status == _TOO_MANY:
+        return Throttled(text, retry_after(again))
+    if status == _CONFLICT and (fields := field_conflicts(details)):
+        return FieldConflict(f"{request}: {conflict_message(fields)}", fields)
     by_code = _BY_CODE.get(status)
-    if by_code is None and status < _FIRST_SERVER_ERROR and status != _TOO_MANY:
+    if by_code is None and status < _FIRST_SERVER_ERROR:
         return BadRequest(text)
     return (by_code or Unavailable)(text)
+
+
+def _document(content: bytes, request: str) -> Document:
+    try:
+        document: Any = msgspec.json.decode(content)
+    except msgspec.DecodeError as error:
+        raise Unavailable(f"{request}: the response is no JSON: {error}") from error
+    return cast("Document", document) if isinstance(document, dict) else {}
+
+
+async def _lines(stream: aiohttp.StreamReader) -> AsyncGenerator[bytes]:
+    """Lines of any length up to `_LONGEST_LINE`. Raises Unavailable for one that is cut off, or longer."""
+    rest = bytearray()
+    async for chunk in stream.iter_any():
+        rest += chunk
+        while (end := rest.find(b"\n")) >= 0:
+            line = bytes(rest[:end])
+            del rest[: end + 1]
+            if line.strip():
+                yield line
+        if len(rest) > _LONGEST_LINE:
+            raise Unavailable(f"an event of more than {_LONGEST_LINE >> 20} MiB")
+    if rest.strip():
+        raise Unavailable("the last event was cut off")
