@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 from gardenbus.common.api.document import encode, section
 from gardenbus.common.api.fleet.member_clusters import AGENT_CLEANUP, MemberCluster
 from gardenbus.common.api.keys import Header, ObjectKey
-from gardenbus.memberagent.backend.port import REGISTERED
+from gardenbus.memberagent.backend.records import REGISTERED
 from gardenbus.memberagent.controllers.member_cluster import RETRY_SECONDS
 from tests.support.builders import a_seed
 from tests.support.eventually import eventually

@@ -30,7 +30,7 @@ def test_the_example_holds_thirteen_clusters_on_two_coasts() -> None:
         ({"clusters": [a_member_cluster(properties={"nodes": "many"})]}, "clusters[0].properties.nodes"),
         ({"clusters": [a_member_cluster(failures="explode")]}, "clusters[0].failures"),
         ({"cluster": []}, "unknown field"),
-        ({"backend": {"type": "remote"}}, "backend.type"),
+        ({"backend": {"type": 1}}, "backend.type"),
         ({"backend": {"applySeconds": -1}}, "must not be negative"),
     ],
 )

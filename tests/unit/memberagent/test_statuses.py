@@ -123,5 +123,5 @@ def test_a_seed_whose_gardenlet_is_silent_is_silent_too() -> None:
     for status, problem, silent in (("True", False, False), ("False", True, False), ("Unknown", True, True)):
         seed = a_seed("s", status={"conditions": [{"type": "GardenletReady", "status": status}]})
         assert conditions_of(seed)
-        facts = seed_facts(seed, {})
+        facts = seed_facts(seed, ClusterFacts())
         assert (facts.problem is not None, facts.is_silent) == (problem, silent)

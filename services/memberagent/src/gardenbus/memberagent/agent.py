@@ -9,9 +9,10 @@ from gardenbus.agent.activity import Activity
 from gardenbus.agent.reporter import Reporter
 from gardenbus.agent.work_loop import WorkLoop
 from gardenbus.common.controller.delaying_queue import DelayingQueue
-from gardenbus.common.errors import GardenbusError
+from gardenbus.common.errors import GardenbusError, Unavailable
 from gardenbus.common.ports.clock import Clock
 from gardenbus.memberagent.backend.port import ClusterBackend
+from gardenbus.memberagent.backend.records import ClusterRecords
 from gardenbus.memberagent.controllers.member_cluster import RETRY_SECONDS, MemberClusterReconciler
 from gardenbus.memberagent.controllers.works import WorkApplier
 from gardenbus.memberagent.domain.cluster_sources import ClusterSource
@@ -34,6 +35,7 @@ class MemberClusterAgent:
         source: ClusterSource,
         cache: ClusterCache,
         backend: ClusterBackend,
+        records: ClusterRecords,
         reporter: Reporter,
         read: ReadObject,
         landscape: Callable[[], str],
@@ -43,12 +45,14 @@ class MemberClusterAgent:
         self.cache = cache
         self.activity = Activity()
         self._backend = backend
+        self._records = records
         self._clock = clock
         self.cluster = MemberClusterReconciler(
             name,
             source=source,
             cache=cache,
             backend=backend,
+            records=records,
             reporter=reporter,
             read=read,
             landscape=landscape,
@@ -58,6 +62,7 @@ class MemberClusterAgent:
         )
         self.works = WorkApplier(name, cache=cache, backend=backend, reporter=reporter, read=read, clock=clock)
         self._cluster_loop = WorkLoop("cluster", self.cluster.reconcile, self.cluster.seconds_to_next, cluster=name)
+        self._backend_loop = WorkLoop("backend", backend.run, lambda: RETRY_SECONDS, cluster=name)
         self._queue = DelayingQueue(
             self._reconcile_work,
             clock=clock,
@@ -82,9 +87,16 @@ class MemberClusterAgent:
 
     def enqueue_all(self) -> None:
         """Reconcile the cluster, all cached Works, and those in the cluster."""
-        for name in {*self.cache.works, *(self._backend.works() if self.is_active else ())}:
+        for name in {*self.cache.works, *self._works_in_cluster()}:
             self._queue.add(name)
         self._cluster_loop.trigger()
+
+    def _works_in_cluster(self) -> set[str]:
+        """Works with objects in the cluster; none while that is not yet read: the backend requests them then."""
+        try:
+            return self._backend.works() if self.is_active else set()
+        except Unavailable:
+            return set()
 
     async def run(self) -> None:
         """Run until cancelled, or until the cluster has left the fleet; no failure ends it."""
@@ -100,24 +112,31 @@ class MemberClusterAgent:
             await asyncio.gather(running, ended, return_exceptions=True)
 
     async def _run(self) -> None:
-        while not self._acquired():
-            await self._clock.sleep(STANDBY_SECONDS)
-        self.activity.begin()
-        self.enqueue_all()
         try:
+            while not await self._acquired():
+                await self._clock.sleep(STANDBY_SECONDS)
+            self.activity.begin()
+            self.enqueue_all()
             async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._backend_loop.run(), name=f"backend of {self.name}")
                 tasks.create_task(self._cluster_loop.run(), name=f"cluster {self.name}")
                 tasks.create_task(self._queue.run(), name=f"works of {self.name}")
         finally:
             self.activity.end()
-            self._backend.release()
+            await self._backend.stop()
+            self._records.release()
 
-    def _acquired(self) -> bool:
+    async def _acquired(self) -> bool:
+        """Become active for the cluster; False while another process is, or the backend cannot start."""
         try:
-            return self._backend.acquire()
-        except OSError as error:
+            if not self._records.acquire():
+                return False
+            await self._backend.start()
+        except (GardenbusError, OSError) as error:
             _log.warning("cluster.delayed", cluster=self.name, reason=str(error))
+            self._records.release()
             return False
+        return True
 
     async def _reconcile_work(self, name: str) -> float | None:
         try:

@@ -7,6 +7,7 @@ follower observes Seeds, and every MemberCluster and Work, because any cluster m
 
 import asyncio
 from collections.abc import Collection, Coroutine, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,9 @@ from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.ports.bus import Bus, StreamMessage
 from gardenbus.common.ports.clock import Clock
 from gardenbus.memberagent.agent import MemberClusterAgent
-from gardenbus.memberagent.backend.local import LocalClusterBackend
+from gardenbus.memberagent.backend.installed import new_backend
+from gardenbus.memberagent.backend.port import BackendContext
+from gardenbus.memberagent.backend.records import ClusterRecords
 from gardenbus.memberagent.domain.cluster_sources import ClusterSource, ConfiguredCluster, EnrolledSeed
 from gardenbus.memberagent.handlers.cluster_cache import ClusterCache
 from gardenbus.memberagent.handlers.object_reader import ReadObject, object_reader
@@ -148,25 +151,32 @@ class MemberAgentHost(AgentHost):
             self._own[name] = own
         bus = own.bus if own is not None else self._bus
         self._readers[name] = object_reader(bus, self._subjects, reporter_of(name))
-        backend = LocalClusterBackend(
-            self._directory / name,
-            settings,
-            self._clock,
-            cluster=name,
-            failures=cluster.failure_requests if cluster is not None else (),
-            namespaces=cluster.namespaces if cluster is not None else (),
+        backend = new_backend(
+            BackendContext(
+                cluster=name,
+                directory=self._directory / name,
+                settings=settings,
+                clock=self._clock,
+                changed=partial(self._work_in_cluster_changed, name),
+                configured=cluster,
+            )
         )
         agent = self.agents[name] = MemberClusterAgent(
             name,
             source=source,
             cache=self._cache_of(name),
             backend=backend,
+            records=ClusterRecords(self._directory / name),
             reporter=Reporter(bus=bus, subjects=self._subjects, token=reporter_of(name), sent=REPORTS),
             read=self._readers[name],
             landscape=lambda: self._landscape,
             clock=self._clock,
         )
         return agent
+
+    def _work_in_cluster_changed(self, cluster: str, work: str) -> None:
+        if cluster in self.agents:
+            self.agents[cluster].work_changed(work)
 
     def _start(self, name: str) -> None:
         connect(self._own.get(name))

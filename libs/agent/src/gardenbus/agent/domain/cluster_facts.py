@@ -44,12 +44,15 @@ class ClusterFacts(NamedTuple):
 
 
 def configured_facts(cluster: ClusterSettings, measured: ClusterFacts) -> ClusterFacts:
-    """State of a configured cluster: its properties and usage, with measured namespaces and health."""
+    """State of a configured cluster: as measured, with the configured properties and amounts over that."""
     usage = cluster.resource_usage
     amounts = {"capacity": usage.capacity, "allocatable": usage.allocatable, "available": usage.available}
     return measured._replace(
-        properties={name: str(value) for name, value in cluster.properties.items()},
-        usage={field: {name: str(value) for name, value in each.items()} for field, each in amounts.items()},
+        properties={**measured.properties, **{name: str(value) for name, value in cluster.properties.items()}},
+        usage={
+            field: {**measured.usage.get(field, {}), **{name: str(value) for name, value in each.items()}}
+            for field, each in amounts.items()
+        },
     )
 
 

@@ -1,6 +1,5 @@
 """Seeds as member clusters: the manifest that a Seed is enrolled with, and its state."""
 
-from collections.abc import Mapping
 from typing import Any, cast
 
 from gardenbus.agent.domain.cluster_facts import ClusterFacts
@@ -47,20 +46,22 @@ def enrolment(seed: Document, *, period_seconds: int) -> Document:
     )
 
 
-def seed_facts(seed: Document, namespaces: Mapping[str, str]) -> ClusterFacts:
-    """State of a Seed as a cluster: silent without its gardenlet's heartbeat, unhealthy while that is not ready."""
+def seed_facts(seed: Document, measured: ClusterFacts) -> ClusterFacts:
+    """State of a Seed as a cluster: silent without its gardenlet's heartbeat, unhealthy while that is not ready.
+
+    Of what its backend has measured, everything counts; the Seed's status is for what it has not.
+    """
     ready = get_condition(conditions_of(seed), GARDENLET_READY) or {}
     status = section(seed, "status")
     capacity = _quantities(section(status, "capacity"))
     allocatable = _quantities(section(status, "allocatable"))
-    properties = {ZONES_PROPERTY: str(len(_zones(seed)))}
+    usage = {"capacity": capacity, "allocatable": allocatable, "available": allocatable}
+    is_ready = ready.get("status") == "True"
     return ClusterFacts(
-        properties=properties,
-        usage={"capacity": capacity, "allocatable": allocatable, "available": allocatable},
-        namespaces=namespaces,
-        problem=None
-        if ready.get("status") == "True"
-        else str(ready.get("message") or "The gardenlet says it is not ready."),
+        properties={ZONES_PROPERTY: str(len(_zones(seed))), **measured.properties},
+        usage={**usage, **measured.usage},
+        namespaces=measured.namespaces,
+        problem=measured.problem if is_ready else str(ready.get("message") or "The gardenlet says it is not ready."),
         healthy_message="The gardenlet of the seed is ready.",
         is_silent=ready.get("status") not in ("True", "False"),
     )

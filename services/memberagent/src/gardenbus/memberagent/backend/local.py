@@ -1,8 +1,6 @@
 """Local cluster backend: a directory of manifests, with failure injection.
 
-    <directory>/lock                          held by the process that is active for the cluster
     <directory>/manifests/<object>.json       one manifest, with the Work that it belongs to
-    <directory>/registered.json               its last registration in the fleet: it does not register a second time
     <directory>/failed.json                   number of occurrences of each injected failure
 
     annotation on a manifest                    effect
@@ -18,8 +16,8 @@ Files are replaced by renaming: after a crash either the old or the new content 
 has left unreadable is removed; its Work applies it again.
 """
 
-import os
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -27,7 +25,8 @@ from urllib.parse import quote
 import msgspec
 import structlog
 
-from gardenbus.agent.files import make_directory, replace_file, try_lock
+from gardenbus.agent.domain.cluster_facts import ClusterFacts
+from gardenbus.agent.files import make_directory, replace_file
 from gardenbus.common.api.configuration.failure_injection import (
     FailureRequest,
     ManifestStep,
@@ -37,7 +36,8 @@ from gardenbus.common.api.configuration.failure_injection import (
 from gardenbus.common.api.configuration.member_agent import MemberBackendSettings
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.ports.clock import Clock
-from gardenbus.memberagent.backend.port import REGISTERED, ApplyResult, Manifest, Registration
+from gardenbus.memberagent.backend.port import ApplyResult, BackendContext, Manifest
+from gardenbus.memberagent.domain.apply_strategy import DEFAULT_STRATEGY, ApplyStrategy
 from gardenbus.memberagent.domain.work_status import ManifestKey, ManifestResult, key_of, tracking_of
 
 _log = structlog.stdlib.get_logger()
@@ -63,10 +63,21 @@ SIMULATED = "Simulated by the local backend."
 """Message of what it reports as healthy or available: there is nothing to look at."""
 
 
+def local_backend(context: BackendContext) -> "LocalClusterBackend":
+    """The backend `local`."""
+    configured = context.configured
+    return LocalClusterBackend(
+        context.directory,
+        context.settings,
+        context.clock,
+        cluster=context.cluster,
+        failures=configured.failure_requests if configured is not None else (),
+        namespaces=configured.namespaces if configured is not None else (),
+    )
+
+
 class LocalClusterBackend:
     """See the module. Implements `backend.port.ClusterBackend`."""
-
-    healthy_message = SIMULATED
 
     def __init__(
         self,
@@ -85,49 +96,40 @@ class LocalClusterBackend:
         self._cluster = cluster
         self._failures = tuple(failures)
         self._namespaces = tuple(namespaces)
-        self._lock = -1
         self._held: dict[ManifestKey, StoredManifest] = {}
         self._failed: dict[str, int] = {}
-        self._registered: Registration | None = None
 
-    def acquire(self) -> bool:
-        """Lock the directory and load it."""
-        if self._lock >= 0:
-            return True
+    async def start(self) -> None:
+        """Load the directory."""
         make_directory(self._manifests)
-        descriptor = try_lock(self._directory / "lock")
-        if descriptor is None:
-            return False
-        try:
-            self._read()
-        except OSError:
-            os.close(descriptor)
-            raise
-        self._lock = descriptor
-        return True
+        self._read()
 
-    def release(self) -> None:
-        """Unlock the directory."""
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+    async def run(self) -> None:
+        """Nobody else changes the directory: there is nothing to observe."""
+        await asyncio.Event().wait()
 
-    def registered(self) -> Registration | None:
-        """Registration from the file."""
-        return self._registered
+    async def stop(self) -> None:
+        """Nothing is open."""
 
-    def register(self, registration: Registration) -> None:
-        """Write the registration if it changed."""
-        if registration != self._registered:
-            replace_file(self._directory / REGISTERED, msgspec.json.encode(registration._asdict()))
-            self._registered = registration
+    def facts(self) -> ClusterFacts:
+        """Configured namespaces and those among the manifests, and the switches `unhealthy` and `silent`."""
+        made = {key.name: held.work for key, held in self._held.items() if (key.group, key.kind) == ("", "Namespace")}
+        return ClusterFacts(
+            namespaces=dict.fromkeys(self._namespaces, "") | made,
+            problem="Unhealthy, as asked for." if (self._directory / "unhealthy").exists() else None,
+            healthy_message=SIMULATED,
+            is_silent=(self._directory / "silent").exists(),
+        )
 
     def works(self) -> set[str]:
         """Works of the stored manifests."""
         return {held.work for held in self._held.values()}
 
-    async def apply(self, work: str, manifests: Sequence[Manifest]) -> ApplyResult:
-        """Take the Work's time, then write new manifests and remove old ones."""
+    async def apply(
+        self, work: str, manifests: Sequence[Manifest], strategy: ApplyStrategy = DEFAULT_STRATEGY
+    ) -> ApplyResult:
+        """Take the Work's time, then write new manifests and remove old ones. Nobody else has anything here."""
+        del strategy
         if self._settings.apply_seconds:
             await self._clock.sleep(self._settings.apply_seconds)
         outcomes: list[ManifestResult] = []
@@ -146,8 +148,11 @@ class LocalClusterBackend:
                 self._drop(key)
         return ApplyResult(outcomes, min(waits, default=None))
 
-    def compare(self, manifests: Sequence[Manifest]) -> ApplyResult:
+    async def compare(
+        self, work: str, manifests: Sequence[Manifest], strategy: ApplyStrategy = DEFAULT_STRATEGY
+    ) -> ApplyResult:
         """Compare with the stored manifests."""
+        del work, strategy
         outcomes: list[ManifestResult] = []
         for ordinal, manifest in enumerate(manifests):
             try:
@@ -160,7 +165,7 @@ class LocalClusterBackend:
             outcomes.append(ManifestResult(ordinal, manifest, applied=not differs, message=message, differs=differs))
         return ApplyResult(outcomes)
 
-    def remove(self, work: str) -> str | None:
+    async def remove(self, work: str) -> str | None:
         """Remove the Work's files."""
         problem: str | None = None
         for key in [key for key, held in self._held.items() if held.work == work]:
@@ -170,19 +175,6 @@ class LocalClusterBackend:
             else:
                 problem = f"{key}: {failure}"
         return problem
-
-    def namespaces(self) -> Mapping[str, str]:
-        """Configured namespaces, and the Namespaces among the manifests."""
-        made = {key.name: held.work for key, held in self._held.items() if (key.group, key.kind) == ("", "Namespace")}
-        return dict.fromkeys(self._namespaces, "") | made
-
-    def problem(self) -> str | None:
-        """Problem from the switch `unhealthy`."""
-        return "Unhealthy, as asked for." if (self._directory / "unhealthy").exists() else None
-
-    def is_silent(self) -> bool:
-        """State of the switch `silent`."""
-        return (self._directory / "silent").exists()
 
     # ------------------------------------------------------------------------------------------ one manifest
 
@@ -262,11 +254,6 @@ class LocalClusterBackend:
             self._failed = msgspec.json.decode((self._directory / "failed.json").read_bytes(), type=dict[str, int])
         except (FileNotFoundError, msgspec.MsgspecError):
             self._failed = {}
-        try:
-            text = msgspec.json.decode((self._directory / REGISTERED).read_bytes(), type=dict[str, str])
-            self._registered = Registration(**text)
-        except (FileNotFoundError, msgspec.MsgspecError, TypeError):
-            self._registered = None
 
     def _write(self, key: ManifestKey, held: StoredManifest) -> None:
         replace_file(self._manifests / _file_name(key), msgspec.json.encode(held))

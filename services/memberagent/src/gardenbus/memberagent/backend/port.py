@@ -1,12 +1,18 @@
-"""Port to the cluster of an agent."""
+"""Ports of a cluster's backend: whoever applies manifests to the cluster, and sees what is there.
 
-from collections.abc import Mapping, Sequence
+An agent consists of records (`records`: a lock, and the registration in the fleet), which are the same for all, and of
+a backend. Backends are found by the entry points of the group `gardenbus.memberagent.backends` (`installed`).
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from gardenbus.agent.domain.cluster_facts import ClusterFacts
+from gardenbus.common.api.configuration.member_agent import ClusterSettings, MemberBackendSettings
+from gardenbus.common.ports.clock import Clock
+from gardenbus.memberagent.domain.apply_strategy import DEFAULT_STRATEGY, ApplyStrategy
 from gardenbus.memberagent.domain.work_status import ManifestResult
-
-REGISTERED = "registered.json"
-"""File of a cluster's directory with its last registration."""
 
 Manifest = Mapping[str, Any]
 
@@ -21,67 +27,64 @@ class ApplyResult(NamedTuple):
     """Seconds until a result changes by itself."""
 
 
-class Registration(NamedTuple):
-    """Registration of a cluster in a fleet."""
-
-    landscape: str
-    """Landscape of the fleet; void in another one."""
-
-    origin: str
-    """uid of the Seed that it is; "" for a configured cluster."""
-
-    uid: str
-    """uid of the MemberCluster."""
-
-
 class ClusterBackend(Protocol):
-    """One cluster that Works are applied to. All calls are idempotent."""
+    """One cluster that Works are applied to. All calls are idempotent, and may be cut at any await."""
 
-    @property
-    def healthy_message(self) -> str:
-        """Message of a healthy cluster: what the agent knows of it."""
+    async def start(self) -> None:
+        """Begin: this process is active for the cluster. Raises OSError, GardenbusError."""
         ...
 
-    def acquire(self) -> bool:
-        """Become active for the cluster; False while another process is. Raises OSError."""
+    async def run(self) -> None:
+        """Observe the cluster until cancelled. It is called again when it fails."""
         ...
 
-    def release(self) -> None:
-        """Let another process become active."""
+    async def stop(self) -> None:
+        """Release what `start` has opened; the cluster stays as it is."""
         ...
 
-    def registered(self) -> Registration | None:
-        """Last registration in a fleet; None without one."""
-        ...
-
-    def register(self, registration: Registration) -> None:
-        """Save the registration."""
+    def facts(self) -> ClusterFacts:
+        """State of the cluster as it was last seen: no I/O that could take time."""
         ...
 
     def works(self) -> set[str]:
-        """Works with objects in the cluster."""
+        """Works with objects in the cluster. Raises Unavailable while that is not yet read."""
         ...
 
-    async def apply(self, work: str, manifests: Sequence[Manifest]) -> ApplyResult:
-        """Apply exactly these manifests for a Work, and prune others of it."""
+    async def apply(
+        self, work: str, manifests: Sequence[Manifest], strategy: ApplyStrategy = DEFAULT_STRATEGY
+    ) -> ApplyResult:
+        """Apply exactly these manifests for a Work, and prune others of it. Raises Unavailable, Forbidden."""
         ...
 
-    def compare(self, manifests: Sequence[Manifest]) -> ApplyResult:
-        """Compare manifests with the objects in the cluster."""
+    async def compare(
+        self, work: str, manifests: Sequence[Manifest], strategy: ApplyStrategy = DEFAULT_STRATEGY
+    ) -> ApplyResult:
+        """Compare manifests with the objects in the cluster. Raises Unavailable, Forbidden."""
         ...
 
-    def remove(self, work: str) -> str | None:
-        """Remove all objects of a Work; returns why some are left."""
+    async def remove(self, work: str) -> str | None:
+        """Remove all objects of a Work; returns why some are left. Raises Unavailable, Forbidden."""
         ...
 
-    def namespaces(self) -> Mapping[str, str]:
-        """Namespaces in the cluster, each with the Work that made it."""
-        ...
 
-    def problem(self) -> str | None:
-        """Reason why the cluster is not healthy."""
-        ...
+class BackendContext(NamedTuple):
+    """The environment of a backend."""
 
-    def is_silent(self) -> bool:
-        """True if the cluster is cut off, so that no heartbeat can be reported."""
-        ...
+    cluster: str
+    directory: Path
+    """The cluster's own."""
+
+    settings: MemberBackendSettings
+    clock: Clock
+    changed: Callable[[str], None] = lambda _: None
+    """Requests the reconciliation of a Work: something of it was changed in the cluster."""
+
+    configured: ClusterSettings | None = None
+    """The cluster in the configuration; None for an enrolled Seed."""
+
+    shoot_kubeconfig: Callable[[str], Awaitable[str]] | None = None
+    """Obtains a kubeconfig of a shoot (`namespace/name`) from the landscape. Raises GardenbusError."""
+
+
+BackendFactory = Callable[[BackendContext], ClusterBackend]
+"""Makes a backend: loaded by an entry point of the group `gardenbus.memberagent.backends`. Raises SettingsInvalid."""

@@ -15,7 +15,8 @@ from gardenbus.agent.reporter import Reporter
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.clock import Clock, timestamp
-from gardenbus.memberagent.backend.port import REGISTERED, ClusterBackend, Registration
+from gardenbus.memberagent.backend.port import ClusterBackend
+from gardenbus.memberagent.backend.records import REGISTERED, ClusterRecords, Registration
 from gardenbus.memberagent.domain.cluster_sources import ClusterSource
 from gardenbus.memberagent.domain.heartbeat_schedule import seconds_to_next
 from gardenbus.memberagent.handlers.cluster_cache import ClusterCache
@@ -43,6 +44,7 @@ class MemberClusterReconciler:
         source: ClusterSource,
         cache: ClusterCache,
         backend: ClusterBackend,
+        records: ClusterRecords,
         reporter: Reporter,
         read: ReadObject,
         landscape: Callable[[], str],
@@ -57,6 +59,7 @@ class MemberClusterReconciler:
         self._key = ObjectKey("membercluster", "", name)
         self._cache = cache
         self._backend = backend
+        self._records = records
         self._reporter = reporter
         self._read = read
         self._landscape = landscape
@@ -77,17 +80,17 @@ class MemberClusterReconciler:
 
     def has_new_namespaces(self) -> bool:
         """True if the backend's namespaces differ from the reported ones."""
-        return self._reported is not None and self._backend.namespaces() != self._reported[1].namespaces
+        return self._reported is not None and self._backend.facts().namespaces != self._reported[1].namespaces
 
     async def reconcile(self) -> None:
         """Register the cluster, report its state, or let it leave."""
         now = self._clock.monotonic()
         manifest = self.source.manifest()
-        if not self._cache.is_complete or self._backend.is_silent():
+        if not self._cache.is_complete or self._backend.facts().is_silent:
             return
         if manifest is None and (self._cache.cluster_is_gone or self._cache.cluster is None):
             for work in sorted(self._backend.works()) if self._cache.cluster_is_gone else ():
-                self._backend.remove(work)
+                await self._backend.remove(work)
             self.has_ended.set()
         elif self._cache.is_leaving:
             await self._leave(now)
@@ -127,7 +130,7 @@ class MemberClusterReconciler:
         Tombstones expire after an hour, so its absence from the stream does not say. Nor does its absence from the
         store, which may have been restored: the cluster is kept as it is, and queried.
         """
-        before = self._backend.registered()
+        before = self._records.registered()
         if before is None or (before.landscape, before.origin) != (self._landscape(), self.source.origin):
             return False
         current = await self._read(self._key)
@@ -162,14 +165,7 @@ class MemberClusterReconciler:
 
     async def _beat(self, cluster: Document, now: float) -> None:
         """Report the status when a heartbeat is due or the facts have changed."""
-        facts = self.source.facts(
-            ClusterFacts(
-                namespaces=self._backend.namespaces(),
-                problem=self._backend.problem(),
-                healthy_message=self._backend.healthy_message,
-                is_silent=self._backend.is_silent(),
-            )
-        )
+        facts = self.source.facts(self._backend.facts())
         if facts.is_silent or (now < self._heartbeat_due and self._reported == (uid_of(cluster), facts)):
             return
         instant = self._clock.now()
@@ -178,11 +174,11 @@ class MemberClusterReconciler:
         self._heartbeat_due = now + seconds_to_next(self._name, instant.timestamp(), period)
         self._reported = (uid_of(cluster), facts)
         HEARTBEATS.inc()
-        self._backend.register(Registration(self._landscape(), self.source.origin, uid_of(cluster)))
+        self._records.register(Registration(self._landscape(), self.source.origin, uid_of(cluster)))
 
     async def _leave(self, now: float) -> None:
         """Remove everything from the cluster, and report that once nothing is left."""
-        problems = [problem for work in sorted(self._backend.works()) if (problem := self._backend.remove(work))]
+        problems = [each for work in sorted(self._backend.works()) if (each := await self._backend.remove(work))]
         for name in self._cache.works:
             self._enqueue_work(name)
         self._reported = None

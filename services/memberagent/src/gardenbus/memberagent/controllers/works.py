@@ -13,6 +13,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.memberagent.backend.port import ClusterBackend
 from gardenbus.memberagent.controllers.member_cluster import RETRY_SECONDS
+from gardenbus.memberagent.domain.apply_strategy import strategy_of
 from gardenbus.memberagent.domain.work_status import (
     ManifestResult,
     cleaned_up_status,
@@ -46,7 +47,7 @@ class WorkApplier:
         """Apply a Work and report; returns the seconds after which to requeue, None for not before a change."""
         if not self.cache.is_complete:
             return None
-        if self.backend.is_silent():
+        if self.backend.facts().is_silent:
             return RETRY_SECONDS
         work = self.cache.works.get(name)
         if work is None:
@@ -54,7 +55,7 @@ class WorkApplier:
         is_deleting = bool(section(work, "metadata").get("deletionTimestamp"))
         now = timestamp(self.clock.now())
         if is_deleting or self.cache.is_leaving or self.cache.cluster_is_gone:
-            problem = self.backend.remove(name)
+            problem = await self.backend.remove(name)
             if not is_deleting:
                 return None
             patch = cleaned_up_status(work, now=now) if problem is None else stuck_status(work, problem, now=now)
@@ -62,7 +63,8 @@ class WorkApplier:
         if self.cache.cluster is None:
             return RETRY_SECONDS
         manifests = mappings(section(work, "spec", "workload"), "manifests")
-        applied = self.backend.compare(manifests) if only_compares(work) else await self.backend.apply(name, manifests)
+        perform = self.backend.compare if only_compares(work) else self.backend.apply
+        applied = await perform(name, manifests, strategy_of(work))
         failed = any(not outcome.applied or outcome.available is False for outcome in applied.outcomes)
         _count(applied.outcomes)
         requeue_after = applied.requeue_after_seconds
@@ -82,7 +84,7 @@ class WorkApplier:
         if name not in self.backend.works():
             return None
         if self.cache.cluster_is_gone or name in self.cache.removed_works:
-            problem = self.backend.remove(name)
+            problem = await self.backend.remove(name)
             _log.info("work.removed", cluster=self.cluster, work=name)
             return RETRY_SECONDS if problem else None
         current = await self.read(ObjectKey("work", namespace_of(self.cluster), name))

@@ -27,7 +27,7 @@ class ClusterSource(Protocol):
         ...
 
     def facts(self, measured: ClusterFacts) -> ClusterFacts:
-        """Current state of the cluster. `measured` is the backend's: namespaces, problem and silence."""
+        """Current state of the cluster, from what its backend has measured."""
         ...
 
 
@@ -72,4 +72,4 @@ class EnrolledSeed:
         """State from the Seed's status; the heartbeat is its gardenlet's."""
         if self.seed is None:
             return ClusterFacts(namespaces=measured.namespaces)
-        return seed_facts(self.seed, measured.namespaces)
+        return seed_facts(self.seed, measured)

@@ -10,9 +10,7 @@ from gardenbus.agent.domain.documents import mappings
 from gardenbus.common.api.conditions import conditions_of, get_condition, observed_condition
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.works import APPLIED, AVAILABLE, CLEANED_UP, DIFF_REPORTED
-
-REPORT_DIFF = "ReportDiff"
-"""Type of an applyStrategy that only compares."""
+from gardenbus.memberagent.domain.apply_strategy import REPORT_DIFF
 
 Tracking = Literal["data", "started", "unknown"]
 

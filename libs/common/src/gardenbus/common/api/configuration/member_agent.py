@@ -35,16 +35,19 @@ class _StrictStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", f
 
 
 class MemberBackendSettings(_StrictStruct, frozen=True):
-    """The backend that stands for clusters."""
+    """The backend of clusters."""
 
-    type: Literal["local"] = "local"
-    """A directory on this machine for each cluster."""
+    type: str = "local"
+    """`local` (a directory on this machine for each cluster), or one that is installed (an entry point)."""
 
     apply_seconds: float = 0.0
-    """Duration of applying one Work."""
+    """Duration of applying one Work, of `local`."""
 
     available_seconds: float = 0.0
-    """Time from applied to available of a manifest that starts something."""
+    """Time from applied to available of a manifest that starts something, of `local`."""
+
+    options: dict[str, Any] = {}
+    """Settings of a backend that is not the member agent's own, as it reads them."""
 
 
 class ClusterMetadata(_StrictStruct, frozen=True):
