@@ -76,6 +76,10 @@ class SimulatedOutbox(_Connection):
         """Wait until there is an entry."""
         await self._twin.wait(seconds)
 
+    async def count_shoots(self) -> bool:
+        """Nothing to do, and no choice point: there is no older version."""
+        return False
+
 
 class SimulatedQueueMessage:
     """A message in flight; the acknowledgement is written, and nobody waits for it."""

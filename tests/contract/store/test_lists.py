@@ -2,6 +2,7 @@
 
 import pytest
 
+from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.store import Page
@@ -116,19 +117,33 @@ async def test_the_census_counts_objects_by_kind_and_the_outbox(kit: StoreUnderT
     }
 
 
-async def test_states_of_shoots_come_in_pages_in_the_order_of_lists(kit: StoreUnderTest) -> None:
-    waiting = await kit.created(a_shoot("waiting", "garden-b"))
-    await kit.marked_unschedulable(waiting)
-    await kit.created(a_shoot("one", "garden-a"))
-    placed = await kit.created(a_shoot("two", "garden-a"))
-    await kit.changed(
-        placed, merged(placed.document(), {"status": {"lastOperation": {"type": "Create", "state": "Error"}}})
-    )
-    first = await kit.store.shoot_states(limit=2)
-    assert [state.key.name for state in first] == ["one", "two"]
-    assert b'"Error"' in first[1].status
-    assert (first[1].pending, first[1].deleting_at, first[1].created_at) == (b"", "", placed.created_at)
-    (rest,) = await kit.store.shoot_states("garden-a/two", limit=2)
-    assert (rest.key, rest.seed) == (waiting.key, "")
-    assert b'"Pending"' in rest.pending
-    assert await kit.store.shoot_states("garden-b/waiting") == []
+def an_operation(operation: str, state: str, updated: str = "") -> Document:
+    times = {"lastUpdateTime": updated} if updated else {}
+    return {"status": {"lastOperation": {"type": operation, "state": state, **times}}}
+
+
+async def test_shoots_are_counted_by_state_and_the_longest_operations_named(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed("full"))
+    assert await kit.store.shoot_state_counts(5) == ({}, 0, [], 0)
+    await kit.created(a_shoot("new"))
+    await kit.marked_unschedulable(await kit.created(a_shoot("waiting")))
+    rest = await kit.created(merged(a_shoot("rest"), an_operation("Create", "Succeeded")))
+    await kit.bound(rest, "full")
+    moving = await kit.created(merged(a_shoot("moving"), an_operation("Migrate", "Processing", "2025-01-01T00:00:00Z")))
+
+    counts = await kit.store.shoot_state_counts(2)
+    assert counts.states == {"new": 1, "pending": 1, "succeeded": 1, "processing": 1}
+    assert (counts.busy, counts.uncounted) == (3, 0)
+    assert [key.name for key in counts.longest] == ["moving", "new"]
+
+    await kit.changed(moving, merged(moving.document(), an_operation("Migrate", "Failed", "2025-01-01T00:00:00Z")))
+    await kit.store.delete(await kit.now(rest.key))
+    counts = await kit.store.shoot_state_counts(2)
+    assert counts.states == {"new": 1, "pending": 1, "deleting": 1, "failed": 1}
+    assert counts.busy == 4
+
+
+async def test_an_instant_that_is_none_counts_as_the_creation(kit: StoreUnderTest) -> None:
+    await kit.created(merged(a_shoot("odd"), an_operation("Reconcile", "Error", "a b\nc")))
+    counts = await kit.store.shoot_state_counts(2)
+    assert (counts.states, [key.name for key in counts.longest]) == ({"error": 1}, ["odd"])

@@ -146,3 +146,29 @@ async def test_a_full_server_refuses_writes_but_still_reads_announces_and_delete
     finally:
         await kit.connection.command("CONFIG", "SET", "maxmemory", "0")
     await kit.created(a_project("three"))
+
+
+async def test_shoots_of_an_older_version_are_counted_a_page_at_a_time(
+    kit: StoreUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gardenbus.relay.adapters.redis_outbox._PAGE", 2)
+    connection = kit.connection
+    assert connection is not None
+    for name in ("a", "b", "c", "d", "e"):
+        await kit.created(a_shoot(name, status={"lastOperation": {"type": "Reconcile", "state": "Failed"}}))
+    for name in ("a", "b", "c", "d"):  # as a version without the index has left them
+        await connection.command("HDEL", connection.key(f"o:shoot:garden-dev:{name}"), "cnt", "op")
+    await connection.command("HSET", connection.key("states"), "failed", "1")
+    await connection.command("ZREMRANGEBYRANK", connection.key("busy"), "0", "3")
+    assert await kit.store.shoot_state_counts(9) == ({"failed": 1}, 1, [ObjectKey("shoot", "garden-dev", "e")], 4)
+
+    assert await kit.outbox.count_shoots()
+    counts = await kit.store.shoot_state_counts(9)
+    assert (counts.states, counts.busy, counts.uncounted) == ({"failed": 3}, 3, 2)
+    written = await kit.now(ObjectKey("shoot", "garden-dev", "c"))
+    await kit.changed(written, merged(written.document(), {"metadata": {"labels": {"a": "b"}}}))
+    while await kit.outbox.count_shoots():
+        pass
+    counts = await kit.store.shoot_state_counts(9)
+    assert (counts.states, counts.busy, counts.uncounted) == ({"failed": 5}, 5, 0)
+    assert not await kit.outbox.count_shoots()

@@ -16,8 +16,11 @@ from tests.support.stores import StoreUnderTest, a_binding, on_redis
 
 PREFIX = "shared"
 LATER = join_files({**texts(), "later.lua": "-- says the same in another version\n"})
+FORMAT = 2
+"""Of today's library."""
+
 OTHER_FORMAT = join_files(
-    {name: text.replace("local FORMAT = 1\n", "local FORMAT = 2\n") for name, text in texts().items()}
+    {name: text.replace(f"local FORMAT = {FORMAT} ", f"local FORMAT = {FORMAT + 1} ") for name, text in texts().items()}
 )
 
 
@@ -226,13 +229,13 @@ async def test_data_in_a_newer_format_refuse_the_older_version_and_say_so(landsc
     await old.created(a_project("still"))
     await new.outbox.open(0, 0)
     await new.created(a_project("new"))
-    await refused(old, a_project("older"), r"format 2.*format 1")
+    await refused(old, a_project("older"), rf"format {FORMAT + 1}.*format {FORMAT}")
     await new.outbox.resign()
-    with pytest.raises(Unavailable, match="format 2"):
+    with pytest.raises(Unavailable, match=f"format {FORMAT + 1}"):
         await old.outbox.lead(60)
     late = landscape.seen_by(LIBRARY)
     assert late.connection is not None
-    with pytest.raises(Unavailable, match="format 2"):
+    with pytest.raises(Unavailable, match=f"format {FORMAT + 1}"):
         await late.connection.ensure_ready()
 
 
@@ -241,7 +244,7 @@ async def test_the_newer_format_is_remembered_over_a_crash(landscape: Landscape)
     await new.open()
     await asyncio.to_thread(landscape.server.kill)
     await asyncio.to_thread(landscape.server.start)
-    with pytest.raises(Unavailable, match="format 2"):
+    with pytest.raises(Unavailable, match=f"format {FORMAT + 1}"):
         await old.outbox.lead(60)
     assert (await new.outbox.lead(60)).leading
 

@@ -1,8 +1,8 @@
 """Random operations on the store in memory and on Redis: every answer, every entry of news and the end are the same.
 
 Besides that, what must always hold holds on both: no bind above the allocatable shoots, versions never used twice nor
-going back, usage as counted from the objects, no deleted object raised by an older request, no shoot on a seed that is
-marked for removal, and no shoot hosted by itself.
+going back, usage and states as counted from the objects (the store in memory has no index of states), no deleted object
+raised by an older request, no shoot on a seed that is marked for removal, and no shoot hosted by itself.
 """
 
 import asyncio
@@ -82,7 +82,15 @@ def changing(values: st.SearchStrategy[Any], *path: str) -> st.SearchStrategy[Do
     return values.map(nested)
 
 
+operations = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(["Create", "Reconcile", "Delete"]),
+        "state": st.sampled_from(["Processing", "Succeeded", "Error", "?"]),
+    },
+    optional={"lastUpdateTime": st.sampled_from(["2026-01-01T00:00:00Z", "2026-01-09T00:00:00Z"])},
+)
 shoot_changes = st.one_of(
+    changing(operations | st.none(), "status", "lastOperation"),
     changing(seed_names, "spec", "seedName"),
     changing(seed_names, "status", "seedName"),
     changing(small, "spec", "purpose"),
@@ -505,9 +513,10 @@ class StoreMachine(RuleBasedStateMachine):
             ]
             on = [await store.shoots_on(seed.name) for seed in SEEDS]
             page = await store.list_page("none")
-            return [await store.get_many(KEYS), await store.usage(), waiting, on, page.version]
+            objects, counts = await store.get_many(KEYS), await store.shoot_state_counts(3)
+            return [objects, await store.usage(), waiting, on, page.version, counts]
 
-        objects, _, _, on, version = self.both(call)[1]
+        objects, _, _, on, version, _ = self.both(call)[1]
         self.objects = {key: stored for key, stored in zip(KEYS, objects, strict=True) if stored}
         self.shoots_on = {seed.name: shoots for seed, shoots in zip(SEEDS, on, strict=True)}
         self.version = version

@@ -15,8 +15,9 @@ from gardenbus.common.ports.store import VERSION_LEAP, EventRecord, RequestOrigi
 from gardenbus.common.ports.stream_history import StreamLoss
 from gardenbus.relay.ports.outbox import Leadership, ObjectEntry, OutboxPage, Restored, Shown
 from tests.support.memory.followed_shoots import followed_shoot
+from tests.support.memory.reads import without_private
 from tests.support.memory.state import MemoryState, ObjectRow, Tombstone, is_migrating, seeds_of
-from tests.support.memory.store import MemoryStore, without_private
+from tests.support.memory.store import MemoryStore
 
 _COLLECTED_AT_ONCE = 500
 
@@ -181,6 +182,10 @@ class MemoryOutbox:
                 self._state.enqueue(f"migration.{key.namespace}.{key.name}")
         if untried_only:
             self._state.unblock(freed=True)
+
+    async def count_shoots(self) -> bool:
+        """Nothing to do: counts are made anew from the objects each time."""
+        return False
 
     async def compare_stream(self, stream: str, created: int, acknowledged: int) -> bool:
         """Note as lost what was acknowledged and the store has not seen."""

@@ -5,73 +5,39 @@ together), forgets everything at the end of the process, and serves one event lo
 """
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
-from gardenbus.common.adapters.store_responses import (
-    OUTBOX_MAX,
-    PAGE_MAX,
-    ContinueToken,
-    decode_token,
-    encode_token,
-    exists_already,
-    is_gone,
-    key_of,
-    pending_operation,
-    scheduled_event,
-    unschedulable_since,
-)
+from gardenbus.common.adapters.store_responses import OUTBOX_MAX, exists_already, is_gone, key_of
 from gardenbus.common.api.changes import ObjectChange, change_of, creation_of
-from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, Document, StoredObject, split
+from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, Document, StoredObject
 from gardenbus.common.api.garden.profile_parts import PART_MARK
-from gardenbus.common.api.index_keys import FINALIZER, IndexKeys, effects_of
-from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
+from gardenbus.common.api.index_keys import IndexKeys, effects_of
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict, GardenbusError
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import (
-    BindOutcome,
-    BindRecord,
-    BindResults,
     CreateResult,
     Creation,
     EventRecord,
-    Page,
     RequestOrigin,
-    SeedBinding,
-    StoredShootState,
     Superseded,
-    UnblockIndexes,
     UnknownObject,
-    UnschedulableClass,
-    UnschedulableResult,
-    UnschedulableResults,
-    UnschedulableShoot,
-    UnschedulableStatus,
-    Usage,
     WritePrecondition,
 )
 from gardenbus.common.ports.stream_history import StreamEntry, StreamHistory, StreamLoss
-from gardenbus.relay.ports.outbox import EventEntry
 from tests.support.memory.followed_shoots import followed_shoot
-from tests.support.memory.state import (
-    MemoryState,
-    ObjectRow,
-    Tombstone,
-    UnschedulableIndex,
-    is_migrating,
-    member_of,
-    origin_of_tombstone,
-    seeds_of,
-)
+from tests.support.memory.scheduling import MemoryScheduling
+from tests.support.memory.state import MemoryState, ObjectRow, Tombstone, is_migrating, origin_of_tombstone, seeds_of
 from tests.support.memory.stream_histories import MemoryStreamHistories
-from tests.support.memory.write_checks import check_write, seed_rejection_reason
+from tests.support.memory.write_checks import check_write
 
 
-class MemoryStore:
+class MemoryStore(MemoryScheduling):
     """See `ports.store.Store`. `reporter` signs the Events of binds and of shoots marked unschedulable.
 
     `is_open=False` starts it as a Redis that no relay has opened yet. The next `conflicts` updates (`math.inf`: all)
@@ -88,11 +54,10 @@ class MemoryStore:
         outbox_max: int = OUTBOX_MAX,
         new_uid: Callable[[], str] = lambda: str(uuid.uuid4()),
     ) -> None:
-        self.state = MemoryState(clock, is_open=is_open, outbox_max=outbox_max)
+        super().__init__(MemoryState(clock, is_open=is_open, outbox_max=outbox_max), reporter=reporter)
         self._new_uid = new_uid
         self.histories = MemoryStreamHistories(clock)
         self.conflicts = conflicts
-        self._reporter = reporter
 
     def close_for_writes(self) -> None:
         """Close it, as a restart closes Redis."""
@@ -106,141 +71,6 @@ class MemoryStore:
         """Start again on an older copy: closed, until a relay has compared it with the bus."""
         self.state.restore(copy)
         self.histories.restore(copy["histories"])
-
-    # ------------------------------------------------------------------------------------------ reads
-
-    async def get(self, key: ObjectKey) -> StoredObject | None:
-        """Read one object."""
-        self.state.check_open(with_outbox=False)
-        row = self.state.rows.get(key)
-        return row.stored if row else None
-
-    async def get_many(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
-        """Read several objects."""
-        return [await self.get(key) for key in keys]
-
-    async def get_many_partial(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
-        """Read several objects without what only the apiserver needs of them."""
-        return [
-            stored and msgspec.structs.replace(stored, last_applied=b"", report_stamps=b"")
-            for stored in await self.get_many(keys)
-        ]
-
-    async def list_page(
-        self, kind: str, namespace: str | None = None, *, limit: int = 500, continue_token: str | None = None
-    ) -> Page:
-        """Read a page."""
-        self.state.check_open(with_outbox=False)
-        token = decode_token(continue_token) if continue_token else None
-        limit = max(1, min(limit, PAGE_MAX))
-        members = {
-            member_of(key): row.stored
-            for key, row in self.state.rows.items()
-            if key.kind == kind and (not namespace or (key.namespace or CLUSTER_SCOPE) == namespace)
-        }
-        names = sorted(name for name in members if token is None or name > token.after)[:limit]
-        version, unblock_index = (
-            (token.version, token.unblock_index) if token else (self.state.version, self.state.unblock_objects)
-        )
-        return Page(
-            [without_private(members[name]) for name in names],
-            version,
-            unblock_index,
-            encode_token(ContinueToken(names[-1], version, unblock_index)) if len(names) == limit else None,
-        )
-
-    async def usage(self, since: int = 0) -> Usage:
-        """Read the usage that changed after `since`."""
-        self.state.check_open(with_outbox=False)
-        state = self.state
-        changed = {seed: len(state.usage[seed]) for seed, version in state.usage_changed.items() if version > since}
-        return Usage(state.usage_version, changed, UnblockIndexes(state.unblock_objects, state.unblock_usage))
-
-    async def _usage_since(self, since: int | None) -> Usage:
-        return Usage(0, {}, UnblockIndexes(0, 0)) if since is None else await self.usage(since)
-
-    async def shoots_on(self, seed: str) -> Sequence[ObjectKey]:
-        """Read the shoots that count on a seed."""
-        self.state.check_open(with_outbox=False)
-        return sorted(self.state.usage[seed])
-
-    async def named(self, kind: str, name: str) -> Sequence[ObjectKey]:
-        """Read the objects of a kind with this name."""
-        self.state.check_open(with_outbox=False)
-        return sorted(key for key in self.state.rows if (key.kind, key.name) == (kind, name))
-
-    async def dependents(self, owner_uid: str) -> Sequence[ObjectKey]:
-        """Read the objects owned by a uid."""
-        self.state.check_open(with_outbox=False)
-        return sorted(self.state.owned[owner_uid])
-
-    async def exists_uid(self, uid: str) -> bool:
-        """Tell whether a uid is stored."""
-        self.state.check_open(with_outbox=False)
-        return uid in self.state.uids
-
-    async def unschedulable_classes(self, scheduler_name: str) -> Sequence[UnschedulableClass]:
-        """Read the waiting classes."""
-        self.state.check_open(with_outbox=False)
-        unblock_index = self.state.total_unblock_index
-        return [
-            UnschedulableClass(
-                name, waiting.descriptor, len(waiting.shoots), sum(n < unblock_index for n in waiting.shoots.values())
-            )
-            for name, waiting in self.state.waiting.get(scheduler_name, {}).items()
-        ]
-
-    async def unschedulable_shoots(
-        self, scheduler_name: str | None = None, *, limit: int = 1_000
-    ) -> Sequence[UnschedulableStatus]:
-        """Read the shoots that wait."""
-        self.state.check_open(with_outbox=False)
-        found = sorted(
-            (unblock_index, member_of(key), key, name)
-            for name, classes in self.state.waiting.items()
-            if scheduler_name in (None, name)
-            for waiting in classes.values()
-            for key, unblock_index in waiting.shoots.items()
-        )
-        rows = [(self.state.rows[key], name) for _, _, key, name in found[:limit]]
-        return [
-            UnschedulableStatus(
-                row.stored.key, name, row.unschedulable_message, unschedulable_since(row.stored.pending), row.attempts
-            )
-            for row, name in rows
-        ]
-
-    async def pending(self, scheduler_name: str) -> int:
-        """Count the pending shoots of a scheduler."""
-        self.state.check_open(with_outbox=False)
-        rows = self.state.rows.values()
-        return sum(row.is_pending and row.index_keys.scheduler_name == scheduler_name for row in rows)
-
-    async def shoot_states(self, after: str = "", *, limit: int = 500) -> Sequence[StoredShootState]:
-        """Read a page of the shoots' states."""
-        self.state.check_open(with_outbox=False)
-        shoots = {member_of(key): row.stored for key, row in self.state.rows.items() if key.kind == "shoot"}
-        return [
-            StoredShootState(
-                each.key, each.parts.seed_name, each.created_at, each.deleting_at, each.pending, each.parts.status
-            )
-            for _, each in sorted((member, stored) for member, stored in shoots.items() if member > after)[:limit]
-        ]
-
-    async def census(self) -> Mapping[str, int]:
-        """Count objects by kind, pending and waiting shoots, and what the outbox still holds."""
-        self.state.check_open(with_outbox=False)
-        state = self.state
-        classes = [each for scheduler in [*state.waiting] for each in await self.unschedulable_classes(scheduler)]
-        return {
-            "outbox": len(state.outbox),
-            **{f"objects.{kind}": sum(key.kind == kind for key in state.rows) for kind in state.kinds},
-            "shoots.pending": sum(row.is_pending for row in state.rows.values()),
-            "shoots.waiting": sum(each.count for each in classes),
-            "shoots.waiting_unseen": sum(each.unseen for each in classes),
-        }
-
-    # ------------------------------------------------------------------------------------------ writes
 
     async def create(
         self,
@@ -417,10 +247,6 @@ class MemoryStore:
         if requeue and row.is_pending:
             state.enqueue_shoot(row.index_keys.scheduler_name, row.stored.key)
 
-    def _clear_unschedulable(self, row: ObjectRow) -> None:
-        row.stored = msgspec.structs.replace(row.stored, pending=b"")
-        row.unschedulable_message, row.attempts, row.attempted_generation = "", 0, 0
-
     async def delete(
         self,
         base: StoredObject,
@@ -488,144 +314,6 @@ class MemoryStore:
         state.unblock_objects += unblock_index
         state.announce(row)
         state.unblock(objects=unblock_index)
-
-    async def bind(self, bindings: Sequence[SeedBinding], usage_since: int | None = 0) -> BindResults:
-        """Place shoots."""
-        self.state.check_open()
-        outcomes: list[BindOutcome] = []
-        for binding in bindings:
-            with tracing.within(binding.trace):
-                outcomes.append(self._bind_one(binding))
-        for binding, outcome in zip(bindings, outcomes, strict=True):
-            if outcome == "bound":
-                self.state.announce_followers(ObjectKey("shoot", binding.namespace, binding.name), ())
-        return BindResults(outcomes, await self._usage_since(usage_since))
-
-    def _bind_one(self, binding: SeedBinding) -> BindOutcome:
-        state, key = self.state, ObjectKey("shoot", binding.namespace, binding.name)
-        row = state.rows.get(key)
-        if row is None or row.stored.uid != binding.uid:
-            return "gone"
-        if row.stored.is_deleting:
-            return "deleting"
-        if row.stored.parts.seed_name:
-            return "scheduled"
-        if row.stored.generation != binding.generation:
-            return "changed"
-        rejection = seed_rejection_reason(state, binding.seed, binding.scheduling_generation, key)
-        if rejection is None:
-            self._bind_shoot(row, binding)
-        return rejection or "bound"
-
-    def _bind_shoot(self, row: ObjectRow, binding: SeedBinding) -> None:
-        state, old, seeds = self.state, row.stored, row.seeds
-        finalizers = old.parts.finalizers
-        spec = split({"apiVersion": "", "kind": "Shoot", "spec": binding.spec}).spec if binding.spec else old.parts.spec
-        state.leave_class(row)
-        row.stored = msgspec.structs.replace(
-            old,
-            parts=old.parts._replace(
-                seed_name=binding.seed,
-                spec=spec,
-                finalizers=finalizers if FINALIZER in finalizers else (*finalizers, FINALIZER),
-            ),
-            version=state.next_version(),
-            generation=old.generation + 1,
-        )
-        self._clear_unschedulable(row)
-        state.move_usage(old.key, seeds, row.seeds)
-        state.announce(row)
-        now = state.now()
-        row.bind_record = BindRecord(now, binding.decision_record) if binding.decision_record else None
-        event = scheduled_event(old.key, old.uid, binding.seed, self._reporter)
-        state.append(EventEntry(state.next_entry(), event, f"{old.uid}.{row.stored.version}", 1, now, now))
-        if is_migrating(row.stored.parts):
-            state.enqueue(f"migration.{old.key.namespace}.{old.key.name}")
-
-    async def bind_record(self, key: ObjectKey) -> BindRecord | None:
-        """Tell what was remembered with the bind."""
-        self.state.check_open(with_outbox=False)
-        row = self.state.rows.get(key)
-        return row.bind_record if row is not None else None
-
-    async def mark_unschedulable(
-        self, unschedulable: Sequence[UnschedulableShoot], usage_since: int | None = 0
-    ) -> UnschedulableResults:
-        """Let shoots wait."""
-        self.state.check_open()
-        return UnschedulableResults(
-            [self._mark_one(unschedulable_shoot) for unschedulable_shoot in unschedulable],
-            await self._usage_since(usage_since),
-        )
-
-    def _mark_one(self, unschedulable_shoot: UnschedulableShoot) -> UnschedulableResult:
-        state, key = self.state, ObjectKey("shoot", unschedulable_shoot.namespace, unschedulable_shoot.name)
-        row = state.rows.get(key)
-        if (
-            row is None
-            or not row.is_pending
-            or (row.stored.uid, row.stored.generation, row.index_keys.scheduler_name)
-            != (unschedulable_shoot.uid, unschedulable_shoot.generation, unschedulable_shoot.scheduler_name)
-        ):
-            return UnschedulableResult("done", 0)
-        if (
-            state.unblock_objects > unschedulable_shoot.seen.objects
-            or state.unblock_usage != unschedulable_shoot.seen.usage
-        ):
-            return UnschedulableResult("again", 0)
-        same_generation = row.attempted_generation == unschedulable_shoot.generation
-        row.attempts, row.attempted_generation = row.attempts * same_generation + 1, unschedulable_shoot.generation
-        state.leave_class(row)
-        row.equivalence_class, row.activation_trace = unschedulable_shoot.equivalence_class, unschedulable_shoot.trace
-        classes = state.waiting[unschedulable_shoot.scheduler_name]
-        waiting = classes.setdefault(
-            unschedulable_shoot.equivalence_class, UnschedulableIndex(unschedulable_shoot.descriptor)
-        )
-        waiting.descriptor = unschedulable_shoot.descriptor
-        waiting.shoots[key] = state.total_unblock_index
-        if row.unschedulable_message != unschedulable_shoot.message:
-            self._mark_unschedulable(row, unschedulable_shoot)
-        return UnschedulableResult("parked", row.attempts)
-
-    def _mark_unschedulable(self, row: ObjectRow, unschedulable_shoot: UnschedulableShoot) -> None:
-        state = self.state
-        row.unschedulable_message = unschedulable_shoot.message
-        row.stored = msgspec.structs.replace(
-            row.stored,
-            version=state.next_version(),
-            pending=pending_operation(unschedulable_shoot.message, state.now()),
-        )
-        state.announce(row, with_binding=False)
-        state.record_event(
-            EventRecord(
-                about=row.stored.key,
-                uid=row.stored.uid,
-                type="Warning",
-                reason="SchedulingFailed",
-                message=unschedulable_shoot.message,
-                reporter=self._reporter,
-                action="Reconcile",
-            ),
-            series=True,
-        )
-
-    async def activate(self, scheduler_name: str, equivalence_class: str, limit: int) -> int:
-        """Queue waiting shoots again."""
-        state = self.state
-        state.check_open()
-        waiting = state.waiting.get(scheduler_name, {}).get(equivalence_class)
-        refused = waiting.shoots.items() if waiting else ()
-        unseen = sorted(
-            (unblock_index, member_of(key), key)
-            for key, unblock_index in refused
-            if unblock_index < state.total_unblock_index
-        )
-        for _, _, key in unseen[:limit]:
-            row = state.rows[key]
-            with tracing.within(row.activation_trace):
-                state.leave_class(row)
-                state.enqueue_shoot(scheduler_name, key)
-        return len(unseen[:limit])
 
     async def record_event(self, event: EventRecord) -> None:
         """Announce an Event."""
@@ -737,8 +425,3 @@ class MemoryStore:
 
     async def close(self) -> None:
         """Nothing to release."""
-
-
-def without_private(stored: StoredObject) -> StoredObject:
-    """An object as lists and announcements carry it: without what only the apiserver reads."""
-    return msgspec.structs.replace(stored, last_applied=b"", report_stamps=b"")

@@ -1,11 +1,10 @@
 """What `top` shows, from rows."""
 
 import io
-import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -13,18 +12,13 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from gardenbus.cli.client.api import ApiClient
-from gardenbus.cli.client.shoot_counts import ShootCounts
-from gardenbus.cli.commands.top import CountedShoots, ShootSampler, landscape_view, seeds_view, shoots_view, size_of
+from gardenbus.cli.commands.top import ShootSampler, landscape_view, seeds_view, shoots_view, size_of
 from gardenbus.cli.diagnostics.process_usage import ProcessUsage, cpu_share, process_usage
 from gardenbus.cli.output.console import rows_text
-from gardenbus.cli.output.summaries import ShootSummary, summarize_shoot
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.garden.busy_shoots import busy_shoot, is_busy
+from gardenbus.common.api.garden.busy_shoots import BusyShoot, began_at, busy_shoot, is_busy
 from gardenbus.common.api.garden.rows import SeedRow, seed_row
-from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.errors import Unavailable
-from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage
-from tests.support.builders import a_shoot
 
 NOW = datetime(2026, 1, 2, 4, 0, tzinfo=UTC)
 
@@ -37,7 +31,7 @@ def a_seed(name: str, allocatable: int | None = 10, ready: str = "True") -> Seed
     return seed_row({"metadata": {"name": name}, "spec": {"provider": provider}, "status": status})
 
 
-def on(seed: str, name: str = "apollo") -> ShootSummary:
+def on(seed: str, name: str = "apollo", created_at: str = "2026-01-02T03:50:00Z") -> BusyShoot:
     operation = {
         "type": "Create",
         "state": "Processing",
@@ -45,9 +39,7 @@ def on(seed: str, name: str = "apollo") -> ShootSummary:
         "description": "step 2",
         "lastUpdateTime": "x",
     }
-    document = a_shoot(name, spec={"seedName": seed} if seed else {}, status={"lastOperation": operation})
-    document["metadata"]["creationTimestamp"] = "2026-01-02T03:50:00Z"
-    return summarize_shoot(document)
+    return busy_shoot("garden-dev", name, seed=seed, operation=operation, created_at=created_at, deleting_at="")
 
 
 def test_the_fullest_seed_comes_first_with_its_heartbeat() -> None:
@@ -78,7 +70,7 @@ def test_a_landscape_is_counted_without_its_shoots() -> None:
 
 
 def test_shoots_are_counted_by_state_and_the_longest_operations_shown_first() -> None:
-    settled = replace(on("full"), operation_state="Succeeded", state="succeeded", progress=100)
+    settled = replace(on("full"), operation_state="Succeeded", state="succeeded")
     longer = replace(on("full", "longer"), began_at="2026-01-02T03:00:00Z")
     waiting = replace(on("", "waiting"), operation_state="Pending", state="pending")
 
@@ -109,95 +101,40 @@ def test_the_picture_of_thousands_of_seeds_has_the_fullest_and_programs_get_all(
     assert len(lines) < 60
 
 
-def a_change(shoot: Document, verb: str = "modified") -> StreamMessage:
-    subject = Subjects().changed(ObjectKey("shoot", "garden-dev", shoot["metadata"]["name"]))
-    return StreamMessage(subject, json.dumps(shoot).encode(), {Header.VERB: verb}, 1, NOW)
-
-
-def a_shoot_in(state: str, name: str) -> Document:
-    return a_shoot(name, spec={"seedName": "aws"}, status={"lastOperation": {"type": "Reconcile", "state": state}})
-
-
-def test_shoots_are_counted_as_they_change_and_only_busy_ones_are_kept() -> None:
-    counts = ShootCounts(cast("Bus", None), Subjects())
-    for name in ("a", "b", "c"):
-        counts.on_event(a_change(a_shoot_in("Processing", name)))
-    counts.on_event(a_change(a_shoot_in("Succeeded", "a")))
-    counts.on_event(a_change(a_shoot_in("Failed", "b")))
-    assert (counts.read, +counts.states) == (3, {"succeeded": 1, "failed": 1, "processing": 1})
-    assert sorted(shoot.name for shoot in counts.busy.values()) == ["b", "c"]
-
-    counts.on_event(a_change(a_shoot_in("Failed", "b"), verb="deleted"))
-    assert (counts.read, +counts.states) == (2, {"succeeded": 1, "processing": 1})
-    assert not counts.current.is_set()
-    counts.on_event(ReplayDone(5))
-    assert counts.current.is_set()
-    counts.on_event(FollowRestarted("another incarnation"))
-    assert (counts.read, counts.current.is_set(), dict(counts.busy)) == (0, False, {})
-
-
-class Census:
-    async def census(self) -> dict[str, int]:
-        return {"objects.shoot": 1_000_000}
-
-
-async def test_what_has_been_read_of_very_many_shoots_is_shown_before_all_are() -> None:
-    counts = ShootCounts(cast("Bus", None), Subjects())
-    counts.on_event(a_change(a_shoot_in("Processing", "a")))
-    sample = ShootSampler(cast("ApiClient", Census()), counts).sample
-
-    console = Console(width=120, file=io.StringIO())
-    console.print((await sample()).picture)
-    text = cast("io.StringIO", console.file).getvalue()
-    assert "read 1 of 1000000 shoots so far" in text
-    assert "garden-dev/a" in text
-    counts.on_event(ReplayDone(1))
-    assert "so far" not in rows_text((await sample()).picture)  # pyright: ignore[reportArgumentType]
-
-
 class Counting:
-    """An apiserver that counts shoots in parts."""
+    """An apiserver that counts shoots."""
 
-    def __init__(self, *parts: Document) -> None:
-        self.parts = parts
+    def __init__(self, **census: object) -> None:
+        self.census: dict[str, object] = {"states": {}, "busy": 0, "slowest": [], "uncounted": 0, **census}
 
-    async def call(self, tail: str, body: Document) -> Document:
+    async def call(self, tail: str) -> Document:
         assert tail == "census.shoot"
-        number = int(body["continue"] or 0)
-        rest = {"continue": str(number + 1)} if number + 1 < len(self.parts) else {}
-        return {"states": {}, "busy": 0, "slowest": [], **self.parts[number], **rest}
+        return msgspec.to_builtins(self.census)
 
 
-async def test_shoots_are_counted_part_by_part_and_the_slowest_of_all_are_shown(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("gardenbus.cli.commands.top.QUIET_SECONDS", 0.0)
-    names = ("late", "early")
-    slow = [
-        busy_shoot(
-            "garden-dev",
-            name,
-            seed="aws",
-            operation={"type": "Create", "state": "Processing", "progress": 7},
-            created_at=f"2026-01-0{2 - number}T00:00:00Z",
-            deleting_at="",
-        )
-        for number, name in enumerate(names)
-    ]
-    parts = [
-        {"states": {"processing": 30, "succeeded": 5}, "busy": 30, "slowest": msgspec.to_builtins([one])}
-        for one in slow
-    ]
-
-    view = await CountedShoots(cast("ApiClient", Counting(*parts))).sample()
-
-    states, *rows = view.rows
-    assert states == {"states": {"processing": 60, "succeeded": 10}}
-    assert [row["shoot"] for row in rows] == ["garden-dev/early", "garden-dev/late"]
+async def shown_of(**census: object) -> tuple[str, list[Any]]:
+    """The picture as text, and the rows."""
+    view = await ShootSampler(cast("ApiClient", Counting(**census))).sample()
     console = Console(width=120, file=io.StringIO())
     console.print(view.picture)
-    assert "… 58 more" in cast("io.StringIO", console.file).getvalue()
-    assert "counted 35 shoots so far" in capsys.readouterr().err
+    return cast("io.StringIO", console.file).getvalue(), [*view.rows]
+
+
+async def test_shoots_are_shown_as_the_store_counts_them() -> None:
+    slow = [on("aws", "late"), on("aws", "early", created_at="2026-01-01T00:00:00Z")]
+
+    text, rows = await shown_of(states={"processing": 60, "succeeded": 10}, busy=60, slowest=slow)
+
+    assert rows[0] == {"states": {"processing": 60, "succeeded": 10}}
+    assert [row["shoot"] for row in rows[1:]] == ["garden-dev/early", "garden-dev/late"]
+    assert "70 shoots" in text
+    assert "… 58 more" in text
+    assert "not counted yet" not in text
+
+
+async def test_shoots_that_are_in_no_index_yet_are_said() -> None:
+    text, _ = await shown_of(states={"succeeded": 10}, uncounted=7)
+    assert "7 shoots are not counted yet" in text
 
 
 async def test_an_apiserver_that_counts_no_shoots_is_named() -> None:
@@ -206,13 +143,12 @@ async def test_an_apiserver_that_counts_no_shoots_is_named() -> None:
             return {"objects.shoot": 3}
 
     with pytest.raises(Unavailable, match="older than this client"):
-        await CountedShoots(cast("ApiClient", Older())).sample()
+        await ShootSampler(cast("ApiClient", Older())).sample()
 
 
 def test_a_creation_began_with_its_shoot_and_another_operation_when_it_was_heard_of() -> None:
     assert on("full").began_at == "2026-01-02T03:50:00Z"
-    reconciled = a_shoot(status={"lastOperation": {"type": "Reconcile", "lastUpdateTime": "2026-01-02T03:55:00Z"}})
-    assert summarize_shoot(reconciled).began_at == "2026-01-02T03:55:00Z"
+    assert began_at({"type": "Reconcile", "lastUpdateTime": "2026-01-02T03:55:00Z"}, NOW, "") == "2026-01-02T03:55:00Z"
 
 
 def test_processor_time_is_measured_between_two_looks() -> None:

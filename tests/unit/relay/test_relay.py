@@ -187,3 +187,31 @@ async def test_a_relay_that_dies_while_it_brings_a_store_back_leaves_nothing_und
             assert await bus.last("QUEUES", work) is not None
 
         await eventually(is_queued, within=5, every=0.01)
+
+
+class UncountedOutbox(MemoryOutbox):
+    """The outbox of a store whose shoots an older version has written: so many pages of them."""
+
+    pages = 3
+
+    async def count_shoots(self) -> bool:
+        self.pages -= self.pages > 0
+        return self.pages > 0
+
+
+async def test_shoots_of_an_older_version_are_counted_while_the_relay_announces() -> None:
+    clock = SystemClock()
+    store, bus = MemoryStore(clock), MemoryBus(clock)
+    outbox = UncountedOutbox(store)
+    relay = Relay(outbox, bus, SUBJECTS, clock, RelaySettings(idle_seconds=60, lead_ttl_seconds=300))
+    task = asyncio.create_task(relay.run())
+    try:
+        await announced(bus, await store.create(a_seed("meanwhile")))
+
+        async def is_counted() -> None:
+            assert outbox.pages == 0
+
+        await eventually(is_counted, within=5, every=0.01)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

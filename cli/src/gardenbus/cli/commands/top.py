@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -18,13 +17,12 @@ from rich.text import Text
 
 from gardenbus.cli.client.api import ApiClient, find_landscape
 from gardenbus.cli.client.cache import LandscapeCache
-from gardenbus.cli.client.shoot_counts import ShootCounts
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, run_with_client
 from gardenbus.cli.diagnostics.process_usage import ProcessUsage, cpu_share, process_usage
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.columns import age_of
-from gardenbus.cli.output.console import Exit, Format, console, errors, print_error, show, show_document
+from gardenbus.cli.output.console import Exit, Format, console, print_error, show, show_document
 from gardenbus.cli.output.landscape_tables import (
     BAR_WIDTH,
     STATE_STYLES,
@@ -35,7 +33,6 @@ from gardenbus.cli.output.landscape_tables import (
     used_of,
 )
 from gardenbus.cli.output.live import keep_showing
-from gardenbus.cli.output.summaries import ShootSummary
 from gardenbus.common.api.garden.busy_shoots import BusyShoot, slowest
 from gardenbus.common.api.garden.rows import SeedRow, ShootState
 from gardenbus.common.api.garden.unschedulable import brief_reason
@@ -50,10 +47,6 @@ SAMPLE_SECONDS = 0.5
 """Between two looks at what is measured by its growth, where only one picture is asked for."""
 LATE_SECONDS = 40.0
 """A heartbeat that is older makes a seed Unknown, unless lifecycle is told otherwise."""
-FIRST_SECONDS = 0.3
-"""Wait for all shoots before those are shown that have been read."""
-QUIET_SECONDS = 1.0
-"""Time that shoots are counted for without a word."""
 MOST_SEEDS = 40
 """Seeds in a picture, at the most; programs get all."""
 LEASES = 10_000
@@ -101,7 +94,7 @@ def top(  # noqa: PLR0913 - one parameter an option
     async def work(api: ApiClient) -> None:
         async with contextlib.AsyncExitStack() as stack:
             place = find_landscape(directory, nats_url, prefix).directory or directory
-            sample = await _sampler_for(what, api, place, stack, is_live=is_live)
+            sample = await _sampler_for(what, api, place, stack)
             if is_live:
                 await keep_showing(lambda: _picture(sample), every_seconds=REDRAW_SECONDS)
             if what in (Subject.SERVICES, Subject.QUEUES):
@@ -132,20 +125,14 @@ async def _sampler_for(
     api: ApiClient,
     directory: Path | None,
     stack: contextlib.AsyncExitStack,
-    *,
-    is_live: bool,
 ) -> Sampler:
     """Sampler for a subject; its watch of the landscape ends with the stack."""
     if what is Subject.SERVICES:
         return ServiceSampler(directory or DEFAULT_DIRECTORY).sample
     if what is Subject.QUEUES:
         return QueueSampler(api).sample
-    if what is Subject.SHOOTS and not is_live:
-        return CountedShoots(api).sample
     if what is Subject.SHOOTS:
-        counts = ShootCounts(api.bus, api.subjects)
-        stack.callback(asyncio.create_task(counts.run()).cancel)
-        return ShootSampler(api, counts).sample
+        return ShootSampler(api).sample
     cache = LandscapeCache(api.bus, api.subjects, kinds=("seed",))
     stack.callback(asyncio.create_task(cache.run()).cancel)
     async with asyncio.timeout(CACHE_SYNC_SECONDS):
@@ -164,66 +151,34 @@ async def _sampler_for(
 
 
 class ShootCensus(msgspec.Struct, frozen=True, rename="camel"):
-    """One response to `census.shoot`."""
+    """The response to `census.shoot`."""
 
     states: dict[ShootState, int]
     busy: int
     slowest: list[BusyShoot]
-    continue_token: str = msgspec.field(default="", name="continue")
+    uncounted: int
 
 
-class CountedShoots:
-    """Shoots by state and the slowest of them, as the apiserver counts them: no shoot is read here."""
+class ShootSampler:
+    """Shoots by state and the slowest of them, as the store counts them: no other shoot is read."""
 
     def __init__(self, api: ApiClient) -> None:
         self._api = api
 
     async def sample(self) -> TopView:
-        """Count all; says on standard error how far it is where that takes long. Raises Unavailable."""
-        states, busy, first, token = Counter[ShootState](), 0, list[BusyShoot](), ""
-        clock = asyncio.get_running_loop().time
-        next_words = clock() + QUIET_SECONDS
-        while True:
-            part = await self._part(token)
-            states.update(part.states)
-            busy, first, token = busy + part.busy, slowest([*first, *part.slowest]), part.continue_token
-            if not token:
-                return shoots_view(states, first, datetime.now(UTC), busy=busy)
-            if clock() >= next_words:
-                next_words = clock() + 10 * QUIET_SECONDS
-                errors.print(f"counted {states.total()} shoots so far, {busy} of them busy")
-
-    async def _part(self, token: str) -> ShootCensus:
-        result = await self._api.call("census.shoot", {"continue": token})
+        """Ask for the counts; a line above them says how many shoots they lack. Raises Unavailable."""
+        result = await self._api.call("census.shoot")
         try:
-            return msgspec.convert(result, ShootCensus)
+            counts = msgspec.convert(result, ShootCensus)
         except msgspec.ValidationError as error:
             raise Unavailable(
                 f"the apiserver answers no census of shoots; is it older than this client? {error}"
             ) from error
-
-
-class ShootSampler:
-    """Shoots by state and the slowest of them, kept current; while they are still being read too."""
-
-    def __init__(self, api: ApiClient, counts: ShootCounts) -> None:
-        self._api = api
-        self._counts = counts
-        self._expected: int | None = None
-
-    async def sample(self) -> TopView:
-        """The picture of what has been read; a line above it says how much has not."""
-        counts = self._counts
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(FIRST_SECONDS):
-                await counts.current.wait()
-        view = shoots_view(counts.states, counts.busy.values(), datetime.now(UTC), busy=len(counts.busy))
-        if counts.current.is_set():
+        view = shoots_view(counts.states, counts.slowest, datetime.now(UTC), busy=counts.busy)
+        if not counts.uncounted:
             return view
-        if self._expected is None:
-            self._expected = (await self._api.census()).get("objects.shoot", 0)
-        words = Text(f"read {counts.read} of {self._expected} shoots so far", style="yellow")
-        return view._replace(picture=Group(words, view.picture))
+        words = f"{counts.uncounted} shoots are not counted yet: the relay is reading what an older version stored"
+        return view._replace(picture=Group(Text(words, style="yellow"), view.picture))
 
 
 async def heartbeats(api: ApiClient) -> dict[str, float]:
@@ -287,9 +242,7 @@ def _lateness(age_seconds: float) -> str:
     return "yellow" if age_seconds >= LATE_SECONDS / 2 else "green"
 
 
-def shoots_view(
-    states: Mapping[ShootState, int], shoots: Iterable[ShootSummary | BusyShoot], now: datetime, *, busy: int
-) -> TopView:
+def shoots_view(states: Mapping[ShootState, int], shoots: Iterable[BusyShoot], now: datetime, *, busy: int) -> TopView:
     """Shoots by state, and those whose operations have been going on the longest; `busy` is how many go on."""
     first = slowest(shoots)
     table = _table("SHOOT", "SEED", "OPERATION", ">DONE", ">FOR", "DESCRIPTION")

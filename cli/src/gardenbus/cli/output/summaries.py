@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.busy_shoots import began_at
 from gardenbus.common.api.garden.rows import SetRow, ShootRow, number, set_fields, shoot_fields, text
 
 
@@ -14,8 +13,6 @@ class ShootSummary(ShootRow, frozen=True):
     generation: int
     observed_generation: int
     operation_state: str
-    began_at: str = ""
-    """Start of its operation, as far as its manifest shows: at the latest its last update."""
 
     @property
     def is_rejected(self) -> bool:
@@ -53,7 +50,6 @@ def summarize_shoot(document: Document) -> ShootSummary:
         generation=number(metadata.get("generation")),
         observed_generation=number(status.get("observedGeneration")),
         operation_state=text(operation.get("state")),
-        began_at=began_at(operation, metadata.get("creationTimestamp"), metadata.get("deletionTimestamp")),
     )
 
 

@@ -11,6 +11,7 @@ that came back), it *recovers*: it compares the positions of the streams with th
     | any        | any                              | queues the pending shoots again that were never tried      |
     | any        | another stream went back         | raises its incarnation, reports the loss (`stream_watch`)  |
     | any        | has what was replaced or removed | removes it (`obsolete_messages`), after each connection    |
+    | has shoots |                                  | counts them by state, where an older version stored them   |
 
 A batch carries the sequence that the stream must stand at, and lets nobody else in between, so a relay that was paused
 while another took over cannot announce the past after the present. The first page after a recovery goes in batches that
@@ -83,6 +84,7 @@ class Relay:
         self._positions: dict[str, StreamPosition] = {}
         self._needs_recovery = True
         self._is_cautious = True
+        self._counts_shoots = True
         self._announced_unblock_index = 0
         self._prefetched: OutboxPage | None = None
         self._renew_at = 0.0
@@ -131,6 +133,8 @@ class Relay:
             self._prefetched = None  # another relay may have announced it by now
             await self._recover()
         await self._announce_page()
+        if self._counts_shoots:
+            self._counts_shoots = await self._outbox.count_shoots()
         await self._obsolete.step()
         await self._collect_tombstones(now)
 
@@ -164,7 +168,7 @@ class Relay:
     async def _announce_page(self) -> None:
         page, self._prefetched = self._prefetched or await self._outbox.head(self._settings.page), None
         if not page.entries:
-            if not self._obsolete.is_pending:
+            if not (self._obsolete.is_pending or self._counts_shoots):
                 await self._outbox.wait(self._settings.idle_seconds)
             return
         page, spans = with_spans(page)
@@ -257,6 +261,7 @@ class Relay:
         self._needs_recovery, self._is_cautious = False, True
         await self._outbox.trim(None, self._positions)
         self._obsolete.begin(recorded)
+        self._counts_shoots = True
 
     async def _repeat(self, recorded: Mapping[str, StreamPosition], now: Mapping[str, StreamPosition]) -> None:
         """Announce again what streams that went back have lost.

@@ -218,7 +218,7 @@ _API: Sequence[tuple[str, str, str, Payload, bool]] = (
     (
         "censusOfShoots",
         "census.shoot",
-        "Shoots by state, and those busy the longest, a part at a time.",
+        "Shoots by state, and those busy the longest.",
         "bytes",
         False,
     ),

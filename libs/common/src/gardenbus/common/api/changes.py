@@ -36,7 +36,8 @@ def creation_of(document: Document) -> ObjectChange:
 
 def change_of(base: StoredObject, document: Document) -> ObjectChange:
     """Compute the replacement of `base` by a document. One that binds a shoot adds the gardenlet's finalizer."""
-    parts = split(_without_pending_operation(base, document))
+    written = _without_pending_operation(base, document)
+    parts, index_keys = split(written), index_keys_of(written)
     if not base.parts.seed_name:
         parts = _with_finalizer(parts)
     parts = parts._replace(
@@ -50,7 +51,7 @@ def change_of(base: StoredObject, document: Document) -> ObjectChange:
     if not differs:
         return ObjectChange(
             parts,
-            index_keys_of(document),
+            index_keys,
             ChangeEffects(outdates_decisions=False, unblocks=False),
             differs=False,
             spec=False,
@@ -60,7 +61,7 @@ def change_of(base: StoredObject, document: Document) -> ObjectChange:
     removes = base.is_deleting and not parts.finalizers
     return ObjectChange(
         parts=parts,
-        index_keys=index_keys_of(document),
+        index_keys=index_keys,
         effects=effects_of(base.key.kind, base.document(), None if removes else document),
         differs=True,
         spec=spec,

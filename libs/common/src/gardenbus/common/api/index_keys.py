@@ -7,6 +7,7 @@ import re
 from typing import Any, NamedTuple, cast
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.busy_shoots import operation_key
 from gardenbus.common.api.garden.profile_parts import binding_keys, part_references, profile_key, used_parts
 from gardenbus.common.api.garden.seeds import may_unblock, removal_owner, scheduling_content, shoot_capacity
 from gardenbus.common.api.keys import ObjectKey
@@ -36,6 +37,7 @@ class IndexKeys(NamedTuple):
     owners: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()  # values that must be unique
     removal_owner: str = ""  # Seed: owner of its removal annotation; "" without one
+    operation: str = ""  # Shoot: what it is counted by (`busy_shoots.operation_key`)
 
 
 class ChangeEffects(NamedTuple):
@@ -62,6 +64,7 @@ def index_keys_of(document: Document) -> IndexKeys:
                     metadata["namespace"], spec, is_deleting=bool(metadata.get("deletionTimestamp"))
                 ),
                 owners=owners,
+                operation=operation_key(section(document, "status", "lastOperation")),
             )
         case "Seed":
             capacity = shoot_capacity(document)

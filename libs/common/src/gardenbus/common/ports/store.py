@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, Protocol
 import msgspec
 
 from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.garden.rows import ShootState
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import StreamPosition
@@ -91,18 +92,17 @@ BindOutcome = Literal[
 ]
 
 
-class StoredShootState(NamedTuple):
-    """A shoot's operation, as it is stored: `pending` stands in place of status.lastOperation unless it is b"".
+class ShootStateCounts(NamedTuple):
+    """Shoots by state, from the index that every write keeps.
 
-    `status` and `pending` are the insides of JSON objects, as in `StoredObject`.
+    `busy` is the number of those that `busy_shoots.is_busy` means, `longest` some of them: those whose operation began
+    first. `uncounted` shoots are in no index yet: they were stored by a version that had none.
     """
 
-    key: ObjectKey
-    seed: str
-    created_at: str
-    deleting_at: str
-    pending: bytes
-    status: bytes
+    states: Mapping[ShootState, int]
+    busy: int
+    longest: Sequence[ObjectKey]
+    uncounted: int = 0
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -428,8 +428,8 @@ class Store(Objects, StreamHistories, Protocol):
         """
         ...
 
-    async def shoot_states(self, after: str = "", *, limit: int = 500) -> Sequence[StoredShootState]:
-        """Read the states of up to 500 shoots after `<namespace>/<name>`, in that order; none at the end."""
+    async def shoot_state_counts(self, limit: int) -> ShootStateCounts:
+        """Count shoots by state, and name `limit` of those that are busy."""
         ...
 
     async def census(self) -> Mapping[str, int]:

@@ -22,7 +22,7 @@
 | `token.create` | `{"seed"?, "member"?, "ttlSeconds"?, "description"?}` | a bootstrap token |
 | `adminkubeconfig.<ns>.<name>` | `{"expirationSeconds"?}` | a kubeconfig of a shoot, from its seed's gardenlet |
 | `kinds`, `census`, `usage` | | |
-| `census.shoot` | `{"limit", "continue"}` | shoots by state, how many are busy, and for how long |
+| `census.shoot` | | shoots by state, how many are busy, and those that are the longest |
 | `whoami` | | the requester, as the server has proved it, and its roles |
 | `can-i` | `{"verb", "kind", "name"?, "namespace"?, "user"?}`, `{"namespace"?, "user"?}` | an authorization, or all |
 
@@ -288,7 +288,7 @@ class ApiHandler:
                 explain = self._reader.explain if verb == "explain" else self._reader.explain_seed
                 return await explain(rest)
             case "kinds" | "census" | "usage":
-                return await self._count(f"{verb}.{rest}" if rest and verb == "census" else verb, body)
+                return await self._count(f"{verb}.{rest}" if rest and verb == "census" else verb)
             case "waiting":
                 return await self._unschedulable.listed(rest, body)
             case "unknown" | "lost":
@@ -300,7 +300,7 @@ class ApiHandler:
             case _:
                 raise unknown_verb(verb)
 
-    async def _count(self, what: str, body: bytes) -> Any:
+    async def _count(self, what: str) -> Any:
         """The answer about the landscape as a whole."""
         match what:
             case "kinds":
@@ -310,7 +310,7 @@ class ApiHandler:
             case "usage":
                 return await self._reader.usage()
             case "census.shoot":
-                return await shoot_census(self.store, body)
+                return await shoot_census(self.store)
             case _:
                 raise Unsupported(f"{what}: there are census and census.shoot")
 

@@ -9,7 +9,9 @@ from gardenbus.common.adapters.redis.records import event_fields, read_record, r
 from gardenbus.common.adapters.redis.store import origin_text
 from gardenbus.common.adapters.redis.stream_histories import RedisStreamHistories
 from gardenbus.common.adapters.store_responses import scheduled_event
-from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.garden.busy_shoots import operation_key
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
 from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.common.ports.bus import StreamPosition
@@ -29,6 +31,8 @@ from gardenbus.relay.ports.outbox import (
 
 _PAGE = 500
 
+_decode = json_decoder(Document)
+
 
 class RedisOutbox(RedisStreamHistories):
     """See `ports.outbox.Outbox`. `leader` names this relay."""
@@ -38,6 +42,7 @@ class RedisOutbox(RedisStreamHistories):
         self._clock = clock
         self._leader = leader
         self._last_seen = "0-0"
+        self._counted_up_to = ""
 
     async def lead(self, ttl_seconds: float) -> Leadership:
         """Take or keep the lead."""
@@ -161,6 +166,16 @@ class RedisOutbox(RedisStreamHistories):
         if untried_only:
             await self._led("wake_waiting", {})
 
+    async def count_shoots(self) -> bool:
+        """Walk the list of shoots."""
+        page = {"after": self._counted_up_to, "limit": _PAGE}
+        last, *found = await self._connection.call("uncounted_shoots", page, read_only=True)
+        items = [_countable(*shoot) for shoot in zip(found[::2], found[1::2], strict=True)]
+        if items:
+            await self._connection.call("count_shoots", {"items": items})
+        self._counted_up_to = last.decode()
+        return bool(last)
+
     async def compare_stream(self, stream: str, created: int, acknowledged: int) -> bool:
         """Compare with the history."""
         now = timestamp(self._clock.now())
@@ -179,6 +194,13 @@ class RedisOutbox(RedisStreamHistories):
 
     async def _led(self, function: str, operation: dict[str, Any]) -> Sequence[Any]:
         return _as_leader(await self._connection.call(function, operation | {"leader": self._leader}))
+
+
+def _countable(member: bytes, status: bytes) -> dict[str, str]:
+    """A shoot for the index of states."""
+    namespace, _, name = member.decode().partition("/")
+    operation = section({"status": _decode(b"{%b}" % status)}, "status", "lastOperation")
+    return {"ns": namespace, "name": name, "op": operation_key(operation)}
 
 
 def _as_leader(reply: Sequence[Any]) -> Sequence[Any]:

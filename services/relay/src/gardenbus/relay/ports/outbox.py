@@ -146,6 +146,13 @@ class Outbox(StreamHistories, Protocol):
         """
         ...
 
+    async def count_shoots(self) -> bool:
+        """Put some of the shoots that an older version stored into the index of states; False once none is left.
+
+        Each call goes on where the last one ended. Raises Unavailable.
+        """
+        ...
+
     async def compare_stream(self, stream: str, created: int, acknowledged: int) -> bool:
         """Note as lost what a consumer has acknowledged and the store (closed, as it went back) has not seen.
 

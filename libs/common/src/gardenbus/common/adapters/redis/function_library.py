@@ -18,6 +18,7 @@ FILES = (
     "outbox_entries.lua",
     "indexes.lua",
     "usage.lua",
+    "shoot_states.lua",
     "unschedulable.lua",
     "following.lua",
     "write_checks.lua",

@@ -1,18 +1,19 @@
 """Reads of the store on Redis: objects, indexes and counts; none of them writes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from gardenbus.common.adapters.redis.records import PARTS, PRIVATE, read_record
 from gardenbus.common.adapters.redis.stream_histories import RedisStreamHistories
 from gardenbus.common.adapters.redis.unschedulable import unschedulable_shoots
 from gardenbus.common.adapters.store_responses import PAGE_MAX, ContinueToken, decode_token, encode_token
 from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.garden.rows import ShootState
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
 from gardenbus.common.ports.store import (
     BindRecord,
     Page,
-    StoredShootState,
+    ShootStateCounts,
     UnblockIndexes,
     UnschedulableClass,
     UnschedulableStatus,
@@ -21,10 +22,6 @@ from gardenbus.common.ports.store import (
 
 NAMESPACES = 500
 """Namespaces that one call looks for a name in: Redis serves nobody else meanwhile (about 1 ms)."""
-
-
-STATES = 500
-"""Shoots whose states one call reads (about 2 ms)."""
 
 
 class RedisReads(RedisStreamHistories):
@@ -150,17 +147,17 @@ class RedisReads(RedisStreamHistories):
         counts["shoots.waiting_unseen"] = sum(each.unseen for each in classes)
         return counts
 
-    async def shoot_states(self, after: str = "", *, limit: int = STATES) -> Sequence[StoredShootState]:
-        """Read a page of the shoots' states."""
-        operation = {"after": after, "limit": max(1, min(limit, STATES))}
-        reply = await self._connection.call("shoot_states", operation, read_only=True)
-        found: list[StoredShootState] = []
-        for member, values in zip(reply[::2], reply[1::2], strict=True):
-            version, seed, created, deleting, pending, status = ((value or b"") for value in values)
-            if version:
-                key = ObjectKey("shoot", *member.decode().split("/", 1))
-                found.append(StoredShootState(key, seed.decode(), created.decode(), deleting.decode(), pending, status))
-        return found
+    async def shoot_state_counts(self, limit: int) -> ShootStateCounts:
+        """Read the index of states."""
+        reply = await self._connection.call("shoot_counts", {"limit": max(1, limit)}, read_only=True)
+        counts, busy, longest, uncounted = reply
+        states = zip(counts[::2], counts[1::2], strict=True)
+        return ShootStateCounts(
+            {cast("ShootState", name.decode()): int(count) for name, count in states if int(count)},
+            int(busy),
+            [ObjectKey("shoot", *member.decode().split(" ")[1:]) for member in longest],
+            int(uncounted),
+        )
 
     async def bind_record(self, key: ObjectKey) -> BindRecord | None:
         """Read what was remembered with the bind."""

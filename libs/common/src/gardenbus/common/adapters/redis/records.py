@@ -82,6 +82,7 @@ def written_fields(parts: Parts, index_keys: IndexKeys) -> dict[str, str]:
         "own": "\n".join(index_keys.owners),
         "claims": "\n".join(index_keys.claims),
         "mark": index_keys.removal_owner,
+        "op": index_keys.operation,
     }
 
 

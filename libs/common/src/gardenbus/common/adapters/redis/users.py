@@ -38,7 +38,7 @@ _CONNECTION = (
 
 _READS = (
     *("exists", "get", "ttl", "type", "lrange"),
-    *("hexists", "hget", "hgetall", "hkeys", "hlen", "hmget", "hscan"),
+    *("hexists", "hget", "hgetall", "hkeys", "hlen", "hmget", "hscan", "hvals"),
     *("scard", "sismember", "smembers", "srandmember", "sscan"),
     *("xlen", "xrange", "xread"),
     *("zcard", "zcount", "zrange", "zrangebylex", "zrangebyscore", "zscore"),

@@ -1,6 +1,7 @@
 """Shoots whose operation goes on, or is in trouble, and those without a seed: what `top shoots` shows of them. Pure."""
 
 import heapq
+import re
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
@@ -13,6 +14,7 @@ SLOWEST = 20
 """Shoots that are named, at the most."""
 
 _AT_REST = ("succeeded", "new")
+_INSTANT = re.compile(r"[0-9A-Za-z:.+-]{1,40}")
 
 
 class BusyShoot(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -57,6 +59,18 @@ def began_at(operation: Document, created_at: object, deleting_at: object) -> st
     """The start of an operation: at the latest its last update."""
     start = {"Create": created_at, "Delete": deleting_at}.get(text(operation.get("type")))
     return next((text(each) for each in (start, operation.get("lastUpdateTime"), created_at) if each), "")
+
+
+def operation_key(operation: Document) -> str:
+    """Index value of a shoot's operation: `<state> created|deleted|updated <last update>`; "" without an operation.
+
+    The word says from when on the operation counts, if the shoot has that instant: see `began_at`.
+    """
+    if not operation:
+        return ""
+    start = {"Create": "created", "Delete": "deleted"}.get(text(operation.get("type")), "updated")
+    updated = text(operation.get("lastUpdateTime"))
+    return f"{state_of(operation, is_deleting=False)} {start} {updated if _INSTANT.fullmatch(updated) else ''}"
 
 
 def busy_shoot(

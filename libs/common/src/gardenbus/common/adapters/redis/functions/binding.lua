@@ -31,6 +31,7 @@ local function bind_one(P, item, version, usage_version, gain)
                'why', item.why or '')
   end
   if object.pend ~= '' or object.tries ~= '' then redis.call('HDEL', object_key, 'pend', 'pmsg', 'tries', 'tried') end
+  count_shoot(P, object_key, item.ns, item.name)
   local is_new = redis.call('SADD', P .. ':usage:' .. item.seed, member) == 1
   if is_new then redis.call('ZADD', P .. ':usage_changed', usage_version, item.seed) end
   carried = item.trace or ''

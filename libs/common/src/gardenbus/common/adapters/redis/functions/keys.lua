@@ -9,8 +9,9 @@
 -- Keys (all below P:)
 --   o:<kind>:<ns>:<name>   hash   one object, in the parts of resources/document.py, and what it was indexed by;
 --                                 of a seed `cap` and `mark` (takes so many shoots; is about to be removed), of a shoot
---                                 `fol` (something follows it), `why` (when and on what grounds it was bound) and `tp` (the
---                                 trace that it waits with), of both `past` (seeds that it was taken from)
+--                                 `fol` (something follows it), `why` (when and on what grounds it was bound), `op` and `cnt`
+--                                 (its operation, what it is counted as) and `tp` (the trace that it waits with), of both
+--                                 `past` (seeds that it was taken from)
 --   dead:<key>             hash   what is remembered of a removed object (uid, version, request order, seeds)
 --   graves                 zset   <key> by the version of its removal
 --   list:<kind>            zset   "<ns>/<name>" in lexical order
@@ -19,6 +20,7 @@
 --   owned:<uid>, refs:<key>, refs:<key>#<part>, usage:<seed>, pending:<scheduler>   sets; a part is one of a profile
 --   usage_changed          zset   seed by usage version
 --   migrating              set    "<ns>/<name>" of the shoots whose spec and status name different seeds
+--   states                 hash   state -> number of shoots;  busy  zset "<began> <ns> <name>" (shoot_states.lua)
 --   claims                 hash   what only one object may have -> its <key>
 --   kinds, schedulers      sets   every kind stored and every scheduler name asked for so far
 --   waiting                set    scheduler names with waiting shoots

@@ -17,6 +17,7 @@ local function remove(P, op, object)
     stop_waiting(P, object_key, object.sched, member)
     redis.call('SREM', P .. ':pending:' .. object.sched, member)
     redis.call('SREM', P .. ':migrating', member)
+    uncount_shoot(P, object_key, op.ns, op.name)
     freed = move_usage(P, member, seeds_of(object.seed, object.sseed), {})
   end
   redis.call('DEL', object_key)
@@ -125,6 +126,7 @@ local function put(keys, args)
     left = put_follower(P, op, object, created)
   end
   write_fields(object_key, set)
+  if op.kind == 'shoot' then count_shoot(P, object_key, op.ns, op.name) end
   if op.gain then redis.call('INCR', P .. ':gain_objects') end
   announce(P, op.key, version, object.uid, created and 'added' or 'modified', op.bindings, left)
   if has_moved and object.fol ~= '' then announce_followers(P, op, left, true) end
@@ -173,6 +175,7 @@ local function delete(keys, args)
     end
     local version = next_version(P, op.key)
     redis.call('HSET', object_key, 'ver', version, 'del', op.now, 'gen', tonumber(object.gen) + 1)
+    if op.kind == 'shoot' then count_shoot(P, object_key, op.ns, op.name) end
     -- A seed takes nobody from here on: for the others it is lost now, not when its last finalizer goes.
     local lost = op.kind == 'seed' and op.gain
     if op.kind == 'seed' then redis.call('HSET', object_key, 'gate', version) end
@@ -199,21 +202,6 @@ local function list(keys, args)
   return reply
 end
 
--- What the operation of each shoot is, of a page of them: "<ns>/<name>" and the fields STATE of each.
-local STATE = {'ver', 'seed', 'created', 'del', 'pend', 'status'}
-
-local function shoot_states(keys, args)
-  local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P)
-  if closed then return closed end
-  local first, reply = op.after ~= '' and '(' .. op.after or '-', {}
-  for _, member in ipairs(redis.call('ZRANGEBYLEX', P .. ':list:shoot', first, '+', 'LIMIT', 0, op.limit)) do
-    reply[#reply + 1] = member
-    reply[#reply + 1] = redis.call('HMGET', P .. ':o:shoot:' .. string.gsub(member, '/', ':', 1), unpack(STATE))
-  end
-  return reply
-end
-
 -- The namespaces that have an object of a name, of so many namespaces after one; first the last of these, '' at the end.
 local function named(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
@@ -236,4 +224,3 @@ register('put_many', put_many)
 register('delete', delete, 'allow-oom')
 register('list', list, 'no-writes')
 register('named', named, 'no-writes')
-register('shoot_states', shoot_states, 'no-writes')

@@ -29,6 +29,7 @@ local function restore(keys, args)
   reindex_set(P, ':owned:', object.own, set.own or '', op.key)
   reindex_claims(P, object.claims, set.claims or '', op.key)
   if op.deleted then
+    if shoot then uncount_shoot(P, object_key, op.ns, op.name) end
     redis.call('DEL', object_key)
     redis.call('ZREM', P .. ':list:' .. op.kind, member)
     redis.call('ZREM', P .. ':by_version', op.key)
@@ -44,6 +45,7 @@ local function restore(keys, args)
   write_fields(object_key, set)
   redis.call('HSET', object_key, 'ver', op.version)
   redis.call('HDEL', object_key, 'class', 'pmsg')
+  if shoot then count_shoot(P, object_key, op.ns, op.name) end
   redis.call('HSETNX', object_key, 'last', 'null') -- what was applied is not on the bus: unknown, which is not "nothing"
   local taken = object.ver == '' and redis.call('HGET', P .. ':dead:' .. op.key, 'req')
   if taken and taken ~= '' then redis.call('HSET', object_key, 'req', taken) end

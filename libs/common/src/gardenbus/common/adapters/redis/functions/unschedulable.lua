@@ -34,6 +34,7 @@ local function park_one(P, item, gain_objects, gain_usage)
   if object.pmsg ~= item.message then
     local version = next_version(P, key)
     redis.call('HSET', object_key, 'ver', version, 'pend', item.pending, 'pmsg', item.message)
+    count_shoot(P, object_key, item.ns, item.name)
     announce(P, key, version, object.uid, 'modified', false, '')
     record_event(P, {key = key, uid = object.uid, type = 'Warning', reason = 'SchedulingFailed', series = true,
                      message = item.message, by = item.by, action = 'Reconcile', now = item.now})
