@@ -30,6 +30,7 @@ OWN_SERVICES = (
     "apiserver",
     "scheduler",
     "lifecycle",
+    "controllermanager",
     "managedseedset",
     "autoscaler",
     "placement",

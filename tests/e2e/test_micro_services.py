@@ -10,7 +10,17 @@ from nats.aio.msg import Msg
 from tests.support.eventually import eventually
 from tests.support.landscape import Landscape
 
-SERVICES = {"apiserver", "scheduler", "gardenlet", "lifecycle", "managedseedset", "autoscaler", "placement", "relay"}
+SERVICES = {
+    "apiserver",
+    "scheduler",
+    "gardenlet",
+    "lifecycle",
+    "controllermanager",
+    "managedseedset",
+    "autoscaler",
+    "placement",
+    "relay",
+}
 
 
 async def who_is_there(landscape: Landscape) -> list[dict[str, Any]]:

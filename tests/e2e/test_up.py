@@ -107,6 +107,7 @@ async def test_what_dies_is_started_again_and_landscape_json_says_so(place: Path
         "scheduler-1",
         "scheduler-2",
         "lifecycle",
+        "controllermanager",
         "managedseedset",
         "autoscaler",
         "placement",

@@ -24,6 +24,7 @@ SERVICES = (
     "apiserver",
     "scheduler",
     "lifecycle",
+    "controllermanager",
     "managedseedset",
     "autoscaler",
     "placement",

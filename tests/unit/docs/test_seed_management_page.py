@@ -150,9 +150,7 @@ def test_the_configuration_files_hold_the_defaults() -> None:
     (gardenlet,) = parse_configurations(yaml.safe_dump(of_gardenlet))
 
     written = {"log_level": "info", "log_format": "json"}
-    assert sets == msgspec.structs.replace(
-        ManagedSeedSetConfiguration(), ignored=("controllers.shootMigration",), **written
-    )
+    assert sets == msgspec.structs.replace(ManagedSeedSetConfiguration(), **written)
     assert lifecycle.concurrent_migrations == LifecycleConfiguration().concurrent_migrations
     schedulers = (SchedulerReference(strategy="SameRegion"),)
     assert autoscaler == msgspec.structs.replace(AutoscalerConfiguration(), schedulers=schedulers, **written)

@@ -249,13 +249,14 @@ def test_replicas_are_processes_of_their_own_names(tmp_path: Path):
         "apiserver",
         "scheduler-1",
         "scheduler-2",
+        "controllermanager",
         "managedseedset",
         "autoscaler",
         "placement",
         "gardenlet",
     ]
     assert [spec.name for spec in specs] == names
-    assert specs[4].environ["GARDENBUS_CANDIDATE_DETERMINATION_STRATEGY"] == "SameRegion"
+    assert specs[5].environ["GARDENBUS_CANDIDATE_DETERMINATION_STRATEGY"] == "SameRegion"
     assert list(specs[2].command[1:]) == ["-m", "gardenbus.scheduler", "--config", str(tmp_path / "s.yaml")]
     assert specs[-1].environ["GARDENBUS_PREFIX"] == "guest"
     assert specs[3].environ["GARDENBUS_HEALTH_FILE"].endswith("health/scheduler-2.json")

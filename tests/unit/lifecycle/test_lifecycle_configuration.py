@@ -30,7 +30,7 @@ def test_shoots_wait_for_five_monitor_periods_unless_told_otherwise() -> None:
     assert configuration.shoot_monitor_period == seconds(300)
 
 
-def test_what_belongs_to_other_controllers_is_accepted_and_named() -> None:
+def test_what_no_service_reads_is_accepted_and_named() -> None:
     configuration = parse_lifecycle(
         HEAD
         + """
@@ -40,6 +40,7 @@ controllers:
   seed: {concurrentSyncs: 7, syncPeriod: 2s}
   shootMigration: {concurrentSyncs: 3}
   managedSeedSet: {syncPeriod: 30m}
+  project: {minimumLifetimeDays: 7}
 leaderElection: {leaderElect: true}
 logLevel: debug
 logFormat: text
@@ -53,7 +54,6 @@ server: {healthProbes: {port: 2718}}
     assert set(configuration.ignored) == {
         "gardenClientConnection",
         "controllers.bastion",
-        "controllers.managedSeedSet",
         "leaderElection",
         "server",
     }

@@ -20,6 +20,7 @@ SERVICES = (
     "scheduler",
     "gardenlet",
     "lifecycle",
+    "controllermanager",
     "managedseedset",
     "autoscaler",
     "placement",

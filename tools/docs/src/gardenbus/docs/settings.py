@@ -10,6 +10,7 @@ import msgspec
 from gardenbus.apiserver.settings import ApiserverSettings
 from gardenbus.autoscaler.settings import AutoscalerSettings
 from gardenbus.common.runtime.settings import ENVIRONMENT_PREFIX, CommonSettings
+from gardenbus.controllermanager.settings import ControllerManagerSettings
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.docs.field_docs import field_docs
 from gardenbus.docs.markdown import row, table
@@ -27,6 +28,7 @@ SERVICES: Mapping[str, type[CommonSettings]] = {
     "scheduler": SchedulerSettings,
     "gardenlet": GardenletSettings,
     "lifecycle": LifecycleSettings,
+    "controllermanager": ControllerManagerSettings,
     "managedseedset": ManagedSeedSetSettings,
     "autoscaler": AutoscalerSettings,
     "placement": PlacementSettings,

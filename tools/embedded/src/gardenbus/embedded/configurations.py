@@ -9,7 +9,7 @@ import yaml
 from gardenbus.cli.local.directory import LandscapeDirectory, write_whole
 from gardenbus.cli.manifests.files import SortedManifests, gardenlet_name, member_agent_name, read_files, scheduler_name
 from gardenbus.common.api.configuration.admission import parse_configuration as parse_admission
-from gardenbus.common.api.configuration.controller_manager import parse_lifecycle
+from gardenbus.common.api.configuration.controller_manager import parse_controller_manager, parse_lifecycle
 from gardenbus.common.api.configuration.controller_manager import parse_managed_seed_sets as parse_managedseedset
 from gardenbus.common.api.configuration.gardenlet import parse_configurations as parse_gardenlets
 from gardenbus.common.api.configuration.member_agent import check_together
@@ -37,7 +37,7 @@ def check_configurations(given: SortedManifests) -> None:
         *((parse_scheduler, each) for each in given.schedulers),
         *(
             (parse, each)
-            for parse in (parse_lifecycle, parse_managedseedset)
+            for parse in (parse_controller_manager, parse_lifecycle, parse_managedseedset)
             for each in [given.controller_manager]
             if each
         ),

@@ -15,7 +15,16 @@ from typing import Literal, get_args
 from gardenbus.common.errors import BadRequest
 
 RedisUser = Literal[
-    "relay", "apiserver", "scheduler", "lifecycle", "managedseedset", "autoscaler", "placement", "identity", "operator"
+    "relay",
+    "apiserver",
+    "scheduler",
+    "lifecycle",
+    "controllermanager",
+    "managedseedset",
+    "autoscaler",
+    "placement",
+    "identity",
+    "operator",
 ]
 """Services that keep objects, and the operator, as whom `doctor` asks."""
 

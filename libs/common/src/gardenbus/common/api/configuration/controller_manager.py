@@ -1,16 +1,22 @@
-"""`ControllerManagerConfiguration`: the sections of seeds, shoot migrations and ManagedSeedSets.
+"""`ControllerManagerConfiguration`: lifecycle, managedseedset and controllermanager read one file.
 
-Each service reads its own sections of `controllers`; those of others are accepted unread and listed as ignored. A field
-that is left out has its default, also when others of its section are given (Gardener then makes syncPeriod 0).
+Each service reads its own sections of `controllers` and accepts those of the others unread; sections that no service
+reads are listed as ignored. A field that is left out has its default, also when others of its section are given
+(Gardener then makes syncPeriod 0).
 Source: `pkg/apis/config/controllermanager/v1alpha1/{types,defaults}.go` of Gardener.
 """
 
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from typing import Any, cast
 
 import msgspec
 
 from gardenbus.common.api.configuration import reader
-from gardenbus.common.api.configuration.reader import Field, Table, ignored
+from gardenbus.common.api.configuration.reader import ACCEPTED, Entries, Field, Table, ignored
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.quantities import parse_quantity
+from gardenbus.common.api.selectors import LabelSelector, parse_selector
 
 API_VERSION = "controllermanager.config.gardener.cloud/v1alpha1"
 KIND = "ControllerManagerConfiguration"
@@ -59,6 +65,54 @@ class ManagedSeedSetConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     """Paths of fields that were accepted and have no effect."""
 
 
+class ProjectQuota(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry of `controllers.project.quotas`: the ResourceQuota of projects with some labels."""
+
+    config: Document = {}
+    """The ResourceQuota: labels and annotations in `metadata`, quantities in `spec.hard`."""
+
+    project_selector: LabelSelector = LabelSelector()
+
+
+class ProjectControllerConfiguration(msgspec.Struct, frozen=True, kw_only=True):
+    """`controllers.project`."""
+
+    concurrent_syncs: int = 5
+    """Projects that are reconciled at once."""
+
+    minimum_lifetime_days: int = 30
+    """Age, and time since the last activity, before which a project is not stale."""
+
+    stale_grace_period_days: int = 14
+    """Time that a project is stale before its deletion is scheduled."""
+
+    stale_expiration_time_days: int = 90
+    """Time that a project is stale before it is deleted."""
+
+    stale_sync_period: timedelta = timedelta(hours=12)
+    """Time between two checks whether a project is stale."""
+
+    quotas: tuple[ProjectQuota, ...] = ()
+    """ResourceQuotas of projects; the first that matches a project is its own."""
+
+
+class ControllerManagerConfiguration(msgspec.Struct, frozen=True, kw_only=True):
+    """The sections that controllermanager reads."""
+
+    project: ProjectControllerConfiguration = ProjectControllerConfiguration()
+    log_level: str | None = None
+    log_format: str | None = None
+    ignored: tuple[str, ...] = ()
+    """Paths of fields that were accepted and have no effect."""
+
+
+def parse_controller_manager(text: str | bytes) -> ControllerManagerConfiguration:
+    """Read controllermanager's sections; raises SettingsInvalid with the path of everything that is wrong."""
+    values = reader.read_one(text, _CONTROLLER_MANAGER)
+    sections = {name: make(**values.pop(name)) for name, make in _SECTION_TYPES.items() if name in values}
+    return ControllerManagerConfiguration(**values, **sections)
+
+
 def parse_lifecycle(text: str | bytes) -> LifecycleConfiguration:
     """Read lifecycle's sections; raises SettingsInvalid with the path of everything that is wrong."""
     values = reader.read_one(text, _LIFECYCLE)
@@ -72,13 +126,17 @@ def parse_managed_seed_sets(text: str | bytes) -> ManagedSeedSetConfiguration:
     return ManagedSeedSetConfiguration(**reader.read_one(text, _MANAGED_SEED_SETS))
 
 
-_CONTROLLERS = (
+_UNREAD = (
     "bastion cacheSyncTimeout certificateSigningRequest cloudProfile controllerDeployment "
-    "controllerDeploymentReference controllerRegistration credentialsBinding event exposureClass managedSeedSet "
-    "namespacedCloudProfile networkPolicy project quota secretBinding seed seedBackupBucketsCheck "
-    "seedExtensionsCheck seedReference shootConditions shootHibernation shootMaintenance shootMigration shootQuota "
+    "controllerDeploymentReference controllerRegistration credentialsBinding event exposureClass "
+    "namespacedCloudProfile networkPolicy quota secretBinding seedBackupBucketsCheck "
+    "seedExtensionsCheck seedReference shootConditions shootHibernation shootMaintenance shootQuota "
     "shootReference shootRetry shootState shootStatusLabel"
 )
+"""Sections that no service reads."""
+
+_READ = ("seed", "shootMigration", "managedSeedSet", "project")
+"""Sections that one of the services reads."""
 
 
 def _table(controllers: Table) -> Table:
@@ -86,10 +144,56 @@ def _table(controllers: Table) -> Table:
         **reader.header(API_VERSION, KIND),
         **reader.logging(),
         **ignored("gardenClientConnection", "leaderElection", "server", "debugging", "featureGates"),
-        "controllers": {**ignored(*_CONTROLLERS.split()), **controllers},
+        "controllers": {**ignored(*_UNREAD.split()), **dict.fromkeys(_READ, ACCEPTED), **controllers},
     }
 
 
+def _resource_quota(value: Any) -> Document:
+    """A ResourceQuota with quantities. Raises ValueError."""
+    if not isinstance(value, dict):
+        raise ValueError(f"must be a ResourceQuota, is {value!r}")  # noqa: TRY004  a reader's parser
+    quota = cast("Document", value)
+    hard: Any = section(quota, "spec").get("hard")
+    if not isinstance(hard, dict) or not hard:
+        raise ValueError("must be a ResourceQuota with spec.hard, such as {count/shoots.core.gardener.cloud: 100}")
+    for name, quantity in cast("Document", hard).items():
+        try:
+            parse_quantity(quantity)
+        except ValueError as error:
+            raise ValueError(f"spec.hard[{name}]: {error}") from error
+    return quota
+
+
+def _selector(value: Any) -> LabelSelector:
+    if not isinstance(value, dict):
+        raise ValueError(f"must be a label selector, is {value!r}")  # noqa: TRY004  a reader's parser
+    return parse_selector(cast("Document", value))
+
+
+_SECTION_TYPES: Mapping[str, Callable[..., Any]] = {"project": ProjectControllerConfiguration}
+"""The sections of ControllerManagerConfiguration, by attribute."""
+
+_CONTROLLER_MANAGER = _table(
+    {
+        "project": {
+            "concurrentSyncs": Field("project.concurrent_syncs", reader.count),
+            "minimumLifetimeDays": Field("project.minimum_lifetime_days", reader.count_or_zero),
+            "staleGracePeriodDays": Field("project.stale_grace_period_days", reader.count_or_zero),
+            "staleExpirationTimeDays": Field("project.stale_expiration_time_days", reader.count_or_zero),
+            "staleSyncPeriod": Field("project.stale_sync_period", reader.positive_duration),
+            "quotas": Entries(
+                "project.quotas",
+                {
+                    "config": Field("config", _resource_quota, is_required=True),
+                    "projectSelector": Field("project_selector", _selector),
+                },
+                ProjectQuota,
+                "quotas",
+                may_be_empty=True,
+            ),
+        },
+    }
+)
 _LIFECYCLE = _table(
     {
         "seed": {

@@ -41,7 +41,7 @@ Table = Mapping[str, "Field | Entries | Mapping[str, Any]"]
 
 
 class Entries(NamedTuple):
-    """A list of mappings, each of which is read by a table and made a struct."""
+    """A list of mappings, each of which is read by a table and made a struct; `attribute` as that of a `Field`."""
 
     attribute: str
     table: Table
@@ -149,11 +149,15 @@ def _read_field(name: str, value: object, field: Field, path: str, reading: Read
     if field.is_ignored:
         reading.ignored.append(path)
     elif field.attribute and parsed is not None:
-        *groups, attribute = field.attribute.split(".")
-        values = reading.values
-        for group in groups:
-            values = values.setdefault(group, {})
-        values[attribute or name] = parsed
+        _keep(field.attribute, name, parsed, reading)
+
+
+def _keep(path: str, name: str, value: object, reading: Reading) -> None:
+    *groups, attribute = path.split(".")
+    values = reading.values
+    for group in groups:
+        values = values.setdefault(group, {})
+    values[attribute or name] = value
 
 
 def _read_entries(value: object, entries: Entries, path: str, reading: Reading) -> None:
@@ -167,7 +171,7 @@ def _read_entries(value: object, entries: Entries, path: str, reading: Reading) 
         below = Reading({}, reading.ignored, reading.problems)
         _walk(entry, entries.table, f"{path}[{number}]", below)
         found.append(entries.make(**below.values))
-    reading.values[entries.attribute] = tuple(found)
+    _keep(entries.attribute, "", tuple(found), reading)
 
 
 def _one_line(error: Exception) -> str:

@@ -239,6 +239,19 @@ def _controller(name: str) -> Callable[[_Insider], Permissions]:
     return row
 
 
+CONTROLLER_MANAGERS_QUEUES = ("project",)
+"""The loops of controllermanager."""
+
+
+def _controllermanager(insider: _Insider) -> Permissions:
+    return (
+        insider.info()
+        + insider.follow("OBJECTS")
+        + insider.queue(*CONTROLLER_MANAGERS_QUEUES)
+        + insider.publish("as.controllermanager.api.>", "rejected.>")
+    )
+
+
 def _placement(insider: _Insider) -> Permissions:
     return (
         insider.info()
@@ -280,6 +293,7 @@ _SERVICES: Mapping[str, Callable[[_Insider], Permissions]] = {
     "apiserver": _apiserver,
     "scheduler": _scheduler,
     "lifecycle": _lifecycle,
+    "controllermanager": _controllermanager,
     "managedseedset": _controller("managedseedset"),
     "autoscaler": _controller("autoscaler"),
     "placement": _placement,

@@ -66,6 +66,7 @@ SERVICES: Mapping[str, tuple[Rule, ...]] = {
         Rule(frozenset({BIND}), frozenset({"shoot"})),
     ),
     "autoscaler": (Rule(frozenset({"scale"}), _SEED_SETS),),
+    "controllermanager": (Rule(frozenset({"update", "patch", "delete"}), frozenset({"shoot", "bastion"})),),
     "dashboard": (Rule(frozenset({"retry", "patch", "update", "delete"}), _DASHBOARDS_KINDS),),
 }
 """Services that send requests in their own name, and what they send besides reading."""

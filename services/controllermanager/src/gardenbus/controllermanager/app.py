@@ -1,0 +1,88 @@
+"""Composition root of controllermanager: one informer, and a queue with its controller for each loop."""
+
+from collections.abc import Sequence
+
+import structlog
+
+from gardenbus.common.controller.api_client import ApiserverClient
+from gardenbus.common.controller.enqueuer import Enqueuer
+from gardenbus.common.controller.informer import Informer
+from gardenbus.common.ports.connections import Connections
+from gardenbus.common.runtime.connections import connect_all
+from gardenbus.common.runtime.controllers import start_controller
+from gardenbus.common.runtime.service import ServiceContext
+from gardenbus.controllermanager.controllers import project
+from gardenbus.controllermanager.controllers.loop import REPORTER, USER, BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.handlers import project_namespaces
+from gardenbus.controllermanager.handlers.project_namespaces import ProjectNamespaces
+from gardenbus.controllermanager.settings import ControllerManagerSettings
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+LOOPS: Sequence[Loop] = (project.LOOP,)
+"""All loops. A new one has its queue in the permission table too."""
+
+
+async def build(context: ServiceContext[ControllerManagerSettings]) -> None:
+    """Connect to the servers, as soon as they are reachable, and start."""
+    await start_controllermanager(context, await connect_all(context, reporter=REPORTER))
+
+
+async def start_controllermanager(
+    context: ServiceContext[ControllerManagerSettings], connections: Connections, loops: Sequence[Loop] = LOOPS
+) -> None:
+    """Start loops on the context's tasks; returns once their objects are cached and reconciled."""
+    configuration = context.settings.configuration
+    if configuration.ignored:
+        log.info("configuration.ignored", fields=configuration.ignored)
+    kinds = sorted({project_namespaces.KIND, *(kind for loop in loops for kind in loop.follows)})
+    informer = Informer(connections.store, connections.bus, connections.subjects, kinds)
+    projects = ProjectNamespaces()
+    informer.subscribe(projects.changed, (project_namespaces.KIND,))
+    built = [_build(context, connections, informer, projects, loop) for loop in loops]
+    await informer.start()
+    context.stack.push_async_callback(informer.stop)
+    for loop, (reconcile, _) in zip(loops, built, strict=True):
+        await start_controller(
+            context,
+            loop.name,
+            reconcile,
+            connections,
+            workers=loop.workers(configuration),
+            reporter=REPORTER,
+            kind=loop.kind,
+            event_reason="ReconcileError",
+        )
+    context.health.add_readiness("informer", lambda: None if informer.synced else "the objects are not cached yet")
+
+
+def _build(
+    context: ServiceContext[ControllerManagerSettings],
+    connections: Connections,
+    informer: Informer,
+    projects: ProjectNamespaces,
+    loop: Loop,
+) -> BuiltLoop:
+    bus, subjects = connections.bus, connections.subjects
+    enqueuer = Enqueuer(bus, subjects, loop.name)
+    built = loop.build(
+        LoopContext(
+            store=connections.store,
+            clock=context.clock,
+            objects=informer,
+            projects=projects,
+            api=ApiserverClient(bus, subjects, user=USER),
+            configuration=context.settings.configuration,
+            enqueue=enqueuer.enqueue,
+        )
+    )
+    informer.subscribe(built.changed, loop.follows)
+
+    async def enqueue_all() -> None:
+        """Queue every object: the queue, with its timers, may have gone back."""
+        for key in tuple(informer.objects(loop.kind)):
+            enqueuer.enqueue(key)
+
+    bus.on_reconnect(enqueue_all)
+    context.spawn(f"{loop.name}-enqueuer", enqueuer.run())
+    return built

@@ -1,0 +1,1 @@
+"""Loops: a module for each, with its queue, what enqueues for it, and its reconciler."""

@@ -1,0 +1,61 @@
+"""What a loop is: a queue, the kinds whose changes it follows, and how its reconciler is built.
+
+Each loop is a constant `LOOP` of its module; `app.LOOPS` lists them. All share one informer, which caches the kinds
+that any of them follows. The permission table names the queues (`common.api.identity.permissions`).
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
+from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.api_client import ApiserverClient
+from gardenbus.common.controller.controller import Reconcile
+from gardenbus.common.controller.enqueue_on_change import ObjectLister
+from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.store import Store
+from gardenbus.controllermanager.handlers.project_namespaces import ProjectNamespaces
+
+REPORTER = "controllermanager"
+"""Signs Events."""
+
+USER = "controllermanager"
+"""Sends requests to the apiserver."""
+
+
+class LoopContext(NamedTuple):
+    """What a loop is built with."""
+
+    store: Store
+    clock: Clock
+    objects: ObjectLister
+    """The informer's cache of the kinds that loops follow; it may be older than the store."""
+
+    projects: ProjectNamespaces
+    api: ApiserverClient
+    """Writes as a user does, through admission."""
+
+    configuration: ControllerManagerConfiguration
+    enqueue: Callable[[ObjectKey], None]
+    """Puts an object on the loop's own queue."""
+
+
+class BuiltLoop(NamedTuple):
+    """A loop's reconciler, and its callback on changes of what it follows, also on each object of the first list."""
+
+    reconcile: Reconcile
+    changed: Callable[[ObjectKey, StoredObject | None, StoredObject | None], None]
+
+
+class Loop(NamedTuple):
+    """A loop over the objects of one kind."""
+
+    name: str
+    """Of the queue, and the metrics' label."""
+
+    kind: str
+    follows: tuple[str, ...]
+    build: Callable[[LoopContext], BuiltLoop]
+    workers: Callable[[ControllerManagerConfiguration], int]
+    """Objects that are reconciled at once."""

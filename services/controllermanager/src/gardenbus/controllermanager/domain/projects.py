@@ -1,0 +1,78 @@
+"""Phases of projects, their resource quotas, and the order in which the contents of a namespace are deleted.
+
+| phase | |
+|---|---|
+| Pending | the project was accepted |
+| Ready | its namespace is there and its own, and so is its ResourceQuota |
+| Failed | its namespace cannot be had |
+| Terminating | it is being deleted, and waits for its shoots or its namespace |
+
+Source: Gardener's `pkg/controllermanager/controller/project/project/reconciler.go`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from gardenbus.common.api.configuration.controller_manager import ProjectQuota
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.index_keys import FINALIZER
+from gardenbus.controllermanager.domain.project_namespaces import owner_reference, with_owner
+
+Phase = Literal["Pending", "Ready", "Failed", "Terminating"]
+
+RESOURCE_QUOTA = "gardener"
+"""Name of the ResourceQuota in a project's namespace."""
+
+_STAGES: Sequence[frozenset[str]] = (
+    frozenset({"bastion", "secretbinding", "credentialsbinding"}),
+    frozenset({"quota", "namespacedcloudprofile", "workloadidentity", "internalsecret", "secret", "configmap"}),
+)
+"""Kinds that refer to others go first, what others refer to last; the rest goes in between."""
+
+
+def with_phase(project: Document, phase: Phase, generation: int) -> Document:
+    """A project in a phase, which is that of a generation."""
+    return {**project, "status": {**section(project, "status"), "phase": phase, "observedGeneration": generation}}
+
+
+def accepted(project: Document, generation: int) -> Document:
+    """A project with the finalizer, and with a phase; the same project where that is so."""
+    metadata = section(project, "metadata")
+    finalizers: Sequence[str] = metadata.get("finalizers") or ()
+    if FINALIZER not in finalizers:
+        project = {**project, "metadata": {**metadata, "finalizers": [*finalizers, FINALIZER]}}
+    return project if section(project, "status").get("phase") else with_phase(project, "Pending", generation)
+
+
+def quota_of(labels: Mapping[str, str], quotas: Iterable[ProjectQuota]) -> ProjectQuota | None:
+    """The first quota whose selector matches a project's labels."""
+    return next((quota for quota in quotas if quota.project_selector.meets(labels)), None)
+
+
+def resource_quota(project: Document, namespace: str, quota: ProjectQuota, stored: Document | None) -> Document:
+    """The ResourceQuota of a project: hard values that are there already stay, those that are not configured go."""
+    document = stored or {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": RESOURCE_QUOTA, "namespace": namespace},
+    }
+    metadata, spec = section(document, "metadata"), section(document, "spec")
+    merged = {
+        field: {**section(metadata, field), **section(quota.config, "metadata", field)}
+        for field in ("labels", "annotations")
+    }
+    existing = section(spec, "hard")
+    hard = {name: existing.get(name, value) for name, value in section(quota.config, "spec", "hard").items()}
+    metadata = {**metadata, **{field: value for field, value in merged.items() if value}}
+    return with_owner({**document, "metadata": metadata, "spec": {**spec, "hard": hard}}, owner_reference(project))
+
+
+def stages_of(kinds: Iterable[str]) -> Sequence[Sequence[str]]:
+    """Kinds in the order in which their objects leave a namespace: a stage begins when the one before it is empty."""
+    first, last = _STAGES
+    listed = sorted(kinds)
+    return (
+        [kind for kind in listed if kind in first],
+        [kind for kind in listed if kind not in first | last],
+        [kind for kind in listed if kind in last],
+    )

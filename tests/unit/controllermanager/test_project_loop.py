@@ -1,0 +1,196 @@
+"""The loop of projects on the store in memory."""
+
+import pytest
+
+from gardenbus.common.api.configuration.controller_manager import (
+    ControllerManagerConfiguration,
+    ProjectControllerConfiguration,
+    ProjectQuota,
+)
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.controller import Done, RequeueAfter
+from gardenbus.common.errors import Conflict, Unavailable
+from gardenbus.controllermanager.controllers.project import LOOP
+from gardenbus.controllermanager.handlers.namespace_contents import NamespaceContents
+from tests.support.builders import a_project, a_shoot
+from tests.support.loops import Garden
+
+PROJECT = ObjectKey("project", "", "dev")
+SHOOT = ObjectKey("shoot", "garden-dev", "apollo")
+NAMESPACE = ObjectKey("namespace", "", "garden-dev")
+
+
+def a_new_project(name: str = "dev") -> Document:
+    project = a_project(name)
+    del project["status"]
+    return project
+
+
+def a_secret(name: str, namespace: str = "garden-dev", **metadata: object) -> Document:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace, **metadata}}
+
+
+@pytest.fixture
+def garden() -> Garden:
+    return Garden()
+
+
+async def phase(garden: Garden) -> str:
+    project = await garden.now("project", "dev")
+    return "gone" if project is None else project.get("status", {}).get("phase", "")
+
+
+async def test_a_new_project_gets_its_namespace_and_is_ready(garden: Garden) -> None:
+    await garden.add(a_new_project())
+    assert await garden.reconcile(LOOP, PROJECT) == Done()
+    project = await garden.now("project", "dev")
+    assert project is not None
+    assert project["metadata"]["finalizers"] == ["gardener"]
+    assert project["status"] == {"phase": "Ready", "observedGeneration": 1}
+    namespace = await garden.now("namespace", "garden-dev")
+    assert namespace is not None
+    assert namespace["metadata"]["annotations"]["namespace.gardener.cloud/project"] == project["metadata"]["uid"]
+    assert garden.events("NamespaceReconcileSuccessful") == [
+        'Successfully reconciled namespace "garden-dev" for project'
+    ]
+
+
+async def test_a_second_reconcile_writes_nothing(garden: Garden) -> None:
+    await garden.add(a_new_project())
+    await garden.reconcile(LOOP, PROJECT)
+    before = await garden.store.get(PROJECT), await garden.store.get(NAMESPACE)
+    await garden.reconcile(LOOP, PROJECT)
+    assert (await garden.store.get(PROJECT), await garden.store.get(NAMESPACE)) == before
+
+
+async def test_a_project_whose_namespace_is_somebody_elses_fails_until_it_may_have_it(garden: Garden) -> None:
+    await garden.add(a_new_project(), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "garden-dev"}})
+    assert isinstance(await garden.reconcile(LOOP, PROJECT), Unavailable)
+    assert await phase(garden) == "Failed"
+    (message,) = garden.events("NamespaceReconcileFailed")
+    assert "needs the labels of the project" in message
+
+    labels = {"gardener.cloud/role": "project", "project.gardener.cloud/name": "dev"}
+    await garden.change(NAMESPACE, lambda namespace: namespace["metadata"].update(labels=labels))
+    assert await garden.reconcile(LOOP, PROJECT) == Done()
+    assert await phase(garden) == "Ready"
+
+
+async def test_the_resource_quota_is_made_and_what_people_raised_stays() -> None:
+    quota = ProjectQuota(config={"spec": {"hard": {"count/shoots.core.gardener.cloud": "10"}}})
+    section = ProjectControllerConfiguration(quotas=(quota,))
+    garden = Garden(ControllerManagerConfiguration(project=section))
+    await garden.add(a_new_project())
+    await garden.reconcile(LOOP, PROJECT)
+    key = ObjectKey("resourcequota", "garden-dev", "gardener")
+
+    def raise_limit(document: Document) -> None:
+        document["spec"]["hard"]["count/shoots.core.gardener.cloud"] = "100"
+
+    raised = await garden.change(key, raise_limit)
+    await garden.reconcile(LOOP, PROJECT)
+    assert await garden.store.get(key) == raised
+
+
+async def test_a_deleted_project_waits_for_its_shoots_then_for_its_namespace_and_goes(garden: Garden) -> None:
+    await garden.add(a_new_project())
+    await garden.reconcile(LOOP, PROJECT)
+    await garden.add(a_shoot(), a_secret("plain"), a_secret("held", finalizers=["somebody"]))
+    assert await garden.delete(PROJECT)
+
+    assert isinstance(await garden.reconcile(LOOP, PROJECT), RequeueAfter)
+    assert await phase(garden) == "Terminating"
+    assert garden.events("NamespaceNotEmpty") == [
+        'Cannot release namespace "garden-dev" because it still contains Shoots'
+    ]
+    assert await garden.now("secret", "plain", "garden-dev") is not None
+
+    await garden.delete(SHOOT)
+    assert isinstance(await garden.reconcile(LOOP, PROJECT), RequeueAfter)
+    namespace = await garden.now("namespace", "garden-dev")
+    assert namespace is not None
+    assert namespace["metadata"]["deletionTimestamp"]
+    assert await garden.now("secret", "plain", "garden-dev") is None
+    assert await phase(garden) == "Terminating"
+
+    await garden.change(
+        ObjectKey("secret", "garden-dev", "held"), lambda secret: secret["metadata"].update(finalizers=[])
+    )
+    assert await garden.reconcile(LOOP, PROJECT) == Done("it is released")
+    assert await phase(garden) == "gone"
+    assert await garden.now("namespace", "garden-dev") is None
+    assert await garden.now("secret", "held", "garden-dev") is None
+
+
+async def test_an_adopted_namespace_is_kept_with_all_that_is_in_it(garden: Garden) -> None:
+    labels = {"gardener.cloud/role": "project", "project.gardener.cloud/name": "dev"}
+    await garden.add(
+        a_new_project(),
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "garden-dev", "labels": labels}},
+        a_secret("plain"),
+    )
+    await garden.reconcile(LOOP, PROJECT)
+    await garden.delete(PROJECT)
+    assert await garden.reconcile(LOOP, PROJECT) == Done("it is released")
+    assert await phase(garden) == "gone"
+    namespace = await garden.now("namespace", "garden-dev")
+    assert namespace is not None
+    assert not {*namespace["metadata"].get("labels", {})} & {*labels}
+    assert await garden.now("secret", "plain", "garden-dev") is not None
+
+
+async def test_a_shoot_that_comes_while_the_project_is_released_keeps_it(garden: Garden) -> None:
+    await garden.add(a_new_project())
+    await garden.reconcile(LOOP, PROJECT)
+    await garden.delete(PROJECT)
+    listed = garden.store.list_page
+
+    async def list_page(kind: str, namespace: str | None = None, **options: object) -> object:
+        page = await listed(kind, namespace, **options)  # pyright: ignore[reportArgumentType]
+        if kind == "shoot" and await garden.store.get(SHOOT) is None:
+            await garden.add(a_shoot())
+        return page
+
+    garden.store.list_page = list_page  # pyright: ignore[reportAttributeAccessIssue]
+    assert isinstance(await garden.reconcile(LOOP, PROJECT), RequeueAfter)
+    namespace = await garden.now("namespace", "garden-dev")
+    assert namespace is not None
+    assert not namespace["metadata"].get("deletionTimestamp")
+
+
+async def test_a_replica_that_was_held_up_deletes_nothing_in_a_namespace_made_since(garden: Garden) -> None:
+    await garden.add(a_new_project())
+    await garden.reconcile(LOOP, PROJECT)
+    await garden.delete(PROJECT)
+    (stale,) = await garden.store.get_many([NAMESPACE])
+    assert stale is not None
+    await garden.reconcile(LOOP, PROJECT)
+    assert await phase(garden) == "gone"
+
+    await garden.add(a_new_project())
+    await garden.reconcile(LOOP, PROJECT)
+    await garden.add(a_secret("plain"))
+    with pytest.raises(Conflict):
+        await NamespaceContents(garden.store).delete(stale)
+    assert await garden.now("secret", "plain", "garden-dev") is not None
+
+
+async def test_a_project_is_enqueued_by_what_concerns_it_alone(garden: Garden) -> None:
+    stored = await garden.add(a_new_project())
+    changed = LOOP.build(garden.context(LOOP.name)).changed
+    changed(PROJECT, None, stored)
+    assert garden.enqueued == [("project", PROJECT)]
+    garden.enqueued.clear()
+
+    busy = await garden.change(PROJECT, lambda project: project.update(status={"lastActivityTimestamp": "x"}))
+    changed(PROJECT, stored, busy)
+    shoot = await garden.add(a_shoot())
+    changed(SHOOT, None, shoot)
+    changed(SHOOT, shoot, None)
+    assert garden.enqueued == []
+
+    await garden.change(PROJECT, lambda project: project["metadata"].update(finalizers=["gardener"]))
+    await garden.delete(PROJECT)
+    changed(SHOOT, shoot, None)
+    assert garden.enqueued == [("project", PROJECT)]
