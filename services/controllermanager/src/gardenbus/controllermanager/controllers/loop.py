@@ -1,4 +1,4 @@
-"""What a loop is: a queue, the kinds whose changes it follows, and how its reconciler is built.
+"""Definition of loops: a queue, the kinds whose changes it follows, and how its reconciler is built.
 
 Each loop is a constant `LOOP` of its module; `app.LOOPS` lists them. All share one informer, which caches the kinds
 that any of them follows. The permission table names the queues (`common.api.identity.permissions`).
@@ -25,7 +25,7 @@ USER = "controllermanager"
 
 
 class LoopContext(NamedTuple):
-    """What a loop is built with."""
+    """Collaborators that a loop is built with."""
 
     store: Store
     clock: Clock

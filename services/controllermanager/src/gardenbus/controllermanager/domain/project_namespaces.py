@@ -89,7 +89,7 @@ def with_owner(document: Document, owner: Document) -> Document:
 
 
 def plan_namespace(project: Document, namespace: Document | None) -> NamespacePlan:
-    """What has to be done about a project's namespace; `namespace` is the one of that name."""
+    """Plan a project's namespace; `namespace` is the one of that name."""
     labels, annotations = _labels(project), _annotations(project)
     name = Project.from_document(project).namespace
     if namespace is None:
@@ -110,7 +110,7 @@ def plan_namespace(project: Document, namespace: Document | None) -> NamespacePl
 
 
 def plan_release(project: Document, namespace: Document | None) -> ReleasePlan:
-    """What has to be done about the namespace of a project that is being deleted, and has no shoots left."""
+    """Plan the release of the namespace of a project that is being deleted, and has no shoots left."""
     if namespace is None:
         return NothingToRelease()
     metadata = section(namespace, "metadata")
