@@ -238,6 +238,10 @@ def open_pipes() -> set[str]:
     return {name for name in names if name.startswith("pipe:")}
 
 
+async def are_open(pipes: set[str]) -> None:
+    assert open_pipes() == pipes
+
+
 @pytest.mark.parametrize("is_deaf", [False, True])
 async def test_a_command_that_takes_too_long_is_ended_with_all_that_it_has_started(
     tmp_path: Path, is_deaf: bool
@@ -257,11 +261,12 @@ async def test_pipes_that_somebody_else_holds_open_are_closed_with_the_command(t
     maker = an_exec_maker(tmp_path, text, timeoutSeconds=2, killAfterSeconds=0.3)
     before = open_pipes()
     await failure_of(maker)
-    after = open_pipes()
     _, escaped = await pids_in(file)
-    assert is_running(escaped)
-    os.kill(escaped, signal.SIGKILL)
-    assert after == before
+    try:
+        await eventually(lambda: are_open(before), within=20)
+        assert is_running(escaped)
+    finally:
+        os.kill(escaped, signal.SIGKILL)
 
 
 async def test_a_step_that_is_cancelled_ends_its_command_first(tmp_path: Path) -> None:
