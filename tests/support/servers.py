@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -131,9 +131,17 @@ def start_nats(
 
 
 def start_redis(
-    directory: Path, port: int | None = None, *, appendfsync: str = "always", acl_file: Path | None = None
+    directory: Path,
+    port: int | None = None,
+    *,
+    appendfsync: str = "always",
+    acl_file: Path | None = None,
+    more: Mapping[str, str] | None = None,
 ) -> Server:
-    """A redis-server with an append-only file below `directory`; with users where there is a file of them."""
+    """A redis-server with an append-only file below `directory`; with users where there is a file of them.
+
+    `more` has further settings by their names.
+    """
     port = port or free_port()
     directory.mkdir(parents=True, exist_ok=True)
     settings = {
@@ -148,12 +156,36 @@ def start_redis(
     }
     if acl_file is not None:
         settings["aclfile"] = str(acl_file)
-    arguments = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    settings |= more or {}
+    arguments = [word for name, value in settings.items() for word in (f"--{name}", *value.split())]
     server = Server(
         url=f"redis://127.0.0.1:{port}",
         port=port,
         directory=directory,
         command=(_executable("redis-server"), *arguments),
+        is_ready=_redis_is_ready,
+    )
+    server.start()
+    return server
+
+
+def start_sentinel(directory: Path, master: str, primary_port: int, *, port: int | None = None) -> Server:
+    """A Redis Sentinel that watches a primary on the loopback; two of them agree on a failover, after a second."""
+    port = port or free_port()
+    directory.mkdir(parents=True, exist_ok=True)
+    configuration = directory / "sentinel.conf"
+    configuration.write_text(
+        f"port {port}\nbind 127.0.0.1\ndir {directory}\nset-proc-title no\n"
+        f"sentinel monitor {master} 127.0.0.1 {primary_port} 2\n"
+        f"sentinel down-after-milliseconds {master} 1000\n"
+        f"sentinel failover-timeout {master} 5000\n"
+        f"sentinel parallel-syncs {master} 2\n"
+    )
+    server = Server(
+        url=f"redis://127.0.0.1:{port}",
+        port=port,
+        directory=directory,
+        command=(_executable("redis-server"), str(configuration), "--sentinel"),
         is_ready=_redis_is_ready,
     )
     server.start()

@@ -3,9 +3,10 @@
 import re
 from urllib.parse import urlsplit
 
+from gardenbus.common.adapters.redis.addresses import parse_redis_url
 from gardenbus.common.errors import BadRequest
 
-_SCHEME = re.compile(r"[a-z]+://")
+_SCHEME = re.compile(r"[a-z+]+://")
 _HOST = re.compile(r"[\w.:%-]+")
 """Characters of a name, or of an address of IPv4 or IPv6 with its zone."""
 
@@ -16,7 +17,7 @@ def without_user(urls: str) -> str:
 
 
 def without_password(url: str) -> str:
-    """The one address of a Redis, whose password may have any character and may also stand behind a `?`."""
+    """The address of a Redis or several, whose password may have any character and may also stand behind a `?`."""
     return _without_user(url).partition("?")[0]
 
 
@@ -34,9 +35,9 @@ def check_nats_url(url: str) -> None:
 
 
 def check_redis_url(url: str) -> None:
-    """Raise BadRequest unless this can be the address of a Redis server."""
+    """Raise BadRequest unless this can be the address of a Redis server, of several, or of Sentinels."""
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(parse_redis_url(url).url)
         is_address = parts.scheme == "unix" or (parts.scheme in ("redis", "rediss") and parts.port != 0)
     except ValueError:
         is_address = False

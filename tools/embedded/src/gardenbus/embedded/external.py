@@ -5,6 +5,7 @@ import os
 from urllib.parse import unquote, urlsplit
 
 from gardenbus.cli.contexts.addresses import without_password, without_user
+from gardenbus.common.adapters.redis.addresses import parse_redis_url
 from gardenbus.common.errors import Unavailable
 
 PROBE_SECONDS = 4.0
@@ -20,9 +21,11 @@ async def probe_servers(nats_url: str | None, redis_url: str | None) -> None:
         if all(troubles):
             raise Unavailable(f"no NATS at {without_user(nats_url)}: {troubles[0]}")
     if redis_url is not None:
-        trouble = await _trouble(redis_url, REDIS_PORT, b"PING\r\n")
-        if trouble:
-            raise Unavailable(f"no Redis at {without_password(redis_url)}: {trouble}")
+        found = parse_redis_url(redis_url)
+        several = [f"{urlsplit(found.url).scheme}://{each}" for each in (*found.servers, *found.sentinels)]
+        troubles = await asyncio.gather(*(_trouble(url, REDIS_PORT, b"PING\r\n") for url in several or [redis_url]))
+        if all(troubles):
+            raise Unavailable(f"no Redis at {without_password(redis_url)}: {troubles[0]}")
 
 
 async def _trouble(url: str, default_port: int, hello: bytes) -> str:

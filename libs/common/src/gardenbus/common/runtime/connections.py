@@ -32,7 +32,7 @@ async def connect_all(
     bus, subjects = await connect_bus(context, streams=streams)
     settings = context.settings
     access = RedisAccess(settings.redis_password_file, settings.redis_ca)
-    redis = RedisConnection(settings.redis_url, settings.prefix, access=access)
+    redis = RedisConnection(settings.redis_url, settings.prefix, access=access, replicas=settings.redis_replicas)
     context.stack.push_async_callback(redis.close)
     await context.wait_for("redis", redis.ensure_ready)
 

@@ -30,7 +30,7 @@ class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of every service."""
 
     nats_url: Annotated[str, msgspec.Meta(pattern=r"^(nats|tls|ws|wss)://")] = "nats://127.0.0.1:4222"
-    """URL of NATS. The default is the port that NATS documents."""
+    """URL of NATS, or several of one cluster with commas between them. The default is the port that NATS documents."""
 
     nats_credentials: str = ""
     """File with this service's credentials: an nkey seed, a certificate with its key, or user and password as JSON."""
@@ -41,8 +41,13 @@ class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
     nats_sync_always: bool = False
     """NATS syncs each write (`sync_interval: always`): messages then go in batches. Only speed depends on it."""
 
-    redis_url: Annotated[str, msgspec.Meta(pattern=r"^(redis|rediss|unix)://")] = "redis://127.0.0.1:6379/0"
-    """URL of Redis. The default is the port that Redis documents."""
+    redis_url: Annotated[str, msgspec.Meta(pattern=r"^(rediss?|rediss?\+sentinel|unix)://")] = (
+        "redis://127.0.0.1:6379/0"
+    )
+    """URL of Redis, of several servers (`redis://h1,h2/0`), or of Sentinels (`redis+sentinel://h1,h2,h3/name`)."""
+
+    redis_replicas: Annotated[int, msgspec.Meta(ge=0, le=16)] = 0
+    """Replicas of Redis that must have a write before it is acknowledged; less than that is Unavailable."""
 
     redis_password_file: str = ""
     """File with the password of the user that `GARDENBUS_REDIS_URL` names; read at each connect."""

@@ -58,6 +58,8 @@ class RedisOutbox(RedisStreamHistories):
         """Read the oldest entries with their objects."""
         operation = {"limit": limit, "after": after or ""}
         raw_entries, documents = await self._connection.call("outbox", operation, read_only=True)
+        if raw_entries:  # what is announced must not be lost with the master
+            await self._connection.confirm_what_is_read()
         entries: list[OutboxEntry] = []
         for entry, fields in raw_entries:
             entries += _read_entry(entry.decode(), fields)
@@ -102,8 +104,10 @@ class RedisOutbox(RedisStreamHistories):
 
     async def open(self, version: int, unblock_index: int) -> None:
         """Open the fence."""
-        opening = {"token": uuid.uuid4().hex, "db": self._connection.database}
+        epoch = max(self._connection.epoch, 0)
+        opening = {"token": uuid.uuid4().hex, "db": self._connection.database, "epoch": epoch}
         await self._led("open", {"version": version, "gain": unblock_index, "leap": VERSION_LEAP, **opening})
+        await self._connection.retire_older_masters()
 
     async def restore(self, restored: Restored) -> bool:
         """Put one document back."""

@@ -10,7 +10,8 @@ replaced. A version that finds the store closed has the others on the server vou
 Redis replies to a write before it knows that its append-only file could be extended (but for `appendfsync always`,
 where it ends instead): on a full disk all commands of one turn of its loop are acknowledged and lost with the process.
 So a write counts when a PING that was sent after its reply is answered with PONG: Redis refuses even that once it has
-failed to extend the file.
+failed to extend the file. Where Redis has replicas, `WAIT` stands before that PING, and the epoch of the master with it
+(replication.py).
 """
 
 import asyncio
@@ -25,13 +26,22 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from gardenbus.common.adapters.redis.access import RedisAccess, connection_pool
+from gardenbus.common.adapters.redis.addresses import RedisAddresses, parse_redis_url
 from gardenbus.common.adapters.redis.function_library import LIBRARY, NAME_PREFIX, Library, function_of
+from gardenbus.common.adapters.redis.master import ListedServers, MasterFinder, Sentinels
 from gardenbus.common.adapters.redis.multiplexed_connection import Command, MultiplexedConnection
+from gardenbus.common.adapters.redis.replication import Deposed, Replication
 from gardenbus.common.adapters.store_responses import newer_format, outbox_is_full, store_is_closed
-from gardenbus.common.errors import GardenbusError, Unavailable
+from gardenbus.common.errors import BadRequest, GardenbusError, SettingsInvalid, Unavailable
 
 BATCH_FUNCTIONS = {"put": "put_many"}
 """Functions with a batch variant, which carries out each operation on its own and returns the replies in order."""
+
+FAILOVER_SECONDS = 4.0
+"""Longest wait for a reply where another server may be the master by then."""
+
+CONNECTING_SECONDS = 1.5
+"""Longest wait for each step of connecting there."""
 
 MAX_BATCH = 50
 """Operations in one call: Redis serves nobody else meanwhile (about 3 ms)."""
@@ -41,6 +51,8 @@ JOIN_EVERY_SECONDS = 0.25
 
 _UNVERSIONED = "gardenbus"
 """Name of the library when there was one version at a time; it cannot vouch, and goes."""
+
+_REPLICAS_REPLIES = ("READONLY", "UNBLOCKED", "MASTERDOWN")
 
 _log = structlog.stdlib.get_logger()
 _pack = msgspec.msgpack.Encoder().encode
@@ -64,18 +76,22 @@ class RedisConnection:
         timeout_seconds: float = 10.0,
         library: Library = LIBRARY,
         access: RedisAccess = RedisAccess(),  # noqa: B008  a value that nobody can change
+        replicas: int = 0,
     ) -> None:
         self.prefix = prefix
         self._library = library
-        self._timeout_seconds = timeout_seconds
+        addresses = _addresses(url)
+        self._timeout_seconds = min(timeout_seconds, FAILOVER_SECONDS) if addresses.are_several else timeout_seconds
+        connecting_seconds = min(timeout_seconds, CONNECTING_SECONDS) if addresses.are_several else timeout_seconds
         self._pool = connection_pool(
-            url,
+            addresses.url,
             access,
             protocol=2,
-            socket_timeout=timeout_seconds,
-            socket_connect_timeout=timeout_seconds,
+            socket_timeout=connecting_seconds,
+            socket_connect_timeout=connecting_seconds,
             retry=Retry(NoBackoff(), 0),  # the callers back off; a write must not be sent twice behind their backs
         )
+        self._replication = self._replicated(addresses, access, replicas)
         self._shared = self._new_connection()
         self._blocking_connections: list[MultiplexedConnection] = []
         self._connections = [self._shared]
@@ -85,8 +101,24 @@ class RedisConnection:
         self._join_again_at = 0.0
         self._confirming: asyncio.Task[None] | None = None
 
+    def _replicated(self, addresses: RedisAddresses, access: RedisAccess, required: int) -> Replication | None:
+        """Replication, where there are several servers or a write has to be on a replica."""
+        if not addresses.are_several and not required:
+            return None
+        finder: MasterFinder | None = None
+        opening_key = self.key("opening")
+        if addresses.sentinels:
+            finder = Sentinels(addresses, {"ssl_ca_certs": access.ca} if access.ca else {})
+        elif addresses.servers:
+            finder = ListedServers(addresses.servers, self._pool, opening_key)
+        return Replication(self._pool, finder, required=required, opening_key=opening_key, retiring=self._retiring)
+
+    def _retiring(self, epoch: int) -> Command:
+        return self._function("FCALL", "retire", _pack({"epoch": epoch}))
+
     def _new_connection(self) -> MultiplexedConnection:
-        return MultiplexedConnection(self._pool, timeout_seconds=self._timeout_seconds)
+        locate = self._replication.locate if self._replication is not None else None
+        return MultiplexedConnection(self._pool, timeout_seconds=self._timeout_seconds, locate=locate)
 
     def key(self, name: str) -> str:
         """A key of this landscape."""
@@ -128,6 +160,7 @@ class RedisConnection:
         if _is_closed(opening) and await self._joined():
             *replies, opening = await self._called(checked)
         _raise_unavailable(opening)
+        self._check_opening(opening[1] if len(opening) > 1 else None)
         return replies
 
     async def call(self, function: str, operation: Mapping[str, Any], *, read_only: bool = False) -> list[Any]:
@@ -138,6 +171,8 @@ class RedisConnection:
         reply = _raise_unavailable(await self._call_when_open(command))
         if not read_only:
             await self._confirmed()
+        elif self._replication is not None:
+            self._check_opening(await self.command(*self._replication.opening_command()))
         return reply
 
     async def call_batch(
@@ -229,6 +264,8 @@ class RedisConnection:
 
     async def close(self) -> None:
         """Close all connections."""
+        if self._replication is not None:
+            await self._replication.close()
         for connection in self._connections:
             await connection.close()
         await self._pool.aclose()
@@ -272,7 +309,58 @@ class RedisConnection:
 
     async def _confirm(self) -> None:
         self._confirming = None  # who comes from now on may have been replied to after this question
-        self._checked((await self._shared.execute((("PING",),)))[0], ("PING",))
+        replication = self._replication
+        if replication is None:
+            self._checked((await self._shared.execute((("PING",),)))[0], ("PING",))
+            return
+        replies = await self.pipeline(replication.commands())
+        try:
+            await replication.accept(replies)
+        except Deposed as error:
+            self._leave(error)
+            raise
+
+    @property
+    def epoch(self) -> int:
+        """The highest epoch of a master that was seen; -1 for none."""
+        return self._replication.epoch if self._replication is not None else -1
+
+    async def confirm_what_is_read(self) -> None:
+        """Return when all that was read until now counts as written, where writes have to be on replicas.
+
+        `WAIT` is about the writes of one connection, so this one writes something after what it has read.
+        Raises Unavailable.
+        """
+        if self._replication is not None and self._replication.required:
+            await self.command("SET", self.key("confirmed"), "")
+            await self._confirmed()
+
+    async def retire_older_masters(self) -> None:
+        """Close the stores of servers that were master before this one and can be reached. Raises Unavailable."""
+        if self._replication is None:
+            return
+        self._check_opening(await self.command(*self._replication.opening_command()))
+        try:
+            await self._replication.look_at_others()
+        except Deposed as error:
+            self._leave(error)
+            raise
+
+    def _check_opening(self, opening: Any) -> None:
+        """Raise Unavailable where the response of a master is older than one that was seen."""
+        if self._replication is None:
+            return
+        try:
+            self._replication.check_opening(opening)
+        except Deposed as error:
+            self._leave(error)
+            raise
+
+    def _leave(self, why: Unavailable) -> None:
+        """Leave this server: whoever calls next looks for the master."""
+        _log.info("redis.left", reason=why.message)
+        for connection in self._connections:
+            connection.lose(why.message)
 
     async def _joined(self) -> bool:
         """Share one `join` between concurrent callers; after a failure not at once again."""
@@ -302,6 +390,8 @@ class RedisConnection:
         if isinstance(reply, hiredis.ReplyError):
             if str(reply).startswith("MISCONF"):
                 raise Unavailable(f"Redis cannot write, and goes on by itself once its disk has room: {reply}")
+            if self._replication is not None and str(reply).startswith(_REPLICAS_REPLIES):
+                self._leave(Unavailable(f"Redis is a replica by now: {reply}"))
             raise Unavailable(f"Redis refused {command[0]!r}: {self._library.with_positions(str(reply))}")
         if isinstance(reply, Unavailable):
             raise reply
@@ -327,6 +417,13 @@ class RedisConnection:
         for one, reply in zip(wanted, replies, strict=True):
             if not one.future.done():
                 one.future.set_result(reply)
+
+
+def _addresses(url: str) -> RedisAddresses:
+    try:
+        return parse_redis_url(url)
+    except BadRequest as error:
+        raise SettingsInvalid((f"GARDENBUS_REDIS_URL: {error.message}",)) from error
 
 
 def _retrieved(task: asyncio.Task[None]) -> None:

@@ -13,13 +13,15 @@ redis-py finds the server, encrypts and authenticates; from then on the socket i
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
 import hiredis
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
 
+from gardenbus.common.adapters.redis.addresses import Address
+from gardenbus.common.adapters.redis.direct import connection_to
 from gardenbus.common.errors import Unavailable
 
 Command = tuple[str | bytes | int | float, ...]
@@ -151,8 +153,15 @@ class _ReplyProtocol(asyncio.Protocol):
 class MultiplexedConnection:
     """See the module."""
 
-    def __init__(self, pool: ConnectionPool, *, timeout_seconds: float) -> None:
+    def __init__(
+        self,
+        pool: ConnectionPool,
+        *,
+        timeout_seconds: float,
+        locate: "Callable[[], Awaitable[Address | None]] | None" = None,
+    ) -> None:
         self._pool = pool
+        self._locate = locate
         self._timeout_seconds = timeout_seconds
         self._protocol: _ReplyProtocol | None = None
         self._connecting: asyncio.Task[_ReplyProtocol] | None = None
@@ -176,6 +185,11 @@ class MultiplexedConnection:
             await self._protocol.disconnect()
             self._protocol = None
 
+    def lose(self, why: str) -> None:
+        """Leave this server; pending requests fail, and the next one connects again."""
+        if self._protocol is not None:
+            self._protocol.lose(why)
+
     async def _connected(self) -> _ReplyProtocol:
         """Connect, together with all who want that now."""
         if self._connecting is None:
@@ -197,7 +211,8 @@ class MultiplexedConnection:
     async def _connect(self) -> _ReplyProtocol:
         if self._protocol is not None:
             await self._protocol.disconnect()
-        connection = self._pool.make_connection()
+        address = await self._locate() if self._locate is not None else None
+        connection = connection_to(self._pool, address)
         try:
             await connection.connect()
             self._protocol = _ReplyProtocol(connection, self._timeout_seconds)

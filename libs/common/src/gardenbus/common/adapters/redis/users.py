@@ -43,6 +43,8 @@ _CONNECTION = (
     "function|list",
     "client|setinfo",
     "client|setname",
+    "role",
+    "wait",
 )
 
 _READS = (

@@ -31,7 +31,7 @@
 --   relay                  hash   stream -> how far it had come at the last trim
 --   streams                hash   stream -> its history, as msgpack (stream_histories.lua)
 --   losses                 list   what streams or the store have lost, as JSON;  losses_reported  hash  of these, when each was
---   opening                string "<format>.<token>", written when a relay opened the store;  vouched  string  see opening.lua
+--   opening                string "<format>.<epoch>.<token>", written when a relay opened the store;  vouched  string  see opening.lua
 --   version, usage_version, gain_objects, gain_usage, leader     strings
 
 -- What a reader needs to put the manifest together, in the order that redis_records.py expects.

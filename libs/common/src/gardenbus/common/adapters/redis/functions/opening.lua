@@ -1,7 +1,8 @@
 -- Permission to read and write: none before a relay has opened the store, one relay at a time, and the latest of a seed's gardenlets.
 --
--- A relay opens a store when it has compared it with the bus, and writes `P:opening`: the format of the data and a token
--- that nobody else has had. A library accepts writes where the stored opening is one in its memory. Its memory is lost with
+-- A relay opens a store when it has compared it with the bus, and writes `P:opening`: the format of the data, the version
+-- that the store was opened at, and a token that nobody else has had. That version is the epoch of a master: a replica that
+-- is promoted has to be opened, and gets a higher one than the master of before ever had (openings.py). A library accepts writes where the stored opening is one in its memory. Its memory is lost with
 -- every start of Redis, every load of a whole data set (a replica's too) and every removal of the library; the stored
 -- opening goes when a store is emptied. So nothing is written to a store that went back before a relay has compared it.
 --
@@ -44,7 +45,7 @@ end
 
 -- Tells whether what is read is all there is: an emptied store has nothing, until a relay has brought it back.
 local function check_open(keys, args)
-  return refuse_when_closed(keys[1]) or {'ok'}
+  return refuse_when_closed(keys[1]) or {'ok', redis.call('GET', keys[1] .. ':opening')}
 end
 
 -- Vouches, if the store is open, to the library that joins in this transaction (by its nonce ARGV[1]).
@@ -93,14 +94,26 @@ local function open_fence(keys, args)
   local refused = refuse_newer(P)
   if refused then return refused end
   if not is_open(P) then
-    local opening = FORMAT .. '.' .. op.token
-    redis.call('SET', P .. ':version', whole(math.max(counter(P, 'version'), op.version) + op.leap))
+    local version = whole(math.max(counter(P, 'version'), op.version, op.epoch or 0) + op.leap)
+    local opening = FORMAT .. '.' .. version .. '.' .. op.token
+    redis.call('SET', P .. ':version', version)
     redis.call('INCRBY', P .. ':usage_version', op.leap) -- or usage that was read before may pass for the present one
     redis.call('SET', P .. ':gain_objects', whole(math.max(counter(P, 'gain_objects'), op.gain)))
     redis.call('SET', P .. ':opening', opening)
     remember(op.db .. ' ' .. P, opening)
   end
   return {'ok', counter(P, 'version')}
+end
+
+-- Closes the store of a server that was master before the one with this epoch: all versions of the library find it closed.
+-- What it has is replaced when it becomes a replica.
+local function retire(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local opening = redis.call('GET', P .. ':opening')
+  local epoch = opening and tonumber(string.match(opening, '^%d+%.(%d+)%.') or '0')
+  if not epoch or epoch >= op.epoch then return {'ok', 0} end
+  redis.call('DEL', P .. ':opening')
+  return {'ok', 1}
 end
 
 local function accept_fence(keys, args)
@@ -129,6 +142,7 @@ register('join', join, 'allow-oom')
 register('lead', lead, 'allow-oom')
 register('resign', resign, 'allow-oom')
 register('open', open_fence, 'allow-oom')
+register('retire', retire, 'allow-oom')
 register('accept_fence', accept_fence)
 register('is_fenced', is_fenced, 'no-writes')
 register('check_open', check_open, 'no-writes')

@@ -1,0 +1,214 @@
+"""Acknowledgement of writes by replicas, and the epoch by which the answer of an older master is known.
+
+A write counts when every replica that a failover could promote has it, and at least as many as are required. So each
+write is followed by `WAIT` for all replicas that are known of. One that does not acknowledge is asked itself why:
+
+| it is …                                             | the write …                                                   |
+|-----------------------------------------------------|---------------------------------------------------------------|
+| a replica that follows its master                   | does not count: it may have been promoted without it          |
+| a replica that joins, or has lost its master        | may count: Sentinel prefers those that have more              |
+| a master, with an opening older than ours           | may count; that one's store is closed for good                |
+| a master, with our opening (ours was promoted, and  | may count if all Sentinels answer, call ours the master, and  |
+| is not opened yet, or that one was)                 | know of no failover under way                                 |
+| a master otherwise                                  | does not count: ours is the older one, and is left            |
+| out of reach                                        | may count if a majority of the Sentinels (or of the listed    |
+|                                                     | servers) answers, and knows of no failover under way          |
+
+A write that does not count is Unavailable: it may have been carried out, and whoever sent it sends it again.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import structlog
+from redis.asyncio.connection import ConnectionPool
+
+from gardenbus.common.adapters.redis.addresses import Address
+from gardenbus.common.adapters.redis.direct import ask
+from gardenbus.common.adapters.redis.master import MasterFinder, Servers, is_master
+from gardenbus.common.adapters.redis.multiplexed_connection import Command
+from gardenbus.common.adapters.redis.openings import opening_number
+from gardenbus.common.errors import Unavailable
+
+WAIT_MILLISECONDS = 500
+"""Longest wait of one `WAIT`; other callers on the connection wait with it."""
+
+EXCUSED_SECONDS = 3.0
+"""For so long replicas that were found out of reach count as that."""
+
+EXCUSED_AGAIN_SECONDS = 1.0
+"""Age at which they are looked for again."""
+
+UNREPLICATED_SECONDS = 2.0
+"""Interval at which another master is looked for where no write has to be on a replica."""
+
+_NEVER = -1e9
+Replicas = frozenset[tuple[bytes, bytes]]
+
+_log = structlog.stdlib.get_logger()
+
+
+class Deposed(Unavailable):
+    """The server is not the master, or an older one: another one has to be connected to."""
+
+
+class Replication:
+    """See the module. Without a finder there is one server, whose replicas are only counted."""
+
+    def __init__(
+        self,
+        pool: ConnectionPool,
+        finder: MasterFinder | None,
+        *,
+        required: int,
+        opening_key: str,
+        retiring: Callable[[int], Command],
+    ) -> None:
+        self.required = required
+        self.finds_master = finder is not None
+        self.epoch = -1
+        self._pool = pool
+        self._finder = finder
+        self._opening_key = opening_key
+        self._retiring = retiring
+        self._servers: Servers | None = None
+        self._excused = 0
+        self._excused_at = _NEVER
+        self._connected: Replicas = frozenset()
+        self._looking: asyncio.Task[None] | None = None
+        self._deposed: Deposed | None = None
+
+    async def locate(self) -> Address | None:
+        """Address of the master; None for that of the pool. Raises Unavailable."""
+        if self._finder is None:
+            return None
+        found = await self._finder.find()
+        if self._servers is None or found.master != self._servers.master:
+            _log.info("redis.master_found", address=str(found.master), others=sorted(map(str, found.others)))
+        self._servers = found
+        return found.master
+
+    async def close(self) -> None:
+        """End what is under way."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait((self._looking,))
+        if self._finder is not None:
+            await self._finder.close()
+
+    # ------------------------------------------------------------------------------------------ epoch
+
+    def opening_command(self) -> Command:
+        """Command whose response `check_opening` takes."""
+        return ("GET", self._opening_key)
+
+    def check_opening(self, opening: Any) -> None:
+        """Remember the epoch of a response. Raises Deposed where a later one was seen before."""
+        number = opening_number(opening)
+        if number > self.epoch:
+            self.epoch = number
+        elif 0 <= number < self.epoch:
+            raise Deposed(f"this Redis was master until {number}, and another one is since {self.epoch}")
+
+    # ------------------------------------------------------------------------------------------ acknowledgement
+
+    def commands(self) -> Sequence[Command]:
+        """Commands that follow a write; `accept` takes the responses to them."""
+        asking: Sequence[Command] = (("ROLE",), self.opening_command(), ("PING",))
+        return asking if not self.required else [("WAIT", self._wanted(), WAIT_MILLISECONDS), *asking]
+
+    async def accept(self, replies: Sequence[Any]) -> None:
+        """Return if what was written before counts. Raises Unavailable, or Deposed."""
+        *acknowledged, role, opening, _ = replies
+        if (deposed := self._deposed) is not None:
+            self._deposed = None
+            raise deposed
+        if not is_master(role):
+            raise Deposed("this Redis is a replica by now")
+        self.check_opening(opening)
+        if acknowledged:
+            await self._accept(int(acknowledged[0]), _connected(role))
+        elif self._age() >= UNREPLICATED_SECONDS:
+            self._look_soon()
+
+    async def _accept(self, have: int, connected: Replicas) -> None:
+        if connected != self._connected:  # one of those that were excused may have come, or become master
+            self._connected, self._excused_at = connected, _NEVER
+        if have < self.required:
+            await self._look()  # which may find that another one is master
+            raise Unavailable(f"{have} of {self.required} Redis replicas have it: it counts when all of them do")
+        lacking = self._others() - have
+        if lacking <= 0:
+            return
+        if self._age() >= EXCUSED_SECONDS:
+            await self._look()
+        elif self._age() >= EXCUSED_AGAIN_SECONDS:
+            self._look_soon()
+        if lacking > self._excused:
+            self._excused_at = _NEVER
+            raise Unavailable(f"{lacking} Redis replicas that may become master do not have it yet")
+
+    async def look_at_others(self) -> None:
+        """Ask all other servers who they are, and close those that were master before. Raises Deposed."""
+        if self._finder is not None:
+            await self._look()
+
+    def _others(self) -> int:
+        return len(self._servers.others) if self._servers is not None else 0
+
+    def _wanted(self) -> int:
+        excused = self._excused if self._age() < EXCUSED_SECONDS else 0
+        return max(self.required, self._others() - excused)
+
+    def _age(self) -> float:
+        return asyncio.get_running_loop().time() - self._excused_at
+
+    def _look_soon(self) -> None:
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look())
+            self._looking.add_done_callback(self._note)
+
+    def _note(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and isinstance(error := task.exception(), Deposed):
+            self._deposed = error  # the next write learns it
+
+    async def _look(self) -> None:
+        """Count the replicas that may lack a write. Raises Deposed."""
+        if self._finder is None or self._servers is None:
+            return
+        master = self._servers.master
+        found = await self._finder.find()
+        if found.master != master:
+            raise Deposed(f"the Redis master is {found.master} by now")
+        self._servers = found
+        questions = [("ROLE",), ("GET", self._opening_key)]
+        others = sorted(found.others)
+        answers = await asyncio.gather(*(ask(self._pool, other, questions) for other in others))
+        excused = 0
+        for other, answer in zip(others, answers, strict=True):
+            excused += found.is_settled if answer is None else await self._is_excused(other, answer, found)
+        self._excused, self._excused_at = excused, asyncio.get_running_loop().time()
+
+    async def _is_excused(self, other: Address, answer: Sequence[Any], found: Servers) -> bool:
+        role, opening = answer
+        if not is_master(role):
+            state = cast("list[Any]", role)[3:4] if isinstance(role, list) else []
+            return state != [b"connected"]
+        number = opening_number(opening)
+        if number == self.epoch and found.is_unanimous:
+            return True
+        if not 0 <= number < self.epoch:
+            raise Deposed(f"the Redis at {other} is master too, and not an older one")
+        closed = await ask(self._pool, other, [_as_text(self._retiring(self.epoch))])
+        _log.warning("redis.older_master", address=str(other), closed=closed)
+        return True
+
+
+def _connected(role: Any) -> Replicas:
+    """Replicas with a connection, of a master's response to ROLE."""
+    return frozenset((replica[0], replica[1]) for replica in role[2])
+
+
+def _as_text(command: Command) -> list[str | bytes]:
+    return [part if isinstance(part, bytes) else str(part) for part in command]

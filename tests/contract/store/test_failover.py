@@ -1,0 +1,211 @@
+"""A master that is killed, paused, or replaced while it lives: no acknowledged write is lost."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import ExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gardenbus.common.adapters.redis.connection import RedisConnection
+from gardenbus.common.adapters.redis.store import RedisStore
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import Conflict, GardenbusError, Transient, Unavailable
+from gardenbus.relay.adapters.redis_outbox import RedisOutbox
+from tests.support.builders import a_project
+from tests.support.clocks import FakeClock
+from tests.support.eventually import eventually
+from tests.support.redis_replicas import MASTER, RedisReplicas, asked, start_redis_replicas
+
+WRITERS = 4
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Iterator[RedisReplicas]:
+    with ExitStack() as stack:
+        yield start_redis_replicas(stack, tmp_path)
+
+
+class Landscape:
+    """A relay that opens the store of whichever master there is, and writers that remember what was acknowledged."""
+
+    def __init__(self, servers: RedisReplicas, url: str, *, replicas: int = 1) -> None:
+        self.servers = servers
+        self._url = url
+        self._replicas = replicas
+        self.connections: list[RedisConnection] = []
+        self.acknowledged: list[ObjectKey] = []
+        self.refused = 0
+        self.longest_gap = 0.0
+        self._last = time.monotonic()
+
+    def connection(self, url: str | None = None) -> RedisConnection:
+        made = RedisConnection(url or self._url, replicas=self._replicas)
+        self.connections.append(made)
+        return made
+
+    async def lead(self) -> None:
+        """Open the store whenever it is closed, as a relay does."""
+        outbox = RedisOutbox(self.connection(), FakeClock(), leader="relay")
+        while True:
+            with suppress(Transient):
+                leadership = await outbox.lead(86_400)
+                if leadership.leading and not leadership.is_open:
+                    await outbox.open(0, 0)
+            await asyncio.sleep(0.1)
+
+    async def write(self, writer: int) -> None:
+        """Create one object after the other; each again until it is acknowledged."""
+        store = RedisStore(self.connection(), FakeClock())
+        for number in range(1_000_000):
+            document = a_project(f"n-{writer}-{number}")
+            while True:
+                try:
+                    created: Any = await store.create(document)
+                except Conflict:
+                    break  # an attempt before was carried out: whether it counts is not known
+                except GardenbusError:
+                    self.refused += 1
+                    await asyncio.sleep(0.05)
+                else:
+                    self.acknowledged.append(created.key)
+                    self.longest_gap = max(self.longest_gap, time.monotonic() - self._last)
+                    self._last = time.monotonic()
+                    break
+
+    async def goes_on(self, *, within: float = 30) -> None:
+        """Return when more is acknowledged than now."""
+        before = len(self.acknowledged)
+
+        async def more() -> None:
+            assert len(self.acknowledged) > before + 50
+
+        await eventually(more, within=within)
+
+    async def lost(self) -> list[str]:
+        """What was acknowledged and is not in the store of the present master."""
+        store = RedisStore(self.connection(), FakeClock())
+
+        async def read() -> list[str]:
+            written = tuple(self.acknowledged)
+            try:
+                found = await asyncio.gather(*map(store.get, written))
+            except Unavailable as error:
+                raise AssertionError from error
+            return [key.name for key, each in zip(written, found, strict=True) if each is None]
+
+        return await eventually(read, within=20)
+
+
+@asynccontextmanager
+async def written_to(servers: RedisReplicas, url: str, *, replicas: int = 1) -> AsyncGenerator[Landscape]:
+    async def complete() -> None:
+        assert await asyncio.to_thread(servers.are_complete)
+
+    await eventually(complete, within=30)
+    landscape = Landscape(servers, url, replicas=replicas)
+    running = [asyncio.create_task(landscape.lead())]
+    running += [asyncio.create_task(landscape.write(number)) for number in range(WRITERS)]
+    try:
+        await landscape.goes_on()
+        yield landscape
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        for connection in landscape.connections:
+            await connection.close()
+
+
+async def test_no_acknowledged_write_is_lost_when_a_replica_is_promoted_while_the_master_lives(
+    servers: RedisReplicas,
+) -> None:
+    async with written_to(servers, servers.url) as landscape:
+        for _ in range(2):
+            old = servers.primary()
+            await asyncio.to_thread(asked, servers.sentinels[0], "SENTINEL", "FAILOVER", MASTER)
+
+            async def moved(old: Any = old) -> None:
+                assert await asyncio.to_thread(servers.primary) is not old
+
+            await eventually(moved, within=20)
+            await landscape.goes_on()
+
+            async def complete() -> None:
+                assert await asyncio.to_thread(servers.are_complete)
+
+            await eventually(complete, within=30)
+        assert await landscape.lost() == []
+        assert landscape.refused > 0
+
+
+async def test_no_acknowledged_write_is_lost_when_the_master_is_killed(servers: RedisReplicas) -> None:
+    async with written_to(servers, servers.url) as landscape:
+        await asyncio.to_thread(servers.primary().kill)
+        await landscape.goes_on()
+        assert await landscape.lost() == []
+
+
+async def test_a_master_that_was_paused_over_its_deposition_takes_no_write_afterwards(servers: RedisReplicas) -> None:
+    async with written_to(servers, servers.url) as landscape:
+        old = servers.primary()
+        old.pause()
+
+        async def moved() -> None:
+            assert await asyncio.to_thread(servers.primary) is not old
+
+        await eventually(moved, within=20)
+        await landscape.goes_on()
+        old.resume()
+        await landscape.goes_on()
+        assert await landscape.lost() == []
+
+
+async def test_a_server_of_a_list_that_is_promoted_by_hand_closes_the_one_before(servers: RedisReplicas) -> None:
+    async with written_to(servers, servers.listed_url) as landscape:
+        for sentinel in servers.sentinels:  # nobody but the operator promotes here
+            sentinel.kill()
+        old, promoted, other = servers.servers
+        await asyncio.to_thread(asked, promoted, "REPLICAOF", "NO", "ONE")
+        await asyncio.to_thread(asked, other, "REPLICAOF", "127.0.0.1", str(promoted.port))
+        refused_before = landscape.refused
+
+        async def refuses() -> None:
+            assert landscape.refused > refused_before + 2 * WRITERS
+
+        await eventually(refuses, within=20)
+        await asyncio.to_thread(asked, old, "REPLICAOF", "127.0.0.1", str(promoted.port))
+        await landscape.goes_on()
+        assert await landscape.lost() == []
+
+
+async def test_a_write_counts_only_when_as_many_replicas_as_required_have_it(servers: RedisReplicas) -> None:
+    async with written_to(servers, servers.url) as landscape:
+        paused, other = servers.replicas()
+        paused.pause()
+        other.kill()
+        refused_before, acknowledged = landscape.refused, 0
+
+        async def refuses() -> None:
+            nonlocal refused_before, acknowledged
+            now = len(landscape.acknowledged)
+            is_quiet, acknowledged = now == acknowledged, now
+            assert is_quiet
+            assert landscape.refused > refused_before + WRITERS
+
+        await eventually(refuses, within=20, every=1.5)
+        paused.resume()
+        await landscape.goes_on()
+        assert await landscape.lost() == []
+
+
+async def test_writes_go_on_while_one_of_two_replicas_is_away(servers: RedisReplicas) -> None:
+    async with written_to(servers, servers.url) as landscape:
+        away = servers.replicas()[0]
+        away.kill()
+        await landscape.goes_on(within=15)
+        await asyncio.to_thread(away.start)
+        await landscape.goes_on(within=15)
+        assert await landscape.lost() == []
