@@ -2,7 +2,7 @@
 
 import pytest
 
-from gardenbus.common.adapters.redis.addresses import Address, RedisAddresses, parse_redis_url
+from gardenbus.common.adapters.redis.addresses import RedisAddresses, ServerAddress, parse_redis_url
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.openings import opening_number
 from gardenbus.common.errors import BadRequest, SettingsInvalid
@@ -18,7 +18,7 @@ def test_one_server_is_left_to_the_client(url: str) -> None:
 
 def test_sentinels_have_the_name_of_their_master() -> None:
     found = parse_redis_url("redis+sentinel://relay:secret@a,b:7,[fd00::1]:8/garden/3")
-    assert found.sentinels == (Address("a", 26379), Address("b", 7), Address("fd00::1", 8))
+    assert found.sentinels == (ServerAddress("a", 26379), ServerAddress("b", 7), ServerAddress("fd00::1", 8))
     assert (found.service, found.servers) == ("garden", ())
     assert found.url == "redis://relay:secret@a:26379/3"
 
@@ -33,7 +33,7 @@ def test_sentinels_may_want_a_login_of_their_own_and_tls() -> None:
 
 def test_a_list_names_servers() -> None:
     found = parse_redis_url("redis://user@a,b:7/1")
-    assert found == RedisAddresses("redis://user@a:6379/1", (Address("a", 6379), Address("b", 7)))
+    assert found == RedisAddresses("redis://user@a:6379/1", (ServerAddress("a", 6379), ServerAddress("b", 7)))
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ _FORMS = "write redis://host:port/0, several hosts with commas between them, or 
 _HIGHEST_PORT = 65535
 
 
-class Address(NamedTuple):
+class ServerAddress(NamedTuple):
     """A server's host and port."""
 
     host: str
@@ -44,9 +44,9 @@ class RedisAddresses(NamedTuple):
 
     url: str
     """URL of one server, by which the client gets to know user, password, database and TLS."""
-    servers: tuple[Address, ...] = ()
+    servers: tuple[ServerAddress, ...] = ()
     """Servers of a list; none for a URL of one server."""
-    sentinels: tuple[Address, ...] = ()
+    sentinels: tuple[ServerAddress, ...] = ()
     service: str = ""
     """Name of the master at the Sentinels."""
     sentinel_username: str = ""
@@ -82,9 +82,9 @@ def parse_redis_url(url: str) -> RedisAddresses:
     return RedisAddresses(plain, hosts)
 
 
-def _address(text: str, default_port: int) -> Address:
+def _address(text: str, default_port: int) -> ServerAddress:
     matched = _HOST.fullmatch(text)
     port = int(matched["port"] or default_port) if matched else 0
     if matched is None or not 0 < port <= _HIGHEST_PORT:
         raise BadRequest(f"{text!r} is no address of a server: {_FORMS}")
-    return Address(matched["host"].strip("[]"), port)
+    return ServerAddress(matched["host"].strip("[]"), port)

@@ -8,27 +8,29 @@ from typing import Any, cast
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
 from redis.exceptions import RedisError
 
-from gardenbus.common.adapters.redis.addresses import Address
+from gardenbus.common.adapters.redis.addresses import ServerAddress
 
 QUESTION_SECONDS = 0.7
 """Longest wait for connection and responses; a server that takes longer counts as out of reach."""
 
 
-def connection_to(pool: ConnectionPool, address: Address | None) -> AbstractConnection:
+def connection_to(pool: ConnectionPool, address: ServerAddress | None) -> AbstractConnection:
     """A connection of the pool that has not been made yet, to another address than the pool's."""
     connection = pool.make_connection()
     if address is not None:
-        connection.host, connection.port = address  # pyright: ignore[reportAttributeAccessIssue]  all but sockets have them
+        connection.host, connection.port = address  # pyright: ignore[reportAttributeAccessIssue]  sockets have none
     return connection
 
 
-async def ask(pool: ConnectionPool, address: Address, commands: Sequence[Sequence[str | bytes]]) -> list[Any] | None:
+async def query(
+    pool: ConnectionPool, address: ServerAddress, commands: Sequence[Sequence[str | bytes]]
+) -> list[Any] | None:
     """Responses of one server, in order, error replies among them; None when it cannot be reached in time."""
     connection = connection_to(pool, address)
     try:
         async with asyncio.timeout(QUESTION_SECONDS):
             await connection.connect()
-            return [await _asked(connection, command) for command in commands]
+            return [await _queried(connection, command) for command in commands]
     except (RedisError, OSError, TimeoutError):
         return None
     finally:
@@ -36,7 +38,7 @@ async def ask(pool: ConnectionPool, address: Address, commands: Sequence[Sequenc
             await connection.disconnect(nowait=True)
 
 
-async def _asked(connection: AbstractConnection, command: Sequence[str | bytes]) -> Any:
+async def _queried(connection: AbstractConnection, command: Sequence[str | bytes]) -> Any:
     try:
         await connection.send_command(*command)  # pyright: ignore[reportUnknownMemberType]
         return cast("Any", await connection.read_response())

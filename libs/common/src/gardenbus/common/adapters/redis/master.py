@@ -1,4 +1,4 @@
-"""Which of several Redis servers is the master, and which others there are.
+"""Finders of the master among several Redis servers.
 
 Sentinels are asked all at once, and the one with the highest configuration epoch is believed: a Sentinel that was
 cut off names the master of before. Of listed servers, it is the one that calls itself so and has the latest opening.
@@ -12,8 +12,8 @@ from redis.asyncio.connection import Connection, ConnectionPool, SSLConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from gardenbus.common.adapters.redis.addresses import Address, RedisAddresses
-from gardenbus.common.adapters.redis.direct import QUESTION_SECONDS, ask
+from gardenbus.common.adapters.redis.addresses import RedisAddresses, ServerAddress
+from gardenbus.common.adapters.redis.direct import QUESTION_SECONDS
 from gardenbus.common.adapters.redis.openings import opening_number
 from gardenbus.common.errors import Unavailable
 
@@ -21,11 +21,11 @@ from gardenbus.common.errors import Unavailable
 class Servers(NamedTuple):
     """The servers, as found."""
 
-    master: Address
-    others: frozenset[Address]
+    master: ServerAddress
+    others: frozenset[ServerAddress]
     """All that are replicas, or should be."""
     is_settled: bool
-    """True if a majority of those asked answered, and none knows of a failover under way."""
+    """True if a majority of those asked responded, and none knows of a failover under way."""
     is_unanimous: bool = False
     """True if all of the Sentinels say so."""
 
@@ -34,7 +34,7 @@ class MasterFinder(Protocol):
     """Finds the master."""
 
     async def find(self) -> Servers:
-        """Look for it now. Raises Unavailable while there is none that is known of."""
+        """Look for it now. Raises Unavailable while there is none that is known."""
         ...
 
     async def close(self) -> None:
@@ -45,7 +45,7 @@ class MasterFinder(Protocol):
 class ListedServers:
     """See the module. `pool` knows user, password and TLS."""
 
-    def __init__(self, servers: Sequence[Address], pool: ConnectionPool, opening_key: str) -> None:
+    def __init__(self, servers: Sequence[ServerAddress], pool: ConnectionPool, opening_key: str) -> None:
         self._servers = servers
         self._pool = pool
         self._opening_key = opening_key
@@ -53,17 +53,17 @@ class ListedServers:
     async def find(self) -> Servers:
         """Ask each server."""
         questions = [("ROLE",), ("GET", self._opening_key)]
-        answers = await asyncio.gather(*(ask(self._pool, server, questions) for server in self._servers))
+        responses = await asyncio.gather(*(query(self._pool, server, questions) for server in self._servers))
         masters = {
-            server: opening_number(answer[1])
-            for server, answer in zip(self._servers, answers, strict=True)
-            if answer is not None and is_master(answer[0])
+            server: opening_number(response[1])
+            for server, response in zip(self._servers, responses, strict=True)
+            if response is not None and is_master(response[0])
         }
         if not masters:
             raise Unavailable(f"Redis is out of reach: none of {_listed(self._servers)} is a master")
         master = max(masters, key=lambda server: masters[server])
-        answered = sum(answer is not None for answer in answers)
-        return Servers(master, frozenset(self._servers) - {master}, answered * 2 > len(self._servers))
+        responded = sum(response is not None for response in responses)
+        return Servers(master, frozenset(self._servers) - {master}, responded * 2 > len(self._servers))
 
     async def close(self) -> None:
         """Nothing is kept open."""
@@ -93,26 +93,26 @@ class Sentinels:
     async def find(self) -> Servers:
         """Ask each Sentinel."""
         questions = [("SENTINEL", "MASTER", self._service), ("SENTINEL", "REPLICAS", self._service)]
-        answers = await asyncio.gather(*(ask(self._pool, sentinel, questions) for sentinel in self._sentinels))
-        known = [answer for answer in answers if answer is not None and isinstance(answer[0], list)]
-        if not known:
+        responses = await asyncio.gather(*(query(self._pool, sentinel, questions) for sentinel in self._sentinels))
+        found = [response for response in responses if response is not None and isinstance(response[0], list)]
+        if not found:
             raise Unavailable(
                 f"Redis is out of reach: no Sentinel of {_listed(self._sentinels)} knows of a master {self._service!r}"
             )
-        masters = [_texts(answer[0]) for answer in known]
+        masters = [_texts(response[0]) for response in found]
         newest = max(masters, key=lambda state: int(state["config-epoch"]))
         master = _address(newest)
         others = {
             _address(_texts(state))
-            for answer in known
-            if isinstance(answer[1], list)
-            for state in cast("list[Any]", answer[1])
+            for response in found
+            if isinstance(response[1], list)
+            for state in cast("list[Any]", response[1])
         }
         others |= {_address(state) for state in masters}
         is_calm = not any({"failover_in_progress", "o_down"} & set(state["flags"].split(",")) for state in masters)
         agree = all(state["config-epoch"] == newest["config-epoch"] for state in masters)
-        is_settled = is_calm and agree and len(known) * 2 > len(self._sentinels)
-        is_unanimous = is_settled and len(known) == len(self._sentinels)
+        is_settled = is_calm and agree and len(found) * 2 > len(self._sentinels)
+        is_unanimous = is_settled and len(found) == len(self._sentinels)
         return Servers(master, frozenset(others) - {master}, is_settled, is_unanimous)
 
     async def close(self) -> None:
@@ -130,9 +130,9 @@ def _texts(flat: Any) -> dict[str, str]:
     return dict(zip(fields[::2], fields[1::2], strict=True))
 
 
-def _address(state: Mapping[str, str]) -> Address:
-    return Address(state["ip"], int(state["port"]))
+def _address(state: Mapping[str, str]) -> ServerAddress:
+    return ServerAddress(state["ip"], int(state["port"]))
 
 
-def _listed(addresses: Sequence[Address]) -> str:
+def _listed(addresses: Sequence[ServerAddress]) -> str:
     return ", ".join(map(str, addresses))

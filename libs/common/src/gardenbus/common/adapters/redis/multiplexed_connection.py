@@ -20,7 +20,7 @@ from typing import Any, cast
 import hiredis
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
 
-from gardenbus.common.adapters.redis.addresses import Address
+from gardenbus.common.adapters.redis.addresses import ServerAddress
 from gardenbus.common.adapters.redis.direct import connection_to
 from gardenbus.common.errors import Unavailable
 
@@ -158,7 +158,7 @@ class MultiplexedConnection:
         pool: ConnectionPool,
         *,
         timeout_seconds: float,
-        locate: "Callable[[], Awaitable[Address | None]] | None" = None,
+        locate: "Callable[[], Awaitable[ServerAddress | None]] | None" = None,
     ) -> None:
         self._pool = pool
         self._locate = locate

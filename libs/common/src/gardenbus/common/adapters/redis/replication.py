@@ -1,18 +1,19 @@
-"""Acknowledgement of writes by replicas, and the epoch by which the answer of an older master is known.
+"""Acknowledgement of writes by replicas, and the epoch by which the response of an older master is told.
 
 A write counts when every replica that a failover could promote has it, and at least as many as are required. So each
-write is followed by `WAIT` for all replicas that are known of. One that does not acknowledge is asked itself why:
+write is followed by `WAIT` for all replicas. One that does not acknowledge is asked itself why:
 
-| it is …                                             | the write …                                                   |
-|-----------------------------------------------------|---------------------------------------------------------------|
-| a replica that follows its master                   | does not count: it may have been promoted without it          |
-| a replica that joins, or has lost its master        | may count: Sentinel prefers those that have more              |
-| a master, with an opening older than ours           | may count; that one's store is closed for good                |
-| a master, with our opening (ours was promoted, and  | may count if all Sentinels answer, call ours the master, and  |
-| is not opened yet, or that one was)                 | know of no failover under way                                 |
-| a master otherwise                                  | does not count: ours is the older one, and is left            |
-| out of reach                                        | may count if a majority of the Sentinels (or of the listed    |
-|                                                     | servers) answers, and knows of no failover under way          |
+| it is …                                 | the write …                                                             |
+|-----------------------------------------|-------------------------------------------------------------------------|
+| a replica that follows its master       | does not count: it may be promoted without it                           |
+| a replica that joins                    | may count: Sentinel prefers those that have more                        |
+| a master, with an opening older than    | may count; that one's store is closed for good                          |
+| ours                                    |                                                                         |
+| a master, with our opening (one of both | may count if all Sentinels respond, call ours the master, and know of   |
+| was promoted, and is not opened yet)    | no failover under way                                                   |
+| a master otherwise                      | does not count: ours is the older one, and is left                      |
+| out of reach                            | may count if a majority of the Sentinels (or of the listed servers)     |
+|                                         | responds, and knows of no failover under way                            |
 
 A write that does not count is Unavailable: it may have been carried out, and whoever sent it sends it again.
 """
@@ -24,8 +25,8 @@ from typing import Any, cast
 import structlog
 from redis.asyncio.connection import ConnectionPool
 
-from gardenbus.common.adapters.redis.addresses import Address
-from gardenbus.common.adapters.redis.direct import ask
+from gardenbus.common.adapters.redis.addresses import ServerAddress
+from gardenbus.common.adapters.redis.direct import query
 from gardenbus.common.adapters.redis.master import MasterFinder, Servers, is_master
 from gardenbus.common.adapters.redis.multiplexed_connection import Command
 from gardenbus.common.adapters.redis.openings import opening_number
@@ -79,7 +80,7 @@ class Replication:
         self._looking: asyncio.Task[None] | None = None
         self._deposed: Deposed | None = None
 
-    async def locate(self) -> Address | None:
+    async def locate(self) -> ServerAddress | None:
         """Address of the master; None for that of the pool. Raises Unavailable."""
         if self._finder is None:
             return None
@@ -115,8 +116,8 @@ class Replication:
 
     def commands(self) -> Sequence[Command]:
         """Commands that follow a write; `accept` takes the responses to them."""
-        asking: Sequence[Command] = (("ROLE",), self.opening_command(), ("PING",))
-        return asking if not self.required else [("WAIT", self._wanted(), WAIT_MILLISECONDS), *asking]
+        following: Sequence[Command] = (("ROLE",), self.opening_command(), ("PING",))
+        return following if not self.required else [("WAIT", self._wanted(), WAIT_MILLISECONDS), *following]
 
     async def accept(self, replies: Sequence[Any]) -> None:
         """Return if what was written before counts. Raises Unavailable, or Deposed."""
@@ -184,14 +185,14 @@ class Replication:
         self._servers = found
         questions = [("ROLE",), ("GET", self._opening_key)]
         others = sorted(found.others)
-        answers = await asyncio.gather(*(ask(self._pool, other, questions) for other in others))
+        responses = await asyncio.gather(*(query(self._pool, other, questions) for other in others))
         excused = 0
-        for other, answer in zip(others, answers, strict=True):
-            excused += found.is_settled if answer is None else await self._is_excused(other, answer, found)
+        for other, response in zip(others, responses, strict=True):
+            excused += found.is_settled if response is None else await self._is_excused(other, response, found)
         self._excused, self._excused_at = excused, asyncio.get_running_loop().time()
 
-    async def _is_excused(self, other: Address, answer: Sequence[Any], found: Servers) -> bool:
-        role, opening = answer
+    async def _is_excused(self, other: ServerAddress, response: Sequence[Any], found: Servers) -> bool:
+        role, opening = response
         if not is_master(role):
             state = cast("list[Any]", role)[3:4] if isinstance(role, list) else []
             return state != [b"connected"]
@@ -200,7 +201,7 @@ class Replication:
             return True
         if not 0 <= number < self.epoch:
             raise Deposed(f"the Redis at {other} is master too, and not an older one")
-        closed = await ask(self._pool, other, [_as_text(self._retiring(self.epoch))])
+        closed = await query(self._pool, other, [_as_text(self._retiring(self.epoch))])
         _log.warning("redis.older_master", address=str(other), closed=closed)
         return True
 
