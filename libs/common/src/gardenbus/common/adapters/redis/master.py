@@ -13,7 +13,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from gardenbus.common.adapters.redis.addresses import RedisAddresses, ServerAddress
-from gardenbus.common.adapters.redis.direct import QUESTION_SECONDS
+from gardenbus.common.adapters.redis.direct import QUESTION_SECONDS, query
 from gardenbus.common.adapters.redis.openings import opening_number
 from gardenbus.common.errors import Unavailable
 
