@@ -1,11 +1,13 @@
 """Admission as it is without configuration: the functions of the default chain."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.profile_admission import admit_offered, admit_references
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document
+from gardenbus.common.ports.store import WritePrecondition
 
 DEFAULT = Admission()
 related_queries = DEFAULT.related_queries
@@ -14,6 +16,13 @@ admit = DEFAULT.admit
 write_guards = DEFAULT.write_guards
 admit_deletion = DEFAULT.admit_deletion
 deletion_guards = DEFAULT.deletion_guards
+
+
+def uncounted_write_guards(
+    document: Document, old: Document | None, related: RelatedObjects
+) -> Sequence[WritePrecondition]:
+    """The guards of a write, but for that of the ResourceQuotas, which every creation has."""
+    return tuple(guard for guard in write_guards(document, old, related) if guard.kind != "quota")
 
 
 def admit_profile(shoot: Document, old: Document | None, related: RelatedObjects, *, now: datetime) -> None:

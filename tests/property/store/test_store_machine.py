@@ -25,6 +25,7 @@ from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.store import (
     BindResults,
+    DemandLimits,
     EventRecord,
     RequestOrigin,
     Superseded,
@@ -54,7 +55,11 @@ HOSTS = [ObjectKey("shoot", "garden", f"h{number}") for number in range(2)]
 SHOOTS = [*(ObjectKey("shoot", "garden-dev", f"s{number}") for number in range(4)), *HOSTS]
 SEEDS = [ObjectKey("seed", "", name) for name in ("x", "y")]
 PROJECTS = [ObjectKey("project", "", name) for name in ("p", "q")]
-OTHERS = [ObjectKey("configmap", "garden", "regions"), ObjectKey("secret", "garden", "owned")]
+QUOTA = ObjectKey("resourcequota", "garden-dev", "gardener")
+BINDING = ObjectKey("secretbinding", "garden-dev", "b")
+LIMITS = ObjectKey("quota", "garden-dev", "limits")
+SHOOTS_THERE = "count/shoots.core.gardener.cloud"
+OTHERS = [QUOTA, BINDING, ObjectKey("configmap", "garden", "regions"), ObjectKey("secret", "garden", "owned")]
 MANAGED_SEEDS = [ObjectKey("managedseed", "garden", name) for name in ("x", "y")]
 SHOOT_STATES = [ObjectKey("shootstate", "garden-dev", "s0"), ObjectKey("shootstate", "garden", "h0")]
 KEYS = [*SHOOTS, *SEEDS, *PROJECTS, *OTHERS, *MANAGED_SEEDS, *SHOOT_STATES]
@@ -95,6 +100,8 @@ shoot_changes = st.one_of(
     changing(seed_names, "status", "seedName"),
     changing(small, "spec", "purpose"),
     changing(small.map(str), "spec", "cloudProfile", "name"),
+    changing(st.sampled_from(["b", None]), "spec", "secretBindingName"),
+    changing(st.sampled_from([[], [{"machine": {"type": "m"}, "maximum": 2}]]), "spec", "provider", "workers"),
 )
 seed_changes = st.one_of(
     changing(st.sampled_from(["0", "1", "1500m", "3", None]), "status", "allocatable", "shoots"),
@@ -118,9 +125,25 @@ CHANGES = {
     "project": project_changes,
     "configmap": other_changes,
     "secret": other_changes,
+    "resourcequota": changing(small.map(str), "spec", "hard", SHOOTS_THERE),
+    "secretbinding": changing(st.sampled_from([[], [{"name": "limits"}]]), "quotas"),
     "managedseed": changing(st.sampled_from(["h0", "h1"]), "spec", "shoot", "name"),
     "shootstate": changing(small, "spec", "gardener"),
 }
+
+
+_CORE = {"apiVersion": "core.gardener.cloud/v1beta1"}
+
+COUNTED = [
+    WritePrecondition("quota", "", "too many"),
+    WritePrecondition(
+        "demand",
+        LIMITS.stored,
+        "too much",
+        limits=DemandLimits({"lb": 2}, {"loadbalancers": {"lb": 1}, "bare-machines\tcloudprofile:_:aws\tm": {}}),
+    ),
+]
+"""Guards of a creation: at most so many shoots, and two load balancers; of other profiles nothing is known."""
 
 
 def first_document(key: ObjectKey, owner_uid: str) -> Document:
@@ -128,7 +151,14 @@ def first_document(key: ObjectKey, owner_uid: str) -> Document:
     match key.kind:
         case "shoot":
             scheduler = {"schedulerName": "mine"} if key == SHOOTS[3] else {}
-            return a_shoot(key.name, key.namespace, spec=scheduler)
+            return a_shoot(key.name, key.namespace, spec={**scheduler, "secretBindingName": "b"})
+        case "resourcequota" | "secretbinding":
+            metadata = {"name": key.name, "namespace": key.namespace}
+            if key == BINDING:
+                quotas = [{"name": "limits"}]
+                return {**_CORE, "kind": "SecretBinding", "metadata": metadata, "quotas": quotas}
+            hard = {SHOOTS_THERE: "3"}
+            return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard}}
         case "seed":
             return a_seed(key.name, shoots="2")
         case "project":
@@ -223,6 +253,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.newest = self.version = 0
         self.objects: dict[ObjectKey, StoredObject] = {}
         self.shoots_on: dict[str, list[ObjectKey]] = {}
+        self.demands: dict[str, int] = {}
         self.owners: dict[int, tuple[ObjectKey, bool]] = {}
         self.both(lambda side: side.kit.open())
         for key in (*SEEDS, *SHOOTS, *MANAGED_SEEDS, *SHOOT_STATES):
@@ -279,6 +310,7 @@ class StoreMachine(RuleBasedStateMachine):
         age=st.none() | small,
         placed=seed_names,
         scheduling_generation=st.sampled_from([None, 0, 1]),
+        guards=st.sampled_from([[], COUNTED, COUNTED[:1]]),
     )
     def create(
         self,
@@ -287,6 +319,7 @@ class StoreMachine(RuleBasedStateMachine):
         age: int | None,
         placed: str | None,
         scheduling_generation: int | None,
+        guards: list[WritePrecondition],
     ) -> None:
         changes, held = data.draw(any_changes), data.draw(finalizers)
         origin = self.origin(age)
@@ -303,7 +336,11 @@ class StoreMachine(RuleBasedStateMachine):
                 else None
             )
             return await side.kit.store.create(
-                document, origin=origin, last_applied=b"{}", scheduling_generation=number
+                document,
+                origin=origin,
+                last_applied=b"{}",
+                scheduling_generation=number,
+                preconditions=guards if key.kind == "shoot" else [],
             )
 
         answers = self.both(call)
@@ -324,7 +361,12 @@ class StoreMachine(RuleBasedStateMachine):
             base = side.read(key, stale)
             document = merged(base.document(), changes)
             return await side.kit.store.update(
-                base, document, origin=origin, report_stamps=fences, bump_generation=bump and not stale
+                base,
+                document,
+                origin=origin,
+                report_stamps=fences,
+                bump_generation=bump and not stale,
+                preconditions=COUNTED if key.kind == "shoot" and bump else [],
             )
 
         self.check_write(key, origin, self.both(call)[1])
@@ -514,9 +556,11 @@ class StoreMachine(RuleBasedStateMachine):
             on = [await store.shoots_on(seed.name) for seed in SEEDS]
             page = await store.list_page("none")
             objects, counts = await store.get_many(KEYS), await store.shoot_state_counts(3)
-            return [objects, await store.usage(), waiting, on, page.version, counts]
+            demands = sorted((await store.demand(LIMITS)).items())
+            return [objects, await store.usage(), waiting, on, page.version, counts, demands]
 
-        objects, _, _, on, version, _ = self.both(call)[1]
+        objects, _, _, on, version, _, demands = self.both(call)[1]
+        self.demands = dict(demands)
         self.objects = {key: stored for key, stored in zip(KEYS, objects, strict=True) if stored}
         self.shoots_on = {seed.name: shoots for seed, shoots in zip(SEEDS, on, strict=True)}
         self.version = version
@@ -526,6 +570,18 @@ class StoreMachine(RuleBasedStateMachine):
         for seed, shoots in self.shoots_on.items():
             named = {key: self.objects[key].parts for key in SHOOTS if key in self.objects}
             assert set(shoots) == {key for key, at in named.items() if seed in (at.seed_name, at.status_seed_name)}
+
+    @invariant()
+    def quotas_count_what_is_there(self) -> None:
+        there = [self.objects[key].document() for key in SHOOTS[:4] if key in self.objects]
+        if quota := self.objects.get(QUOTA):
+            assert quota.document()["status"]["used"] == {SHOOTS_THERE: str(len(there))}
+        binding = self.objects.get(BINDING)
+        counts = bool(binding and binding.document().get("quotas"))
+        wanting = [shoot for shoot in there if counts and shoot["spec"].get("secretBindingName")]
+        assert self.demands.get("loadbalancers", 0) == len(wanting)
+        pools = [pool for shoot in wanting for pool in shoot["spec"].get("provider", {}).get("workers") or ()]
+        assert sum(self.demands.values()) == len(wanting) + sum(pool["maximum"] for pool in pools)
 
     def marked(self) -> set[str]:
         """The seeds that are marked for removal."""

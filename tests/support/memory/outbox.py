@@ -15,6 +15,7 @@ from gardenbus.common.ports.store import VERSION_LEAP, EventRecord, RequestOrigi
 from gardenbus.common.ports.stream_history import StreamLoss
 from gardenbus.relay.ports.outbox import Leadership, ObjectEntry, OutboxPage, Restored, Shown
 from tests.support.memory.followed_shoots import followed_shoot
+from tests.support.memory.quotas import recount, with_quota_status
 from tests.support.memory.reads import without_private
 from tests.support.memory.state import MemoryState, ObjectRow, Tombstone, is_migrating, seeds_of
 from tests.support.memory.store import MemoryStore
@@ -126,8 +127,10 @@ class MemoryOutbox:
             is_same = row is not None and (row.stored.uid == restored.uid or key.kind != "shoot")
             new.past = row.past | left if row and is_same else left
             state.place(new)
+            with_quota_status(state, new)
         else:
             state.tombstones[key] = Tombstone(restored.uid, restored.version, state.now(), tuple(sorted(left)), origin)
+        recount(state, key, with_version=False)
         if key.kind == "shoot" and (row or new):
             state.announce_followers(key, left, with_version=False)  # none may be given out before the store opens
         return True

@@ -24,6 +24,7 @@ from gardenbus.common.ports.store import (
     UnschedulableStatus,
     Usage,
 )
+from tests.support.memory.quotas import demand_of
 from tests.support.memory.state import MemoryState, member_of
 
 
@@ -82,6 +83,12 @@ class MemoryReads:
 
     async def _usage_since(self, since: int | None) -> Usage:
         return Usage(0, {}, UnblockIndexes(0, 0)) if since is None else await self.usage(since)
+
+    async def demand(self, referred: ObjectKey, namespace: str = "") -> Mapping[str, int]:
+        """Sum demands."""
+        self.state.check_open(with_outbox=False)
+        sums, _ = demand_of(self.state, referred.stored, namespace)
+        return {unit: count for unit, count in sums.items() if count}
 
     async def shoots_on(self, seed: str) -> Sequence[ObjectKey]:
         """Read the shoots that count on a seed."""

@@ -5,7 +5,7 @@ The Python twin of the Redis Functions. Every method runs without awaiting: it i
 
 import asyncio
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +26,7 @@ from tests.support.memory.followed_shoots import followed_shoot
 
 _STORED = (
     *("version", "usage_version", "unblock_objects", "unblock_usage", "rows", "tombstones", "uids", "kinds", "usage"),
+    *("quotas", "demands"),
     *("references", "owned", "claims", "usage_changed", "waiting", "fencing_tokens", "unknown", "lost_fencing_tokens"),
     *("outbox", "positions", "_entries", "_events"),
 )
@@ -122,6 +123,8 @@ class MemoryState:
         self.references: defaultdict[str, set[ObjectKey]] = defaultdict(set)
         self.owned: defaultdict[str, set[ObjectKey]] = defaultdict(set)
         self.claims: dict[str, ObjectKey] = {}
+        self.quotas: defaultdict[str, set[ObjectKey]] = defaultdict(set)  # ResourceQuotas by namespace
+        self.demands: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.usage_changed: dict[str, int] = {}
         self.waiting: defaultdict[str, dict[str, UnschedulableIndex]] = defaultdict(dict)
         self.fencing_tokens: dict[str, tuple[int, int]] = {}
@@ -286,6 +289,18 @@ class MemoryState:
                 del self.claims[claim]
         for claim in after.claims:
             self.claims[claim] = key
+        self._reindex_counts(key, before, after)
+
+    def _reindex_counts(self, key: ObjectKey, before: IndexKeys, after: IndexKeys) -> None:
+        """Move an object between the demands, and a ResourceQuota in or out of its namespace."""
+        for lines, sign in ((before.demands, -1), (after.demands, 1)):
+            for line in lines:
+                named, count, unit = line.split(" ", 2)
+                self.demands[named][unit] += sign * int(count)
+        if before.quota:
+            self.quotas[key.namespace].discard(key)
+        if after.quota:
+            self.quotas[key.namespace].add(key)
 
     # ------------------------------------------------------------------------------------------ what shoots host
 

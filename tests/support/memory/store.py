@@ -31,6 +31,7 @@ from gardenbus.common.ports.store import (
 )
 from gardenbus.common.ports.stream_history import StreamEntry, StreamHistory, StreamLoss
 from tests.support.memory.followed_shoots import followed_shoot
+from tests.support.memory.quotas import recount, with_quota_status
 from tests.support.memory.scheduling import MemoryScheduling
 from tests.support.memory.state import MemoryState, ObjectRow, Tombstone, is_migrating, origin_of_tombstone, seeds_of
 from tests.support.memory.stream_histories import MemoryStreamHistories
@@ -130,13 +131,15 @@ class MemoryStore(MemoryScheduling):
         row = ObjectRow(stored, change.index_keys, origin or origin_of_tombstone(state.tombstones.get(key)))
         state.place(row)
         state.reindex(key, IndexKeys(), change.index_keys)
+        with_quota_status(state, row)
         state.move_usage(key, (), row.seeds)
         self._announce_write(row, change, None)
+        recount(state, key)
         for owner in change.index_keys.owners:
             if owner not in state.uids and not uid:
                 state.enqueue(f"garbage._.{owner}")
         state.unblock(objects=change.effects.unblocks)
-        return stored
+        return row.stored
 
     async def create_many(self, creations: Sequence[Creation]) -> Sequence[CreateResult]:
         """Store new objects, each on its own."""
@@ -191,6 +194,7 @@ class MemoryStore(MemoryScheduling):
         kept = msgspec.structs.replace(row.stored, **{name: text for name, text in private.items() if text is not None})
         if differs and base.is_deleting and not change.parts.finalizers:
             version = state.remove(row, origin, unblock_index=change.effects.unblocks)
+            recount(state, key)
             return msgspec.structs.replace(kept, parts=change.parts, version=version)
         row.stored, row.origin = kept, origin or row.origin
         if differs:
@@ -211,6 +215,7 @@ class MemoryStore(MemoryScheduling):
             generation=old.generation + bumped,
             scheduling_generation=version if change.effects.outdates_decisions else old.scheduling_generation,
         )
+        with_quota_status(state, row)
         if change.parts.seed_name:
             self._clear_unschedulable(row)
         freed = state.move_usage(old.key, seeds, row.seeds)
@@ -263,6 +268,7 @@ class MemoryStore(MemoryScheduling):
         row, unblock_index = state.rows[base.key], effects_of(base.key.kind, base.document(), None).unblocks
         if not row.stored.parts.finalizers:
             state.remove(row, origin, unblock_index=unblock_index)
+            recount(state, base.key)
             return None
         row.origin = origin or row.origin
         if not row.stored.is_deleting:

@@ -19,6 +19,7 @@ from gardenbus.common.api.changes import ObjectChange
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.ports.store import BindOutcome, RequestOrigin, Superseded, WritePrecondition
 from tests.support.memory.followed_shoots import followed_shoot
+from tests.support.memory.quotas import check_demands, check_quotas
 from tests.support.memory.state import MemoryState, ObjectRow, member_of, origin_of_tombstone
 
 
@@ -51,7 +52,7 @@ def check_write(
         raise is_gone(key)
     if row and base != row.stored.version:
         raise has_moved_on(key, row.stored.version)
-    _check_guards(state, preconditions)
+    _check_guards(state, key, row, change, preconditions)
     if change is not None:
         _check_claims(state, key, change)
         _check_seeds(state, key, row, change, scheduling_generation)
@@ -87,8 +88,17 @@ def _is_hosted_by(state: MemoryState, seed: str, shoot: ObjectKey) -> bool:
     return shoot.namespace == GARDEN_NAMESPACE and shoot in state.carriers([seed])
 
 
-def _check_guards(state: MemoryState, preconditions: Sequence[WritePrecondition]) -> None:
+def _check_guards(
+    state: MemoryState,
+    key: ObjectKey,
+    row: ObjectRow | None,
+    change: ObjectChange | None,
+    preconditions: Sequence[WritePrecondition],
+) -> None:
     for guard in preconditions:
+        if guard.kind in ("quota", "demand"):
+            _check_counts(state, guard, key, row, change)
+            continue
         if guard.kind == "version":
             row = state.rows.get(ObjectKey.from_stored(guard.name))
             version = row.stored.version if row else 0
@@ -108,6 +118,15 @@ def _check_guards(state: MemoryState, preconditions: Sequence[WritePrecondition]
         if guard.kind == "usage" and (unknown := _unknown_shoots(state, guard.name)):
             texts = [f"unknown {member_of(key)}" for key in unknown[:NAMED_HOLDERS]]
             raise is_guarded(guard.message, len(unknown), texts)
+
+
+def _check_counts(
+    state: MemoryState, guard: WritePrecondition, key: ObjectKey, row: ObjectRow | None, change: ObjectChange | None
+) -> None:
+    if guard.kind == "demand":
+        check_demands(state, guard, row, None if change is None else change.index_keys.demands)
+    elif row is None:
+        check_quotas(state, key, guard.message)
 
 
 def _unknown_shoots(state: MemoryState, seed: str) -> list[ObjectKey]:

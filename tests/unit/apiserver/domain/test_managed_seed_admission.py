@@ -16,7 +16,8 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.managed_seeds import seed_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden, InvalidResource
-from tests.support.admissions import admit, deletion_guards, mutate, related_queries, write_guards
+from tests.support.admissions import admit, deletion_guards, mutate, related_queries
+from tests.support.admissions import uncounted_write_guards as write_guards
 from tests.support.builders import a_seed, a_shoot, merged
 
 SHOOT = ObjectKey("shoot", "garden", "child")

@@ -155,6 +155,19 @@ def is_outdated(message: str, version: int) -> Conflict:
     return Conflict(f"{message} (its version is {version} by now)" if version else f"{message} (it is not there)")
 
 
+def exceeds_quota(message: str, quota: str, resource: str, used: int, most: int) -> Forbidden:
+    """A creation would exceed a ResourceQuota. In the words of Kubernetes' `plugin/pkg/admission/resourcequota`."""
+    return Forbidden(
+        f"{message}: exceeded quota: {quota}, requested: {resource}=1, used: {resource}={used},"
+        f" limited: {resource}={most}"
+    )
+
+
+def is_beyond(message: str, metrics: Iterable[str]) -> Forbidden:
+    """A write would exceed a limit on demands."""
+    return Forbidden(f"{message} {', '.join(metrics)}")
+
+
 def seed_has_shoots(key: ObjectKey, shoots: int, example: str) -> Forbidden:
     """A seed was to be marked for removal with shoots on it."""
     return Forbidden(f"{key} cannot be marked for removal: shoots are on it ({shoots}, for example {example})")

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple, cast
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.busy_shoots import operation_key
 from gardenbus.common.api.garden.profile_parts import binding_keys, part_references, profile_key, used_parts
+from gardenbus.common.api.garden.quotas import demand_of, quota_keys
 from gardenbus.common.api.garden.seeds import may_unblock, removal_owner, scheduling_content, shoot_capacity
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.resource_quotas import quota_lines
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 FINALIZER = "gardener"
@@ -38,6 +40,8 @@ class IndexKeys(NamedTuple):
     claims: tuple[str, ...] = ()  # values that must be unique
     removal_owner: str = ""  # Seed: owner of its removal annotation; "" without one
     operation: str = ""  # Shoot: what it is counted by (`busy_shoots.operation_key`)
+    quota: tuple[str, ...] = ()  # ResourceQuota: `resource_quotas.quota_lines`
+    demands: tuple[str, ...] = ()  # Shoot: `<binding> <count> <unit>`, its demand through each binding
 
 
 class ChangeEffects(NamedTuple):
@@ -65,7 +69,12 @@ def index_keys_of(document: Document) -> IndexKeys:
                 ),
                 owners=owners,
                 operation=operation_key(section(document, "status", "lastOperation")),
+                demands=_demands(metadata["namespace"], spec),
             )
+        case "SecretBinding" | "CredentialsBinding":
+            return IndexKeys(references=tuple(key.stored for key in quota_keys(document)), owners=owners)
+        case "ResourceQuota":
+            return IndexKeys(quota=quota_lines(spec), owners=owners)
         case "Seed":
             capacity = shoot_capacity(document)
             return IndexKeys(
@@ -118,6 +127,15 @@ def _shoot_references(namespace: str, spec: Document, *, is_deleting: bool) -> t
     keys += binding_keys(spec, namespace)
     parts = part_references(profile, used_parts(spec)) if profile is not None and not is_deleting else ()
     return (*(key.stored for key in keys), *parts)
+
+
+def _demands(namespace: str, spec: Document) -> tuple[str, ...]:
+    """Demand of a shoot, once for each of its bindings."""
+    bindings = binding_keys(spec, namespace)
+    if not bindings:
+        return ()
+    demand = demand_of(spec, namespace)
+    return tuple(f"{binding.stored} {count} {unit}" for binding in bindings for unit, count in demand.items())
 
 
 def effects_of(kind: str, old: Document | None, new: Document | None) -> ChangeEffects:

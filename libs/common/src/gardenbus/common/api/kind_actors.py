@@ -16,6 +16,7 @@ ACTORS: Mapping[str, str] = {
     "ExposureClass": _SCHEDULING_DATA,
     "SecretBinding": "apiserver",
     "CredentialsBinding": "apiserver",
+    "ResourceQuota": "apiserver (counts objects), placement",
     "ShootState": "lifecycle, gardenlet",
     "ManagedSeed": "gardenlet",
     "ManagedSeedSet": "managedseedset",

@@ -176,19 +176,33 @@ class UnschedulableStatus(msgspec.Struct, frozen=True):
     attempts: int
 
 
+class DemandLimits(msgspec.Struct, frozen=True):
+    """Limits on sums of demands: `most` of each metric, with `amounts` of metrics by unit.
+
+    `namespace`: only what refers to the key there is summed ("": all).
+    """
+
+    most: Mapping[str, int] = {}
+    amounts: Mapping[str, Mapping[str, int]] = {}
+    namespace: str = ""
+
+
 class WritePrecondition(msgspec.Struct, frozen=True):
     """A condition that a write checks atomically.
 
     `usage`: no shoot is on the seed `name`, nor is one unknown there; `references`: nothing refers to `name` (an
     `ObjectKey.stored`, or a part of a profile as in `IndexKeys`); `claim`: nothing has the claim `name`, unless it is
-    being deleted: all of them fail with Forbidden. `version`: the object `name` (an `ObjectKey.stored`) has exactly
-    this version, 0 for "does not exist"; it fails with Conflict, because the caller has to read it again.
+    being deleted; `quota`: a new object exceeds no ResourceQuota of its namespace; `demand`: the demands of all that
+    refers to `name` stay within `limits` with this write: all of them fail with Forbidden. `version`: the object `name`
+    (an `ObjectKey.stored`) has exactly this version, 0 for "does not exist"; it fails with Conflict, because the caller
+    has to read it again.
     """
 
-    kind: Literal["usage", "references", "claim", "version"]
+    kind: Literal["usage", "references", "claim", "version", "quota", "demand"]
     name: str
     message: str
     version: int = 0
+    limits: DemandLimits = DemandLimits()
 
 
 class UnknownObject(msgspec.Struct, frozen=True, kw_only=True):
@@ -248,6 +262,10 @@ class Objects(Protocol):
         self, kind: str, namespace: str | None = None, *, limit: int = 500, continue_token: str | None = None
     ) -> Page:
         """List the objects of a kind (in one namespace, or in all), by namespace and name."""
+        ...
+
+    async def demand(self, referred: ObjectKey, namespace: str = "") -> Mapping[str, int]:
+        """Sum the demands of all that refers to a key (in a namespace, or in all), by unit."""
         ...
 
     async def shoots_on(self, seed: str) -> Sequence[ObjectKey]:

@@ -6,7 +6,7 @@ are checked by the store, in one call without writing. Documents of one message 
 its shoots see only when it is stored.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -56,6 +56,10 @@ class DryRunStore(Objects):
     ) -> Page:
         """Read a page."""
         return await self._store.list_page(kind, namespace, limit=limit, continue_token=continue_token)
+
+    async def demand(self, referred: ObjectKey, namespace: str = "") -> Mapping[str, int]:
+        """Sum demands."""
+        return await self._store.demand(referred, namespace)
 
     async def shoots_on(self, seed: str) -> Sequence[ObjectKey]:
         """Read the shoots that count on a seed."""

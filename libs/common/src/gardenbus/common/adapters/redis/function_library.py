@@ -19,6 +19,7 @@ FILES = (
     "indexes.lua",
     "usage.lua",
     "shoot_states.lua",
+    "quotas.lua",
     "unschedulable.lua",
     "following.lua",
     "write_checks.lua",

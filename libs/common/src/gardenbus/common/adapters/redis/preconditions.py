@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gardenbus.common.adapters.store_responses import is_guarded, is_held, is_outdated
+import msgspec
+
+from gardenbus.common.adapters.store_responses import exceeds_quota, is_beyond, is_guarded, is_held, is_outdated
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.store import WritePrecondition
@@ -15,6 +17,12 @@ def unmet(precondition: WritePrecondition, reply: Sequence[Any]) -> GardenbusErr
         return is_outdated(precondition.message, int(reply[2]))
     if reply[0] == b"held":
         return is_held(precondition.message, ObjectKey.from_stored(reply[2].decode()))
+    if reply[0] == b"exceeded":
+        return exceeds_quota(
+            precondition.message, reply[2].decode(), msgspec.json.decode(reply[3]), int(reply[4]), int(reply[5])
+        )
+    if reply[0] == b"beyond":
+        return is_beyond(precondition.message, [metric.decode() for metric in reply[2:]])
     return is_guarded(precondition.message, int(reply[2]), map(for_people, reply[3]))
 
 
@@ -30,6 +38,16 @@ def _guard(precondition: WritePrecondition) -> dict[str, Any]:
             return {"key": precondition.name, "version": precondition.version}
         case "claim":
             return {"claim": precondition.name}
+        case "quota":
+            return {"quota": True}
+        case "demand":
+            limits = precondition.limits
+            return {
+                "demand": precondition.name,
+                "ns": limits.namespace,
+                "limits": list(limits.most.items()),
+                "amounts": limits.amounts,
+            }
         case "usage":
             return {"set": f"usage:{precondition.name}"}
         case "references":

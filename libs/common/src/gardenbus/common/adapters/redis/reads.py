@@ -48,6 +48,11 @@ class RedisReads(RedisStreamHistories):
     async def _read_one(self, *command: str) -> Any:
         return (await self._connection.read([command]))[0]
 
+    async def demand(self, referred: ObjectKey, namespace: str = "") -> Mapping[str, int]:
+        """Read the sums of demands."""
+        reply = await self._connection.call("demand", {"key": referred.stored, "of": namespace}, read_only=True)
+        return {unit.decode(): int(count) for unit, count in zip(reply[1::2], reply[2::2], strict=True)}
+
     async def list_page(
         self, kind: str, namespace: str | None = None, *, limit: int = 500, continue_token: str | None = None
     ) -> Page:

@@ -83,12 +83,18 @@ def written_fields(parts: Parts, index_keys: IndexKeys) -> dict[str, str]:
         "claims": "\n".join(index_keys.claims),
         "mark": index_keys.removal_owner,
         "op": index_keys.operation,
+        "quota": "\n".join(index_keys.quota),
+        "demand": "\n".join(index_keys.demands),
     }
 
 
 def applied_reply(base: StoredObject, parts: Parts, values: Sequence[Any]) -> StoredObject:
     """Build the object that a write left behind from what the writer had and what the function returned."""
-    version, generation, uid, created, deleting, scheduling_generation, pending = ((value or b"") for value in values)
+    version, generation, uid, created, deleting, scheduling_generation, pending, quota, status = (
+        (value or b"") for value in values
+    )
+    if quota:
+        parts = parts._replace(status=status)
     return StoredObject(
         key=base.key,
         parts=parts,

@@ -52,7 +52,7 @@ _READS = (
     *("hexists", "hget", "hgetall", "hkeys", "hlen", "hmget", "hscan", "hvals"),
     *("scard", "sismember", "smembers", "srandmember", "sscan"),
     *("xlen", "xrange", "xread"),
-    *("zcard", "zcount", "zrange", "zrangebylex", "zrangebyscore", "zscore"),
+    *("zcard", "zcount", "zrange", "zrangebylex", "zrangebyscore", "zlexcount", "zscore"),
 )
 
 _WRITES = (

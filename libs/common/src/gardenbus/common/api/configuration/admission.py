@@ -41,6 +41,7 @@ ADMISSION_PLUGINS: Mapping[str, bool] = {
     "ShootVPAEnabledByDefault": False,
     "ManagedSeed": True,
     "PlacementValidator": True,
+    "ResourceQuota": True,
 }
 """Names of the plug-ins in the order in which they act, and whether each is on by default."""
 

@@ -53,7 +53,7 @@ def quota_keys(binding: Document) -> Sequence[ObjectKey]:
         dict.fromkeys(
             ObjectKey(KIND, _text(entry.get("namespace")) or namespace, name)
             for entry in mappings(binding.get("quotas"))
-            if (name := _text(entry.get("name")))
+            if (name := _text(entry.get("name"))).isprintable() and name
         )
     )
 

@@ -11,6 +11,7 @@ from gardenbus.apiserver.domain.plugins import (
     placement_validator,
     project_mutator,
     project_validator,
+    resource_quota,
     resource_reference_manager,
     seed_validator,
     shoot_exposure_class,
@@ -43,6 +44,7 @@ PLUGINS: tuple[AdmissionPlugin, ...] = (
     shoot_vpa_enabled_by_default.PLUGIN,
     managed_seed.PLUGIN,
     placement_validator.PLUGIN,
+    resource_quota.PLUGIN,
 )
 
 

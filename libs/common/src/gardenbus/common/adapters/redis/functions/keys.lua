@@ -18,6 +18,8 @@
 --   by_version             zset   <key> by version
 --   uids                   hash   uid -> <key>
 --   owned:<uid>, refs:<key>, refs:<key>#<part>, usage:<seed>, pending:<scheduler>   sets; a part is one of a profile
+--   hard:<ns>:<kind>       hash   "<ResourceQuota> <resource>" -> how many objects of the kind it allows there
+--   demand:<key>            hash   unit -> how many of them those want that name <key> in their field `demand`
 --   usage_changed          zset   seed by usage version
 --   migrating              set    "<ns>/<name>" of the shoots whose spec and status name different seeds
 --   states                 hash   state -> number of shoots;  busy  zset "<began> <ns> <name>" (shoot_states.lua)

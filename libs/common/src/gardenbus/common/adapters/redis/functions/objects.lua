@@ -28,11 +28,14 @@ local function remove(P, op, object)
   reindex_set(P, ':refs:', object.refs, '', op.key)
   reindex_set(P, ':owned:', object.own, '', op.key)
   reindex_claims(P, object.claims, '', op.key)
+  reindex_demand(P, object.demand, '')
+  if op.kind == 'resourcequota' then reindex_quota(P, op, object.quota, '') end
   redis.call('HSET', P .. ':dead:' .. op.key, 'uid', object.uid, 'ver', version, 'at', op.now, 'left', left,
              'req', op.origin ~= '' and op.origin or object.req)
   redis.call('ZADD', P .. ':graves', version, op.key)
   if op.gain then redis.call('INCR', P .. ':gain_objects') end
   announce(P, op.key, version, object.uid, 'deleted', true, left)
+  recount(P, op.kind, op.ns)
   if object.fol ~= '' then announce_followers(P, op, left, true) end
   if redis.call('EXISTS', P .. ':owned:' .. object.uid) == 1 then enqueue(P, 'garbage._.' .. object.uid) end
   if op.gain or freed then wake_schedulers(P) end
@@ -41,7 +44,7 @@ end
 
 -- What the writer does not know yet of the object it wrote.
 local function reply_with(outcome, object_key)
-  return {outcome, redis.call('HMGET', object_key, 'ver', 'gen', 'uid', 'created', 'del', 'gate', 'pend')}
+  return {outcome, redis.call('HMGET', object_key, 'ver', 'gen', 'uid', 'created', 'del', 'gate', 'pend', 'quota', 'status')}
 end
 
 -- The shoots' part of a put: usage, migration, waiting and the queues. Answers the seeds before and after it, whether a
@@ -114,6 +117,11 @@ local function put(keys, args)
   if set.refs and set.refs ~= object.refs then reindex_set(P, ':refs:', object.refs, set.refs, op.key) end
   if set.own then reindex_set(P, ':owned:', object.own, set.own, op.key) end
   if set.claims then reindex_claims(P, object.claims, set.claims, op.key) end
+  if set.demand then reindex_demand(P, object.demand, set.demand) end
+  if op.kind == 'resourcequota' then
+    reindex_quota(P, op, object.quota, set.quota or '')
+    if (set.quota or '') ~= '' then set.status = quota_status(P, op.ns, set.quota) end
+  end
 
   local left, freed, work, has_moved = '', false, {}, false
   if op.kind == 'shoot' then
@@ -129,6 +137,7 @@ local function put(keys, args)
   if op.kind == 'shoot' then count_shoot(P, object_key, op.ns, op.name) end
   if op.gain then redis.call('INCR', P .. ':gain_objects') end
   announce(P, op.key, version, object.uid, created and 'added' or 'modified', op.bindings, left)
+  if created then recount(P, op.kind, op.ns, op.key) end
   if has_moved and object.fol ~= '' then announce_followers(P, op, left, true) end
   for _, tail in ipairs(work) do enqueue(P, tail) end
   if created and not op.unknown then -- what is adopted may have an owner that was lost with it

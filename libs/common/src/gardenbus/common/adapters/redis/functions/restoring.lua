@@ -28,6 +28,8 @@ local function restore(keys, args)
   reindex_set(P, ':refs:', object.refs, set.refs or '', op.key)
   reindex_set(P, ':owned:', object.own, set.own or '', op.key)
   reindex_claims(P, object.claims, set.claims or '', op.key)
+  reindex_demand(P, object.demand, set.demand or '')
+  if op.kind == 'resourcequota' then reindex_quota(P, op, object.quota, set.quota or '') end
   if op.deleted then
     if shoot then uncount_shoot(P, object_key, op.ns, op.name) end
     redis.call('DEL', object_key)
@@ -37,6 +39,7 @@ local function restore(keys, args)
     redis.call('HSET', P .. ':dead:' .. op.key, 'uid', op.uid, 'ver', op.version, 'at', op.now, 'left', left)
     if object.ver ~= '' then redis.call('HSET', P .. ':dead:' .. op.key, 'req', object.req) end
     redis.call('ZADD', P .. ':graves', op.version, op.key)
+    recount(P, op.kind, op.ns, nil, true)
     if object.fol ~= '' then announce_followers(P, op, left, false) end
     return {'ok'}
   end
@@ -53,6 +56,8 @@ local function restore(keys, args)
   redis.call('HSET', P .. ':uids', op.uid, op.key)
   redis.call('SADD', P .. ':kinds', op.kind)
   redis.call('ZADD', P .. ':list:' .. op.kind, 0, member)
+  if (set.quota or '') ~= '' then redis.call('HSET', object_key, 'status', quota_status(P, op.ns, set.quota)) end
+  recount(P, op.kind, op.ns, nil, true)
   redis.call('ZREM', P .. ':graves', op.key)
   redis.call('DEL', P .. ':dead:' .. op.key)
   if shoot and (set.seed or '') == '' and (set.del or '') == '' and (set.sched or '') ~= '' then

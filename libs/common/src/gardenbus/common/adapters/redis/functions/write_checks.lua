@@ -2,7 +2,7 @@
 
 -- Fields that a write needs of the stored object.
 local CURRENT = {'ver', 'uid', 'gen', 'del', 'fin', 'seed', 'sseed', 'sched', 'refs', 'own', 'claims', 'req', 'spec',
-                 'mark', 'fol', 'past'}
+                 'mark', 'fol', 'past', 'quota', 'demand'}
 
 -- Hosts of some seeds: they themselves, the shoots that they are (by their ManagedSeeds), the seeds that those
 -- shoots are on, and so on; as a set of keys.
@@ -90,8 +90,8 @@ local function unknown_shoots(P, seed)
 end
 
 -- The first guard that does not hold, as a reply, or nil.
-local function guard_refusal(P, guards)
-  for i, guard in ipairs(guards) do
+local function guard_refusal(P, op, object)
+  for i, guard in ipairs(op.guards) do
     if guard.version then
       local version = redis.call('HGET', P .. ':o:' .. guard.key, 'ver') or '0'
       if tonumber(version) ~= guard.version then return {'outdated', i, version} end
@@ -100,6 +100,12 @@ local function guard_refusal(P, guards)
       if holder and (redis.call('HGET', P .. ':o:' .. holder, 'del') or '') == '' then
         return {'held', i, holder}
       end
+    elseif guard.quota then
+      local exceeded = op.base == 0 and quota_refusal(P, op, i)
+      if exceeded then return exceeded end
+    elseif guard.demand then
+      local beyond = demand_refusal(P, op, object, guard, i)
+      if beyond then return beyond end
     else
       local holders = redis.call('SCARD', P .. ':' .. guard.set)
       if holders > 0 then return {'guarded', i, holders, redis.call('SRANDMEMBER', P .. ':' .. guard.set, 3)} end
@@ -133,7 +139,7 @@ local function put_refusal(P, op, object)
   end
   if op.base > 0 and not exists then return {'gone'} end
   if op.base > 0 and tonumber(object.ver) ~= op.base then return {'conflict', object.ver} end
-  local unguarded = guard_refusal(P, op.guards)
+  local unguarded = guard_refusal(P, op, object)
   if unguarded then return unguarded end
   for _, claim in ipairs(split_lines(op.set.claims)) do
     local holder = redis.call('HGET', P .. ':claims', claim)
