@@ -42,7 +42,11 @@ FULL = a_shoot(
         "accessRestrictions": [{"name": "eu-access-only", "options": {"a": "b"}}, {"name": "other"}],
         "kubernetes": {"version": "1.34.2"},
         "hibernation": {"enabled": False},
-        "maintenance": {"confineSpecUpdateRollout": True},
+        "maintenance": {
+            "confineSpecUpdateRollout": True,
+            "autoUpdate": {"kubernetesVersion": True, "machineImageVersion": False},
+            "timeWindow": {"begin": "220000+0100", "end": "230000+0100"},
+        },
         "purpose": "production",
         "schedulerName": "default-scheduler",
         "exposureClassName": "public",
@@ -60,6 +64,7 @@ VALUES: st.SearchStrategy[Any] = st.sampled_from(
         [{"key": "c"}, {"key": "c", "value": "d"}],
         {"a/b/c": "d"}, {"x" * 80: "d"}, {"A.example.org/b": "c"}, {"matchLabels": {"a": "b c"}},
         {"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {"failureTolerance": {}}, {"kind": "", "name": "a"},
+        "220000+0100", "221000+0100", "250000+0100", {"begin": "220000+0100"}, {"schedules": [{"start": "0 8 * * *"}]},
     ]
 )  # fmt: skip
 

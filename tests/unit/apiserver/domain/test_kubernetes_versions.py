@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from gardenbus.apiserver.domain.kubernetes_versions import newest_version, version_problems, with_newest_versions
+from gardenbus.apiserver.domain.kubernetes_versions import version_problems, with_newest_versions
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.expirable_versions import newest_version
 from gardenbus.common.errors import InvalidResource
 from tests.support.admissions import DEFAULT, related_queries
 from tests.support.builders import a_cloudprofile, a_shoot, merged

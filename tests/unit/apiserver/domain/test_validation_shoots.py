@@ -110,10 +110,48 @@ WORKER: Document = {"name": "a", "minimum": 1, "maximum": 2}
         ({"dns": {"providers": [{"type": 5}]}}, "spec.dns.providers[0].type"),
         ({"kubernetes": {"version": 1.34}}, "spec.kubernetes.version"),
         ({"hibernation": {"enabled": "yes"}}, "spec.hibernation.enabled"),
+        ({"hibernation": {"schedules": {}}}, "spec.hibernation.schedules"),
+        ({"hibernation": {"schedules": [{}]}}, "spec.hibernation.schedules[0]"),
+        ({"hibernation": {"schedules": [{"start": "0 25 * * *"}]}}, "spec.hibernation.schedules[0].start"),
+        ({"hibernation": {"schedules": [{"end": 5}]}}, "spec.hibernation.schedules[0].end"),
+        (
+            {"hibernation": {"schedules": [{"start": "0 20 * * *"}, {"end": "0 20 * * *"}]}},
+            "spec.hibernation.schedules[1].end",
+        ),
+        (
+            {"hibernation": {"schedules": [{"start": "0 20 * * *", "location": "Europe/Berlim"}]}},
+            "spec.hibernation.schedules[0].location",
+        ),
+        ({"maintenance": {"autoUpdate": {"kubernetesVersion": 1}}}, "spec.maintenance.autoUpdate.kubernetesVersion"),
+        (
+            {"maintenance": {"timeWindow": {"begin": "22:00", "end": "230000+0100"}}},
+            "spec.maintenance.timeWindow.begin",
+        ),
+        ({"maintenance": {"timeWindow": {"begin": "220000+0100"}}}, "spec.maintenance.timeWindow.end"),
+        (
+            {"maintenance": {"timeWindow": {"begin": "220000+0100", "end": "222900+0100"}}},
+            "spec.maintenance.timeWindow",
+        ),
+        (
+            {"maintenance": {"timeWindow": {"begin": "220000+0100", "end": "060000+0200"}}},
+            "spec.maintenance.timeWindow",
+        ),
     ],
 )
 def test_each_rule_names_its_field(spec: Document, field: str) -> None:
     assert field in problems_of(a_shoot(spec=spec))
+
+
+def test_a_window_and_schedules_are_accepted() -> None:
+    schedules = [{"start": "00 20 * * mon-fri", "end": "0 6 * * ?", "location": "Europe/Berlin"}, {"start": "@weekly"}]
+    window = {"begin": "233000-0800", "end": "053000-0800"}
+    validate(a_shoot(spec={"hibernation": {"schedules": schedules}, "maintenance": {"timeWindow": window}}), None)
+
+
+def test_times_that_were_stored_before_they_were_checked_may_stay() -> None:
+    stored = a_shoot(spec={"hibernation": {"schedules": [{"start": "daily"}]}, "purpose": "testing"})
+    changed = a_shoot(spec={"hibernation": {"schedules": [{"start": "daily"}]}, "purpose": "evaluation"})
+    validate(changed, stored)
 
 
 def test_a_tolerated_key_may_have_several_values() -> None:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.maintenance_windows import window_problems
 from gardenbus.common.api.networks import ip_family_of
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -121,10 +122,18 @@ class _Kubernetes(_ManifestPart, frozen=True):
 
 class _Hibernation(_ManifestPart, frozen=True):
     enabled: bool | None = None
+    schedules: None = None
+
+
+class _AutoUpdate(_ManifestPart, frozen=True):
+    kubernetes_version: bool | None = None
+    machine_image_version: bool | None = None
 
 
 class _Maintenance(_ManifestPart, frozen=True):
     confine_spec_update_rollout: bool | None = None
+    auto_update: _AutoUpdate | None = None
+    time_window: dict[str, Any] | None = None
 
 
 class _Spec(_ManifestPart, frozen=True):
@@ -170,6 +179,7 @@ def has_common_spec(shoot: Document) -> bool:
         and (spec.networking is None or _is_valid_networking(spec.networking))
         and (spec.control_plane is None or _are_distinct(spec.control_plane.zones))
         and (spec.seed_selector is None or _are_distinct(spec.seed_selector.provider_types))
+        and (spec.maintenance is None or next(window_problems(shoot["spec"]), None) is None)
         and _are_distinct([toleration.key for toleration in spec.tolerations or ()])
         and _are_distinct([restriction.name for restriction in spec.access_restrictions or ()])
     )

@@ -1,43 +1,16 @@
 """Kubernetes versions and machine images of a profile: which one a shoot gets, and how its version may change."""
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, cast
 
 from gardenbus.apiserver.domain.document_parts import entries
-from gardenbus.apiserver.domain.profile_admission import is_expired
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.expirable_versions import newest_version, numbers_of
 from gardenbus.common.errors import FieldProblem
 
 LARGEST_SKEW = 3
 """Minor versions that a worker pool may be behind its API server. Source: Kubernetes' version skew policy."""
-
-_VERSION = re.compile(r"v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?")
-
-
-def numbers_of(version: object) -> tuple[int, ...]:
-    """The numbers of a version, as (1, 34, 1); () for what is none. A pre-release's suffix does not count."""
-    found = _VERSION.match(version) if isinstance(version, str) else None
-    return tuple(int(number) for number in found.groups() if number is not None) if found else ()
-
-
-def newest_version(listed: object, given: str, now: datetime) -> str | None:
-    """The newest of a list of `{version, classification, expirationDate}` that a new shoot may get; None if none.
-
-    `given` is "" for any, or the beginning of a version, as `1.34`, whose newest patch is wanted. Previews and what has
-    expired are left out.
-    """
-    wanted = numbers_of(given)
-    candidates = [
-        version
-        for entry in entries(listed)
-        if isinstance(version := entry.get("version"), str)
-        and entry.get("classification") != "preview"
-        and not is_expired(entry.get("expirationDate"), now)
-        and numbers_of(version)[: len(wanted)] == wanted
-    ]
-    return max(candidates, key=lambda version: (numbers_of(version), version), default=None)
 
 
 def version_problems(spec: Document, before: Document) -> Iterator[FieldProblem]:

@@ -8,7 +8,7 @@ Source: Gardener's plugins ResourceReferenceManager (what is named exists) and S
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
 
 from gardenbus.apiserver.domain.cloud_profiles import profile_key, profile_spec_of
@@ -17,6 +17,7 @@ from gardenbus.apiserver.domain.field_cursor import invalid
 from gardenbus.apiserver.domain.nearest_values import nearest_names, nearest_versions
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.expirable_versions import is_expired
 from gardenbus.common.api.garden.profile_parts import binding_keys
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.shown_values import shown
@@ -269,18 +270,6 @@ def _unexpired(value: object, now: datetime) -> Collection[str]:
         for entry in entries(value)
         if (version := _text(entry.get("version"))) and not is_expired(entry.get("expirationDate"), now)
     ]
-
-
-def is_expired(value: object, now: datetime) -> bool:
-    """True when an instant has passed; one that cannot be read has not."""
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            return False
-    if not isinstance(value, datetime):
-        return False
-    return (value if value.tzinfo else value.replace(tzinfo=UTC)) <= now
 
 
 def _text(value: object) -> str:

@@ -63,6 +63,7 @@ def _check_shoot_template(spec: FieldCursor, selector: LabelSelector | None) -> 
     if not content:
         return
     shoot.check_spec(content)
+    shoot.check_times(content)
     if not section(content.content, "provider").get("workers"):
         content.add_error("provider.workers", "is needed: a seed cannot stand on a shoot without workers")
     nginx = content.nested("addons", "nginxIngress")

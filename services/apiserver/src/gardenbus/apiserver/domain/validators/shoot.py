@@ -12,6 +12,8 @@ from gardenbus.apiserver.domain.validators.shared import (
 )
 from gardenbus.apiserver.domain.validators.status import check_shoot_status
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.hibernation import schedule_problems
+from gardenbus.common.api.garden.maintenance_windows import window_problems
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
 
 PURPOSES = ("evaluation", "testing", "development", "production", "infrastructure")
@@ -27,8 +29,11 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     if spec.content.get("purpose") == "infrastructure" and metadata.get("namespace") != GARDEN_NAMESPACE:
         spec.add_error("purpose", f"infrastructure is for shoots in the namespace {GARDEN_NAMESPACE} alone")
     check_spec(spec)
+    before = section(old or {}, "spec")
+    if any(spec.content.get(field) != before.get(field) for field in ("hibernation", "maintenance")):
+        check_times(spec)
     if old is not None and spec:
-        _check_immutable(spec, section(old, "spec"))
+        _check_immutable(spec, before)
 
 
 def check_spec(spec: FieldCursor) -> None:
@@ -48,7 +53,18 @@ def check_spec(spec: FieldCursor) -> None:
     check_access_restrictions(spec)
     spec.section("kubernetes").text("version")
     spec.section("hibernation").boolean("enabled")
-    spec.section("maintenance").boolean("confineSpecUpdateRollout")
+    spec.section("hibernation").entries("schedules")
+    maintenance = spec.section("maintenance")
+    maintenance.boolean("confineSpecUpdateRollout")
+    for field in ("kubernetesVersion", "machineImageVersion"):
+        maintenance.section("autoUpdate").boolean(field)
+    maintenance.section("timeWindow")
+
+
+def check_times(spec: FieldCursor) -> None:
+    """Note every problem of hibernation schedules and of the maintenance window."""
+    for problem in (*schedule_problems(spec.content), *window_problems(spec.content)):
+        spec.add_error(problem.field.removeprefix("spec."), problem.message)
 
 
 def _check_profile(spec: FieldCursor) -> None:
