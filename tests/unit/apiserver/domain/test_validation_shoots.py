@@ -111,7 +111,7 @@ WORKER: Document = {"name": "a", "minimum": 1, "maximum": 2}
         ({"kubernetes": {"version": 1.34}}, "spec.kubernetes.version"),
         ({"hibernation": {"enabled": "yes"}}, "spec.hibernation.enabled"),
         ({"hibernation": {"schedules": {}}}, "spec.hibernation.schedules"),
-        ({"hibernation": {"schedules": [{}]}}, "spec.hibernation.schedules[0]"),
+        ({"hibernation": {"schedules": [EMPTY]}}, "spec.hibernation.schedules[0]"),
         ({"hibernation": {"schedules": [{"start": "0 25 * * *"}]}}, "spec.hibernation.schedules[0].start"),
         ({"hibernation": {"schedules": [{"end": 5}]}}, "spec.hibernation.schedules[0].end"),
         (

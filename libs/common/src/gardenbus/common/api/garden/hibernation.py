@@ -3,9 +3,9 @@
 Source: Gardener's `pkg/utils/hibernation` and `pkg/controllermanager/controller/shoot/hibernation`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.cron_schedules import CronSchedule, location_of, parse_cron
@@ -57,7 +57,7 @@ def next_edge_at(edges: Sequence[HibernationEdge], now: datetime) -> datetime | 
     return min((at for edge in edges if (at := edge.schedule.next_after(now)) is not None), default=None)
 
 
-def schedule_problems(shoot_spec: Document) -> Iterator[FieldProblem]:
+def schedule_problems(shoot_spec: Mapping[str, Any]) -> Iterator[FieldProblem]:
     """Problems of the schedules. Source: `ValidateHibernationSchedules` in `pkg/api/core/validation/shoot.go`."""
     seen: set[str] = set()
     for index, schedule in enumerate(_schedules(shoot_spec)):
@@ -90,7 +90,7 @@ def _problem_of(parse: Callable[[str], object], path: str, text: object) -> Iter
         yield FieldProblem(path, f"{error}")
 
 
-def _schedules(shoot_spec: Document) -> Sequence[Document]:
+def _schedules(shoot_spec: Mapping[str, Any]) -> Sequence[Document]:
     return mappings(section(shoot_spec, "hibernation").get("schedules"))
 
 

@@ -6,10 +6,10 @@ Source: Gardener's `pkg/utils/timewindow` and `EffectiveShootMaintenanceTimeWind
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, time, timedelta
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.errors import FieldProblem
@@ -49,7 +49,7 @@ def effective_window(shoot_spec: Document, identity: str) -> MaintenanceWindow:
     return window._replace(length=window.length - FINISHING) if window.length > FINISHING else window
 
 
-def stated_window(shoot_spec: Document) -> MaintenanceWindow | None:
+def stated_window(shoot_spec: Mapping[str, Any]) -> MaintenanceWindow | None:
     """The window of a spec; None when there is none, or it cannot be read."""
     stated = section(shoot_spec, "maintenance", "timeWindow")
     begin, end = (_since_midnight(stated.get(field)) for field in ("begin", "end"))
@@ -64,7 +64,7 @@ def default_window(identity: str) -> MaintenanceWindow:
     return MaintenanceWindow(timedelta(hours=hour), _DEFAULT_LENGTH)
 
 
-def window_problems(shoot_spec: Document) -> Iterator[FieldProblem]:
+def window_problems(shoot_spec: Mapping[str, Any]) -> Iterator[FieldProblem]:
     """Problems of a stated window. Source: `ValidateMaintenance` in `pkg/api/core/validation/shoot.go`."""
     maintenance = section(shoot_spec, "maintenance")
     if maintenance.get("timeWindow") is None:
