@@ -36,6 +36,8 @@ def imported(member: Path) -> Iterator[str]:
                 if top == "gardenbus":
                     name = rest.partition(".")[0]
                     yield "gardenbus" if name == "cli" else f"gardenbus-{name}"
+                elif top == "zoneinfo":
+                    yield "tzdata"  # a slim image has no time zones of its own
                 elif top not in sys.stdlib_module_names:
                     yield OTHER_NAMES.get(top) or DISTRIBUTIONS[top][0].lower().replace("_", "-")
 

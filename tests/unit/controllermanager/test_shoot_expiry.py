@@ -1,0 +1,54 @@
+"""Expiry of shoots whose Quotas limit their lifetime. Cases as in Gardener's reconciler test."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.quotas import EXPIRATION_ANNOTATION
+from gardenbus.controllermanager.domain.shoot_expiry import (
+    AnnotateExpiration,
+    DeleteExpired,
+    ExpiryDecision,
+    KeepShoot,
+    decide_expiry,
+)
+from tests.support.builders import a_shoot
+
+CREATED_AT = datetime(2026, 3, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+def a_guest(expiration: str | None = None, **metadata: object) -> Document:
+    annotations = {} if expiration is None else {EXPIRATION_ANNOTATION: expiration}
+    return a_shoot(metadata={"creationTimestamp": "2026-03-01T00:00:00Z", "annotations": annotations, **metadata})
+
+
+@pytest.mark.parametrize(
+    ("shoot", "days", "age", "expected"),
+    [
+        (a_guest(), None, 400, KeepShoot(None)),
+        (a_guest("2026-03-02T00:00:00Z"), None, 400, AnnotateExpiration(None)),
+        (a_guest(), 7, 1, AnnotateExpiration(CREATED_AT + 7 * DAY)),
+        (a_guest(), 7, 30, AnnotateExpiration(CREATED_AT + 7 * DAY)),
+        (a_guest("2026-03-08T00:00:00Z"), 7, 6, KeepShoot(CREATED_AT + 7 * DAY)),
+        (a_guest("2026-03-08T00:00:00Z"), 7, 7, KeepShoot(CREATED_AT + 7 * DAY)),
+        (a_guest("2026-03-08T00:00:00Z"), 7, 7.1, DeleteExpired(CREATED_AT + 7 * DAY)),
+        (a_guest("2026-03-12T00:00:00Z"), 7, 7.1, KeepShoot(CREATED_AT + 11 * DAY)),
+        (a_guest("2026-03-12T02:00:00+02:00"), 7, 7.1, KeepShoot(CREATED_AT + 11 * DAY)),
+        (a_guest("2026-06-01T00:00:00Z"), 7, 1, AnnotateExpiration(CREATED_AT + 8 * DAY)),
+        (a_guest("soon"), 7, 1, AnnotateExpiration(CREATED_AT + 7 * DAY)),
+        (a_guest("2026-03-08T00:00:00Z", deletionTimestamp="2026-03-09T00:00:00Z"), 7, 30, KeepShoot(None)),
+    ],
+)
+def test_the_annotation_decides_within_the_limit(
+    shoot: Document, days: int | None, age: float, expected: ExpiryDecision
+) -> None:
+    lifetime = None if days is None else days * DAY
+    assert decide_expiry(shoot, lifetime, CREATED_AT + age * DAY) == expected
+
+
+def test_the_patch_writes_or_removes_the_annotation() -> None:
+    written = AnnotateExpiration(CREATED_AT).patch["metadata"]["annotations"]
+    assert written == {EXPIRATION_ANNOTATION: "2026-03-01T00:00:00Z"}
+    assert AnnotateExpiration(None).patch["metadata"]["annotations"] == {EXPIRATION_ANNOTATION: None}
