@@ -107,7 +107,7 @@ def plan_maintenance(shoot: Document, offered: Document, now: datetime) -> Maint
 
 
 def begun(shoot: Document, plan: MaintenancePlan, now: datetime) -> Document:
-    """The shoot at the beginning of a maintenance; a description of one that was interrupted stays if nothing is new."""
+    """The shoot at the beginning of a maintenance; one that was interrupted keeps its description if nothing is new."""
     last = section(shoot, "status", "lastMaintenance")
     is_resumed = last.get("state") == PROCESSING and not plan.updates and not plan.operations
     description = last.get("description") if is_resumed else None

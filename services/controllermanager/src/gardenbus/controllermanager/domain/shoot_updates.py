@@ -1,8 +1,8 @@
 """Updates that the maintenance of a shoot makes: versions of Kubernetes, and of machine images.
 
-A version is updated where the shoot has automatic updates, and in any case when it has expired or is not listed any more
-(a forced update). Lists that a profile leaves empty say nothing. Source: Gardener's
-`pkg/controllermanager/controller/shoot/maintenance`.
+A version is updated where the shoot has automatic updates, and in any case when it has expired or is not listed any
+more (a forced update). Lists that a profile leaves empty say nothing.
+Source: Gardener's `pkg/controllermanager/controller/shoot/maintenance`.
 """
 
 from collections.abc import Iterator, Sequence
