@@ -64,19 +64,20 @@ def test_no_shoot_outlives_the_limit_that_it_has_had_all_along(
 
 
 numbers = st.tuples(st.integers(1, 3), st.integers(0, 4), st.integers(0, 4)).map(lambda each: "{}.{}.{}".format(*each))
+
+
+def an_entry(version: str, classification: str, *, is_expired: bool) -> Document:
+    expiration = {"expirationDate": "2026-01-01T00:00:00Z"} if is_expired else {}
+    return {"version": version, "classification": classification, **expiration}
+
+
+def version_of(entry: Document) -> str:
+    return str(entry["version"])
+
+
+classifications = st.sampled_from(["preview", "supported", "deprecated"])
 listed = st.lists(
-    st.builds(
-        lambda version, classification, is_expired: {
-            "version": version,
-            "classification": classification,
-            **({"expirationDate": "2026-01-01T00:00:00Z"} if is_expired else {}),
-        },
-        numbers,
-        st.sampled_from(["preview", "supported", "deprecated"]),
-        st.booleans(),
-    ),
-    max_size=8,
-    unique_by=lambda entry: entry["version"],
+    st.builds(an_entry, numbers, classifications, is_expired=st.booleans()), max_size=8, unique_by=version_of
 )
 
 

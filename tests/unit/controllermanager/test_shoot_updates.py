@@ -48,7 +48,7 @@ def a_spec(version: str, *pools: Document, automatic: bool | None = None) -> Doc
     return spec
 
 
-def versions_after(spec: Document, offer: Document) -> tuple[object, list[object]]:
+def versions_after(spec: Document, offer: Document) -> tuple[Any, list[Any]]:
     """Kubernetes' version, and the versions of kubelet and image of each pool."""
     new = maintained_spec(spec, offer, NOW).spec
     pools = [

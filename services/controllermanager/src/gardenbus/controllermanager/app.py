@@ -11,7 +11,15 @@ from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_controller
 from gardenbus.common.runtime.service import ServiceContext
-from gardenbus.controllermanager.controllers import project
+from gardenbus.controllermanager.controllers import (
+    bastion,
+    project,
+    shoot_hibernation,
+    shoot_maintenance,
+    shoot_quota,
+    shoot_reference,
+    shoot_retry,
+)
 from gardenbus.controllermanager.controllers.loop import REPORTER, USER, BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.handlers import project_namespaces
 from gardenbus.controllermanager.handlers.project_namespaces import ProjectNamespaces
@@ -19,7 +27,15 @@ from gardenbus.controllermanager.settings import ControllerManagerSettings
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
-LOOPS: Sequence[Loop] = (project.LOOP,)
+LOOPS: Sequence[Loop] = (
+    project.LOOP,
+    shoot_hibernation.LOOP,
+    shoot_maintenance.LOOP,
+    shoot_quota.LOOP,
+    shoot_retry.LOOP,
+    *shoot_reference.LOOPS,
+    bastion.LOOP,
+)
 """All loops. A new one has its queue in the permission table too."""
 
 

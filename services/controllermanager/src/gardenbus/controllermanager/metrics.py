@@ -12,3 +12,24 @@ NAMESPACES_RELEASED = Counter(
 CONTENTS_DELETED = Counter(
     "gardenbus_controllermanager_contents_deleted_total", "Objects that this process has deleted with their namespace."
 )
+HIBERNATION_SWITCHES = Counter(
+    "gardenbus_controllermanager_hibernation_switches_total",
+    "Shoots that this process has put to sleep, or woken up, by their schedules.",
+    ["direction"],
+)
+MAINTENANCE_UPDATES = Counter(
+    "gardenbus_controllermanager_maintenance_updates_total",
+    "Updates that this process has made in maintenance windows, or that could not be made, by what was updated.",
+    ["component", "result"],
+)
+RETRIED_SHOOTS = Counter(
+    "gardenbus_controllermanager_retried_shoots_total",
+    "Operations that this process has had tried again after exceeded rate limits.",
+)
+EXPIRED_SHOOTS = Counter(
+    "gardenbus_controllermanager_expired_shoots_total",
+    "Shoots that this process has deleted at the end of their lifetime.",
+)
+DELETED_BASTIONS = Counter(
+    "gardenbus_controllermanager_deleted_bastions_total", "Bastions that this process has deleted."
+)

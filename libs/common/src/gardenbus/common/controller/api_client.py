@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.document import Document
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.errors import (
@@ -89,6 +90,11 @@ class ApiserverClient:
             timeout_seconds=self.timeout_seconds if timeout_seconds is None else timeout_seconds,
         )
         return response_result(payload, tail, unknown_error=self.unknown_error)
+
+    async def patch(self, key: ObjectKey, patch: Document, precondition: RequestPrecondition) -> None:
+        """Update an object by a merge patch; raises as `request` does."""
+        body = {"kind": key.kind, "namespace": key.namespace, "name": key.name, "patch": patch}
+        await self.request("patch", body, precondition=precondition)
 
 
 def response_result(payload: bytes, request: str, *, unknown_error: type[GardenbusError] = Unavailable) -> Any:

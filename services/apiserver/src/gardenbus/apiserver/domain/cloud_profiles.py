@@ -28,15 +28,6 @@ def _root(key: ObjectKey | None, profiles: Mapping[ObjectKey, Document]) -> Obje
     return parent_key(profile) if profile is not None else None
 
 
-def profile_spec_of(profile: Document | None) -> Document | None:
-    """Effective spec of a profile: its own, or the merged one in the status of a namespaced profile."""
-    if profile is None:
-        return None
-    if profile.get("kind") == "NamespacedCloudProfile":
-        return section(profile, "status").get("cloudProfileSpec")
-    return section(profile, "spec")
-
-
 def parent_key(profile: Document) -> ObjectKey | None:
     """The CloudProfile above a NamespacedCloudProfile; None when it names none."""
     name = section(profile, "spec", "parent").get("name")

@@ -12,7 +12,7 @@ import structlog
 
 from gardenbus.apiserver.domain import bind_admission, migration
 from gardenbus.apiserver.domain.admission import Admission
-from gardenbus.apiserver.domain.cloud_profiles import profile_key, profile_spec_of
+from gardenbus.apiserver.domain.cloud_profiles import profile_key
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedQuery
 from gardenbus.apiserver.registry.preconditions import (
     Precondition,
@@ -24,6 +24,7 @@ from gardenbus.apiserver.registry.preconditions import (
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import Missing, StaleVersion, WriteResult, retry_on_conflict
 from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.garden.profile_parts import profile_spec_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict, Forbidden, GardenbusError, Unavailable
 from gardenbus.common.ports.clock import Clock, timestamp

@@ -188,12 +188,12 @@ def _requested(shoot: Document) -> tuple[dict[str, str | None], tuple[str, ...]]
     requested = [name for name in _operations(shoot, OPERATION) if name != MAINTAIN]
     written: dict[str, str | None] = {}
     if state == FAILED and str(annotations.get(NEEDS_RETRY)).lower() == "true":
-        written, requested = {NEEDS_RETRY: None}, [RETRY]
+        written[NEEDS_RETRY], requested = None, [RETRY]
     elif state is not None and state != FAILED:
         requested += [name for name in _operations(shoot, MAINTENANCE_OPERATION) if name not in requested]
         requested = requested or [RECONCILE]
         if MAINTENANCE_OPERATION in annotations:
-            written = {MAINTENANCE_OPERATION: None}
+            written[MAINTENANCE_OPERATION] = None
     operation = SEPARATOR.join(requested)
     if operation != (annotations.get(OPERATION) or ""):
         written[OPERATION] = operation or None

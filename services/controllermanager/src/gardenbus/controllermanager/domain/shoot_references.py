@@ -5,7 +5,7 @@ Source: Gardener's `pkg/controller/reference` and `pkg/controllermanager/control
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.profile_parts import mappings
@@ -96,4 +96,4 @@ def _of_resources(spec: Document) -> Iterator[tuple[str, Any]]:
 
 
 def _texts(value: Any) -> list[str]:
-    return value if isinstance(value, list) else []
+    return [str(each) for each in cast("list[Any]", value)] if isinstance(value, list) else []

@@ -4,8 +4,9 @@ Source: Gardener's `pkg/controllermanager/controller/shoot/retry`. The jitter fo
 that it is the same one whenever, and by whichever replica, it is calculated.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.profile_parts import mappings
@@ -60,8 +61,9 @@ def is_rate_limited(shoot: Document) -> bool:
     if not has_failed(shoot):
         return False
     errors = mappings(section(shoot, "status").get("lastErrors"))
-    return any(RATE_LIMITED in _codes(error.get("codes")) for error in errors)
+    return any(RATE_LIMITED in _codes(error) for error in errors)
 
 
-def _codes(value: Any) -> Any:
-    return value if isinstance(value, list) else ()
+def _codes(error: Document) -> Sequence[Any]:
+    codes = error.get("codes")
+    return cast("list[Any]", codes) if isinstance(codes, list) else ()

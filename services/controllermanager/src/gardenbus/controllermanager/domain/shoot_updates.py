@@ -76,20 +76,17 @@ def maintained_spec(spec: Document, offered: Document, now: datetime) -> Maintai
     update = _kubernetes_update(kubernetes.get("version"), spec, listed, now)
     version = update.version if update is not None and update.version else kubernetes.get("version")
     updates = [] if update is None else [update]
-    pools: list[Any] = []
-    given: Any = section(spec, "provider").get("workers")
-    for pool in given if isinstance(given, list) else ():
-        new = pool
-        if isinstance(pool, dict):
-            new, of_pool = _maintained_pool(pool, spec, offered, str(version or ""), now)
-            updates += of_pool
+    given, pools = mappings(section(spec, "provider").get("workers")), list[Document]()
+    for pool in given:
+        new, of_pool = _maintained_pool(pool, spec, offered, str(version or ""), now)
+        updates += of_pool
         pools.append(new)
     if not any(update.is_successful for update in updates):
         return MaintainedSpec(spec, tuple(updates))
     maintained = {**spec}
     if version != kubernetes.get("version"):
         maintained["kubernetes"] = {**kubernetes, "version": version}
-    if pools != (given or []):
+    if pools != given:
         maintained["provider"] = {**section(spec, "provider"), "workers": pools}
     return MaintainedSpec(maintained, tuple(updates))
 
@@ -152,7 +149,7 @@ def _image_update(
         component=MACHINE_IMAGE,
         strategy=strategy,
     )
-    if need is None:
+    if need is None or not isinstance(version, str):
         return None
     same = _SAME_NUMBERS.get(strategy, 0)
     found = newest_above(listed, version, now, same=same)

@@ -25,8 +25,7 @@ class GardenClient:
 
     async def patch(self, key: ObjectKey, patch: Document, precondition: RequestPrecondition) -> None:
         """Update an object by a merge patch."""
-        body = {"kind": key.kind, "namespace": key.namespace, "name": key.name, "patch": patch}
-        await self._api.request("patch", body, precondition=precondition)
+        await self._api.patch(key, patch, precondition)
 
     async def delete(self, key: ObjectKey, precondition: RequestPrecondition) -> None:
         """Delete an object; one that is gone is no error."""

@@ -12,8 +12,16 @@ from typing import Any, cast
 
 import msgspec
 
-from gardenbus.common.api.configuration import reader
+from gardenbus.common.api.configuration import reader, shoot_controllers
 from gardenbus.common.api.configuration.reader import ACCEPTED, Entries, Field, Table, ignored
+from gardenbus.common.api.configuration.shoot_controllers import (
+    BastionConfiguration,
+    ShootHibernationConfiguration,
+    ShootMaintenanceConfiguration,
+    ShootQuotaConfiguration,
+    ShootReferenceConfiguration,
+    ShootRetryConfiguration,
+)
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.quantities import parse_quantity
 from gardenbus.common.api.selectors import LabelSelector, parse_selector
@@ -100,6 +108,12 @@ class ControllerManagerConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     """The sections that controllermanager reads."""
 
     project: ProjectControllerConfiguration = ProjectControllerConfiguration()
+    shoot_hibernation: ShootHibernationConfiguration = ShootHibernationConfiguration()
+    shoot_maintenance: ShootMaintenanceConfiguration = ShootMaintenanceConfiguration()
+    shoot_quota: ShootQuotaConfiguration = ShootQuotaConfiguration()
+    shoot_reference: ShootReferenceConfiguration = ShootReferenceConfiguration()
+    shoot_retry: ShootRetryConfiguration = ShootRetryConfiguration()
+    bastion: BastionConfiguration = BastionConfiguration()
     log_level: str | None = None
     log_format: str | None = None
     ignored: tuple[str, ...] = ()
@@ -127,15 +141,14 @@ def parse_managed_seed_sets(text: str | bytes) -> ManagedSeedSetConfiguration:
 
 
 _UNREAD = (
-    "bastion cacheSyncTimeout certificateSigningRequest cloudProfile controllerDeployment "
+    "cacheSyncTimeout certificateSigningRequest cloudProfile controllerDeployment "
     "controllerDeploymentReference controllerRegistration credentialsBinding event exposureClass "
     "namespacedCloudProfile networkPolicy quota secretBinding seedBackupBucketsCheck "
-    "seedExtensionsCheck seedReference shootConditions shootHibernation shootMaintenance shootQuota "
-    "shootReference shootRetry shootState shootStatusLabel"
+    "seedExtensionsCheck seedReference shootConditions shootState shootStatusLabel"
 )
 """Sections that no service reads."""
 
-_READ = ("seed", "shootMigration", "managedSeedSet", "project")
+_READ = ("seed", "shootMigration", "managedSeedSet", "project", *shoot_controllers.TABLE)
 """Sections that one of the services reads."""
 
 
@@ -170,11 +183,15 @@ def _selector(value: Any) -> LabelSelector:
     return parse_selector(cast("Document", value))
 
 
-_SECTION_TYPES: Mapping[str, Callable[..., Any]] = {"project": ProjectControllerConfiguration}
+_SECTION_TYPES: Mapping[str, Callable[..., Any]] = {
+    "project": ProjectControllerConfiguration,
+    **shoot_controllers.SECTION_TYPES,
+}
 """The sections of ControllerManagerConfiguration, by attribute."""
 
 _CONTROLLER_MANAGER = _table(
     {
+        **shoot_controllers.TABLE,
         "project": {
             "concurrentSyncs": Field("project.concurrent_syncs", reader.count),
             "minimumLifetimeDays": Field("project.minimum_lifetime_days", reader.count_or_zero),

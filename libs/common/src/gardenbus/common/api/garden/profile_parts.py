@@ -74,6 +74,15 @@ def profile_key(shoot_spec: Document, namespace: str) -> ObjectKey | None:
     return ObjectKey("cloudprofile", "", name)
 
 
+def profile_spec_of(profile: Document | None) -> Document | None:
+    """Effective spec of a profile: its own, or the merged one in the status of a namespaced profile."""
+    if profile is None:
+        return None
+    if profile.get("kind") == "NamespacedCloudProfile":
+        return section(profile, "status").get("cloudProfileSpec")
+    return section(profile, "spec")
+
+
 def binding_keys(shoot_spec: Document, namespace: str) -> Sequence[ObjectKey]:
     """The SecretBinding and the CredentialsBinding that a shoot's spec names, with neither or both."""
     return [

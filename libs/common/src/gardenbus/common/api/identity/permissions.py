@@ -239,7 +239,18 @@ def _controller(name: str) -> Callable[[_Insider], Permissions]:
     return row
 
 
-CONTROLLER_MANAGERS_QUEUES = ("project",)
+CONTROLLER_MANAGERS_QUEUES = (
+    "project",
+    "shoothibernation",
+    "shootmaintenance",
+    "shootquota",
+    "shootretry",
+    "shootreference",
+    "shootreferencesecret",
+    "shootreferenceconfigmap",
+    "shootreferenceworkloadidentity",
+    "bastion",
+)
 """The loops of controllermanager."""
 
 

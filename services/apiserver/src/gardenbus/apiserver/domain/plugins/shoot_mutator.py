@@ -7,7 +7,7 @@ and `plugin/pkg/shoot/dns`. A shoot that a scheduler places gets domain and rang
 from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.bind_admission import defaulted_on_bind
-from gardenbus.apiserver.domain.cloud_profiles import profile_key, profile_spec_of
+from gardenbus.apiserver.domain.cloud_profiles import profile_key
 from gardenbus.apiserver.domain.document_parts import namespace_of
 from gardenbus.apiserver.domain.kubernetes_versions import with_newest_versions
 from gardenbus.apiserver.domain.placed_shoots import placed_now_queries, seed_key
@@ -15,6 +15,7 @@ from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, Admission
 from gardenbus.apiserver.domain.profile_admission import profile_queries
 from gardenbus.apiserver.domain.related_objects import RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.profile_parts import profile_spec_of
 
 
 def _queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:

@@ -1,0 +1,139 @@
+"""Maintains shoots in their time windows: versions of Kubernetes and of machine images, and a reconciliation a day.
+
+Admission decides about the changes as about anybody's. What it refuses is said in `status.lastMaintenance`, and tried
+again in the next window.
+"""
+
+from datetime import datetime
+from typing import assert_never
+
+import structlog
+
+from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
+from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.garden.profile_parts import profile_key, profile_spec_of
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult
+from gardenbus.common.controller.event_recorder import EventRecorder
+from gardenbus.common.errors import Terminal
+from gardenbus.controllermanager import metrics
+from gardenbus.controllermanager.controllers.loop import REPORTER, BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.controllers.shoot_requests import ShootRequests, until
+from gardenbus.controllermanager.domain.shoot_maintenance import (
+    MAINTAIN,
+    OPERATION,
+    AwaitWindow,
+    MaintainNow,
+    MaintenancePlan,
+    NotMaintained,
+    begun,
+    decide_maintenance,
+    ended,
+    event_of,
+    plan_maintenance,
+    refused,
+    without_request_patch,
+)
+
+NAME, KIND = "shootmaintenance", "shoot"
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class ShootMaintenanceReconciler:
+    """Reconciles one shoot at a time; any number of replicas may run concurrently."""
+
+    def __init__(self, context: LoopContext) -> None:
+        self._store = context.store
+        self._clock = context.clock
+        self._requests = ShootRequests(context.store, context.api)
+        self._events = EventRecorder(context.store, REPORTER)
+
+    async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
+        """Reconcile a shoot. Raises Conflict, Unavailable."""
+        stored = await self._store.get(ObjectKey(KIND, request.namespace, request.name))
+        if stored is None:
+            return Done("it is gone")
+        now = self._clock.now()
+        decision = decide_maintenance(stored.document(), now)
+        match decision:
+            case NotMaintained():
+                return Done("it is being deleted")
+            case AwaitWindow(at=at):
+                return until(at, now, "until its moment in the next window")
+            case MaintainNow(next_at=next_at):
+                await self._maintain(stored, now)
+                return until(next_at, now, "maintained")
+            case _:
+                assert_never(decision)
+
+    async def _maintain(self, stored: StoredObject, now: datetime) -> None:
+        shoot = stored.document()
+        plan = plan_maintenance(shoot, await self._offered(stored), now)
+        at_first = await self._requests.write_status(stored, begun(shoot, plan, now))
+        if plan.patch:
+            try:
+                await self._requests.patch(at_first, plan.patch)
+            except Terminal as error:
+                await self._refuse(at_first, error.message, now)
+                return
+        await self._requests.update_status(stored.key, ended)
+        await self._record(stored, plan)
+        log.info("shoot.maintained", shoot=str(stored.key), description=plan.description)
+
+    async def _offered(self, stored: StoredObject) -> Document:
+        """What the shoot's profile offers; {} where there is none."""
+        key = profile_key(section(stored.document(), "spec"), stored.key.namespace)
+        profile = await self._store.get(key) if key is not None else None
+        return (profile_spec_of(profile.document()) if profile is not None else None) or {}
+
+    async def _refuse(self, stored: StoredObject, problem: str, now: datetime) -> None:
+        """Record a refusal; an annotation that asked for the maintenance goes, so that it can be set again."""
+        metrics.MAINTENANCE_UPDATES.labels("all", "refused").inc()
+        await self._events.record(stored.key, stored.uid, reason="MaintenanceFailed", message=problem)
+
+        def without_request(shoot: Document) -> Document:
+            failed, patch = refused(shoot, problem, now), without_request_patch(shoot)
+            if patch is None:
+                return failed
+            metadata = section(failed, "metadata")
+            annotations = {**section(metadata, "annotations"), **patch["metadata"]["annotations"]}
+            kept = {name: value for name, value in annotations.items() if value is not None}
+            return {**failed, "metadata": {**metadata, "annotations": kept}}
+
+        await self._requests.update_status(stored.key, without_request)
+        log.warning("maintenance.refused", shoot=str(stored.key), reason=problem)
+
+    async def _record(self, stored: StoredObject, plan: MaintenancePlan) -> None:
+        for update in plan.updates:
+            reason, message = event_of(update)
+            kind = "Normal" if update.is_successful else "Warning"
+            await self._events.record(stored.key, stored.uid, reason=reason, message=message, type=kind)
+            metrics.MAINTENANCE_UPDATES.labels(
+                update.component.lower().replace(" ", "-"), "updated" if update.is_successful else "failed"
+            ).inc()
+
+
+def _build(context: LoopContext) -> BuiltLoop:
+    def changed(key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
+        """Enqueue each shoot once, and when its window changes or a maintenance is asked for."""
+        if new is None or new.is_deleting:
+            return
+        if old is None or (_relevant(old) != _relevant(new)):
+            context.enqueue(key)
+
+    return BuiltLoop(ShootMaintenanceReconciler(context).reconcile, changed)
+
+
+def _relevant(stored: StoredObject) -> object:
+    is_requested = MAINTAIN.encode() in stored.parts.meta and MAINTAIN in stored.annotations.get(OPERATION, "")
+    if b'"timeWindow"' not in stored.parts.spec:
+        return is_requested, None
+    return is_requested, section(stored.document(), "spec", "maintenance").get("timeWindow")
+
+
+def _workers(configuration: ControllerManagerConfiguration) -> int:
+    return configuration.shoot_maintenance.concurrent_syncs
+
+
+LOOP = Loop(NAME, KIND, (KIND,), _build, _workers)

@@ -1,0 +1,109 @@
+"""Deletes shoots whose Quotas limit the lifetime of clusters, when they have lived so long."""
+
+from datetime import timedelta
+from typing import assert_never
+
+import structlog
+
+from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
+from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.garden.quotas import (
+    EXPIRATION_ANNOTATION,
+    bindings_of,
+    limits_of,
+    quota_keys,
+    shortest_lifetime,
+)
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, Requeue, RequeueAfter
+from gardenbus.common.controller.event_recorder import EventRecorder
+from gardenbus.common.errors import Terminal
+from gardenbus.common.ports.clock import timestamp
+from gardenbus.controllermanager import metrics
+from gardenbus.controllermanager.controllers.loop import REPORTER, BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.controllers.shoot_requests import LATE_SECONDS, ShootRequests
+from gardenbus.controllermanager.domain.shoot_expiry import (
+    AnnotateExpiration,
+    DeleteExpired,
+    KeepShoot,
+    decide_expiry,
+)
+
+NAME, KIND = "shootquota", "shoot"
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class ShootQuotaReconciler:
+    """Reconciles one shoot at a time; any number of replicas may run concurrently."""
+
+    def __init__(self, context: LoopContext) -> None:
+        self._store = context.store
+        self._clock = context.clock
+        self._requests = ShootRequests(context.store, context.api)
+        self._events = EventRecorder(context.store, REPORTER)
+        self._period_seconds = context.configuration.shoot_quota.sync_period.total_seconds()
+
+    async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
+        """Reconcile a shoot. Raises Conflict, Unavailable."""
+        stored = await self._store.get(ObjectKey(KIND, request.namespace, request.name))
+        if stored is None or stored.is_deleting:
+            return Done("it is gone" if stored is None else "it is being deleted")
+        if not bindings_of(stored.document()) and EXPIRATION_ANNOTATION not in stored.annotations:
+            return Done("it has no credentials, and so no Quotas")
+        found = await self._lifetime(stored)
+        if isinstance(found, RequeueAfter):
+            return found
+        now = self._clock.now()
+        decision = decide_expiry(stored.document(), found, now)
+        try:
+            match decision:
+                case KeepShoot(expires_at=expires_at):
+                    left = (expires_at - now).total_seconds() + LATE_SECONDS if expires_at else self._period_seconds
+                    return RequeueAfter(min(left, self._period_seconds), "until it is checked again")
+                case AnnotateExpiration():
+                    await self._requests.patch(stored, decision.patch)
+                    return Requeue("its expiration was written")
+                case DeleteExpired(expired_at=expired_at):
+                    await self._requests.delete_confirmed(stored)
+                    await self._record(stored, f"The cluster lifetime ended at {timestamp(expired_at)}")
+                    return Done("it has expired")
+                case _:
+                    assert_never(decision)
+        except Terminal as error:
+            log.warning("expiry.refused", shoot=str(stored.key), reason=error.message)
+            return RequeueAfter(self._period_seconds, error.message)
+
+    async def _lifetime(self, stored: StoredObject) -> timedelta | RequeueAfter | None:
+        """The least lifetime of the shoot's Quotas; waits where one of them, or a binding, is missing."""
+        bindings = await self._store.get_many(bindings_of(stored.document()))
+        keys = [key for binding in bindings if binding is not None for key in quota_keys(binding.document())]
+        quotas = await self._store.get_many(keys)
+        if None in bindings or None in quotas:
+            return RequeueAfter(self._period_seconds, "a binding or a Quota of it is missing")
+        return shortest_lifetime(limits_of(quota.document()) for quota in quotas if quota is not None)
+
+    async def _record(self, stored: StoredObject, message: str) -> None:
+        metrics.EXPIRED_SHOOTS.inc()
+        log.info("shoot.expired", shoot=str(stored.key), reason=message)
+        await self._events.record(stored.key, stored.uid, reason="ClusterLifetimeExpired", message=message)
+
+
+def _build(context: LoopContext) -> BuiltLoop:
+    def changed(key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
+        """Enqueue each shoot once, and when its credentials or its annotation change."""
+        if new is not None and not new.is_deleting and (old is None or _relevant(old) != _relevant(new)):
+            context.enqueue(key)
+
+    return BuiltLoop(ShootQuotaReconciler(context).reconcile, changed)
+
+
+def _relevant(stored: StoredObject) -> object:
+    return bindings_of(stored.document()), stored.annotations.get(EXPIRATION_ANNOTATION)
+
+
+def _workers(configuration: ControllerManagerConfiguration) -> int:
+    return configuration.shoot_quota.concurrent_syncs
+
+
+LOOP = Loop(NAME, KIND, (KIND,), _build, _workers)
