@@ -14,6 +14,7 @@ from gardenbus.relay.ports.outbox import EventEntry
 from tests.support.clocks import FakeClock
 from tests.support.memory.bus import MemoryBus
 from tests.support.memory.store import MemoryStore
+from tests.support.memory_api import MemoryApi
 
 
 class StoredObjects:
@@ -38,12 +39,11 @@ class Garden:
         self.store = MemoryStore(self.clock, reporter="controllermanager")
         self.configuration = configuration
         self.projects = ProjectNamespaces()
+        self.bus = MemoryBus(self.clock)
         self.enqueued: list[tuple[str, ObjectKey]] = []
         """What loops put on their queues: name of the loop, object."""
 
     def context(self, loop: str, enqueue: Callable[[ObjectKey], None] | None = None) -> LoopContext:
-        bus = MemoryBus(self.clock)
-
         def noted(key: ObjectKey) -> None:
             self.enqueued.append((loop, key))
 
@@ -52,10 +52,14 @@ class Garden:
             clock=self.clock,
             objects=StoredObjects(self.store),
             projects=self.projects,
-            api=ApiserverClient(bus, Subjects(), user="controllermanager"),
+            api=ApiserverClient(self.bus, Subjects(), user="controllermanager"),
             configuration=self.configuration,
             enqueue=enqueue or noted,
         )
+
+    async def serve_apiserver(self) -> None:
+        """Answer the loops' requests by the handlers of a real apiserver."""
+        await MemoryApi(clock=self.clock, store=self.store).serve(self.bus)
 
     async def add(self, *documents: Document) -> StoredObject:
         """Create objects; returns the last."""

@@ -22,10 +22,16 @@ from tests.support.memory.store import MemoryStore
 class MemoryApi:
     """Handlers of a real apiserver. Each connection has its own, as each command has an event loop of its own."""
 
-    def __init__(self, *, is_authorizing: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        is_authorizing: bool = False,
+        clock: FakeClock | None = None,
+        store: MemoryStore | None = None,
+    ) -> None:
         self._is_authorizing = is_authorizing
-        self.clock = FakeClock()
-        self.store = MemoryStore(self.clock)
+        self.clock = clock or FakeClock()
+        self.store = store or MemoryStore(self.clock)
         self.subjects = Subjects()
 
     async def create(self, documents: Iterable[Document]) -> None:
@@ -38,6 +44,11 @@ class MemoryApi:
     async def connected(self, *_: object) -> AsyncGenerator[ApiClient]:
         """In the place of `gardenbus.cli.client.api.connected`."""
         bus = MemoryBus(self.clock)
+        await self.serve(bus)
+        yield ApiClient(bus, self.subjects)
+
+    async def serve(self, bus: MemoryBus) -> None:
+        """Answer requests on a bus."""
         handler = ApiHandler(
             bus=bus,
             store=self.store,
@@ -50,4 +61,3 @@ class MemoryApi:
             concurrency=8,
         )
         await bus.serve("apiserver", "1.0.0", dict.fromkeys(api_filters(self.subjects), handler.handle))
-        yield ApiClient(bus, self.subjects)

@@ -89,15 +89,15 @@ async def test_a_patch_with_an_unknown_field_is_refused(apiserver: Apiserver) ->
 
 
 async def test_every_warning_names_its_object(apiserver: Apiserver) -> None:
-    shoots = [a_shoot(name, spec={"hibernation": {"enabled": True}}) for name in ("apollo", "artemis")]
+    shoots = [a_shoot(name, spec={"monitoring": {"alerting": {}}}) for name in ("apollo", "artemis")]
     response = await apiserver.response("apply", {"kind": "List", "items": shoots})
 
-    named = [warning.split(": ")[0] for warning in response["warnings"] if "hibernation" in warning]
+    named = [warning.split(": ")[0] for warning in response["warnings"] if "monitoring" in warning]
     assert named == ["shoot garden-dev/apollo", "shoot garden-dev/artemis"]
 
 
 async def test_what_was_read_is_applied_again_in_silence(apiserver: Apiserver) -> None:
-    await apiserver.request("apply", a_shoot(spec={"hibernation": {"enabled": True}, "maintenance": {}}))
+    await apiserver.request("apply", a_shoot(spec={"monitoring": {"alerting": {}}, "maintenance": {}}))
     await apiserver.request("apply", a_seed(ready=False))
     await apiserver.report("aws-eu1", ObjectKey("seed", "", "aws-eu1"), {"status": a_seed()["status"]}, verb="status")
     await apiserver.until_handled()

@@ -1,5 +1,6 @@
 """The simulation is a maker like any other; makers are found by their entry points."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -7,9 +8,12 @@ import pytest
 from gardenbus.common.api.configuration.gardenlet import ShootBackendSettings
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.gardenlet.backend.installed import ENTRY_POINT_GROUP, backend_entry_points
+from gardenbus.gardenlet.backend.local import LocalMaker
+from gardenbus.gardenlet.backend.port import MakerContext, StepRequest
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from tests.support.builders import a_shoot
+from tests.support.clocks import FakeClock
 from tests.support.maker_conformance import MakerConformance
 from tests.support.seed_backends import a_local_backend
 
@@ -21,6 +25,22 @@ class TestTheSimulation(MakerConformance):
     def left(self, directory: Path) -> list[str]:
         del self
         return []
+
+
+async def test_a_shoot_that_shall_sleep_does_and_is_not_looked_at(tmp_path: Path) -> None:
+    maker = LocalMaker(
+        MakerContext("aws-eu1", tmp_path, ShootBackendSettings(step_seconds=0), FakeClock(), nullcontext)
+    )
+    shoot = a_shoot(
+        spec={"hibernation": {"enabled": True}},
+        metadata={"annotations": {"local.backend.gardenbus.io/unhealthy": "APIServerAvailable=Down."}},
+    )
+    observed = ObservedShoot.of(shoot, uid="u", version=1, role="run")
+    request = StepRequest(("garden-dev", "apollo"), "u", "control-plane", "Create", observed, {})
+    result = await maker.make(request)
+    assert result == {"hibernated": True}
+    assert await maker.problems(observed, {"control-plane": result}) == {}
+    assert await maker.problems(observed, {}) == {"APIServerAvailable": "Down."}
 
 
 def test_a_backend_that_is_not_installed_is_named_with_those_that_are(tmp_path: Path) -> None:

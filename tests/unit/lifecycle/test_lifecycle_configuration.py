@@ -36,7 +36,8 @@ def test_what_no_service_reads_is_accepted_and_named() -> None:
         + """
 gardenClientConnection: {qps: 100, burst: 130}
 controllers:
-  bastion: {maxLifetime: 24h, whatever: 1}
+  bastion: {maxLifetime: 24h}
+  networkPolicy: {whatever: 1}
   seed: {concurrentSyncs: 7, syncPeriod: 2s}
   shootMigration: {concurrentSyncs: 3}
   managedSeedSet: {syncPeriod: 30m}
@@ -53,7 +54,7 @@ server: {healthProbes: {port: 2718}}
     assert (configuration.log_level, configuration.log_format) == ("debug", "text")
     assert set(configuration.ignored) == {
         "gardenClientConnection",
-        "controllers.bastion",
+        "controllers.networkPolicy",
         "leaderElection",
         "server",
     }

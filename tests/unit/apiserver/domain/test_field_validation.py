@@ -50,15 +50,15 @@ def test_a_patch_is_reviewed_as_a_manifest_and_takes_away_what_is_unknown() -> N
     assert patch_review({"metadata": {"finalizers": []}}, APOLLO, STRICT)(stored) == ()
     with pytest.raises(InvalidResource):
         patch_review({"spec": {"purpoze": "testing"}}, APOLLO, STRICT)(stored)
-    (warning,) = patch_review({"spec": {"hibernation": {"enabled": True}}}, APOLLO, STRICT)(stored)
-    assert warning.startswith("spec.hibernation: nothing acts on it")
+    (warning,) = patch_review({"spec": {"monitoring": {"alerting": {}}}}, APOLLO, STRICT)(stored)
+    assert warning.startswith("spec.monitoring: nothing acts on it")
 
 
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ({"hibernation": {"enabled": True}}, "spec.hibernation: nothing acts on it"),
-        ({"maintenance": {"timeWindow": {"begin": "220000+0100"}}}, "spec.maintenance: nothing acts on it"),
+        ({"monitoring": {"alerting": {}}}, "spec.monitoring: nothing acts on it"),
+        ({"maintenance": {"autoRotation": {}}}, "spec.maintenance.autoRotation: nothing acts on it"),
         ({"seedSelector": {"providerTypes": ["aws"]}}, "spec.seedSelector.providerTypes: nothing acts on it"),
         ({"cloudProfile": None, "cloudProfileName": "aws"}, "spec.cloudProfileName: is deprecated"),
         ({"secretBindingName": "aws"}, "spec.secretBindingName: is deprecated"),
@@ -74,10 +74,10 @@ def test_what_has_no_effect_is_taken_with_a_warning(
 
 def test_a_round_trip_is_silent_and_applying_a_file_again_is_not() -> None:
     stored = a_shoot(
-        metadata={"resourceVersion": "5", "uid": "u"}, spec={"hibernation": {"enabled": True}}, status={"seedName": "a"}
+        metadata={"resourceVersion": "5", "uid": "u"}, spec={"monitoring": {"alerting": {}}}, status={"seedName": "a"}
     )
     assert reviewed(stored)(stored) == ()
-    without_version = a_shoot(spec={"hibernation": {"enabled": True}})
+    without_version = a_shoot(spec={"monitoring": {"alerting": {}}})
     assert len(reviewed(without_version)(stored)) == 1
     assert reviewed({**stored, "status": {"seedName": "b"}})(stored) == (STATUS_IGNORED,)
     assert reviewed(a_shoot(status={"seedName": "a"}))(None) == (STATUS_IGNORED,)
@@ -86,10 +86,10 @@ def test_a_round_trip_is_silent_and_applying_a_file_again_is_not() -> None:
 @pytest.mark.parametrize(
     ("api_version", "kind"),
     [
-        ("core.gardener.cloud/v1beta1", "Quota"),
+        ("core.gardener.cloud/v1beta1", "BackupEntry"),
         ("settings.gardener.cloud/v1alpha1", "OpenIDConnectPreset"),
         ("resources.gardener.cloud/v1alpha1", "ManagedResource"),
-        ("operations.gardener.cloud/v1alpha1", "Bastion"),
+        ("core.gardener.cloud/v1beta1", "BackupBucket"),
         ("core.gardener.cloud/v1beta1", "Plant"),
         ("placement.kubernetes-fleet.io/v1beta1", "ClusterResourceOverride"),
         ("placement.kubernetes-fleet.io/v1beta1", "ClusterStagedUpdateRun"),

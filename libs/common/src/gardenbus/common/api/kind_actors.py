@@ -8,7 +8,7 @@ _SCHEDULING_DATA = "apiserver, scheduler"
 _PLACEMENT = "placement"
 
 ACTORS: Mapping[str, str] = {
-    "Shoot": "scheduler, gardenlet, lifecycle",
+    "Shoot": "scheduler, gardenlet, lifecycle, controllermanager",
     "Seed": "scheduler, gardenlet, lifecycle",
     "CloudProfile": _SCHEDULING_DATA,
     "NamespacedCloudProfile": _SCHEDULING_DATA,
@@ -34,8 +34,11 @@ ACTORS: Mapping[str, str] = {
     "ClusterResourcePlacementDisruptionBudget": _PLACEMENT,
     "Work": "placement, memberagent",
     "Namespace": "apiserver, controllermanager, placement",
-    "ConfigMap": "scheduler (region distances), identity (revocations), placement",
-    "Secret": "identity (credentials, bootstrap tokens), placement",
+    "ConfigMap": "scheduler (region distances), identity (revocations), controllermanager, placement",
+    "Secret": "identity (credentials, bootstrap tokens), controllermanager, placement",
+    "WorkloadIdentity": "controllermanager",
+    "Quota": "controllermanager",
+    "Bastion": "controllermanager",
     "Event": "the services record them",
     "Lease": "lifecycle",
     "CertificateSigningRequest": "identity",

@@ -13,7 +13,6 @@ from gardenbus.common.controller.controller import RequeueAfter
 from gardenbus.common.errors import Conflict, NotFound
 from gardenbus.common.ports.store import Store, Superseded
 
-CONFIRMATION = "confirmation.gardener.cloud/deletion"
 LATE_SECONDS = 0.1
 """Past an instant that is waited for, so that a clock that was set meanwhile does not make it one too early."""
 
@@ -38,14 +37,10 @@ class ShootRequests:
 
     async def delete_confirmed(self, stored: StoredObject) -> None:
         """Confirm and request the deletion of a shoot as it was read; one that is gone is no error."""
-        metadata = {
-            "name": stored.key.name,
-            "namespace": stored.key.namespace,
-            "annotations": {CONFIRMATION: "true"},
-        }
-        body = {"apiVersion": stored.parts.api_version, "kind": stored.parts.kind, "metadata": metadata}
+        key = stored.key
+        body = {"kind": key.kind, "namespace": key.namespace, "name": key.name, "confirm": True}
         try:
-            await self._api.request("delete", body, precondition=RequestPrecondition(stored.key, stored.version))
+            await self._api.request("delete", body, precondition=RequestPrecondition(key, stored.version))
         except NotFound:
             return
 

@@ -22,8 +22,10 @@ from gardenbus.common.errors import Unsupported
 from gardenbus.gardenlet.backend.buckets import BucketDirectory
 from gardenbus.gardenlet.backend.health_server import HealthServer
 from gardenbus.gardenlet.backend.port import Kept, KubeconfigRequest, MakerContext, StepFailed, StepRequest
+from gardenbus.gardenlet.domain.control_plane import is_hibernated
+from gardenbus.gardenlet.domain.flows import CONTROL_PLANE
 from gardenbus.gardenlet.domain.operations import ObservedShoot
-from gardenbus.gardenlet.domain.shoot_record import ShootName
+from gardenbus.gardenlet.domain.shoot_record import HIBERNATED, ShootName
 from gardenbus.gardenlet.domain.shoot_status import CONDITIONS, CONSTRAINTS
 
 FAIL_ANNOTATION = "local.backend.gardenbus.io/fail"
@@ -63,17 +65,20 @@ class LocalMaker:
         return f"{self._health.url}/healthz"
 
     async def make(self, request: StepRequest) -> Document:
-        """Take the step's time, then fail as requested; what lasts is made once."""
+        """Take the step's time, then fail as requested; what lasts is made once, and a shoot sleeps that shall."""
         step = request.step
         await self._clock.sleep(self._settings.step_seconds_by_name.get(step, self._settings.step_seconds))
         self._inject_failure(request)
+        if step == CONTROL_PLANE and request.observed is not None and is_hibernated(request.observed.spec):
+            return {HIBERNATED: True}
         field = _LASTING.get(step)
         return {} if field is None else {field: request.kept.get(step, {}).get(field) or secrets.token_hex(8)}
 
     async def problems(self, observed: ObservedShoot, kept: Kept) -> dict[str, str]:
-        """Problems from the annotation; unknown types are ignored."""
-        del kept
+        """Problems from the annotation, unless the shoot sleeps; unknown types are ignored."""
         found: dict[str, str] = {}
+        if kept.get(CONTROL_PLANE, {}).get(HIBERNATED):
+            return found
         for part in observed.annotations.get(UNHEALTHY_ANNOTATION, "").split(";"):
             kind, _, sentence = part.strip().partition("=")
             if kind in CONDITIONS or kind in CONSTRAINTS:

@@ -22,12 +22,8 @@ class FieldNote(NamedTuple):
 _NO_COMPONENT = "no such component runs on the seeds here"
 
 UNUSED: Sequence[FieldNote] = (
-    FieldNote(
-        "Shoot",
-        "spec.hibernation",
-        "only a seed with the backend `processes` puts clusters to sleep, at once and not by a schedule",
-    ),
-    FieldNote("Shoot", "spec.maintenance", "there are no time windows, automatic updates or rotations of credentials"),
+    FieldNote("Shoot", "spec.maintenance.autoRotation", "credentials are not rotated by themselves"),
+    FieldNote("Shoot", "spec.maintenance.confineSpecUpdateRollout", "changes of a spec are rolled out at once"),
     FieldNote("Shoot", "spec.monitoring", "nobody is alerted"),
     FieldNote(
         "Shoot",

@@ -1,0 +1,357 @@
+"""The loops of shoots on the store in memory, with a real apiserver's handlers, in virtual time."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.quotas import EXPIRATION_ANNOTATION
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.controller import Done, RequeueAfter
+from gardenbus.controllermanager.controllers import (
+    bastion,
+    shoot_hibernation,
+    shoot_maintenance,
+    shoot_quota,
+    shoot_reference,
+    shoot_retry,
+)
+from gardenbus.controllermanager.controllers.loop import Loop
+from gardenbus.controllermanager.domain.shoot_references import FINALIZER
+from tests.support.builders import CORE, a_cloudprofile, a_project, a_shoot, merged
+from tests.support.clocks import FakeClock
+from tests.support.loops import Garden
+
+SHOOT = ObjectKey("shoot", "garden-dev", "apollo")
+START = datetime(2026, 3, 10, 12, tzinfo=UTC)
+HOUR = 3600.0
+
+
+@pytest.fixture
+async def garden() -> Garden:
+    garden = Garden(clock=FakeClock(START))
+    await garden.serve_apiserver()
+    await garden.add(a_project("dev"), a_cloudprofile())
+    return garden
+
+
+async def the_shoot(garden: Garden) -> Document:
+    shoot = await garden.now("shoot", "apollo", "garden-dev")
+    assert shoot is not None
+    return shoot
+
+
+async def wait(garden: Garden, loop: Loop, key: ObjectKey = SHOOT) -> float:
+    """Reconcile, let the time pass that the loop waits for, and reconcile again; return the hours."""
+    result = await garden.reconcile(loop, key)
+    assert isinstance(result, RequeueAfter), result
+    garden.clock.advance(result.seconds)
+    await garden.reconcile(loop, key)
+    return result.seconds / HOUR
+
+
+def a_complete_shoot(**changes: Any) -> Document:
+    worker: Document = {
+        "name": "pool",
+        "minimum": 1,
+        "maximum": 2,
+        "machine": {"type": "m5.large", "image": {"name": "gardenlinux", "version": "1592.3.0"}},
+    }
+    spec: Document = {"kubernetes": {"version": "1.34.1"}, "provider": {"type": "aws", "workers": [worker]}}
+    return merged(a_shoot(spec=spec, status={"lastOperation": {"type": "Reconcile", "state": "Succeeded"}}), changes)
+
+
+# ---------------------------------------------------------------------------------------------------- hibernation
+
+
+async def test_a_shoot_sleeps_by_night_and_what_people_switch_stays_until_the_next_edge(garden: Garden) -> None:
+    schedule = {"start": "0 20 * * *", "end": "0 6 * * *", "location": "Europe/Berlin"}
+    await garden.add(a_complete_shoot(spec={"hibernation": {"schedules": [schedule]}}))
+    assert round(await wait(garden, shoot_hibernation.LOOP), 2) == 7
+    shoot = await the_shoot(garden)
+    assert shoot["spec"]["hibernation"]["enabled"] is True
+    assert shoot["spec"]["hibernation"]["schedules"] == [schedule]
+    assert shoot["status"]["lastHibernationTriggerTime"] == "2026-03-10T19:00:00Z"
+    assert garden.events("Hibernated") == ["Hibernating cluster due to schedule"]
+
+    await garden.change(SHOOT, lambda shoot: shoot["spec"]["hibernation"].update(enabled=False))
+    assert isinstance(await garden.reconcile(shoot_hibernation.LOOP, SHOOT), RequeueAfter)
+    assert (await the_shoot(garden))["spec"]["hibernation"]["enabled"] is False
+    await wait(garden, shoot_hibernation.LOOP)
+    assert (await the_shoot(garden))["spec"]["hibernation"]["enabled"] is False
+    assert garden.events("WokenUp") == ["Waking up cluster due to schedule"]
+
+
+async def test_a_switch_that_died_before_its_status_is_made_again_without_effect(garden: Garden) -> None:
+    await garden.add(a_complete_shoot(spec={"hibernation": {"schedules": [{"start": "0 11 * * *"}]}}))
+    await garden.change(SHOOT, lambda shoot: shoot["metadata"].update(annotations={"touched": "true"}))
+    garden.clock.advance(24 * HOUR)
+    await garden.reconcile(shoot_hibernation.LOOP, SHOOT)
+    generation = (await the_shoot(garden))["metadata"]["generation"]
+    await garden.change(SHOOT, lambda shoot: shoot["status"].pop("lastHibernationTriggerTime"))
+    await garden.reconcile(shoot_hibernation.LOOP, SHOOT)
+    shoot = await the_shoot(garden)
+    assert shoot["status"]["lastHibernationTriggerTime"] == "2026-03-11T12:00:00Z"
+    assert shoot["metadata"]["generation"] == generation == 2
+
+
+async def test_a_shoot_without_schedules_is_not_looked_at_again(garden: Garden) -> None:
+    await garden.add(a_complete_shoot())
+    assert await garden.reconcile(shoot_hibernation.LOOP, SHOOT) == Done("it has no schedules")
+    assert await garden.reconcile(shoot_hibernation.LOOP, SHOOT._replace(name="none")) == Done("it is gone")
+
+
+# ---------------------------------------------------------------------------------------------------- maintenance
+
+WINDOW: Document = {"timeWindow": {"begin": "220000+0000", "end": "230000+0000"}}
+NEWER: Document = {
+    "kubernetes": {"versions": [{"version": "1.34.1"}, {"version": "1.34.2"}]},
+    "machineImages": [{"name": "gardenlinux", "versions": [{"version": "1592.3.0"}, {"version": "1592.4.0"}]}],
+}
+
+
+async def offer(garden: Garden, spec: Document) -> None:
+    await garden.change(ObjectKey("cloudprofile", "", "aws"), lambda profile: profile["spec"].update(spec))
+
+
+async def test_a_shoot_is_updated_in_its_window(garden: Garden) -> None:
+    await garden.add(a_complete_shoot(spec={"maintenance": WINDOW}))
+    await offer(garden, NEWER)
+    hours = await wait(garden, shoot_maintenance.LOOP)
+    assert 10 <= hours < 10.75
+    shoot = await the_shoot(garden)
+    assert shoot["spec"]["kubernetes"]["version"] == "1.34.2"
+    (worker,) = shoot["spec"]["provider"]["workers"]
+    assert worker["machine"] == {"type": "m5.large", "image": {"name": "gardenlinux", "version": "1592.4.0"}}
+    assert worker["maximum"] == 2
+    last = shoot["status"]["lastMaintenance"]
+    assert last["state"] == "Succeeded"
+    assert "Control Plane: Updated Kubernetes version" in last["description"]
+    assert (
+        len(garden.events("KubernetesVersionMaintenance")) == len(garden.events("MachineImageVersionMaintenance")) == 1
+    )
+    assert "gardener.cloud/operation" not in shoot["metadata"].get("annotations", {})
+
+    generation = shoot["metadata"]["generation"]
+    assert isinstance(await garden.reconcile(shoot_maintenance.LOOP, SHOOT), RequeueAfter)
+    assert (await the_shoot(garden))["metadata"]["generation"] == generation
+
+
+async def test_a_shoot_is_reconciled_once_a_day(garden: Garden) -> None:
+    await garden.add(a_complete_shoot(spec={"maintenance": WINDOW}))
+    for day in range(1, 4):
+        await wait(garden, shoot_maintenance.LOOP)
+        assert (await the_shoot(garden))["metadata"]["generation"] == 1 + day
+    assert garden.events() == []
+
+
+async def test_the_annotation_maintains_a_shoot_at_once(garden: Garden) -> None:
+    asked = {"gardener.cloud/operation": "maintain"}
+    await garden.add(a_complete_shoot(spec={"maintenance": WINDOW}, metadata={"annotations": asked}))
+    await offer(garden, NEWER)
+    await garden.reconcile(shoot_maintenance.LOOP, SHOOT)
+    shoot = await the_shoot(garden)
+    assert shoot["spec"]["kubernetes"]["version"] == "1.34.2"
+    assert "gardener.cloud/operation" not in shoot["metadata"].get("annotations", {})
+
+
+async def test_what_admission_refuses_is_said_and_tried_in_the_next_window(garden: Garden) -> None:
+    asked = {"gardener.cloud/operation": "maintain"}
+    await garden.add(a_complete_shoot(spec={"maintenance": WINDOW}, metadata={"annotations": asked}))
+    await offer(garden, {**NEWER, "machineTypes": [{"name": "m5.large", "usable": True}]})
+    await garden.change(SHOOT, lambda shoot: shoot["spec"]["provider"]["workers"][0].update(minimum=3))
+    result = await garden.reconcile(shoot_maintenance.LOOP, SHOOT)
+    assert isinstance(result, RequeueAfter)
+    assert result.seconds >= 10 * HOUR
+    shoot = await the_shoot(garden)
+    assert shoot["spec"]["kubernetes"]["version"] == "1.34.1"
+    last = shoot["status"]["lastMaintenance"]
+    assert (last["state"], last["description"]) == ("Failed", "Maintenance failed")
+    assert "spec.provider.workers[0].maximum" in last["failureReason"]
+    assert len(garden.events("MaintenanceFailed")) == 1
+    assert shoot["metadata"]["annotations"] == {}
+
+
+# ---------------------------------------------------------------------------------------------------- retry
+
+
+async def test_a_shoot_that_failed_for_rate_limits_is_tried_again(garden: Garden) -> None:
+    failed: Document = {
+        "observedGeneration": 1,
+        "lastOperation": {"type": "Create", "state": "Failed", "lastUpdateTime": "2026-03-10T12:00:00Z"},
+        "lastErrors": [{"description": "slow down", "codes": ["ERR_INFRA_RATE_LIMITS_EXCEEDED"]}],
+    }
+    await garden.add(a_complete_shoot(status=failed))
+    assert 10 / 60 <= await wait(garden, shoot_retry.LOOP) <= 15.1 / 60
+    shoot = await the_shoot(garden)
+    assert shoot["metadata"]["generation"] == 2
+    assert await garden.reconcile(shoot_retry.LOOP, SHOOT) == Done("it has not failed for rate limits")
+
+
+# ---------------------------------------------------------------------------------------------------- expiry
+
+
+async def a_limited_shoot(garden: Garden, days: int) -> None:
+    named = {"name": "trial", "namespace": "garden-dev"}
+    await garden.add(
+        {
+            "apiVersion": CORE,
+            "kind": "Quota",
+            "metadata": named,
+            "spec": {"scope": {"apiVersion": CORE, "kind": "Project"}, "clusterLifetimeDays": days, "metrics": {}},
+        },
+        {
+            "apiVersion": "security.gardener.cloud/v1alpha1",
+            "kind": "CredentialsBinding",
+            "metadata": {"name": "trial", "namespace": "garden-dev"},
+            "credentialsRef": {"apiVersion": "v1", "kind": "Secret", **named},
+            "provider": {"type": "aws"},
+            "quotas": [named],
+        },
+        a_complete_shoot(spec={"credentialsBindingName": "trial"}, metadata={"finalizers": ["gardener"]}),
+    )
+
+
+async def test_a_shoot_is_deleted_when_its_lifetime_ends(garden: Garden) -> None:
+    await a_limited_shoot(garden, days=2)
+    result = await garden.reconcile(shoot_quota.LOOP, SHOOT)
+    assert isinstance(result, RequeueAfter)
+    assert result.seconds == HOUR
+    annotations = (await the_shoot(garden))["metadata"]["annotations"]
+    assert annotations[EXPIRATION_ANNOTATION] == "2026-03-12T12:00:00Z"
+    garden.clock.advance(48 * HOUR - 60)
+    assert 0 < await wait(garden, shoot_quota.LOOP) < 0.1
+    shoot = await the_shoot(garden)
+    assert shoot["metadata"]["deletionTimestamp"]
+    assert shoot["metadata"]["annotations"]["confirmation.gardener.cloud/deletion"] == "true"
+    assert garden.events("ClusterLifetimeExpired") == ["The cluster lifetime ended at 2026-03-12T12:00:00Z"]
+
+
+async def test_without_a_limit_the_annotation_goes(garden: Garden) -> None:
+    await garden.add(a_complete_shoot(metadata={"annotations": {EXPIRATION_ANNOTATION: "2026-03-09T00:00:00Z"}}))
+    await garden.reconcile(shoot_quota.LOOP, SHOOT)
+    assert EXPIRATION_ANNOTATION not in (await the_shoot(garden))["metadata"].get("annotations", {})
+
+
+async def test_while_a_quota_is_missing_nothing_is_decided(garden: Garden) -> None:
+    await a_limited_shoot(garden, days=2)
+    await garden.reconcile(shoot_quota.LOOP, SHOOT)
+    await garden.delete(ObjectKey("quota", "garden-dev", "trial"))
+    garden.clock.advance(timedelta(days=9).total_seconds())
+    assert isinstance(await garden.reconcile(shoot_quota.LOOP, SHOOT), RequeueAfter)
+    assert "deletionTimestamp" not in (await the_shoot(garden))["metadata"]
+
+
+# ---------------------------------------------------------------------------------------------------- references
+
+SECRET = ObjectKey("secret", "garden-dev", "dns")
+OF_SHOOTS, OF_SECRETS = shoot_reference.LOOP, shoot_reference.LOOPS[1]
+
+
+def a_secret(name: str = "dns", **metadata: Any) -> Document:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "garden-dev", **metadata}}
+
+
+def using(*names: str) -> Document:
+    return {"dns": {"providers": [{"type": "aws-route53", "secretName": name} for name in names]}}
+
+
+async def finalizers(garden: Garden, key: ObjectKey) -> list[str]:
+    document = await garden.now(*key._replace(namespace=key.name, name=key.namespace))
+    return [] if document is None else document["metadata"].get("finalizers", [])
+
+
+async def test_what_a_shoot_uses_stays_until_no_shoot_uses_it(garden: Garden) -> None:
+    await garden.add(a_secret(), a_complete_shoot(spec=using("dns")))
+    assert await garden.reconcile(OF_SHOOTS, SHOOT) == Done()
+    assert await finalizers(garden, SECRET) == await finalizers(garden, SHOOT) == [FINALIZER]
+    assert await garden.delete(SECRET)
+
+    released = OF_SECRETS.build(garden.context(OF_SECRETS.name))
+    first = await garden.store.get(SHOOT)
+    released.changed(SHOOT, None, first)
+    released.changed(SECRET, None, await garden.store.get(SECRET))
+    assert garden.enqueued == []
+    second = await garden.change(SHOOT, lambda shoot: shoot["spec"].pop("dns"))
+    released.changed(SHOOT, first, second)
+    assert garden.enqueued == [(OF_SECRETS.name, SECRET)]
+    assert await garden.reconcile(OF_SECRETS, SECRET) == Done("nothing uses it")
+    assert await garden.now("secret", "dns", "garden-dev") is None
+    assert await garden.reconcile(OF_SHOOTS, SHOOT) == Done()
+    assert await finalizers(garden, SHOOT) == []
+
+
+async def test_a_secret_that_is_missing_is_protected_when_it_comes(garden: Garden) -> None:
+    await garden.add(a_complete_shoot(spec=using("dns")))
+    result = await garden.reconcile(OF_SHOOTS, SHOOT)
+    assert isinstance(result, RequeueAfter)
+    assert "secret garden-dev/dns" in result.reason
+    await garden.add(a_secret())
+    assert await garden.reconcile(OF_SHOOTS, SHOOT) == Done()
+    assert await finalizers(garden, SECRET) == [FINALIZER]
+
+
+async def test_gardeners_own_secrets_need_no_protection(garden: Garden) -> None:
+    await garden.add(a_secret(labels={"gardener.cloud/role": "internal-domain"}), a_complete_shoot(spec=using("dns")))
+    assert await garden.reconcile(OF_SHOOTS, SHOOT) == Done()
+    assert await finalizers(garden, SECRET) == await finalizers(garden, SHOOT) == []
+
+
+async def test_a_shoot_that_is_deleted_lets_go_when_its_gardenlet_has(garden: Garden) -> None:
+    await garden.add(a_secret(), a_complete_shoot(spec=using("dns"), metadata={"finalizers": ["gardener"]}))
+    await garden.reconcile(OF_SHOOTS, SHOOT)
+    await garden.delete(SHOOT)
+    await garden.reconcile(OF_SHOOTS, SHOOT)
+    assert await finalizers(garden, SHOOT) == ["gardener", FINALIZER]
+    await garden.change(SHOOT, lambda shoot: shoot["metadata"].update(finalizers=[FINALIZER]))
+    await garden.reconcile(OF_SHOOTS, SHOOT)
+    assert await garden.now("shoot", "apollo", "garden-dev") is None
+
+
+# ---------------------------------------------------------------------------------------------------- bastions
+
+BASTION = ObjectKey("bastion", "garden-dev", "door")
+
+
+def a_bastion() -> Document:
+    return {
+        "apiVersion": "operations.gardener.cloud/v1alpha1",
+        "kind": "Bastion",
+        "metadata": {"name": "door", "namespace": "garden-dev"},
+        "spec": {"shootRef": {"name": "apollo"}},
+    }
+
+
+def beat(door: Document) -> None:
+    door["metadata"]["annotations"] = {"gardener.cloud/operation": "keepalive"}
+
+
+async def test_a_bastion_lives_on_heartbeats_for_a_day(garden: Garden) -> None:
+    await garden.add(a_complete_shoot(), a_bastion())
+    lived = 0.0
+    while True:
+        result = await garden.reconcile(bastion.LOOP, BASTION)
+        if isinstance(result, Done):
+            break
+        assert isinstance(result, RequeueAfter)
+        garden.clock.advance(result.seconds - 60)
+        lived += result.seconds - 60
+        stored = await garden.store.get(BASTION)
+        if stored is not None and result.seconds > 120:
+            await garden.change(BASTION, beat)
+        else:
+            garden.clock.advance(120)
+    assert 23.9 <= lived / HOUR <= 24.1
+    assert await garden.now("bastion", "door", "garden-dev") is None
+
+
+async def test_a_bastion_goes_with_its_shoot(garden: Garden) -> None:
+    await garden.add(a_complete_shoot(metadata={"finalizers": ["gardener"]}), a_bastion())
+    built = bastion.LOOP.build(garden.context(bastion.LOOP.name))
+    before = await garden.store.get(SHOOT)
+    assert await garden.delete(SHOOT)
+    built.changed(SHOOT, before, await garden.store.get(SHOOT))
+    assert garden.enqueued == [("bastion", BASTION)]
+    assert await garden.reconcile(bastion.LOOP, BASTION) == Done("its shoot is being deleted")
+    assert await garden.now("bastion", "door", "garden-dev") is None
