@@ -113,15 +113,15 @@ async def test_what_was_read_is_applied_again_in_silence(apiserver: Apiserver) -
 
 
 async def test_a_kind_that_nothing_acts_on_is_answered_with_that(apiserver: Apiserver) -> None:
-    quota = {
+    entry = {
         "apiVersion": "core.gardener.cloud/v1beta1",
-        "kind": "Quota",
+        "kind": "BackupEntry",
         "metadata": {"name": "trial", "namespace": "garden-dev"},
-        "spec": {"scope": {"apiVersion": "v1", "kind": "Secret"}, "metrics": {"cpu": "2"}},
+        "spec": {"bucketName": "trial"},
     }
     for _ in range(2):
-        response = await apiserver.response("apply", quota)
-        assert response["warnings"] == ["quota garden-dev/trial: kind Quota is stored; nothing acts on it"]
+        response = await apiserver.response("apply", entry)
+        assert response["warnings"] == ["backupentry garden-dev/trial: kind BackupEntry is stored; nothing acts on it"]
 
 
 async def test_a_kind_of_a_group_that_is_not_known_is_refused_unless_it_is_registered(

@@ -16,7 +16,7 @@ from gardenbus.controllermanager.domain.shoot_maintenance import (
     event_of,
     is_ordinary,
     plan_maintenance,
-    refused,
+    rejected,
     without_request_patch,
 )
 from tests.support.builders import a_shoot, merged
@@ -150,7 +150,7 @@ def test_the_status_follows_a_maintenance() -> None:
         "triggeredTime": "2026-03-10T22:00:00Z",
     }
     assert ended(at_first)["status"]["lastMaintenance"]["state"] == "Succeeded"
-    failed = refused(at_first, "spec.kubernetes.version: no", OPENED_AT)["status"]["lastMaintenance"]
+    failed = rejected(at_first, "spec.kubernetes.version: no", OPENED_AT)["status"]["lastMaintenance"]
     assert failed["state"] == "Failed"
     assert failed["failureReason"] == "Updates to the Shoot failed to be applied: spec.kubernetes.version: no"
 

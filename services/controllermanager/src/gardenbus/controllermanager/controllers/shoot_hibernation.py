@@ -20,7 +20,7 @@ from gardenbus.controllermanager.controllers.loop import REPORTER, BuiltLoop, Lo
 from gardenbus.controllermanager.controllers.shoot_requests import ShootRequests, until
 from gardenbus.controllermanager.domain.shoot_hibernation import (
     HIBERNATED,
-    WOKEN_UP,
+    AWAKE,
     AwaitEdge,
     NoSchedule,
     SwitchHibernation,
@@ -29,8 +29,8 @@ from gardenbus.controllermanager.domain.shoot_hibernation import (
 )
 
 NAME, KIND = "shoothibernation", "shoot"
-REFUSED_SECONDS = 300.0
-"""After which a switch is tried again that admission has refused."""
+REJECTED_SECONDS = 300.0
+"""After which a switch is tried again that admission has rejected."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -70,11 +70,11 @@ class ShootHibernationReconciler:
             except Terminal as error:
                 reason = "HibernationFailed" if hibernates else "WakeUpFailed"
                 await self._events.record(stored.key, stored.uid, reason=reason, message=error.message)
-                return RequeueAfter(REFUSED_SECONDS, error.message)
+                return RequeueAfter(REJECTED_SECONDS, error.message)
             metrics.HIBERNATION_SWITCHES.labels("sleep" if hibernates else "wake").inc()
         at = self._clock.now()
         await self._requests.update_status(stored.key, lambda shoot: with_trigger_time(shoot, at))
-        reason, message = HIBERNATED if hibernates else WOKEN_UP
+        reason, message = HIBERNATED if hibernates else AWAKE
         await self._events.record(stored.key, stored.uid, reason=reason, message=message, type="Normal")
         log.info("hibernation.switched", shoot=str(stored.key), hibernates=hibernates, edge_at=str(decision.edge_at))
         return Requeue("switched: what comes next is calculated anew")

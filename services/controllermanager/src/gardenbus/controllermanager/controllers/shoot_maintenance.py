@@ -1,6 +1,6 @@
 """Maintains shoots in their time windows: versions of Kubernetes and of machine images, and a reconciliation a day.
 
-Admission decides about the changes as about anybody's. What it refuses is said in `status.lastMaintenance`, and tried
+Admission decides about the changes as about anybody's. A rejection is recorded in `status.lastMaintenance`, and all is tried
 again in the next window.
 """
 
@@ -31,7 +31,7 @@ from gardenbus.controllermanager.domain.shoot_maintenance import (
     ended,
     event_of,
     plan_maintenance,
-    refused,
+    rejected,
     without_request_patch,
 )
 
@@ -75,25 +75,25 @@ class ShootMaintenanceReconciler:
             try:
                 await self._requests.patch(at_first, plan.patch)
             except Terminal as error:
-                await self._refuse(at_first, error.message, now)
+                await self._reject(at_first, error.message, now)
                 return
         await self._requests.update_status(stored.key, ended)
         await self._record(stored, plan)
         log.info("shoot.maintained", shoot=str(stored.key), description=plan.description)
 
     async def _offered(self, stored: StoredObject) -> Document:
-        """What the shoot's profile offers; {} where there is none."""
+        """Offer of the shoot's profile; {} where there is none."""
         key = profile_key(section(stored.document(), "spec"), stored.key.namespace)
         profile = await self._store.get(key) if key is not None else None
         return (profile_spec_of(profile.document()) if profile is not None else None) or {}
 
-    async def _refuse(self, stored: StoredObject, problem: str, now: datetime) -> None:
-        """Record a refusal; an annotation that asked for the maintenance goes, so that it can be set again."""
-        metrics.MAINTENANCE_UPDATES.labels("all", "refused").inc()
+    async def _reject(self, stored: StoredObject, problem: str, now: datetime) -> None:
+        """Record a rejection; an annotation that asked for the maintenance goes, so that it can be set again."""
+        metrics.MAINTENANCE_UPDATES.labels("all", "rejected").inc()
         await self._events.record(stored.key, stored.uid, reason="MaintenanceFailed", message=problem)
 
         def without_request(shoot: Document) -> Document:
-            failed, patch = refused(shoot, problem, now), without_request_patch(shoot)
+            failed, patch = rejected(shoot, problem, now), without_request_patch(shoot)
             if patch is None:
                 return failed
             metadata = section(failed, "metadata")
@@ -102,7 +102,7 @@ class ShootMaintenanceReconciler:
             return {**failed, "metadata": {**metadata, "annotations": kept}}
 
         await self._requests.update_status(stored.key, without_request)
-        log.warning("maintenance.refused", shoot=str(stored.key), reason=problem)
+        log.warning("maintenance.rejected", shoot=str(stored.key), reason=problem)
 
     async def _record(self, stored: StoredObject, plan: MaintenancePlan) -> None:
         for update in plan.updates:

@@ -25,8 +25,8 @@ from gardenbus.controllermanager.domain.shoot_retry import (
 )
 
 NAME, KIND = "shootretry", "shoot"
-REFUSED = timedelta(minutes=10)
-"""After which a retry is asked for again that admission has refused."""
+REJECTED = timedelta(minutes=10)
+"""After which a retry is asked for again that admission has rejected."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -62,7 +62,7 @@ class ShootRetryReconciler:
         try:
             await self._requests.patch(stored, RETRY_PATCH)
         except Terminal as error:
-            return RequeueAfter(REFUSED.total_seconds(), error.message)
+            return RequeueAfter(REJECTED.total_seconds(), error.message)
         metrics.RETRIED_SHOOTS.inc()
         log.info("shoot.retried", shoot=str(stored.key), code=RATE_LIMITED)
         return Done("it is tried again")

@@ -16,7 +16,7 @@ from gardenbus.controllermanager.domain.failed_shoots import has_failed
 
 TRIGGER_TIME = "lastHibernationTriggerTime"
 HIBERNATED = ("Hibernated", "Hibernating cluster due to schedule")
-WOKEN_UP = ("WokenUp", "Waking up cluster due to schedule")
+AWAKE = ("WokenUp", "Waking up cluster due to schedule")
 """Reasons and messages of the Events."""
 
 OLDEST_EDGE = timedelta(days=7)

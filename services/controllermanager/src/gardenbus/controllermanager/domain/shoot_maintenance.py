@@ -4,7 +4,7 @@ Once in each time window, in a moment of it that differs from shoot to shoot, an
 `gardener.cloud/operation: maintain`:
 
     status.lastMaintenance Processing   (what is to be done)
-    spec and annotations                (one request, through admission; refused: Failed)
+    spec and annotations                (one request, through admission; rejected: Failed)
     status.lastMaintenance Succeeded
 
 The status says when a window's maintenance began, so that no second one begins, whichever replicas come and go; one
@@ -52,7 +52,7 @@ MaintenanceDecision = NotMaintained | AwaitWindow | MaintainNow
 
 
 class MaintenancePlan(NamedTuple):
-    """What a maintenance changes: a merge patch of the shoot, the updates, and operations besides."""
+    """Changes of a maintenance: a merge patch of the shoot, the updates, and operations besides."""
 
     patch: Document
     updates: tuple[VersionUpdate, ...]
@@ -61,7 +61,7 @@ class MaintenancePlan(NamedTuple):
     @property
     def description(self) -> str:
         """All of it in one text, as Gardener words it."""
-        parts = [_told(update) for update in self.updates] + list(self.operations)
+        parts = [_described(update) for update in self.updates] + list(self.operations)
         failed = sum(not update.is_successful for update in self.updates)
         beginning = "All maintenance operations successful."
         if failed:
@@ -70,7 +70,7 @@ class MaintenancePlan(NamedTuple):
 
     @property
     def failure_reason(self) -> str:
-        """Why an update could not be made; "" where none failed."""
+        """Reasons why updates could not be made; "" where none failed."""
         return ", ".join(
             f"{update.subject}: {update.component} maintenance failure due to: {update.description}"
             for update in self.updates
@@ -95,7 +95,7 @@ def decide_maintenance(shoot: Document, now: datetime) -> MaintenanceDecision:
 
 
 def plan_maintenance(shoot: Document, offered: Document, now: datetime) -> MaintenancePlan:
-    """What a maintenance changes in a shoot; `offered` is the (merged) spec of its profile, {} where there is none."""
+    """Plan the maintenance of a shoot; `offered` is the (merged) spec of its profile, {} where there is none."""
     spec = section(shoot, "spec")
     maintained = maintained_spec(spec, offered, now)
     changed: Document = {name: maintained.spec[name] for name in spec if maintained.spec[name] != spec[name]}
@@ -126,8 +126,8 @@ def ended(shoot: Document) -> Document:
     return _with_last(shoot, **{**last, "state": FAILED if last.get("failureReason") else SUCCEEDED})
 
 
-def refused(shoot: Document, problem: str, now: datetime) -> Document:
-    """The shoot after a maintenance whose changes were refused: tried again in the next window."""
+def rejected(shoot: Document, problem: str, now: datetime) -> Document:
+    """The shoot after a maintenance whose changes were rejected: tried again in the next window."""
     return _with_last(
         shoot,
         description="Maintenance failed",
@@ -159,7 +159,7 @@ def event_of(update: VersionUpdate) -> tuple[str, str]:
     return reason, f"{update.subject}: {failure} Error: {update.description}"
 
 
-def _told(update: VersionUpdate) -> str:
+def _described(update: VersionUpdate) -> str:
     if update.is_successful:
         return f"{update.subject}: {update.description}. Reason: {update.reason}"
     word = "update" if update.subject == CONTROL_PLANE else "version maintenance"

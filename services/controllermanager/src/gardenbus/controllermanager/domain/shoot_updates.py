@@ -50,7 +50,7 @@ class VersionUpdate(NamedTuple):
 
     @property
     def description(self) -> str:
-        """What was updated, or why it could not be."""
+        """Description of the update, or of the reason why it could not be made."""
         what = f'machine image "{self.image}"' if self.image else "Kubernetes version"
         if self.is_successful:
             return f'Updated {what} from "{self.before}" to "{self.version}"'
@@ -163,7 +163,7 @@ def _image_update(
 def _need(
     version: Any, listed: Any, now: datetime, *, is_automatic: bool, component: str, strategy: str = ""
 ) -> _Need | None:
-    """Why a version is updated; None where it is not."""
+    """The need to update a version; None where there is none."""
     versions = mappings(listed)
     if not isinstance(version, str) or not numbers_of(version) or not versions:
         return None
