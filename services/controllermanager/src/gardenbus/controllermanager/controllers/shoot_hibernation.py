@@ -19,8 +19,8 @@ from gardenbus.controllermanager import metrics
 from gardenbus.controllermanager.controllers.loop import REPORTER, BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.controllers.shoot_requests import ShootRequests, until
 from gardenbus.controllermanager.domain.shoot_hibernation import (
-    HIBERNATED,
     AWAKE,
+    HIBERNATED,
     AwaitEdge,
     NoSchedule,
     SwitchHibernation,

@@ -1,7 +1,7 @@
 """Maintains shoots in their time windows: versions of Kubernetes and of machine images, and a reconciliation a day.
 
-Admission decides about the changes as about anybody's. A rejection is recorded in `status.lastMaintenance`, and all is tried
-again in the next window.
+Admission decides about the changes as about anybody's. A rejection is recorded in `status.lastMaintenance`, and all
+is tried again in the next window.
 """
 
 from datetime import datetime
