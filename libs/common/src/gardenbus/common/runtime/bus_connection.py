@@ -40,6 +40,8 @@ async def connect_bus(
     settings = context.settings
     subjects = Subjects(settings.prefix)
     credentials = nats_credentials(settings, context.name)
+    if settings.stream_replicas is not None:
+        streams = msgspec.structs.replace(streams or StreamSettings(), replicas=settings.stream_replicas)
     if manages_streams and settings.nats_credentials:
         own = managed_streams(context.name)
         streams = msgspec.structs.replace(streams or StreamSettings(), only=own)

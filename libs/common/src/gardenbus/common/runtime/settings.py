@@ -32,6 +32,9 @@ class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
     nats_url: Annotated[str, msgspec.Meta(pattern=r"^(nats|tls|ws|wss)://")] = "nats://127.0.0.1:4222"
     """URL of NATS, or several of one cluster with commas between them. The default is the port that NATS documents."""
 
+    stream_replicas: Literal[0, 1, 3, 5] | None = None
+    """Copies of each stream in a NATS cluster; 0 for 3 if there is one. Unset: 1, or what an operator has set."""
+
     nats_credentials: str = ""
     """File with this service's credentials: an nkey seed, a certificate with its key, or user and password as JSON."""
 

@@ -297,6 +297,11 @@ class Connection(Client):
         """Id of the server process, which is another one after each of its starts."""
         return str(self._server_info.get("server_id") or "")
 
+    @property
+    def is_clustered(self) -> bool:
+        """True if the server is one of a cluster."""
+        return bool(self._server_info.get("cluster"))
+
     async def close(self) -> None:
         """Close the connection, and end the task that reconnects.
 

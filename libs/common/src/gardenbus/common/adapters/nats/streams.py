@@ -40,6 +40,11 @@ _HOUR = 3600 * _SECOND
 _SHORT_DEDUPLICATION = {"duplicate_window": _SECOND}
 _UNAVAILABLE = 503
 _SHORT_OF_STORAGE = frozenset({10023, 10028, 10047})
+_SHORT_OF_SERVERS = 10005
+_UNTIL_LATER = _SHORT_OF_STORAGE | {_SHORT_OF_SERVERS}
+
+CLUSTER_REPLICAS = 3
+"""Copies of each stream in a cluster, where as many as it has are wanted: more survive no more of three servers."""
 
 MONITOR_PERIOD_SECONDS = 40.0
 """Life of a Lease without renewal (Gardener's shoot monitor period) by default."""
@@ -65,6 +70,9 @@ DESCRIPTIONS: Mapping[str, str] = {
 }
 """What `nats stream ls` and `nats stream info` say of each stream."""
 
+INFO_SECONDS = 2.0
+"""A cluster does not respond for a stream whose leader is being elected: soon asked again, it does."""
+
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 Configuration = dict[str, Any]
@@ -80,7 +88,7 @@ class StreamSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Life of a Lease without renewal: lifecycle's monitor period."""
 
     replicas: int | None = None
-    """Copies of each stream in a NATS cluster."""
+    """Copies of each stream in a cluster; 0 for CLUSTER_REPLICAS (or more, where there are), 1 without a cluster."""
 
     only: tuple[str, ...] | None = None
     """Streams that this service looks after, by their name in the table: it may not touch the others. None: all."""
@@ -156,7 +164,7 @@ async def ensure_streams(connection: Connection, subjects: Subjects, settings: S
         try:
             await _ensure(connection, name, wanted, settings)
         except JetStreamError as api_error:
-            if api_error.code == _UNAVAILABLE or api_error.number in _SHORT_OF_STORAGE:
+            if api_error.code == _UNAVAILABLE or api_error.number in _UNTIL_LATER:
                 raise api_error.translated() from api_error
             log.error("stream.rejected", stream=name, reason=str(api_error))  # noqa: TRY400  (no traceback is needed)
             problems.append(f"stream {name}: {api_error}")
@@ -168,7 +176,8 @@ async def _ensure(connection: Connection, name: str, wanted: Configuration, sett
     actual = await _configuration(connection, name)
     if actual is None:
         try:
-            await call(connection, f"STREAM.CREATE.{name}", {**wanted, "num_replicas": settings.replicas or 1})
+            replicas = _replicas(settings, is_clustered=connection.is_clustered) or 1
+            await call(connection, f"STREAM.CREATE.{name}", {**wanted, "num_replicas": replicas})
         except JetStreamError as api_error:
             if api_error.number != STREAM_NAME_IN_USE:
                 raise
@@ -178,14 +187,23 @@ async def _ensure(connection: Connection, name: str, wanted: Configuration, sett
             return
     if actual is None:
         return
-    stated = _stated(wanted, actual, settings)
+    stated = _stated(wanted, actual, settings, is_clustered=connection.is_clustered)
     changes = {key: value for key, value in stated.items() if actual.get(key, _absent(value)) != value}
     if changes:
         await call(connection, f"STREAM.UPDATE.{name}", {**actual, **changes})
         log.info("stream.updated", stream=name, changed=sorted(changes))
 
 
-def _stated(wanted: Configuration, actual: Configuration, settings: StreamSettings) -> Configuration:
+def _replicas(settings: StreamSettings, *, is_clustered: bool, actual: int = 1) -> int | None:
+    """Copies that a stream must have; None for those that it has."""
+    if settings.replicas != 0:
+        return settings.replicas
+    return max(actual, CLUSTER_REPLICAS) if is_clustered else None
+
+
+def _stated(
+    wanted: Configuration, actual: Configuration, settings: StreamSettings, *, is_clustered: bool
+) -> Configuration:
     """The settings that a stream which exists must have."""
     stated = dict(wanted)
     if actual.get("description"):  # an operator's, or that of another version of ours
@@ -193,8 +211,9 @@ def _stated(wanted: Configuration, actual: Configuration, settings: StreamSettin
     if settings.lease_seconds is None and "subject_delete_marker_ttl" in wanted:
         for setting in ("max_age", "duplicate_window", "subject_delete_marker_ttl"):
             stated.pop(setting)
-    if settings.replicas is not None:
-        stated["num_replicas"] = settings.replicas
+    replicas = _replicas(settings, is_clustered=is_clustered, actual=int(actual.get("num_replicas", 1)))
+    if replicas is not None:
+        stated["num_replicas"] = replicas
     return stated
 
 
@@ -205,7 +224,7 @@ def _absent(value: Any) -> Any:
 
 async def _configuration(connection: Connection, name: str) -> Configuration | None:
     try:
-        response = await call(connection, f"STREAM.INFO.{name}")
+        response = await call(connection, f"STREAM.INFO.{name}", timeout_seconds=INFO_SECONDS)
     except JetStreamError as api_error:
         if api_error.number == STREAM_NOT_FOUND:
             return None

@@ -1,0 +1,185 @@
+"""NATS in a cluster of three: a server that is killed, paused or restarted loses nothing."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
+from gardenbus.common.adapters.nats.streams import StreamSettings
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.errors import GardenbusError
+from gardenbus.common.ports.bus import Message, ReplayDone, StreamMessage
+from tests.support.eventually import eventually
+from tests.support.nats_cluster import NAMES, NatsCluster, start_nats_cluster
+from tests.support.servers import Server, start_nats
+
+SUBJECTS = Subjects("garden")
+SETTLED_SECONDS = 30.0
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsCluster]:
+    with ExitStack() as stack:
+        yield start_nats_cluster(stack, tmp_path_factory.mktemp("cluster"))
+
+
+async def test_as_many_copies_as_wanted_are_made_and_kept(cluster: NatsCluster) -> None:
+    async with connect(cluster.url, "first", "copies", streams=StreamSettings(replicas=1)) as bus:
+        assert await copies(bus, "copies") == {1}
+        async with connect(cluster.url, "unset", "copies") as another:
+            assert await copies(another, "copies") == {1}
+    async with connect(cluster.url, "second", "copies", streams=StreamSettings(replicas=0)) as bus:
+        assert await copies(bus, "copies") == {3}
+        name = Subjects("copies").stream("REPORTS")
+        await bus.request(f"$JS.API.STREAM.DELETE.{name}", b"")
+        await bus.ensure_streams()
+        assert await copies(bus, "copies") == {3}
+        queue = await bus.work_queue(name, "apiserver", "copies.report.>")
+        assert queue.depth == 0
+        info: Any = await bus._call(f"CONSUMER.INFO.{name}.apiserver")  # pyright: ignore[reportPrivateUsage]
+        assert len(info["cluster"]["replicas"]) == 2
+
+
+async def test_one_server_has_one_copy_whatever_is_wanted_of_a_cluster(tmp_path: Path) -> None:
+    server = start_nats(tmp_path)
+    try:
+        async with connect(server.url, "alone", streams=StreamSettings(replicas=0)) as bus:
+            assert await copies(bus, "garden") == {1}
+    finally:
+        server.kill()
+
+
+async def copies(bus: JetStreamBus, prefix: str) -> set[int]:
+    found: set[int] = set()
+    for name in NAMES:
+        info: Any = await bus._call(f"STREAM.INFO.{Subjects(prefix).stream(name)}")  # pyright: ignore[reportPrivateUsage]
+        found.add(int(info["config"]["num_replicas"]))
+    return found
+
+
+class Traffic:
+    """A publisher of work and announcements, a consumer, and a follower, each on a connection of its own."""
+
+    def __init__(self, cluster: NatsCluster) -> None:
+        self.cluster = cluster
+        self.tasks: list[asyncio.Task[None]] = []
+        self.acknowledged: list[str] = []
+        self.consumed: set[str] = set()
+        self.announced: list[str] = []
+        self.followed: set[str] = set()
+
+    def bus(self, name: str) -> Any:
+        return connect(self.cluster.url, name, streams=StreamSettings(replicas=3))
+
+    async def publish(self) -> None:
+        async with self.bus("publisher") as bus:
+            for number in range(1_000_000):
+                name = f"n{number}"
+                with suppress(GardenbusError):
+                    await bus.publish(Message(f"garden.report.seed-a.shoot.ns.{name}", b"{}"))
+                    self.acknowledged.append(name)
+                await asyncio.sleep(0.01)
+
+    async def announce(self) -> None:
+        stream = SUBJECTS.stream("OBJECTS")
+        async with self.bus("relay") as bus:
+            for number in range(1_000_000):
+                name = f"n{number}"
+                with suppress(GardenbusError):
+                    last = (await bus.position(stream)).sequence
+                    message = Message(f"garden.changed.shoot.ns.{name}", b"{}")
+                    await bus.publish_batch(stream, [message], expected_last_sequence=last)
+                    self.announced.append(name)
+                await asyncio.sleep(0.02)
+
+    async def consume(self) -> None:
+        async with self.bus("apiserver") as bus:
+            queue = await bus.work_queue(SUBJECTS.stream("REPORTS"), "apiserver", "garden.report.>")
+            while True:
+                with suppress(GardenbusError):
+                    works = await queue.fetch(100, 1.0)
+                    self.consumed.update(work.message.subject.rpartition(".")[2] for work in works)
+                    await queue.ack_many(works)
+                await asyncio.sleep(0.01)
+
+    async def follow(self) -> None:
+        async with self.bus("informer") as bus:
+            last = 0
+            while True:
+                with suppress(GardenbusError):
+                    stream = SUBJECTS.stream("OBJECTS")
+                    async with bus.follow(stream, ["garden.changed.>"], after_sequence=last) as follower:
+                        async for event in follower:
+                            if isinstance(event, StreamMessage):
+                                self.followed.add(event.subject.rpartition(".")[2])
+                                last = max(last, event.sequence)
+                            else:
+                                assert isinstance(event, ReplayDone)
+                await asyncio.sleep(0.1)
+
+    async def has_settled(self) -> None:
+        """Return when all that was acknowledged has arrived, and more is."""
+        count, announced = len(self.acknowledged) + 20, len(self.announced) + 20
+
+        async def arrived() -> None:
+            for task in self.tasks:
+                assert not task.done() or task.result()
+            assert len(self.acknowledged) > count
+            assert len(self.announced) > announced
+            assert set(self.acknowledged[:count]) <= self.consumed
+            assert set(self.announced[:announced]) <= self.followed
+
+        await eventually(arrived, within=SETTLED_SECONDS)
+
+
+@asynccontextmanager
+async def traffic(cluster: NatsCluster) -> AsyncGenerator[Traffic]:
+    running = Traffic(cluster)
+    tasks = [
+        asyncio.create_task(each()) for each in (running.publish, running.announce, running.consume, running.follow)
+    ]
+    try:
+        await running.has_settled()
+        await current(cluster)
+        yield running
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def current(cluster: NatsCluster) -> None:
+    async def are_current() -> None:
+        assert await asyncio.to_thread(cluster.are_current)
+
+    await eventually(are_current, within=SETTLED_SECONDS)
+
+
+async def comes_back(server: Server, cluster: NatsCluster) -> None:
+    await asyncio.to_thread(server.start if server.process is None else server.resume)
+    await current(cluster)
+
+
+@pytest.mark.parametrize("harm", [Server.kill, Server.stop, Server.pause])
+async def test_nothing_is_lost_when_the_leader_of_a_stream_goes(
+    cluster: NatsCluster, harm: Callable[[Server], None]
+) -> None:
+    async with traffic(cluster) as running:
+        for stream in ("REPORTS", "OBJECTS"):
+            leader = await asyncio.to_thread(cluster.leader_of, SUBJECTS.stream(stream))
+            await asyncio.to_thread(harm, leader)
+            await running.has_settled()
+            await comes_back(leader, cluster)
+            await running.has_settled()
+
+
+async def test_nothing_is_lost_when_the_servers_are_restarted_one_by_one(cluster: NatsCluster) -> None:
+    async with traffic(cluster) as running:
+        for server in cluster.servers:
+            await asyncio.to_thread(server.restart)
+            await current(cluster)
+        await running.has_settled()
