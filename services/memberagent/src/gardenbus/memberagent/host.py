@@ -39,6 +39,7 @@ from gardenbus.memberagent.backend.records import ClusterRecords
 from gardenbus.memberagent.domain.cluster_sources import ClusterSource, ConfiguredCluster, EnrolledSeed
 from gardenbus.memberagent.handlers.cluster_cache import ClusterCache
 from gardenbus.memberagent.handlers.object_reader import ReadObject, object_reader
+from gardenbus.memberagent.handlers.shoot_kubeconfigs import shoot_kubeconfig
 from gardenbus.memberagent.metrics import REPORTS
 
 _log = structlog.stdlib.get_logger()
@@ -158,7 +159,9 @@ class MemberAgentHost(AgentHost):
                 settings=settings,
                 clock=self._clock,
                 changed=partial(self._work_in_cluster_changed, name),
+                reached=partial(self._cluster_reached, name),
                 configured=cluster,
+                garden_kubeconfig=shoot_kubeconfig(bus, self._subjects, name, cluster),
             )
         )
         agent = self.agents[name] = MemberClusterAgent(
@@ -177,6 +180,10 @@ class MemberAgentHost(AgentHost):
     def _work_in_cluster_changed(self, cluster: str, work: str) -> None:
         if cluster in self.agents:
             self.agents[cluster].work_changed(work)
+
+    def _cluster_reached(self, cluster: str) -> None:
+        if cluster in self.agents:
+            self.agents[cluster].enqueue_all()
 
     def _start(self, name: str) -> None:
         connect(self._own.get(name))

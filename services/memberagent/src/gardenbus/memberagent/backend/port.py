@@ -79,11 +79,14 @@ class BackendContext(NamedTuple):
     changed: Callable[[str], None] = lambda _: None
     """Requests the reconciliation of a Work: something of it was changed in the cluster."""
 
+    reached: Callable[[], None] = lambda: None
+    """Requests the reconciliation of everything: the cluster can be reached again."""
+
     configured: ClusterSettings | None = None
     """The cluster in the configuration; None for an enrolled Seed."""
 
-    shoot_kubeconfig: Callable[[str], Awaitable[str]] | None = None
-    """Obtains a kubeconfig of a shoot (`namespace/name`) from the landscape. Raises GardenbusError."""
+    garden_kubeconfig: Callable[[], Awaitable[str]] | None = None
+    """Obtains a kubeconfig from the landscape, for a cluster that is a shoot of it. Raises GardenbusError."""
 
 
 BackendFactory = Callable[[BackendContext], ClusterBackend]

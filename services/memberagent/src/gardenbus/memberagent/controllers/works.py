@@ -1,15 +1,19 @@
 """Reconciler of the Works of one cluster: applies their manifests and reports their status."""
 
+import random
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 import structlog
 
 from gardenbus.agent.domain.documents import mappings, uid_of
+from gardenbus.agent.kubernetes.errors import Throttled
 from gardenbus.agent.reporter import Reporter
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.member_clusters import namespace_of
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.backoff import Backoff
+from gardenbus.common.errors import Forbidden, Unavailable
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.memberagent.backend.port import ClusterBackend
 from gardenbus.memberagent.controllers.member_cluster import RETRY_SECONDS
@@ -31,6 +35,10 @@ QUERY_INTERVAL_SECONDS = 60.0
 _log = structlog.stdlib.get_logger()
 
 
+_BACKOFF = Backoff(base_seconds=RETRY_SECONDS, cap_seconds=120.0)
+"""Of Works that are not applied, or whose cluster is out of reach: 2.5 to 5 s at first."""
+
+
 @dataclass(eq=False)
 class WorkApplier:
     """See the module."""
@@ -42,15 +50,37 @@ class WorkApplier:
     reporter: Reporter
     read: ReadObject
     clock: Clock
+    _failures: dict[str, tuple[object, int]] = field(default_factory=dict[str, tuple[object, int]], init=False)
+    """By Work: the generation that failed, and how often one after the other."""
 
     async def reconcile(self, name: str) -> float | None:
-        """Apply a Work and report; returns the seconds after which to requeue, None for not before a change."""
+        """Apply a Work and report; returns the seconds after which to requeue, None for not before a change.
+
+        A cluster that is out of reach, or throttles, is tried again after longer and longer pauses.
+        """
+        try:
+            return await self._reconcile(name)
+        except (Unavailable, Forbidden) as error:
+            pause = max(self._pause(name), error.retry_after_seconds if isinstance(error, Throttled) else 0.0)
+            _log.warning("work.delayed", cluster=self.cluster, work=name, reason=error.message, again_in=round(pause))
+            return pause
+
+    def _pause(self, name: str) -> float:
+        """Seconds until the next try of a Work that has failed once more."""
+        generation = section(self.cache.works.get(name) or {}, "metadata").get("generation")
+        before, count = self._failures.get(name, (generation, 0))
+        count = count + 1 if before == generation else 1
+        self._failures[name] = (generation, count)
+        return _BACKOFF.delay_seconds(count, random.random())
+
+    async def _reconcile(self, name: str) -> float | None:
         if not self.cache.is_complete:
             return None
         if self.backend.facts().is_silent:
             return RETRY_SECONDS
         work = self.cache.works.get(name)
         if work is None:
+            self._failures.pop(name, None)
             return await self._remove(name)
         is_deleting = bool(section(work, "metadata").get("deletionTimestamp"))
         now = timestamp(self.clock.now())
@@ -68,8 +98,10 @@ class WorkApplier:
         failed = any(not outcome.applied or outcome.available is False for outcome in applied.outcomes)
         _count(applied.outcomes)
         requeue_after = applied.requeue_after_seconds
-        if requeue_after is None and failed and not only_compares(work):
-            requeue_after = RETRY_SECONDS
+        if not failed:
+            self._failures.pop(name, None)
+        elif requeue_after is None and not only_compares(work):
+            requeue_after = self._pause(name)
         return await self._report(name, work, status_of(work, applied.outcomes, now=now), requeue_after)
 
     async def _report(self, name: str, work: Document, patch: Document, requeue_after: float | None) -> float | None:

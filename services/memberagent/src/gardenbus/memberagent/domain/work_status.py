@@ -11,6 +11,7 @@ from gardenbus.common.api.conditions import conditions_of, get_condition, observ
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.works import APPLIED, AVAILABLE, CLEANED_UP, DIFF_REPORTED
 from gardenbus.memberagent.domain.apply_strategy import REPORT_DIFF
+from gardenbus.memberagent.domain.differences import Difference
 
 Tracking = Literal["data", "started", "unknown"]
 
@@ -66,6 +67,15 @@ class ManifestResult(NamedTuple):
     differs: bool = False
     """True if it is only compared, and the cluster has something else."""
 
+    reason: str = "FailedToApply"
+    """Reason of the condition of one that is not applied."""
+
+    drifts: tuple[Difference, ...] = ()
+    """Fields that somebody has changed since it was applied."""
+
+    diffs: tuple[Difference, ...] = ()
+    """Fields that differ in an object that was there before, or is only compared."""
+
 
 def key_of(manifest: Mapping[str, Any]) -> ManifestKey:
     """Identity of the object in a manifest. Raises ValueError for an incomplete one."""
@@ -100,7 +110,7 @@ def status_of(work: Document, outcomes: Sequence[ManifestResult], *, now: str) -
     )
     old = conditions_of(work)
     generation = int(section(work, "metadata").get("generation") or 0)
-    old_manifests = _observed_conditions(work)
+    old_manifests = _observed_manifests(work)
     return {
         "conditions": [
             *(_dated(condition, old, generation, now) for condition in conditions),
@@ -175,13 +185,13 @@ def _first(outcomes: Sequence[ManifestResult]) -> str:
 
 
 def _manifest_condition(
-    outcome: ManifestResult, observed: Mapping[str, list[Document]], generation: int, now: str, *, compared: bool
+    outcome: ManifestResult, observed: Mapping[str, Document], generation: int, now: str, *, compared: bool
 ) -> Document:
     identifier = _identifier(outcome)
     if compared:
         conditions = [_condition(DIFF_REPORTED, "True", "Differs" if outcome.differs else "NoDiff", outcome.message)]
     elif not outcome.applied:
-        conditions = [_condition(APPLIED, "False", "FailedToApply", outcome.message)]
+        conditions = [_condition(APPLIED, "False", outcome.reason, outcome.message)]
     else:
         conditions = [_condition(APPLIED, "True", "Applied", "It is in the cluster.")]
         match outcome.available:
@@ -191,8 +201,25 @@ def _manifest_condition(
                 conditions.append(_condition(AVAILABLE, "False", "NotYetAvailable", outcome.message))
             case None:
                 conditions.append(_condition(AVAILABLE, "True", "NotTrackable", "Nobody can tell whether it works."))
-    old = observed.get(_text_of(identifier), [])
-    return {"identifier": identifier, "conditions": [_dated(each, old, generation, now) for each in conditions]}
+    old = observed.get(_text_of(identifier), {})
+    dated = [_dated(each, mappings(old, "conditions"), generation, now) for each in conditions]
+    drifts = _details(section(old, "driftDetails"), _DRIFT_FIELDS, outcome.drifts, now)
+    diffs = _details(section(old, "diffDetails"), _DIFF_FIELDS, outcome.diffs, now)
+    details = {"driftDetails": drifts, "diffDetails": diffs}
+    return {"identifier": identifier, "conditions": dated, **{name: each for name, each in details.items() if each}}
+
+
+_DRIFT_FIELDS = ("firstDriftedObservedTime", "observedDrifts")
+_DIFF_FIELDS = ("firstDiffedObservedTime", "observedDiffs")
+
+
+def _details(before: Document, fields: tuple[str, str], found: Sequence[Difference], now: str) -> Document | None:
+    """Details of differences, as KubeFleet's; the same as before while the differences are."""
+    first, observed = fields
+    listed = [each.detail() for each in found]
+    if not listed or before.get(observed) == listed:
+        return before if listed else None
+    return {"observationTime": now, first: before.get(first) or now, observed: listed}
 
 
 def _identifier(outcome: ManifestResult) -> Document:
@@ -209,10 +236,9 @@ def _identifier(outcome: ManifestResult) -> Document:
     return {name: value for name, value in parts.items() if value != ""}
 
 
-def _observed_conditions(work: Document) -> dict[str, list[Document]]:
+def _observed_manifests(work: Document) -> dict[str, Document]:
     return {
-        _text_of(section(each, "identifier")): mappings(each, "conditions")
-        for each in mappings(section(work, "status"), "manifestConditions")
+        _text_of(section(each, "identifier")): each for each in mappings(section(work, "status"), "manifestConditions")
     }
 
 

@@ -38,13 +38,19 @@ class MemberBackendSettings(_StrictStruct, frozen=True):
     """The backend of clusters."""
 
     type: str = "local"
-    """`local` (a directory on this machine for each cluster), or one that is installed (an entry point)."""
+    """`local` (a directory on this machine for each cluster), `kubernetes` (an API server), or an installed one."""
 
     apply_seconds: float = 0.0
     """Duration of applying one Work, of `local`."""
 
     available_seconds: float = 0.0
     """Time from applied to available of a manifest that starts something, of `local`."""
+
+    kubeconfig: str = "kubeconfig"
+    """Kubeconfig of a cluster, of `kubernetes`: a file, relative to the cluster's directory in the state directory."""
+
+    timeout_seconds: float = 10.0
+    """Longest duration of a request to a cluster, of `kubernetes`."""
 
     options: dict[str, Any] = {}
     """Settings of a backend that is not the member agent's own, as it reads them."""
@@ -105,6 +111,12 @@ class ClusterSettings(_StrictStruct, frozen=True):
     resource_usage: UsageSettings = UsageSettings()
     namespaces: tuple[str, ...] = ()
     """Namespaces that exist in it from the start."""
+
+    kubeconfig: str = ""
+    """Overrides the backend's `kubeconfig`."""
+
+    shoot: str = ""
+    """The shoot of the landscape that it is (`namespace/name`): its kubeconfig comes from there."""
 
     failures: str = ""
     """Failures that are injected; their targets are manifests (see `failure_injection`)."""
@@ -183,19 +195,36 @@ def _problems(configuration: MemberAgentConfiguration) -> list[str]:
         problems.append("registration: cannot be Never where enrolSeeds is true: nobody else makes those clusters")
     problems += _problem("heartbeatPeriodSeconds", _period, configuration.heartbeat_period_seconds)
     for number, cluster in enumerate(configuration.clusters):
-        path = f"clusters[{number}]"
-        problems += _problem(f"{path}.metadata.name", reader.label, cluster.name)
-        if cluster.spec.heartbeat_period_seconds is not None:
-            problems += _problem(f"{path}.spec.heartbeatPeriodSeconds", _period, cluster.spec.heartbeat_period_seconds)
-        usage = msgspec.structs.asdict(cluster.resource_usage)
-        stated = {"properties": cluster.properties, **{f"resourceUsage.{name}": usage[name] for name in usage}}
-        for field, values in stated.items():
-            for name, value in values.items():
-                problems += _problem(f"{path}.{field}.{name}", parse_quantity, value)
-        problems += _problem(f"{path}.failures", parse_manifest_failures, cluster.failures)
-    if min(configuration.backend.apply_seconds, configuration.backend.available_seconds) < 0:
+        problems += _cluster_problems(f"clusters[{number}]", cluster)
+    backend = configuration.backend
+    if min(backend.apply_seconds, backend.available_seconds) < 0:
         problems.append("backend: seconds must not be negative")
+    if backend.timeout_seconds <= 0:
+        problems.append("backend.timeoutSeconds: must be more than 0")
     return problems
+
+
+def _cluster_problems(path: str, cluster: ClusterSettings) -> list[str]:
+    problems: list[str] = []
+    problems += _problem(f"{path}.metadata.name", reader.label, cluster.name)
+    if cluster.spec.heartbeat_period_seconds is not None:
+        problems += _problem(f"{path}.spec.heartbeatPeriodSeconds", _period, cluster.spec.heartbeat_period_seconds)
+    usage = msgspec.structs.asdict(cluster.resource_usage)
+    stated = {"properties": cluster.properties, **{f"resourceUsage.{name}": usage[name] for name in usage}}
+    for field, values in stated.items():
+        for name, value in values.items():
+            problems += _problem(f"{path}.{field}.{name}", parse_quantity, value)
+    problems += _problem(f"{path}.failures", parse_manifest_failures, cluster.failures)
+    if cluster.shoot and not _is_shoot(cluster.shoot):
+        problems.append(f"{path}.shoot: must be namespace/name, is {cluster.shoot!r}")
+    if cluster.shoot and cluster.kubeconfig:
+        problems.append(f"{path}.shoot: cannot stand beside kubeconfig: keep one of them")
+    return problems
+
+
+def _is_shoot(text: str) -> bool:
+    parts = text.split("/")
+    return len(parts) == 2 and all(parts)  # noqa: PLR2004 - namespace and name
 
 
 def _problem(path: str, parse: Callable[[Any], object], value: object) -> list[str]:

@@ -1,0 +1,287 @@
+"""The member agent's backend `kubernetes` on a real API server."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from gardenbus.common.api.configuration.member_agent import MemberBackendSettings
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.memberagent.backend.installed import new_backend
+from gardenbus.memberagent.backend.port import ApplyResult, BackendContext, ClusterBackend
+from gardenbus.memberagent.domain.apply_strategy import ApplyStrategy
+from tests.support.builders import merged
+from tests.support.eventually import eventually
+from tests.support.kube_clusters import RealCluster, real_clusters
+
+WITHIN = 30.0
+
+
+class Agent:
+    """A backend, and the Works that it wants to have reconciled."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.changed: list[str] = []
+        self.times_reached = 0
+        self.backend: ClusterBackend = new_backend(
+            BackendContext(
+                "lisbon",
+                directory,
+                MemberBackendSettings(type="kubernetes", timeout_seconds=2),
+                SystemClock(),
+                changed=self.changed.append,
+                reached=self._reached,
+            )
+        )
+
+    def _reached(self) -> None:
+        self.times_reached += 1
+
+    def write(self, kubeconfig: str) -> None:
+        self.directory.mkdir(exist_ok=True)
+        (self.directory / "kubeconfig").write_text(kubeconfig)
+
+    async def until_problem(self, *words: str) -> str:
+        async def found() -> str:
+            problem = self.backend.facts().problem or ""
+            assert all(word in problem for word in words), problem
+            return problem
+
+        return await eventually(found, within=WITHIN, every=0.05)
+
+    async def until_well(self) -> None:
+        async def well() -> None:
+            assert self.backend.facts().problem is None, self.backend.facts().problem
+
+        await eventually(well, within=WITHIN, every=0.05)
+
+    async def until_changed(self, work: str) -> None:
+        async def seen() -> None:
+            assert work in self.changed
+
+        await eventually(seen, within=WITHIN, every=0.05)
+
+    async def settled(self) -> None:
+        """Wait until the events of what was done so far have come in."""
+        count = -1
+        while count != len(self.changed):
+            count = len(self.changed)
+            await asyncio.sleep(0.5)
+        self.changed.clear()
+
+
+@asynccontextmanager
+async def an_agent(directory: Path, kubeconfig: str) -> AsyncGenerator[Agent]:
+    agent = Agent(directory)
+    agent.write(kubeconfig)
+    await agent.backend.start()
+    running = asyncio.create_task(agent.backend.run())
+    try:
+        yield agent
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await agent.backend.stop()
+
+
+def an_object(api_version: str, kind: str, name: str, namespace: str = "shop", **content: Any) -> Document:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return merged({"apiVersion": api_version, "kind": kind, "metadata": metadata}, content)
+
+
+NAMESPACE = an_object("v1", "Namespace", "shop", "")
+MOTD = an_object("v1", "ConfigMap", "motd", data={"text": "welcome"})
+SERVICE = an_object("v1", "Service", "web", spec={"ports": [{"port": 80}], "selector": {"app": "web"}})
+WEB = an_object(
+    "apps/v1",
+    "Deployment",
+    "web",
+    spec={
+        "replicas": 0,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "web", "image": "registry.example.org/web:1"}]},
+        },
+    },
+)
+TIDES = an_object(
+    "apiextensions.k8s.io/v1",
+    "CustomResourceDefinition",
+    "tides.example.org",
+    "",
+    spec={
+        "group": "example.org",
+        "scope": "Namespaced",
+        "names": {"kind": "Tide", "plural": "tides", "singular": "tide"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {"spec": {"type": "object", "properties": {"metres": {"type": "integer"}}}},
+                    }
+                },
+            }
+        ],
+    },
+)
+TIDE = an_object("example.org/v1", "Tide", "high", spec={"metres": 4})
+ALL = [TIDE, WEB, SERVICE, MOTD, TIDES, NAMESPACE]
+"""In the worst order."""
+
+MOTD_PATH = "/api/v1/namespaces/shop/configmaps/motd"
+
+
+def problems(applied: ApplyResult) -> dict[str, tuple[str, str]]:
+    """Reason and message of what is not applied, by name."""
+    found = [each for each in applied.outcomes if not each.applied]
+    return {str(section(each.manifest, "metadata")["name"]): (each.reason, each.message) for each in found}
+
+
+def unavailable(applied: ApplyResult) -> dict[str, str]:
+    found = [each for each in applied.outcomes if each.available is False]
+    return {str(each.manifest["kind"]): each.message for each in found}
+
+
+async def until_applied(agent: Agent, work: str, manifests: list[Document]) -> ApplyResult:
+    async def applied() -> ApplyResult:
+        result = await agent.backend.apply(work, manifests)
+        assert problems(result) == {}
+        assert unavailable(result) == {}
+        return result
+
+    return await eventually(applied, within=WITHIN, every=0.2)
+
+
+async def edit(cluster: RealCluster, text: str, *, manager: str = "somebody", path: str = MOTD_PATH) -> None:
+    """Change the ConfigMap as somebody else."""
+    changed = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"text": text}}
+    await cluster.client.apply(path, {**changed, "metadata": {"name": path.rpartition("/")[2]}}, manager=manager)
+
+
+async def test_a_work_lives_on_a_real_cluster(tmp_path: Path, binaries: str) -> None:
+    async with real_clusters(tmp_path, binaries, ["lisbon"]) as (cluster,):
+        async with an_agent(tmp_path / "agent", cluster.kubeconfig) as agent:
+            await agent.until_well()
+            await until_applied(agent, "shop", ALL)
+            facts = agent.backend.facts()
+            assert facts.properties == {"kubernetes-fleet.io/node-count": "0", "k8s.io/k8s-version": "v1.34.4"}
+            assert facts.usage["available"] == {"cpu": "0", "memory": "0Ki"}
+            await drifts_are_corrected(agent, cluster)
+            await conflicts_are_reported(agent, cluster)
+            await what_was_there_before_is_taken_over_or_not(agent, cluster)
+            await what_cannot_be_applied_is_named(agent)
+        # A second life finds what the first one has made, and takes it away.
+        async with an_agent(tmp_path / "agent", cluster.kubeconfig) as agent:
+            await agent.until_well()
+            assert agent.backend.works() == {"shop"}
+            await all_is_removed(agent, cluster)
+
+
+async def drifts_are_corrected(agent: Agent, cluster: RealCluster) -> None:
+    await agent.settled()
+    await agent.backend.apply("shop", ALL)
+    await agent.settled()
+    version = (await cluster.get(MOTD_PATH))["metadata"]["resourceVersion"]
+    await agent.backend.apply("shop", ALL)
+    assert (await cluster.get(MOTD_PATH))["metadata"]["resourceVersion"] == version
+
+    await edit(cluster, "drifted")
+    await agent.until_changed("shop")
+    careful = ApplyStrategy(when_to_apply="IfNotDrifted")
+    (drifted,) = [each for each in (await agent.backend.apply("shop", ALL, careful)).outcomes if not each.applied]
+    assert drifted.reason == "FoundDrifts"
+    assert [each.detail() for each in drifted.drifts] == [
+        {"path": "/data/text", "valueInMember": "drifted", "valueInHub": "welcome"}
+    ]
+    (compared,) = [each for each in (await agent.backend.compare("shop", ALL)).outcomes if each.differs]
+    assert [each.path for each in compared.diffs] == ["/data/text"]
+    await until_applied(agent, "shop", ALL)
+    assert (await cluster.get(MOTD_PATH))["data"] == {"text": "welcome"}
+
+    agent.changed.clear()
+    await cluster.client.delete(MOTD_PATH)
+    await agent.until_changed("shop")
+    await until_applied(agent, "shop", ALL)
+
+
+async def conflicts_are_reported(agent: Agent, cluster: RealCluster) -> None:
+    await edit(cluster, "mine", manager="kubectl-edit")
+    polite = ApplyStrategy(type="ServerSideApply")
+    applied = await agent.backend.apply("shop", ALL, polite)
+    assert problems(applied) == {"motd": ("FailedToApply", "fields belong to others: kubectl-edit manages .data.text")}
+    assert problems(await agent.backend.apply("shop", ALL, polite._replace(force=True))) == {}
+    (other,) = (await agent.backend.apply("other", [MOTD])).outcomes
+    assert (other.reason, other.message) == ("FailedToTakeOver", "it belongs to the Work shop already")
+    assert await agent.backend.remove("other") is None
+    assert (await cluster.get(MOTD_PATH))["data"] == {"text": "welcome"}
+
+
+async def what_was_there_before_is_taken_over_or_not(agent: Agent, cluster: RealCluster) -> None:
+    path = "/api/v1/namespaces/shop/configmaps/before"
+    await edit(cluster, "old", path=path)
+    before = an_object("v1", "ConfigMap", "before", data={"text": "new"})
+    never = await agent.backend.apply("shop", [*ALL, before], ApplyStrategy(when_to_take_over="Never"))
+    assert problems(never)["before"][0] == "NotTakenOver"
+    no_diff = await agent.backend.apply("shop", [*ALL, before], ApplyStrategy(when_to_take_over="IfNoDiff"))
+    (differing,) = [each for each in no_diff.outcomes if not each.applied]
+    assert differing.reason == "FailedToTakeOver"
+    assert [each.path for each in differing.diffs] == ["/data/text"]
+    assert (await cluster.get(path))["data"] == {"text": "old"}
+    await until_applied(agent, "shop", [*ALL, before])
+    assert (await cluster.get(path))["data"] == {"text": "new"}
+    await until_applied(agent, "shop", ALL)
+    assert await cluster.client.get(path) is None
+
+
+async def what_cannot_be_applied_is_named(agent: Agent) -> None:
+    bad = [
+        an_object("example.org/v2", "Tide", "v2"),
+        an_object("none.example.org/v1", "Nothing", "nothing"),
+        an_object("v1", "ConfigMap", "lost", "nowhere"),
+        an_object("v1", "Service", "broken", spec={"ports": [{"port": 99999}]}),
+        an_object("example.org/v1", "Tide", "typo", spec={"meters": 4}),
+    ]
+    found = problems(await agent.backend.apply("shop", [*ALL, *bad]))
+    assert set(found) == {"v2", "nothing", "lost", "broken", "typo"}
+    assert found["nothing"][0] == found["v2"][0] == "NoSuchKind"
+    assert "its definition is missing" in found["nothing"][1]
+    assert 'namespaces "nowhere" not found' in found["lost"][1]
+    assert "spec.ports[0].port" in found["broken"][1]
+    assert ".spec.meters" in found["typo"][1]
+
+
+async def all_is_removed(agent: Agent, cluster: RealCluster) -> None:
+    held = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "motd", "finalizers": ["example.org/hold"]}}
+    await cluster.client.apply(MOTD_PATH, held, manager="holder")
+
+    async def stuck() -> None:
+        problem = await agent.backend.remove("shop")
+        assert problem is not None
+        assert problem.startswith("ConfigMap shop/motd: it is being deleted since")
+        assert problem.endswith("held by example.org/hold")
+
+    await eventually(stuck, within=WITHIN, every=0.2)
+    assert await cluster.client.get("/api/v1/namespaces/shop/services/web") is None
+    assert await cluster.client.get("/api/v1/namespaces/shop") is not None
+    await cluster.client.request(
+        "PATCH",
+        MOTD_PATH,
+        body={"metadata": {"finalizers": None}},
+        content_type="application/merge-patch+json",
+    )
+
+    async def gone() -> None:
+        assert await agent.backend.remove("shop") is None
+
+    await eventually(gone, within=WITHIN, every=0.2)
+    assert agent.backend.works() == set()
+    assert await cluster.client.get("/api/v1/namespaces/shop") is None
+    assert await cluster.client.items("/apis/placement.kubernetes-fleet.io/v1beta1/appliedworks") == []
