@@ -11,7 +11,7 @@ import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from gardenbus.cli.client.api import LandscapeTarget
+from gardenbus.cli.client.targets import LandscapeTarget
 from gardenbus.cli.commands.doctor import examined
 from tests.chaos import manifests
 from tests.chaos.invariants import VALUE_ANNOTATION, ControlPlane, Observation, Violation

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gardenbus.cli.client.api import LandscapeTarget
+from gardenbus.cli.client.targets import LandscapeTarget
 from gardenbus.cli.commands.doctor import examined
 from gardenbus.common.adapters.nats import publisher
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gardenbus.cli.client.api import LandscapeTarget, connected
+from gardenbus.cli.client.api import connected
+from gardenbus.cli.client.targets import LandscapeTarget
 from gardenbus.cli.contexts.config import ContextEntry, ContextsConfig, url_of, write_config
 from gardenbus.common.errors import Unavailable
 from tests.contract.operating.conftest import WITHIN_SECONDS, Operator

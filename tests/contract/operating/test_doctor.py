@@ -11,7 +11,7 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from gardenbus.cli.client.api import LandscapeTarget
+from gardenbus.cli.client.targets import LandscapeTarget
 from gardenbus.cli.commands.doctor import examined
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
 from gardenbus.common.adapters.redis.connection import RedisConnection

@@ -7,8 +7,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from gardenbus.cli.client.api import ApiResponse, find_landscape, split_response
+from gardenbus.cli.client.api import ApiResponse, split_response
 from gardenbus.cli.client.resource_args import parse_resource, subject_tail
+from gardenbus.cli.client.targets import find_landscape
 from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, ServiceEntry
 from gardenbus.cli.main import app
 from gardenbus.common.errors import BadRequest, Unavailable

@@ -9,7 +9,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from gardenbus.cli.client.api import connected, find_landscape
+from gardenbus.cli.client.api import connected
+from gardenbus.cli.client.targets import find_landscape
 from gardenbus.cli.contexts.addresses import without_user
 from gardenbus.cli.contexts.config import ContextEntry, ContextsConfig, config_file, read_config, url_of, write_config
 from gardenbus.cli.contexts.selection import selected_context
@@ -145,7 +146,7 @@ def test_what_if_asks_the_context(environ: dict[str, str]):
         ("contexts: {lab: {nats-url: 4222}}", "context lab: Expected `str`, got `int` - at `$.nats-url`"),
         ("contexts: {lab: }", "context lab: nats-url or dir, one of them: a context has nats-url"),
         ("contexts: {lab: {nats-url: 'lab:1', dir: /x}}", "context lab: nats-url or dir, not both"),
-        ("contexts: {lab: {dir: /x, credentials: /y}}", "context lab: credentials go with nats-url, not with dir"),
+        ("contexts: {lab: {dir: /x, credentials: /y}}", "context lab: credentials goes with nats-url, not with dir"),
         ("contexts: {lab: {dir: x}}", "context lab: dir: x depends on where one stands: write a path that begins with"),
         ("{current-context: lab, contexts: {lab: {nats-url: 'http://x'}}}", "context lab: 'http://x' is no NATS addr"),
         ("contexts: {lab: {dir: 2026-02-30}}", "is no YAML: day is out of range for month"),
@@ -267,7 +268,7 @@ def test_the_file_is_shown_without_users_and_passwords(file: Path):
     [
         (["a"], "context a: it needs --nats-url or --dir"),
         (["a", "--nats-url", "a:1", "--dir", "b"], "--nats-url or --dir, not both"),
-        (["a", "--dir", "b", "--credentials", "c"], "credentials go with nats-url, not with dir"),
+        (["a", "--dir", "b", "--credentials", "c"], "credentials goes with nats-url, not with dir"),
         (["a", "--nats-url", f"http://ann:{SECRET}@a"], "'http://a' is no NATS address: write nats://host:port"),
         (["", "--nats-url", "a:1"], "a context needs a name"),
     ],

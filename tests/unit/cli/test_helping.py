@@ -73,7 +73,7 @@ def test_every_command_that_asks_a_landscape_can_be_told_its_context(words: str)
     names = {parameter.name for parameter in ALL[words].params}
 
     assert ("context" in names) == (
-        {"directory", "nats_url", "prefix"} <= names and words not in ("up", "config set-context")
+        {"directory", "nats_url", "prefix"} <= names and words not in ("up", "config set-context", "login")
     )
 
 

@@ -1,69 +1,69 @@
-"""What lists say of a refusal."""
+"""Why a landscape does not let one in, as far as the command line can tell."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from gardenbus.common.api.garden.feasibility import taint_problem
-from gardenbus.common.api.garden.seeds import SeedTaint
-from gardenbus.common.api.garden.unschedulable import brief_reason
-from gardenbus.scheduler.domain.hosted_seeds import with_hosted_rejections
-from gardenbus.scheduling.filters.capacity import CAPACITY, full_because
-from gardenbus.scheduling.filters.networks import NETWORKS
-from gardenbus.scheduling.filters.taints import TAINTS
-from gardenbus.scheduling.results import SeedRejection, Unschedulable, format_rejections
+from gardenbus.cli.client.refusals import reason_for
+from gardenbus.cli.client.targets import LandscapeTarget
+from gardenbus.common.api.identity.principals import Principal
+from gardenbus.credentials.certificates import Authority, new_authority
+from gardenbus.credentials.new_nkeys import new_nkey
 
-OVERLAP = (
-    "invalid networks: the shoot's pods 10.0.0.0/9 overlap with the seed's nodes 10.12.0.0/17, pods 10.12.128.0/18"
-)
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+WHERE = LandscapeTarget("nats://lab:4222", "garden")
+ANN = Principal("user", "ann")
 
 
-def refused(*rejections: SeedRejection) -> str:
-    return f"Failed to schedule Shoot: 0/{len(rejections)} seeds are eligible: {format_rejections(rejections)}"
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "own"
 
 
-def test_seeds_are_counted_by_what_speaks_against_them():
-    message = refused(
-        SeedRejection("aws-b", NETWORKS.name, OVERLAP),
-        SeedRejection("aws-a", NETWORKS.name, OVERLAP.replace("10.12", "10.13")),
-        SeedRejection("aws-c", CAPACITY.name, full_because(3, 3)),
-        SeedRejection("aws-lab", TAINTS.name, taint_problem((), (SeedTaint(key="a"), SeedTaint(key="b", value="c")))),
+def of(file: Path, content: bytes, ca: Path | None = None) -> str:
+    file.write_bytes(content)
+    return reason_for(WHERE._replace(credentials=file, ca=str(ca) if ca else None), NOW)
+
+
+def test_who_sends_nothing_is_told_where_credentials_come_from():
+    assert reason_for(WHERE, NOW).startswith("no credentials were sent. `gardenbus login` keeps")
+
+
+def test_who_has_another_landscapes_password_is_told_which_file_it_is_in(tmp_path: Path):
+    where = WHERE._replace(login=("operator", "p"), directory=tmp_path)
+
+    assert f"the password of operator in {tmp_path / 'landscape.json'} is of another landscape" in reason_for(
+        where, NOW
     )
-
-    assert (
-        brief_reason(message)
-        == "0/4 seeds: 2 with overlapping networks, 1 full, 1 with taints that it does not tolerate"
-    )
+    assert "in its address" in reason_for(WHERE._replace(nats_url="nats://ann:wrong@lab:4222"), NOW)
 
 
-def test_many_seeds_are_counted_as_well_with_the_reasons_that_are_not_named():
-    full = [SeedRejection(f"s{number:03}", CAPACITY.name, full_because(3, 3)) for number in range(40)]
-    own = [SeedRejection(f"t{number:03}", "mine", f"is of cost centre {number}, not mine") for number in range(30)]
+@pytest.mark.parametrize(("ends", "reason"), [(-1, "expired at 2026-02-28"), (1, "does not know those in")])
+def test_what_expired_is_told_apart_from_what_is_not_known(file: Path, ends: int, reason: str):
+    expires = (NOW + timedelta(days=ends)).isoformat()
+    login = json.dumps({"user": "ann", "password": "p", "expires": expires}).encode()
+    authority = Authority(new_authority("garden", NOW - timedelta(days=30)))
+    issued = authority.client(ANN, NOW - timedelta(days=2), timedelta(days=2 + ends))
 
-    text = brief_reason(refused(*full, *own))
-
-    assert text.startswith("0/70 seeds: 40 full, ")
-    assert text.endswith(" for other reasons") or "for other reasons," in text
-
-
-def test_what_a_filter_of_ones_own_says_is_kept_up_to_its_details():
-    assert (
-        brief_reason(refused(SeedRejection("s", "mine", "it is too dear (12 > 9): ask finance")))
-        == "0/1 seeds: 1 it is too dear"
-    )
+    assert reason in of(file, login)
+    assert reason in of(file, issued.certificate + issued.key)
+    assert str(file) in of(file, login)
 
 
-def test_seeds_that_the_shoot_hosts_itself_are_counted_apart():
-    rejections = (SeedRejection("a", CAPACITY.name, full_because(3, 3)),)
-    refusal = Unschedulable(
-        CAPACITY.name, f"0/1 seeds are eligible: {format_rejections(rejections)}", {CAPACITY.name: 1}
-    )
-    outcome = with_hosted_rejections(frozenset({"b", "c"}), refusal)
-    assert isinstance(outcome, Unschedulable)
+def test_a_certificate_with_another_key_and_one_of_another_authority_are_named(file: Path, tmp_path: Path):
+    authorities = [new_authority("garden", NOW) for _ in range(2)]
+    own, other = (Authority(each).client(ANN, NOW) for each in authorities)
+    ca = tmp_path / "ca.crt"
+    ca.write_bytes(authorities[0].certificate)
 
-    assert brief_reason(outcome.message) == "0/1 seeds: 1 full; left out: 2 that it hosts"
-    assert outcome.rejected == {CAPACITY.name: 1, "circular": 2}
+    assert "the key in" in of(file, own.certificate + other.key, ca)
+    assert "is of another authority than those in" in of(file, other.certificate + other.key, ca)
+    assert "were revoked" in of(file, own.certificate + own.key, ca)
 
 
-@pytest.mark.parametrize("text", ["", "none of the 3 seeds is ready", "0/3 seeds are eligible, said somebody else"])
-def test_any_other_refusal_only_loses_its_beginning(text: str):
-    assert brief_reason(f"Failed to schedule Shoot: {text}") == text
-    assert brief_reason(text) == text
+def test_an_nkey_is_not_known_and_a_file_that_is_away_is_named(file: Path):
+    assert "does not know those in" in of(file, new_nkey("user").seed.encode())
+    file.unlink()
+    assert "cannot be read" in reason_for(WHERE._replace(credentials=file), NOW)

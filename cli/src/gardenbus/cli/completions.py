@@ -127,7 +127,8 @@ def names(ctx: Any, word: str, incomplete: str) -> list[str]:
 
 def _list(ctx: Any, tail: str) -> list[dict[str, Any]]:
     """List objects within the time that one waits for a Tab; [] without a landscape or a response."""
-    from gardenbus.cli.client.api import connected, find_landscape  # noqa: PLC0415  kinds are offered at once
+    from gardenbus.cli.client.api import connected  # noqa: PLC0415  kinds are offered at once
+    from gardenbus.cli.client.targets import find_landscape  # noqa: PLC0415  kinds are offered at once
 
     found: list[dict[str, Any]] = []
 

@@ -23,7 +23,7 @@ PLUGINS = "gardenbus.cli.commands"
 
 _COMMANDS = "gardenbus.cli.commands."
 _LANDSCAPE_PARAMETERS = frozenset({"directory", "nats_url", "prefix"})
-_MAKES_LANDSCAPES = frozenset({"up", "config"})
+_MAKES_LANDSCAPES = frozenset({"up", "config", "login"})
 
 
 class Entry(NamedTuple):

@@ -19,8 +19,8 @@ INTERRUPTED = 130
 """`output.Exit.INTERRUPTED`, which is not to be imported for it."""
 
 ENDS = (
-    "Exit codes: 0 done; 1 refused, or not all of it was done; 2 usage: the words or files cannot be read; "
-    "3 landscape out of reach, or it does not let this user in; 130 Ctrl-C."
+    "Exit codes: 0 done; 1 refused, or not all of it was done; 2 usage: the words or files cannot be read, "
+    "or the credentials let nobody in; 3 landscape out of reach; 130 Ctrl-C."
 )
 
 COMMANDS: Mapping[str, Entry] = {
@@ -75,6 +75,7 @@ COMMANDS: Mapping[str, Entry] = {
     "top": Entry("top:top", "Operating", "Show seeds, shoots, services or queues, kept current."),
     "auth": Entry("groups:auth", "Operating", "Show what the landscape lets a user do, and who it takes this one for."),
     "identity": Entry("identity:identity", "Operating", "Give people and agents credentials, and `nats` a context."),
+    "login": Entry("login:login", "This command line", "Try credentials out, and keep them in a context."),
     "config": Entry("config:config", "This command line", "Keep several landscapes under names."),
     "version": Entry("version:version", "This command line", "Show the versions of client and services."),
     "completion": Entry("completion:completion", "This command line", "Print a completion script for a shell."),

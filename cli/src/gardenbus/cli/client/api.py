@@ -2,26 +2,23 @@
 
 import asyncio
 import contextlib
-import os
 import sys
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from gardenbus.cli.client.reachability import check_reachable
-from gardenbus.cli.contexts.addresses import check_nats_url, without_user
-from gardenbus.cli.contexts.config import ContextsConfig, config_file, read_config, url_of
-from gardenbus.cli.contexts.selection import selected_context
-from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, directory_option
+from gardenbus.cli.client.targets import LandscapeTarget, credentials_of
+from gardenbus.cli.contexts.addresses import without_user
 from gardenbus.cli.manifests.files import as_list
 from gardenbus.cli.output.console import ApiError
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import Header, Subjects
-from gardenbus.common.errors import BadRequest, Unavailable
+from gardenbus.common.errors import Forbidden, Unauthorized, Unavailable
 from gardenbus.common.ports.bus import Bus
 
 if TYPE_CHECKING:
@@ -30,21 +27,6 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 3.0
 RESPONSE_SECONDS = 10.0
 PAGE = 500
-DEFAULT_PREFIX = "garden"
-
-
-class LandscapeTarget(NamedTuple):
-    """The landscape of a command. `directory` is its state directory, when it was found by one."""
-
-    nats_url: str
-    prefix: str
-    directory: Path | None = None
-    login: tuple[str, str] | None = None
-    """User and password, unless the address has them, or a file says who one is."""
-    credentials: Path | None = None
-    """File that proves who one is (`adapters.nats.credentials`)."""
-    ca: str | None = None
-    """File of the authorities that the server's certificate may be of."""
 
 
 class ApiResponse(msgspec.Struct, frozen=True):
@@ -58,70 +40,30 @@ class ApiResponse(msgspec.Struct, frozen=True):
     """Outcome of a write (`created`, `configured`, …); one for each of several documents."""
 
 
-def find_landscape(
-    directory: Path | None, nats_url: str | None, prefix: str | None, environ: Mapping[str, str] | None = None
-) -> LandscapeTarget:
-    """Find the landscape: by options (`--context` is one), the environment, the current context, or as ./.gardenbus.
-
-    Raises Unavailable, or BadRequest when the address given is none, or the context is not there.
-    """
-    environment = os.environ if environ is None else environ
-    context = selected_context.get()
-    if context is not None and (directory is not None or nats_url):
-        raise BadRequest("--context, or --dir, or --nats-url: one of them says which landscape")
-    if context is not None:
-        return _of_context(read_config(config_file(environment)), context, environment, prefix)
-    prefix = prefix or environment.get("GARDENBUS_PREFIX")
-    url = nats_url or (environment.get("GARDENBUS_NATS_URL") if directory is None else None)
-    if url:
-        check_nats_url(url)
-        return LandscapeTarget(url, prefix or DEFAULT_PREFIX)
-    if directory is None:
-        config = read_config(config_file(environment))
-        if config.current_context:
-            return _of_context(config, config.current_context, environment, prefix)
-    return _in_directory(directory or DEFAULT_DIRECTORY, prefix)
-
-
-def _of_context(
-    config: ContextsConfig, name: str, environment: Mapping[str, str], prefix: str | None
-) -> LandscapeTarget:
-    landscape = config.named(name)
-    prefix = prefix or landscape.prefix or environment.get("GARDENBUS_PREFIX")
-    if landscape.dir:
-        return _in_directory(Path(landscape.dir).expanduser(), prefix)
-    try:
-        check_nats_url(landscape.nats_url)
-        return LandscapeTarget(url_of(landscape), prefix or DEFAULT_PREFIX)
-    except BadRequest as error:
-        raise BadRequest(f"context {name}: {error}") from error
-
-
-def _in_directory(directory: Path, prefix: str | None) -> LandscapeTarget:
-    found = LandscapeDirectory(directory).read()
-    if found is None or not found.nats_url or found.state == "stopped":
-        hint = f"start one with `gardenbus up{directory_option(directory)}`, or name one with --nats-url or --context"
-        raise Unavailable(f"no landscape in {directory}: {hint}")
-    return LandscapeTarget(
-        found.nats_url,
-        prefix or found.prefix,
-        directory,
-        login=(found.nats_user, found.nats_password) if found.nats_user else None,
-        ca=found.ca or None,
-    )
-
-
 class ApiClient:
     """Client for requests on `<prefix>.api.`."""
 
-    def __init__(self, bus: Bus, subjects: Subjects, validation: FieldValidation | None = None) -> None:
-        self.bus = bus
+    def __init__(
+        self, bus: Bus, subjects: Subjects, validation: FieldValidation | None = None, *, user: str = ""
+    ) -> None:
+        self._bus = bus
         self.subjects = subjects
         self._validation = validation
+        self.user = user
+        """Who asks, of those who come in from outside; "" for the services' operator, and where all are alike."""
+
+    @property
+    def bus(self) -> Bus:
+        """The bus, for those who may follow its streams. Raises Forbidden for others."""
+        if self.user:
+            only = "only the landscape's operator has -w, watch, wait and top"
+            raise Forbidden(f"{self.user} may not follow streams: {only}")
+        return self._bus
 
     def validating(self, validation: FieldValidation) -> "ApiClient":
         """The same, whose requests are validated otherwise than strictly."""
-        return ApiClient(self.bus, self.subjects, None if validation is FieldValidation.STRICT else validation)
+        chosen = None if validation is FieldValidation.STRICT else validation
+        return ApiClient(self._bus, self.subjects, chosen, user=self.user)
 
     async def request(
         self,
@@ -143,8 +85,9 @@ class ApiClient:
             Header.VALIDATE: self._validation or "",
         }
         headers = {name: value for name, value in given.items() if value}
-        response = await self.bus.request(
-            self.subjects.api(tail), body, timeout_seconds=timeout_seconds, **({"headers": headers} if headers else {})
+        subject = self.subjects.as_user(self.user, f"api.{tail}") if self.user else self.subjects.api(tail)
+        response = await self._bus.request(
+            subject, body, timeout_seconds=timeout_seconds, **({"headers": headers} if headers else {})
         )
         try:
             return decode_json(response, ApiResponse)
@@ -227,40 +170,26 @@ def split_response(response: ApiResponse, count: int) -> list[ApiResponse]:
     return [msgspec.convert(result, ApiResponse) for result in results]
 
 
-def credentials_of(where: LandscapeTarget) -> "Credentials":
-    """Credentials for a landscape. Raises SettingsInvalid for an unusable file, BadRequest for a wrong name."""
-    from gardenbus.common.adapters.nats.credentials import (  # noqa: PLC0415  what works offline need not pay for it
-        NO_CREDENTIALS,
-        Login,
-        login_credentials,
-        read_credentials,
-    )
-
-    if where.credentials is not None:
-        return read_credentials(where.credentials, "", where.ca)
-    if where.login is not None:
-        return login_credentials(Login(*where.login), where.ca)
-    return NO_CREDENTIALS._replace(ca=where.ca)
-
-
 @contextlib.asynccontextmanager
 async def connected(
     where: LandscapeTarget, *, timeout_seconds: float = CONNECT_SECONDS, waits: bool = False
 ) -> AsyncGenerator[ApiClient]:
     """A connection. Raises Unavailable when the bus is not reached in time.
 
-    Where nothing can be reached it raises at once, unless it `waits` for a server to come up.
+    Where nothing can be reached it raises at once, unless it `waits` for a server to come up. Raises Unauthorized where
+    it is reached and does not let this user in.
     """
     with _without_extras(where.nats_url):
         from gardenbus.common.adapters.nats import jetstream  # noqa: PLC0415  what works offline need not pay for it
 
     quiet_logs()
+    credentials = credentials_of(where)
     async with contextlib.AsyncExitStack() as stack:
         opening = jetstream.connect(
             where.nats_url,
             "gardenbus-cli",
             where.prefix,
-            credentials=credentials_of(where),
+            credentials=credentials,
             manages_streams=False,
             fails_unauthorized=True,
         )
@@ -274,7 +203,17 @@ async def connected(
                 f"no NATS at {without_user(where.nats_url)} within {timeout_seconds:g} s: something listens there and "
                 "does not answer"
             ) from error
-        yield ApiClient(bus, Subjects(where.prefix))
+        except Unauthorized as error:
+            from gardenbus.cli.client.refusals import reason_for  # noqa: PLC0415  only who is refused asks
+
+            refused = f"NATS at {without_user(where.nats_url)} does not let this user in"
+            raise Unauthorized(f"{refused}: {reason_for(where, datetime.now(UTC))}") from error
+        yield ApiClient(bus, Subjects(where.prefix), user=_outsider(credentials))
+
+
+def _outsider(credentials: "Credentials") -> str:
+    principal = credentials.principal
+    return principal.user if principal is not None and credentials.is_outsider else ""
 
 
 _OF_WEB_SOCKETS = "aiohttp"

@@ -1,5 +1,6 @@
 """`config`: the landscapes in the config file."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -129,13 +130,15 @@ def use_context(name: ContextName) -> None:
     show_lines([f"context {name} is the current one"])
 
 
-def set_context(
+def set_context(  # noqa: PLR0913 - one parameter an option
     name: ContextName,
     *,
     nats_url: Annotated[str | None, typer.Option("--nats-url", help="Where its NATS is.")] = None,
     credentials: Annotated[
-        Path | None, typer.Option("--credentials", help="A file with user:password or a token.")
+        Path | None, typer.Option("--credentials", help="A file as `identity issue` writes, or with user:password.")
     ] = None,
+    user: Annotated[str | None, typer.Option("--user", help="Whose the nkey in --credentials is.")] = None,
+    ca: Annotated[Path | None, typer.Option("--ca", help="The authorities of NATS' certificate, PEM.")] = None,
     prefix: Annotated[str | None, typer.Option("--prefix", help="First token of its subjects.")] = None,
     directory: Annotated[
         Path | None, typer.Option("--dir", help="Or: the state directory of a landscape on this machine.")
@@ -145,13 +148,14 @@ def set_context(
     """Make a context, or change what is given of one.
 
     Examples:
-    gardenbus config set-context lab --nats-url nats://nats.example.com:4222 --credentials lab.credentials
+    gardenbus config set-context lab --nats-url tls://nats.example.com:4222 --credentials ann.json --ca ca.crt
     gardenbus config set-context here --dir .gardenbus --current
     """
     with exit_codes():
         stored = read_config(config_file())
         before = stored.contexts.get(name)
-        after = _changed(before or ContextEntry(), nats_url, credentials, prefix, directory)
+        given = {"user": user, "prefix": prefix, "credentials": _absolute(credentials), "ca": _absolute(ca)}
+        after = _changed(before or ContextEntry(), nats_url, directory, given)
         if not name.strip():
             raise BadRequest("a context needs a name")
         if not after.nats_url and not after.dir:
@@ -165,7 +169,7 @@ def set_context(
 
 
 def _changed(
-    landscape: ContextEntry, nats_url: str | None, credentials: Path | None, prefix: str | None, directory: Path | None
+    landscape: ContextEntry, nats_url: str | None, directory: Path | None, given: Mapping[str, str | None]
 ) -> ContextEntry:
     """With what is given; an address takes the place of a directory, and the other way round."""
     if nats_url is not None and directory is not None:
@@ -173,10 +177,12 @@ def _changed(
     if nats_url is not None:
         landscape = msgspec.structs.replace(landscape, nats_url=nats_url, dir="")
     if directory is not None:
-        landscape = msgspec.structs.replace(landscape, dir=str(directory.absolute()), nats_url="", credentials="")
-    if credentials is not None:
-        landscape = msgspec.structs.replace(landscape, credentials=str(credentials.expanduser().absolute()))
-    return landscape if prefix is None else msgspec.structs.replace(landscape, prefix=prefix)
+        landscape = ContextEntry(dir=str(directory.absolute()), prefix=landscape.prefix)
+    return msgspec.structs.replace(landscape, **{field: value for field, value in given.items() if value is not None})
+
+
+def _absolute(file: Path | None) -> str | None:
+    return None if file is None else str(file.expanduser().absolute())
 
 
 def delete_context(name: ContextName) -> None:

@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from gardenbus.cli.client.api import CONNECT_SECONDS, LandscapeTarget, connected, credentials_of, find_landscape
+from gardenbus.cli.client.api import CONNECT_SECONDS, connected
+from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix
 from gardenbus.cli.contexts.addresses import check_redis_url, without_user
 from gardenbus.cli.diagnostics import local
@@ -28,7 +29,7 @@ from gardenbus.cli.output.console import (
 from gardenbus.common.diagnostics.checks import CHECKS, Check, examine
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, State, worst
 from gardenbus.common.diagnostics.target import DiagnosticsTarget
-from gardenbus.common.errors import Unavailable
+from gardenbus.common.errors import Forbidden, Unauthorized, Unavailable
 
 SIGNS: Mapping[State, tuple[str, str]] = {
     "ok": ("ok", "green"),
@@ -74,6 +75,8 @@ async def examined(
     try:
         async with _open_target(where, redis_url, landscape, directory) as target:
             return await examine(target, _checks(landscape, directory))
+    except Unauthorized:
+        raise
     except Unavailable as error:
         return [DiagnosticFinding("nats", "failed", error.message, "gardenbus status")]
 
@@ -87,6 +90,8 @@ async def _open_target(
 
     async with contextlib.AsyncExitStack() as stack:
         api = await stack.enter_async_context(connected(where))
+        if api.user:
+            raise Forbidden(f"{api.user} may not examine servers and streams: only the landscape's operator may")
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 admin = await stack.enter_async_context(

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from gardenbus.cli.client.api import LandscapeTarget, find_landscape
+from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
 from gardenbus.cli.commands.issued import issue, ls
 from gardenbus.cli.commands.options import Directory, NatsUrl, Prefix
 from gardenbus.cli.contexts.nats_cli import write_nats_context
@@ -28,7 +28,7 @@ def nats_context(
     nats_url: NatsUrl = None,
     prefix: Prefix = None,
 ) -> None:
-    """Write a context for the `nats` command: where NATS is, and the operator's user and password.
+    """Write a context for the `nats` command: where NATS is, and the operator's user and password, or a context's.
 
     It is a file for its owner alone, below $XDG_CONFIG_HOME/nats or ~/.config/nats. After `up --fresh` the password is
     another one: write it again.
@@ -43,10 +43,19 @@ def nats_context(
 
 def _settings(where: LandscapeTarget) -> dict[str, str]:
     """The fields of the context. Raises BadRequest where `nats` has no field for the credentials."""
-    if where.credentials is not None:
-        raise BadRequest(f"{where.credentials}: only user and password go into a context of `nats`")
-    user, password = where.login or ("", "")
-    return {"url": where.nats_url, "user": user, "password": password, "ca": where.ca or ""}
+    common = {"url": where.nats_url, "ca": where.ca or ""}
+    own = credentials_of(where)
+    if own.token is not None:
+        raise BadRequest(
+            f"{where.credentials}: user and password or an nkey go into a context of `nats`, no certificate"
+        )
+    if own.nkey is not None:
+        return {**common, "nkey": str(where.credentials), "inbox_prefix": own.inbox}
+    login = own.login() if own.login is not None else None
+    if login is None:
+        return common
+    inbox = {"inbox_prefix": own.inbox} if own.is_outsider else {}
+    return {**common, "user": login.user, "password": login.password, **inbox}
 
 
 for _command in (issue, ls, nats_context):

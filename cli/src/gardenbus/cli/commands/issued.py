@@ -5,9 +5,9 @@ import json
 import os
 import secrets
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -57,22 +57,37 @@ def issue(  # noqa: PLR0913 - one parameter an option
     """
     with exit_codes():
         principal = _principal(seed=seed, member=member, user=user, scheduler=scheduler)
-        wanted_role = _landscape_role(role, principal)
-        expires = datetime.now(UTC).replace(microsecond=0) + _life(ttl)
+        wanted_role = landscape_role(role, principal)
+        expires = datetime.now(UTC).replace(microsecond=0) + life_of(ttl)
         if file.exists() and not force:
             raise BadRequest(f"{file} is there already: --force writes over it")
-    name = f"credentials-{secrets.token_hex(6)}"
-    content, secret = _new_credentials(name, principal, expires, by_nkey=nkey)
 
-    async def work(api: ApiClient) -> None:
-        _raise_unless_ok(await api.apply([secret]))
-        if wanted_role is not None:
-            await _give_role(api, principal.user, wanted_role)
+    async def work(api: ApiClient) -> Issued:
+        return await issue_credentials(api, principal, expires, role=wanted_role, by_nkey=nkey)
 
-    run_with_client(work, directory, nats_url, prefix)
+    issued = run_with_client(work, directory, nats_url, prefix)
     with exit_codes():
-        _write(file, content, force=force)
-    show_lines([f"{file}: {principal.user}, until {expires.isoformat()}; Secret {GARDEN_NAMESPACE}/{name}"])
+        _write(file, issued.content, force=force)
+    show_lines([f"{file}: {principal.user}, until {expires.isoformat()}; Secret {GARDEN_NAMESPACE}/{issued.secret}"])
+
+
+class Issued(NamedTuple):
+    """Credentials, and the name of the Secret that they are checked with."""
+
+    content: bytes
+    secret: str
+
+
+async def issue_credentials(
+    api: ApiClient, principal: Principal, expires: datetime, *, role: LandscapeRole | None = None, by_nkey: bool = False
+) -> Issued:
+    """Have credentials checked from now on, and give their user a role. Raises ApiError, Unavailable."""
+    name = f"credentials-{secrets.token_hex(6)}"
+    content, secret = _new_credentials(name, principal, expires, by_nkey=by_nkey)
+    _raise_unless_ok(await api.apply([secret]))
+    if role is not None:
+        await _give_role(api, principal.user, role)
+    return Issued(content, name)
 
 
 def ls(
@@ -107,14 +122,21 @@ def _principal(**names: str) -> Principal:
     roles: dict[str, Role] = {"seed": "gardenlet", "member": "member-agent", "user": "user", "scheduler": "scheduler"}
     principal = Principal(roles[option], name)
     check_user(principal.user)
-    if option == "user" and (":" in name or name == "operator"):
+    return person(name) if option == "user" else principal
+
+
+def person(name: str) -> Principal:
+    """A person or a program. Raises BadRequest for a name that is for others."""
+    check_user(name)
+    if ":" in name or name == "operator":
         raise BadRequest(
             f"--user {name}: that name is for others: people's have no colon, and operator comes with `up`"
         )
-    return principal
+    return Principal("user", name)
 
 
-def _landscape_role(role: str, principal: Principal) -> LandscapeRole | None:
+def landscape_role(role: str, principal: Principal) -> LandscapeRole | None:
+    """The role of `--role`; None without one. Raises BadRequest."""
     if not role:
         return None
     if role not in ("operator", "viewer"):
@@ -124,7 +146,8 @@ def _landscape_role(role: str, principal: Principal) -> LandscapeRole | None:
     return role
 
 
-def _life(ttl: str) -> Any:
+def life_of(ttl: str) -> timedelta:
+    """The life of `--ttl`. Raises BadRequest."""
     try:
         life = parse_duration(ttl)
     except ValueError as error:

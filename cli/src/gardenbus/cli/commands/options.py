@@ -10,7 +10,8 @@ from typing import Annotated, Any, NamedTuple, TypeVar, cast
 import typer
 
 from gardenbus.cli import completions
-from gardenbus.cli.client.api import ApiClient, connected, find_landscape
+from gardenbus.cli.client.api import ApiClient, connected
+from gardenbus.cli.client.targets import find_landscape
 from gardenbus.cli.output.console import Format, exit_codes
 from gardenbus.cli.output.printers import WAYS
 from gardenbus.common.api.durations import parse_duration

@@ -15,8 +15,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gardenbus.cli.client.api import ApiClient, find_landscape
+from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.cache import LandscapeCache
+from gardenbus.cli.client.targets import find_landscape
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, run_with_client
 from gardenbus.cli.diagnostics.process_usage import ProcessUsage, cpu_share, process_usage
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory

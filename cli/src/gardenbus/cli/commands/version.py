@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from gardenbus.cli.client.api import LandscapeTarget, connected, credentials_of, find_landscape
+from gardenbus.cli.client.api import connected
+from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
 from gardenbus.cli.commands.options import Directory, NatsUrl, Prefix
 from gardenbus.cli.output.console import Format, exit_codes, show_document, show_lines
 from gardenbus.cli.output.printers import table_text

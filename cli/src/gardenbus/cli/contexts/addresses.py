@@ -21,6 +21,11 @@ def without_password(url: str) -> str:
     return _without_user(url).partition("?")[0]
 
 
+def has_user(urls: str) -> bool:
+    """True where an address says who one is."""
+    return "@" in urls
+
+
 def check_nats_url(url: str) -> None:
     """Raise BadRequest unless each of the addresses (separated by commas) can be one of a NATS server."""
     for address in url.split(","):

@@ -12,7 +12,8 @@ contexts:
 ```
 
 It is $GARDENBUS_CONFIG, or gardenbus/config.yaml below $XDG_CONFIG_HOME or ~/.config. A context has `nats-url` or
-`dir`. A credentials file holds `user:password` or a token, and nothing else.
+`dir`. `credentials` is a file as `identity issue` writes one (`contexts.credential_files`), or one with `user:password`
+or a token for a NATS without identities; `ca` one of authorities, for TLS. `user` says whose an nkey is.
 """
 
 import os
@@ -25,7 +26,7 @@ import msgspec
 from gardenbus.common.errors import BadRequest
 
 _NOT_IN_A_URL = frozenset("/?#,[]\\")
-_FIELDS = "a context has nats-url, with credentials and prefix where it needs them, or dir"
+_FIELDS = "a context has nats-url, with credentials, user, ca and prefix where it needs them, or dir"
 
 
 class ContextEntry(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True, forbid_unknown_fields=True):
@@ -33,7 +34,11 @@ class ContextEntry(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tr
 
     nats_url: str = ""
     credentials: str = ""
-    """Path of a file with `user:password` or a token; `~` is one's home."""
+    """Path of a file that says who one is; `~` is one's home."""
+    user: str = ""
+    """Whose an nkey in `credentials` is."""
+    ca: str = ""
+    """Path of the authorities that the server's certificate may be of; "" for those of the system."""
     prefix: str = ""
     dir: str = ""
 
@@ -120,9 +125,10 @@ def check_context(landscape: ContextEntry) -> None:
     """Raise BadRequest unless a context says one thing, and says it wherever one stands."""
     if bool(landscape.nats_url) == bool(landscape.dir):
         raise BadRequest(f"nats-url or dir, {'not both' if landscape.dir else 'one of them'}: {_FIELDS}")
-    if landscape.dir and landscape.credentials:
-        raise BadRequest(f"credentials go with nats-url, not with dir: {_FIELDS}")
-    for field in ("dir", "credentials"):
+    for field in ("credentials", "user", "ca"):
+        if landscape.dir and getattr(landscape, field):
+            raise BadRequest(f"{field} goes with nats-url, not with dir: {_FIELDS}")
+    for field in ("dir", "credentials", "ca"):
         path = str(getattr(landscape, field))
         if path and not path.startswith(("/", "~")):
             raise BadRequest(f"{field}: {path} depends on where one stands: write a path that begins with / or ~")

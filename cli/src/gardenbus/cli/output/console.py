@@ -17,7 +17,7 @@ from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from gardenbus.common.errors import BadRequest, GardenbusError, SettingsInvalid, Unavailable
+from gardenbus.common.errors import BadRequest, GardenbusError, SettingsInvalid, Unauthorized, Unavailable
 
 PIPED_WIDTH = 400
 """Columns where no terminal limits them, so that nothing is cut for grep and awk."""
@@ -52,7 +52,7 @@ class Exit(IntEnum):
     FAILED = 1
     """The landscape said no, or not all of it was done: not there, conflict, invalid, not yet (`wait`)."""
     USAGE = 2
-    """Nothing was asked: the words, a file or an expression cannot be read."""
+    """Nothing was asked: the words, a file or an expression cannot be read, or the credentials do not let one in."""
     OUT_OF_REACH = 3
     """Nobody answered in time; what became of a write is unknown."""
     INTERRUPTED = 130
@@ -199,6 +199,9 @@ def exit_codes() -> Generator[None]:
     except ApiError as error:
         print_api_error(error.error)
         raise typer.Exit(Exit.FAILED) from error
+    except Unauthorized as error:
+        print_error(error.message)
+        raise typer.Exit(Exit.USAGE) from error
     except Unavailable as error:
         print_error(error.message)
         raise typer.Exit(Exit.OUT_OF_REACH) from error

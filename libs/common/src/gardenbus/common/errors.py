@@ -2,7 +2,7 @@
 
     GardenbusError
     ├── Transient               the same call may succeed later
-    │   ├── Unavailable         a server is away, fenced or full: wait, with backoff
+    │   ├── Unavailable         a server is away, fenced or full, or lets nobody in: wait, with backoff
     │   └── Conflict            the object changed underneath: look again at once, this is no failure
     ├── Terminal                the same call never succeeds until its input changes
     │   ├── InvalidResource     the document breaks a rule; carries the fields (422)
@@ -48,6 +48,13 @@ class TooManyRequests(Unavailable):
     code = 429
     reason = "TooManyRequests"
     retry_after_seconds: ClassVar[int] = 1
+
+
+class Unauthorized(Unavailable):
+    """A server does not let this user in. Others' credentials may be let in later, or these."""
+
+    code = 401
+    reason = "Unauthorized"
 
 
 class Conflict(Transient):

@@ -227,6 +227,12 @@ def is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> 
     return True
 
 
+def belong_together(certificate: x509.Certificate, key: PrivateKey) -> bool:
+    """True if a certificate is for this key."""
+    public = certificate.public_key()
+    return isinstance(public, ec.EllipticCurvePublicKey) and public == key.public_key()
+
+
 def _principal_of_name(name: x509.Name) -> Principal:
     names = [str(attribute.value) for attribute in name.get_attributes_for_oid(NameOID.COMMON_NAME)]
     organizations = tuple(str(each.value) for each in name.get_attributes_for_oid(NameOID.ORGANIZATION_NAME))

@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import msgspec
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from gardenbus.common.api.identity.nkeys import KeyPair, Purpose, key_pair
 from gardenbus.common.api.identity.principals import OPERATOR
@@ -28,6 +27,7 @@ from gardenbus.credentials import secret_files
 from gardenbus.credentials.certificates import (
     Authority,
     Issued,
+    belong_together,
     is_issued_by,
     new_authority,
     read_certificate,
@@ -119,7 +119,7 @@ class IdentityDirectory:
         except (SettingsInvalid, BadRequest, ValueError):
             return False
         return (
-            _belong_together(certificate, key)
+            belong_together(certificate, key)
             and any(is_issued_by(certificate, authority) for authority in authorities)
             and certificate.not_valid_after_utc - now > SERVER_RENEWED_BEFORE
             and set(names) <= _names_of(certificate)
@@ -156,17 +156,12 @@ def _pair(certificate: Path, key: Path) -> Issued:
     """A certificate and its key. Raises SettingsInvalid where one is missing or belongs to another."""
     issued = Issued(_content(certificate), _content(key))
     try:
-        fits = _belong_together(read_certificate(issued.certificate), read_key(issued.key))
+        fits = belong_together(read_certificate(issued.certificate), read_key(issued.key))
     except BadRequest as error:
         raise SettingsInvalid((f"{certificate}, {key}: {error.message}",)) from error
     if not fits:
         raise SettingsInvalid((f"{key} is not the key of {certificate}: restore the one that is",))
     return issued
-
-
-def _belong_together(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> bool:
-    public = certificate.public_key()
-    return isinstance(public, ec.EllipticCurvePublicKey) and public == key.public_key()
 
 
 def _names_of(certificate: x509.Certificate) -> set[str]:

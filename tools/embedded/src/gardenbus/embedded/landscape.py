@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from gardenbus.cli.client.api import LandscapeTarget
+from gardenbus.cli.client.targets import LandscapeTarget
 from gardenbus.cli.local.directory import (
     DirectoryUnwritable,
     LandscapeDirectory,
