@@ -51,7 +51,8 @@ def test_a_command_imports_nothing_that_it_does_not_need(words: list[str]):
 def test_who_connects_over_tcp_imports_no_http_client():
     connect = "asyncio.run(opened())"
     program = (
-        "import asyncio; from gardenbus.cli.client.api import LandscapeTarget, connected\n"
+        "import asyncio; from gardenbus.cli.client.api import connected\n"
+        "    from gardenbus.cli.client.targets import LandscapeTarget\n"
         "    async def opened():\n"
         "        async with connected(LandscapeTarget('nats://127.0.0.1:1', 'garden'), timeout_seconds=0.05): pass\n"
         f"    {connect}"

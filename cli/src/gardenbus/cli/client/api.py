@@ -18,7 +18,7 @@ from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import Header, Subjects
-from gardenbus.common.errors import Forbidden, Unauthorized, Unavailable
+from gardenbus.common.errors import CredentialsRejected, Forbidden, Unavailable
 from gardenbus.common.ports.bus import Bus
 
 if TYPE_CHECKING:
@@ -176,8 +176,8 @@ async def connected(
 ) -> AsyncGenerator[ApiClient]:
     """A connection. Raises Unavailable when the bus is not reached in time.
 
-    Where nothing can be reached it raises at once, unless it `waits` for a server to come up. Raises Unauthorized where
-    it is reached and does not let this user in.
+    Where nothing can be reached it raises at once, unless it `waits` for a server to come up. Raises
+    CredentialsRejected where it is reached and does not let this user in.
     """
     with _without_extras(where.nats_url):
         from gardenbus.common.adapters.nats import jetstream  # noqa: PLC0415  what works offline need not pay for it
@@ -203,11 +203,11 @@ async def connected(
                 f"no NATS at {without_user(where.nats_url)} within {timeout_seconds:g} s: something listens there and "
                 "does not answer"
             ) from error
-        except Unauthorized as error:
+        except CredentialsRejected as error:
             from gardenbus.cli.client.refusals import reason_for  # noqa: PLC0415  only who is refused asks
 
-            refused = f"NATS at {without_user(where.nats_url)} does not let this user in"
-            raise Unauthorized(f"{refused}: {reason_for(where, datetime.now(UTC))}") from error
+            rejected = f"NATS at {without_user(where.nats_url)} does not let this user in"
+            raise CredentialsRejected(f"{rejected}: {reason_for(where, datetime.now(UTC))}") from error
         yield ApiClient(bus, Subjects(where.prefix), user=_outsider(credentials))
 
 

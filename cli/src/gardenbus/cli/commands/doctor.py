@@ -29,7 +29,7 @@ from gardenbus.cli.output.console import (
 from gardenbus.common.diagnostics.checks import CHECKS, Check, examine
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, State, worst
 from gardenbus.common.diagnostics.target import DiagnosticsTarget
-from gardenbus.common.errors import Forbidden, Unauthorized, Unavailable
+from gardenbus.common.errors import CredentialsRejected, Forbidden, Unavailable
 
 SIGNS: Mapping[State, tuple[str, str]] = {
     "ok": ("ok", "green"),
@@ -75,7 +75,7 @@ async def examined(
     try:
         async with _open_target(where, redis_url, landscape, directory) as target:
             return await examine(target, _checks(landscape, directory))
-    except Unauthorized:
+    except CredentialsRejected:
         raise
     except Unavailable as error:
         return [DiagnosticFinding("nats", "failed", error.message, "gardenbus status")]

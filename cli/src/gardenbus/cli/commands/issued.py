@@ -62,7 +62,7 @@ def issue(  # noqa: PLR0913 - one parameter an option
         if file.exists() and not force:
             raise BadRequest(f"{file} is there already: --force writes over it")
 
-    async def work(api: ApiClient) -> Issued:
+    async def work(api: ApiClient) -> NewCredentials:
         return await issue_credentials(api, principal, expires, role=wanted_role, by_nkey=nkey)
 
     issued = run_with_client(work, directory, nats_url, prefix)
@@ -71,7 +71,7 @@ def issue(  # noqa: PLR0913 - one parameter an option
     show_lines([f"{file}: {principal.user}, until {expires.isoformat()}; Secret {GARDEN_NAMESPACE}/{issued.secret}"])
 
 
-class Issued(NamedTuple):
+class NewCredentials(NamedTuple):
     """Credentials, and the name of the Secret that they are checked with."""
 
     content: bytes
@@ -80,14 +80,14 @@ class Issued(NamedTuple):
 
 async def issue_credentials(
     api: ApiClient, principal: Principal, expires: datetime, *, role: LandscapeRole | None = None, by_nkey: bool = False
-) -> Issued:
+) -> NewCredentials:
     """Have credentials checked from now on, and give their user a role. Raises ApiError, Unavailable."""
     name = f"credentials-{secrets.token_hex(6)}"
     content, secret = _new_credentials(name, principal, expires, by_nkey=by_nkey)
     _raise_unless_ok(await api.apply([secret]))
     if role is not None:
         await _give_role(api, principal.user, role)
-    return Issued(content, name)
+    return NewCredentials(content, name)
 
 
 def ls(

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 import typer
 
-from gardenbus.cli.client.api import ApiClient, connected
+from gardenbus.cli.client.api import connected
 from gardenbus.cli.client.targets import LandscapeTarget, find_landscape
 from gardenbus.cli.commands.issued import issue_credentials, landscape_role, life_of, person
 from gardenbus.cli.commands.options import Prefix
@@ -26,17 +26,17 @@ from gardenbus.cli.contexts.config import (
 )
 from gardenbus.cli.contexts.credential_files import kind_of
 from gardenbus.cli.output.console import exit_codes, show_lines
-from gardenbus.common.errors import BadRequest, Unauthorized
+from gardenbus.common.errors import BadRequest, CredentialsRejected
 
-KNOWN_WITHIN_SECONDS = 10.0
+ISSUED_WITHIN_SECONDS = 10.0
 """Time within which the landscape lets in by credentials that were issued just now."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _SUFFIXES = {"login": ".json", "nkey": ".nk", "certificate": ".pem"}
 
 
-class _Entry(NamedTuple):
-    """What is kept."""
+class _LoginEntry(NamedTuple):
+    """Content of the file that is kept, and where it lets one in."""
 
     content: bytes
     suffix: str
@@ -86,7 +86,9 @@ def login(  # noqa: PLR0913 - one parameter an option
     show_lines([f"context {name}: {who['user']} ({who['role']}), the current one; {file}"])
 
 
-async def _issued(directory: Path, prefix: str | None, user: str, role: str, ttl: str) -> tuple[_Entry, dict[str, Any]]:
+async def _issued(
+    directory: Path, prefix: str | None, user: str, role: str, ttl: str
+) -> tuple[_LoginEntry, dict[str, Any]]:
     """Have credentials issued by the operator of a landscape of this machine."""
     principal = person(user)
     wanted, expires = landscape_role(role, principal), datetime.now(UTC).replace(microsecond=0) + life_of(ttl)
@@ -96,51 +98,47 @@ async def _issued(directory: Path, prefix: str | None, user: str, role: str, ttl
     async with connected(found) as api:
         issued = await issue_credentials(api, principal, expires, role=wanted)
     own = msgspec.json.decode(issued.content, type=dict[str, str])
-    entry = _Entry(issued.content, ".json", found._replace(login=(own["user"], own["password"]), directory=None))
-    return entry, await _who(entry.where, within_seconds=KNOWN_WITHIN_SECONDS)
+    entry = _LoginEntry(issued.content, ".json", found._replace(login=(own["user"], own["password"]), directory=None))
+    return entry, await _who(entry.where, within_seconds=ISSUED_WITHIN_SECONDS)
 
 
-def _brought(where: LandscapeTarget, credentials: Path | None, user: str) -> _Entry:
+def _brought(where: LandscapeTarget, credentials: Path | None, user: str) -> _LoginEntry:
     """Credentials that somebody has already, or types in."""
     if credentials is None:
         if not user:
             raise BadRequest("--credentials, or --user and a password: who is it?")
         content = msgspec.json.encode({"user": user, "password": _password(user)})
-        return _Entry(content, ".json", where._replace(login=(user, msgspec.json.decode(content)["password"])))
+        return _LoginEntry(content, ".json", where._replace(login=(user, msgspec.json.decode(content)["password"])))
     kind = kind_of(credentials)
     if kind not in _SUFFIXES:
         raise BadRequest(
             f"{credentials}: a file as `gardenbus identity issue` writes it, or a certificate with its key"
         )
-    return _Entry(credentials.read_bytes(), _SUFFIXES[kind], where._replace(credentials=credentials, user=user))
+    return _LoginEntry(credentials.read_bytes(), _SUFFIXES[kind], where._replace(credentials=credentials, user=user))
 
 
-def _password(user: str, ask: Callable[[str], str] = getpass.getpass) -> str:
-    given = ask(f"password of {user}: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+def _password(user: str, prompt: Callable[[str], str] = getpass.getpass) -> str:
+    given = prompt(f"password of {user}: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
     if not given:
         raise BadRequest(f"no password of {user} was given")
     return given
 
 
 async def _who(where: LandscapeTarget, *, within_seconds: float) -> dict[str, Any]:
-    """Who the landscape takes this one for. Raises Unauthorized."""
+    """User and role that the landscape takes this one for. Raises CredentialsRejected."""
     where = where._replace(prefix=where.prefix or "garden")
     ends = asyncio.get_running_loop().time() + within_seconds
     while True:
         try:
             async with connected(where) as api:
-                return await _asked(api)
-        except Unauthorized:
+                return await api.call("whoami")
+        except CredentialsRejected:
             if asyncio.get_running_loop().time() >= ends:
                 raise
             await asyncio.sleep(0.5)
 
 
-async def _asked(api: ApiClient) -> dict[str, Any]:
-    return await api.call("whoami")
-
-
-def _keep(context: str, entry: _Entry) -> Path:
+def _keep(context: str, entry: _LoginEntry) -> Path:
     """Write the file and the context. Raises BadRequest."""
     from gardenbus.credentials import secret_files  # noqa: PLC0415  slow to import
 

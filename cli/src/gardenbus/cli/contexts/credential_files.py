@@ -28,7 +28,7 @@ class _Expiring(msgspec.Struct):
 
 
 def kind_of(file: Path) -> Kind:
-    """What a file holds. Raises BadRequest when it cannot be read."""
+    """The kind of a file's content. Raises BadRequest when it cannot be read."""
     content = _content(file).strip()
     if content.startswith(b"{"):
         return "login"
@@ -38,7 +38,7 @@ def kind_of(file: Path) -> Kind:
 
 
 def expiry_of(file: Path) -> datetime | None:
-    """When what a file holds ends; None where it does not say. Raises BadRequest."""
+    """The end of what a file holds; None where it does not say. Raises BadRequest."""
     content = _content(file)
     match kind_of(file):
         case "login":

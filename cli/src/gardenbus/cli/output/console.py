@@ -17,7 +17,7 @@ from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from gardenbus.common.errors import BadRequest, GardenbusError, SettingsInvalid, Unauthorized, Unavailable
+from gardenbus.common.errors import BadRequest, CredentialsRejected, GardenbusError, SettingsInvalid, Unavailable
 
 PIPED_WIDTH = 400
 """Columns where no terminal limits them, so that nothing is cut for grep and awk."""
@@ -199,7 +199,7 @@ def exit_codes() -> Generator[None]:
     except ApiError as error:
         print_api_error(error.error)
         raise typer.Exit(Exit.FAILED) from error
-    except Unauthorized as error:
+    except CredentialsRejected as error:
         print_error(error.message)
         raise typer.Exit(Exit.USAGE) from error
     except Unavailable as error:

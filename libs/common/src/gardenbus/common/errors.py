@@ -50,7 +50,7 @@ class TooManyRequests(Unavailable):
     retry_after_seconds: ClassVar[int] = 1
 
 
-class Unauthorized(Unavailable):
+class CredentialsRejected(Unavailable):
     """A server does not let this user in. Others' credentials may be let in later, or these."""
 
     code = 401

@@ -29,7 +29,7 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
-from gardenbus.common.errors import BadRequest, SettingsInvalid, Terminal, Unauthorized, Unavailable
+from gardenbus.common.errors import BadRequest, CredentialsRejected, SettingsInvalid, Terminal, Unavailable
 
 RECONNECT_SECONDS = 0.25
 """Pause between two attempts to connect: a restarted server is found again within a heartbeat."""
@@ -229,7 +229,7 @@ class Connection(Client):
     ) -> None:
         """Connect, waiting for the server as long as it takes, and log that. `inbox_prefix`: below the credentials'.
 
-        With `fails_unauthorized` it raises Unauthorized when the server does not let this user in; else it tries on.
+        With `fails_unauthorized` it raises CredentialsRejected when the server does not let this user in.
         """
         self._where = url.rsplit("@", 1)[-1]
         self._fails_unauthorized = fails_unauthorized
@@ -478,7 +478,7 @@ class Connection(Client):
         now = asyncio.get_running_loop().time()
         if self._fails_unauthorized and _UNAUTHORIZED.search(str(error)):
             words = str(error).removeprefix("nats: ").strip("'")
-            raise Unauthorized(f"NATS at {self._where} does not let this user in: {words}") from error
+            raise CredentialsRejected(f"NATS at {self._where} does not let this user in: {words}") from error
         if not self.is_connected and not self.is_closed and _UNAUTHORIZED.search(str(error)):
             await self._pause_rejected(error)
         elif self.is_connected:
