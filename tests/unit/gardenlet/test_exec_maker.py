@@ -1,10 +1,8 @@
 """The backend `exec`: what commands are given, what their exit codes and answers mean, and how they are ended."""
 
 import asyncio
-import contextlib
 import json
 import os
-import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -229,19 +227,6 @@ async def have_ended(pids: list[int]) -> None:
     assert [pid for pid in pids if is_running(pid)] == []
 
 
-def open_pipes() -> set[str]:
-    """Pipes of this process by their names in /proc."""
-    names: set[str] = set()
-    for each in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(OSError):
-            names.add(str(each.readlink()))
-    return {name for name in names if name.startswith("pipe:")}
-
-
-async def are_open(pipes: set[str]) -> None:
-    assert open_pipes() == pipes
-
-
 @pytest.mark.parametrize("is_deaf", [False, True])
 async def test_a_command_that_takes_too_long_is_ended_with_all_that_it_has_started(
     tmp_path: Path, is_deaf: bool
@@ -253,20 +238,6 @@ async def test_a_command_that_takes_too_long_is_ended_with_all_that_it_has_start
     assert error.message.endswith("has not ended within 2 s, and was killed")
     pids = await pids_in(file)
     await eventually(lambda: have_ended(pids), within=20)
-
-
-async def test_pipes_that_somebody_else_holds_open_are_closed_with_the_command(tmp_path: Path) -> None:
-    file = tmp_path / "pids"
-    text = IN_A_GROUP.format(is_deaf=False, file=str(file)).replace('60)"])', '60)"], start_new_session=True)', 1)
-    maker = an_exec_maker(tmp_path, text, timeoutSeconds=2, killAfterSeconds=0.3)
-    before = open_pipes()
-    await failure_of(maker)
-    _, escaped = await pids_in(file)
-    try:
-        await eventually(lambda: are_open(before), within=20)
-        assert is_running(escaped)
-    finally:
-        os.kill(escaped, signal.SIGKILL)
 
 
 async def test_a_step_that_is_cancelled_ends_its_command_first(tmp_path: Path) -> None:

@@ -52,26 +52,56 @@ async def run_command(
     """Run a command to its end. Raises OSError when it cannot be started, TimeoutError, OutputTooLarge."""
     starting = asyncio.ensure_future(_start(arguments, environment))
     try:
-        transport, child = await asyncio.shield(starting)
+        command = await asyncio.shield(starting)
     except asyncio.CancelledError:
         with contextlib.suppress(OSError):
-            await _end(*await starting, limits.kill_after_seconds)
+            await _end(await starting, limits.kill_after_seconds)
         raise
     try:
         async with asyncio.timeout(limits.timeout_seconds):
-            return await _talk(child, given, log_line)
+            ended = await _talk(command.child, given, log_line)
+            await command.closed
+            return ended
     except BaseException:
-        await _end(transport, child, limits.kill_after_seconds)
+        await _end(command, limits.kill_after_seconds)
         raise
 
 
-async def _start(
-    arguments: Sequence[str], environment: Mapping[str, str]
-) -> tuple[asyncio.SubprocessTransport, Process]:
-    """Start it like asyncio.create_subprocess_exec; only the transport can close pipes which others hold open."""
+class _CommandProtocol(SubprocessStreamProtocol):
+    """Tells when the command has ended and its pipes are closed, which comes after what Process.wait() waits for."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(_CHUNK_BYTES, loop)
+        self.closed: asyncio.Future[None] = loop.create_future()
+        self._left = {"command", 0, 1, 2}
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        super().pipe_connection_lost(fd, exc)
+        self._note_end(fd)
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        self._note_end("command")
+
+    def _note_end(self, what: str | int) -> None:
+        self._left.discard(what)
+        if not self._left and not self.closed.done():
+            self.closed.set_result(None)
+
+
+class _Command(NamedTuple):
+    """A command that runs. Only its transport can close pipes which others hold open."""
+
+    transport: asyncio.SubprocessTransport
+    child: Process
+    closed: asyncio.Future[None]
+
+
+async def _start(arguments: Sequence[str], environment: Mapping[str, str]) -> _Command:
+    """Start it like asyncio.create_subprocess_exec."""
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.subprocess_exec(
-        lambda: SubprocessStreamProtocol(_CHUNK_BYTES, loop),
+        lambda: _CommandProtocol(loop),
         *arguments,
         stdin=PIPE,
         stdout=PIPE,
@@ -79,7 +109,7 @@ async def _start(
         env=dict(environment),
         start_new_session=True,
     )
-    return transport, Process(transport, protocol, loop)
+    return _Command(transport, Process(transport, protocol, loop), protocol.closed)
 
 
 async def _talk(child: Process, given: bytes, log_line: Callable[[str], None]) -> CommandEnded:
@@ -95,9 +125,9 @@ async def _talk(child: Process, given: bytes, log_line: Callable[[str], None]) -
 
 
 async def _write(child: Process, given: bytes) -> None:
-    """A command need not read what it is given."""
+    """A command need not read what it is given. uvloop raises RuntimeError for what is written to a closed pipe."""
     assert child.stdin is not None
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError, RuntimeError):
         child.stdin.write(given)
         await child.stdin.drain()
     child.stdin.close()
@@ -138,13 +168,13 @@ def _log_text(line: bytes, count: int, last: str, log_line: Callable[[str], None
     return count + 1, text
 
 
-async def _end(transport: asyncio.SubprocessTransport, child: Process, kill_after_seconds: float) -> None:
+async def _end(command: _Command, kill_after_seconds: float) -> None:
     """End the whole group; returns once the command is gone and its pipes are closed, whoever else holds them open."""
     try:
-        await _end_groups([child.pid], kill_after_seconds)
+        await _end_groups([command.child.pid], kill_after_seconds)
     finally:
-        transport.close()  # Process.wait() waits for the pipes' ends too
-    await child.wait()
+        command.transport.close()  # closes the pipes, which end what `closed` waits for
+    await command.closed
 
 
 async def _end_groups(groups: Sequence[int], kill_after_seconds: float) -> None:
