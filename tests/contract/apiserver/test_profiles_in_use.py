@@ -98,3 +98,29 @@ async def test_a_binding_in_use_and_the_namespace_of_a_project_are_not_deleted(a
     assert "project empty" in error["message"]
     assert "gardenbus delete project empty --confirm" in error["message"]
     assert await apiserver.request("delete.namespace._.garden-free")
+
+
+async def test_what_waits_until_it_is_unused_may_be_deleted_and_keeps_its_finalizer_meanwhile(
+    apiserver: Apiserver,
+) -> None:
+    await apiserver.request("apply", a_shoot("waiting", spec={"cloudProfileName": "aws"}))
+    for kind, name in (("cloudprofile", "aws"), ("project", "dev")):
+        key = ObjectKey(kind, "", name)
+        stored = await apiserver.kit.store.get(key)
+        assert stored is not None
+        document = stored.document()
+        annotations = {"confirmation.gardener.cloud/deletion": "true"}
+        document["metadata"] |= {"finalizers": ["gardener"], "annotations": annotations}
+        await apiserver.kit.store.update(stored, document)
+        await apiserver.request(f"delete.{kind}._.{name}")
+        stored = await apiserver.kit.store.get(key)
+        assert stored is not None
+        assert stored.is_deleting
+
+        patch = {"kind": kind, "name": name, "patch": {"metadata": {"finalizers": []}}}
+        error = await apiserver.rejection("patch", patch)
+        assert error["code"] == 403
+        assert f"metadata.finalizers: {kind} {name} is in use" in error["message"]
+
+    late = await apiserver.rejection("apply", a_shoot("late"))
+    assert "the project dev is being deleted" in late["message"]

@@ -13,12 +13,16 @@ from gardenbus.common.runtime.controllers import start_controller
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.controllermanager.controllers import (
     bastion,
+    credentials,
     project,
+    project_activity,
+    protection,
     shoot_hibernation,
     shoot_maintenance,
     shoot_quota,
     shoot_reference,
     shoot_retry,
+    stale_project,
 )
 from gardenbus.controllermanager.controllers.loop import REPORTER, USER, BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.handlers import project_namespaces
@@ -29,6 +33,10 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 LOOPS: Sequence[Loop] = (
     project.LOOP,
+    project_activity.LOOP,
+    stale_project.LOOP,
+    *protection.LOOPS,
+    *credentials.LOOPS,
     shoot_hibernation.LOOP,
     shoot_maintenance.LOOP,
     shoot_quota.LOOP,

@@ -33,3 +33,6 @@ EXPIRED_SHOOTS = Counter(
 DELETED_BASTIONS = Counter(
     "gardenbus_controllermanager_deleted_bastions_total", "Bastions that this process has deleted."
 )
+STALE_DELETED = Counter(
+    "gardenbus_controllermanager_stale_projects_deleted_total", "Projects that this process has deleted as stale."
+)

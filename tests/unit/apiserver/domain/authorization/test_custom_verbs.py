@@ -74,3 +74,16 @@ def test_the_owner_who_became_a_member_may_be_left_out_of_a_manifest() -> None:
         spec={"members": [a_member("ann"), {**owner, "role": "admin", "roles": ["admin", "owner"]}], "owner": owner}
     )
     assert verb_of(before, {**before, "spec": {**before["spec"], "members": [a_member("ann")]}}) == ""
+
+
+def test_nobody_without_a_verb_holds_what_is_in_anothers_namespace() -> None:
+    def a_binding(**fields: object) -> Document:
+        metadata = {"name": "mine", "namespace": "garden-dev"}
+        return {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "SecretBinding", "metadata": metadata, **fields}
+
+    own = a_binding(secretRef={"name": "key"}, quotas=[{"name": "limit", "namespace": "garden-dev"}])
+    foreign = a_binding(secretRef={"name": "key", "namespace": "garden-x"})
+    assert verb_of(None, own) == verb_of(foreign, foreign) == verb_of(foreign, own) == ""
+    assert verb_of(None, foreign) == verb_of(own, foreign) == "refer"
+    assert verb_of(None, a_binding(quotas=[{"name": "limit", "namespace": "garden-x"}])) == "refer"
+    assert verb_of(None, foreign, UNLIMITED) == ""

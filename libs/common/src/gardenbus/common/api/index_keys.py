@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, cast
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.busy_shoots import operation_key
+from gardenbus.common.api.garden.credentials_bindings import references_of
 from gardenbus.common.api.garden.profile_parts import binding_keys, part_references, profile_key, used_parts
-from gardenbus.common.api.garden.quotas import demand_of, quota_keys
+from gardenbus.common.api.garden.quotas import demand_of
 from gardenbus.common.api.garden.seeds import may_unblock, removal_owner, scheduling_content, shoot_capacity
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.resource_quotas import quota_lines
@@ -72,7 +73,7 @@ def index_keys_of(document: Document) -> IndexKeys:
                 demands=_demands(metadata["namespace"], spec),
             )
         case "SecretBinding" | "CredentialsBinding":
-            return IndexKeys(references=tuple(key.stored for key in quota_keys(document)), owners=owners)
+            return IndexKeys(references=references_of(document), owners=owners)
         case "ResourceQuota":
             return IndexKeys(quota=quota_lines(spec), owners=owners)
         case "Seed":

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from gardenbus.common.api.kinds import CARRIED_GROUPS, KindSpec
 
-_SCHEDULING_DATA = "apiserver, scheduler"
+_SCHEDULING_DATA = "apiserver, scheduler, controllermanager"
+_CONTROLLER_MANAGER = "controllermanager"
 _PLACEMENT = "placement"
 
 ACTORS: Mapping[str, str] = {
@@ -12,10 +13,12 @@ ACTORS: Mapping[str, str] = {
     "Seed": "scheduler, gardenlet, lifecycle",
     "CloudProfile": _SCHEDULING_DATA,
     "NamespacedCloudProfile": _SCHEDULING_DATA,
-    "Project": "apiserver, scheduler, controllermanager",
+    "Project": _SCHEDULING_DATA,
     "ExposureClass": _SCHEDULING_DATA,
-    "SecretBinding": "apiserver",
-    "CredentialsBinding": "apiserver",
+    "SecretBinding": f"apiserver, {_CONTROLLER_MANAGER}",
+    "CredentialsBinding": f"apiserver, {_CONTROLLER_MANAGER}",
+    "InternalSecret": _CONTROLLER_MANAGER,
+    "WorkloadIdentity": _CONTROLLER_MANAGER,
     "ResourceQuota": "apiserver (counts objects), placement",
     "ShootState": "lifecycle, gardenlet",
     "ManagedSeed": "gardenlet",
@@ -36,7 +39,6 @@ ACTORS: Mapping[str, str] = {
     "Namespace": "apiserver, controllermanager, placement",
     "ConfigMap": "scheduler (region distances), identity (revocations), controllermanager, placement",
     "Secret": "identity (credentials, bootstrap tokens), controllermanager, placement",
-    "WorkloadIdentity": "controllermanager",
     "Quota": "controllermanager",
     "Bastion": "controllermanager",
     "Event": "the services record them",

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.index_keys import FINALIZER
 from gardenbus.common.api.keys import ObjectKey
 
 
@@ -27,6 +28,11 @@ def key_of_document(document: Document) -> ObjectKey:
 def is_deleting(document: Document) -> bool:
     """True when the deletion of an object has been requested."""
     return bool(section(document, "metadata").get("deletionTimestamp"))
+
+
+def is_protected(document: Document) -> bool:
+    """True where a finalizer has a deleted object wait until nothing uses it: its deletion need not be rejected."""
+    return FINALIZER in (section(document, "metadata").get("finalizers") or ())
 
 
 def is_deleted(document: Document) -> bool:

@@ -18,9 +18,10 @@ from gardenbus.common.controller.controller import Done, ReconcileRequest, Recon
 from gardenbus.common.controller.enqueue_on_change import beyond_status
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.errors import AlreadyExists, Conflict, Forbidden, InvalidResource, NotFound, Unavailable
-from gardenbus.common.ports.store import Superseded, WritePrecondition
+from gardenbus.common.ports.store import WritePrecondition
 from gardenbus.controllermanager import metrics
 from gardenbus.controllermanager.controllers.loop import REPORTER, BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.controllers.writes import update
 from gardenbus.controllermanager.domain.project_namespaces import (
     AdoptNamespace,
     CreateNamespace,
@@ -32,7 +33,6 @@ from gardenbus.controllermanager.domain.project_namespaces import (
     ReleaseNamespace,
     plan_namespace,
     plan_release,
-    without_finalizer,
 )
 from gardenbus.controllermanager.domain.projects import (
     RESOURCE_QUOTA,
@@ -42,6 +42,7 @@ from gardenbus.controllermanager.domain.projects import (
     resource_quota,
     with_phase,
 )
+from gardenbus.controllermanager.domain.protection import without_finalizer
 from gardenbus.controllermanager.handlers.namespace_contents import NamespaceContents
 
 NAME = KIND = "project"
@@ -210,18 +211,13 @@ class ProjectReconciler:
     async def _updated(
         self, stored: StoredObject, document: Document, *preconditions: WritePrecondition
     ) -> StoredObject:
-        """Write an object on the version that was read; one without finalizers may be gone then."""
+        """Write an object; what has changed meanwhile, also a shoot that has come about, is looked at again."""
         try:
-            written = await self._store.update(stored, document, preconditions=preconditions)
-        except NotFound as error:
-            raise Conflict(f"{stored.key} is gone") from error
+            return await update(self._store, stored, document, *preconditions)
         except Forbidden as error:
             if preconditions:
                 raise Conflict(error.message) from error
             raise
-        if isinstance(written, Superseded):
-            raise Conflict(f"{stored.key} changed meanwhile")
-        return written
 
     async def _record(self, stored: StoredObject, reason: str, message: str, *, is_warning: bool = True) -> None:
         await self._events.record(

@@ -13,6 +13,7 @@ from gardenbus.common.api.garden.projects import Project
 from gardenbus.common.api.index_keys import FINALIZER
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.api.owners import owner_references
+from gardenbus.controllermanager.domain.protection import without_finalizer
 
 ROLE_LABEL = "gardener.cloud/role"
 PROJECT_ROLE = "project"
@@ -120,13 +121,6 @@ def plan_release(project: Document, namespace: Document | None) -> ReleasePlan:
     if annotations.get(KEEP_ANNOTATION) == "true":
         return ReleaseNamespace(_released(project, namespace))
     return EmptyNamespace() if metadata.get("deletionTimestamp") else MarkNamespace()
-
-
-def without_finalizer(document: Document, finalizer: str = FINALIZER) -> Document:
-    """A document without a finalizer."""
-    metadata = section(document, "metadata")
-    finalizers = [each for each in metadata.get("finalizers") or () if each != finalizer]
-    return {**document, "metadata": {**metadata, "finalizers": finalizers}}
 
 
 def _new_namespace(project: Document, name: str) -> Document:

@@ -15,8 +15,8 @@ from typing import Literal
 
 from gardenbus.common.api.configuration.controller_manager import ProjectQuota
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.index_keys import FINALIZER
 from gardenbus.controllermanager.domain.project_namespaces import owner_reference, with_owner
+from gardenbus.controllermanager.domain.protection import with_finalizer
 
 Phase = Literal["Pending", "Ready", "Failed", "Terminating"]
 
@@ -37,10 +37,7 @@ def with_phase(project: Document, phase: Phase, generation: int) -> Document:
 
 def accepted(project: Document, generation: int) -> Document:
     """A project with the finalizer, and with a phase; the same project where that is so."""
-    metadata = section(project, "metadata")
-    finalizers: Sequence[str] = metadata.get("finalizers") or ()
-    if FINALIZER not in finalizers:
-        project = {**project, "metadata": {**metadata, "finalizers": [*finalizers, FINALIZER]}}
+    project = with_finalizer(project)
     return project if section(project, "status").get("phase") else with_phase(project, "Pending", generation)
 
 

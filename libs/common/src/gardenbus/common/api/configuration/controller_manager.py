@@ -29,6 +29,7 @@ from gardenbus.common.api.selectors import LabelSelector, parse_selector
 API_VERSION = "controllermanager.config.gardener.cloud/v1alpha1"
 KIND = "ControllerManagerConfiguration"
 MONITOR_PERIODS_UNTIL_SHOOTS = 5
+DEFAULT_CONCURRENT_SYNCS = 5
 
 
 class LifecycleConfiguration(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,10 +115,17 @@ class ControllerManagerConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     shoot_reference: ShootReferenceConfiguration = ShootReferenceConfiguration()
     shoot_retry: ShootRetryConfiguration = ShootRetryConfiguration()
     bastion: BastionConfiguration = BastionConfiguration()
+    concurrent_syncs: Mapping[str, int] = {}
+    """Of the kinds whose section has nothing else: objects that are reconciled at once."""
+
     log_level: str | None = None
     log_format: str | None = None
     ignored: tuple[str, ...] = ()
     """Paths of fields that were accepted and have no effect."""
+
+    def workers(self, kind: str) -> int:
+        """Objects of a kind that are reconciled at once."""
+        return self.concurrent_syncs.get(kind, DEFAULT_CONCURRENT_SYNCS)
 
 
 def parse_controller_manager(text: str | bytes) -> ControllerManagerConfiguration:
@@ -141,14 +149,16 @@ def parse_managed_seed_sets(text: str | bytes) -> ManagedSeedSetConfiguration:
 
 
 _UNREAD = (
-    "cacheSyncTimeout certificateSigningRequest cloudProfile controllerDeployment "
-    "controllerDeploymentReference controllerRegistration credentialsBinding event exposureClass "
-    "namespacedCloudProfile networkPolicy quota secretBinding seedBackupBucketsCheck "
-    "seedExtensionsCheck seedReference shootConditions shootState shootStatusLabel"
+    "cacheSyncTimeout certificateSigningRequest controllerDeployment controllerDeploymentReference "
+    "controllerRegistration event networkPolicy seedBackupBucketsCheck seedExtensionsCheck seedReference "
+    "shootConditions shootState shootStatusLabel"
 )
 """Sections that no service reads."""
 
-_READ = ("seed", "shootMigration", "managedSeedSet", "project", *shoot_controllers.TABLE)
+_PROTECTED = ("cloudProfile", "namespacedCloudProfile", "exposureClass", "quota", "secretBinding", "credentialsBinding")
+"""Sections of kinds that are kept while they are used."""
+
+_READ = ("seed", "shootMigration", "managedSeedSet", "project", *_PROTECTED, *shoot_controllers.TABLE)
 """Sections that one of the services reads."""
 
 
@@ -192,6 +202,10 @@ _SECTION_TYPES: Mapping[str, Callable[..., Any]] = {
 _CONTROLLER_MANAGER = _table(
     {
         **shoot_controllers.TABLE,
+        **{
+            section: {"concurrentSyncs": Field(f"concurrent_syncs.{section.lower()}", reader.count)}
+            for section in _PROTECTED
+        },
         "project": {
             "concurrentSyncs": Field("project.concurrent_syncs", reader.count),
             "minimumLifetimeDays": Field("project.minimum_lifetime_days", reader.count_or_zero),

@@ -41,7 +41,6 @@ UNUSED: Sequence[FieldNote] = (
     FieldNote("CloudProfile", "spec.limits", "the nodes of a shoot are not counted"),
     FieldNote("NamespacedCloudProfile", "spec.limits", "the nodes of a shoot are not counted"),
     FieldNote("Project", "spec.dualApprovalForDeletion", "one confirmation is enough"),
-    FieldNote("Project", "spec.members", "who may do what is up to the accounts of the bus"),
     FieldNote(
         "ManagedSeed", "spec.gardenlet.deployment", "a gardenlet is no Deployment here: its host's process runs it"
     ),

@@ -240,7 +240,9 @@ def _controller(name: str) -> Callable[[_Insider], Permissions]:
 
 
 CONTROLLER_MANAGERS_QUEUES = (
-    "project",
+    *("project", "projectactivity", "staleproject"),
+    *("cloudprofile", "namespacedcloudprofile", "exposureclass", "quota", "secretbinding", "credentialsbinding"),
+    *("secret", "internalsecret", "workloadidentity"),
     "shoothibernation",
     "shootmaintenance",
     "shootquota",

@@ -6,10 +6,13 @@
 | `spec.tolerations.whitelist` of a Project | `modify-spec-tolerations-whitelist` |
 | human members or the owner of a Project, unless by its owner | `manage-members` |
 | `spec.kubernetes`, `.machineImages`, `.providerConfig` of a NamespacedCloudProfile | `modify-spec-<field>` |
+| what a SecretBinding or CredentialsBinding refers to in another namespace | `refer` (no role has it) |
 
+What a binding refers to cannot be deleted, so nobody shall hold others' Secrets. Gardener takes whoever may read them.
 Source: Gardener's admission plugin CustomVerbAuthorizer, and the `binding` subresource of Shoots.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from gardenbus.apiserver.domain.authorization.actions import BIND, Permit, Rejection, Requester
@@ -20,8 +23,11 @@ from gardenbus.apiserver.domain.authorization.project_roles import (
 )
 from gardenbus.apiserver.domain.project_owners import with_owner_as_member
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.credentials_bindings import references_of
 from gardenbus.common.api.garden.profile_parts import mappings
+from gardenbus.common.api.keys import ObjectKey
 
+REFER = "refer"
 MODIFY_WHITELIST = "modify-spec-tolerations-whitelist"
 _PROFILE_FIELDS = {
     "kubernetes": "modify-spec-kubernetes",
@@ -53,6 +59,9 @@ def _needed_verbs(old: Document, new: Document, requester: Requester) -> list[tu
             return [(BIND, "spec.seedName")] if changed else []
         case "Project":
             return _of_project(before, after, requester)
+        case "SecretBinding" | "CredentialsBinding":
+            named = set(_foreign_references(new)) - set(_foreign_references(old))
+            return [(REFER, "references to another namespace")] if named else []
         case "NamespacedCloudProfile":
             return [
                 (verb, f"spec.{field}")
@@ -61,6 +70,12 @@ def _needed_verbs(old: Document, new: Document, requester: Requester) -> list[tu
             ]
         case _:
             return []
+
+
+def _foreign_references(binding: Document) -> Sequence[str]:
+    """What a binding refers to in another namespace than its own."""
+    own = section(binding, "metadata").get("namespace")
+    return [each for each in references_of(binding) if ObjectKey.from_stored(each).namespace != own]
 
 
 def _of_project(before: Document, after: Document, requester: Requester) -> list[tuple[str, str]]:

@@ -1,28 +1,51 @@
-"""FinalizerRemoval: a shoot keeps its finalizer while it has a control plane.
+"""FinalizerRemoval: a shoot keeps its finalizer while it has a control plane, and what is in use keeps its own.
 
 Source: `plugin/pkg/global/finalizerremoval`.
 """
 
-from gardenbus.apiserver.domain.document_parts import is_deleted
+from collections.abc import Sequence
+
+from gardenbus.apiserver.domain.document_parts import is_deleted, is_protected, key_of_document
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.projects import Project
 from gardenbus.common.api.index_keys import FINALIZER
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden
+from gardenbus.common.ports.store import WritePrecondition
+
+_PROTECTED = (
+    *("Project", "CloudProfile", "NamespacedCloudProfile", "ExposureClass"),
+    *("SecretBinding", "CredentialsBinding", "Quota"),
+)
+"""Kinds whose finalizer the controller manager places."""
 
 
 def _admit(shoot: Document, change: Change, _related: RelatedObjects) -> None:
     old = change.old
     if old is None:
         return
-    had, has = (FINALIZER in (section(one, "metadata").get("finalizers") or ()) for one in (old, shoot))
-    status = section(old, "status")
-    if had and not has and status.get("technicalID") and status.get("lastOperation") and not is_deleted(old):
+    if is_protected(old) and not is_protected(shoot) and _has_control_plane(old):
         raise Forbidden(f"metadata.finalizers: {FINALIZER} is taken off by the gardenlet once the deletion is done")
+
+
+def _has_control_plane(shoot: Document) -> bool:
+    status = section(shoot, "status")
+    return bool(status.get("technicalID") and status.get("lastOperation")) and not is_deleted(shoot)
+
+
+def _guards(document: Document, old: Document | None, _related: RelatedObjects) -> Sequence[WritePrecondition]:
+    """Whoever takes the finalizer off does so only while nothing refers to the object, or to a project's namespace."""
+    if old is None or not is_protected(old) or is_protected(document):
+        return ()
+    key = key_of_document(old)
+    used = ObjectKey("namespace", "", Project.from_document(old).namespace) if key.kind == "project" else key
+    return (WritePrecondition("references", used.stored, f"metadata.finalizers: {key} is in use"),)
 
 
 PLUGIN = AdmissionPlugin(
     name="FinalizerRemoval",
-    acts="rejects that somebody takes the finalizer off a shoot whose control plane is still there",
-    rules=(AdmissionRule(("Shoot",), admit=_admit),),
+    acts="rejects that somebody takes the finalizer off a shoot with a control plane, or off what is in use",
+    rules=(AdmissionRule(("Shoot",), admit=_admit), AdmissionRule(_PROTECTED, guards=_guards)),
 )

@@ -5,7 +5,7 @@ Source: `plugin/pkg/project/validator`, and the admission controller's webhook f
 
 from collections.abc import Sequence
 
-from gardenbus.apiserver.domain.document_parts import key_of_document
+from gardenbus.apiserver.domain.document_parts import is_protected, key_of_document
 from gardenbus.apiserver.domain.field_cursor import invalid
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
@@ -28,6 +28,8 @@ def _admit(project: Document, change: Change, _related: RelatedObjects) -> None:
 
 
 def _project_guards(stored: Document) -> Sequence[WritePrecondition]:
+    if is_protected(stored):
+        return ()
     key, owned = key_of_document(stored), ObjectKey("namespace", "", Project.from_document(stored).namespace)
     return (WritePrecondition("references", owned.stored, f"{key}: there are shoots in its namespace {owned.name}"),)
 

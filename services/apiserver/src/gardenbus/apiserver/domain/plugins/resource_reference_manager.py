@@ -7,7 +7,7 @@ Facts: the profile and the bindings of a shoot; the profiles below one that lose
 from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.annotations import creator_warnings, with_creator
-from gardenbus.apiserver.domain.document_parts import key_of_document
+from gardenbus.apiserver.domain.document_parts import is_protected, key_of_document
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.profile_admission import admit_references, profile_guards, profile_queries
 from gardenbus.apiserver.domain.profile_removals import removal_guards, removal_queries
@@ -29,6 +29,8 @@ def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
 
 
 def _deletion_guards(stored: Document) -> Sequence[WritePrecondition]:
+    if is_protected(stored):
+        return ()
     key = key_of_document(stored)
     return (WritePrecondition("references", key.stored, f"{key}: it is in use"),)
 

@@ -1,0 +1,73 @@
+"""Keeps the credentials that bindings refer to: a finalizer and labels, until no binding does any more.
+
+Source: Gardener's `pkg/controllermanager/controller/{secretbinding,credentialsbinding}`, which do this from the
+binding's side.
+"""
+
+import structlog
+
+from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
+from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, CREDENTIALS_KINDS, credentials_of
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult
+from gardenbus.common.errors import Forbidden
+from gardenbus.common.ports.store import WritePrecondition
+from gardenbus.controllermanager.controllers.loop import BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.controllers.writes import update
+from gardenbus.controllermanager.domain.protection import EXTERNAL_FINALIZER, protected_credentials
+from gardenbus.controllermanager.handlers.cached_bindings import CachedBindings
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class CredentialsReconciler:
+    """Reconciles one object with credentials at a time."""
+
+    def __init__(self, context: LoopContext, kind: str) -> None:
+        self._store = context.store
+        self._bindings = CachedBindings(context.objects)
+        self._kind = kind
+
+    async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
+        """Protect credentials while bindings refer to them, or release them. Raises Conflict, Unavailable."""
+        stored = await self._store.get(ObjectKey(self._kind, request.namespace, request.name))
+        if stored is None:
+            return Done("it is gone")
+        bindings = self._bindings.referring_to(stored.key)
+        document = protected_credentials(stored.document(), bindings)
+        if document == stored.document():
+            return Done()
+        unused = WritePrecondition("references", stored.key.stored, f"{stored.key} is in use")
+        try:
+            await update(self._store, stored, document, *(() if bindings else (unused,)))
+        except Forbidden:
+            return Done("a binding has come about: its news bring the credentials back")
+        log.info("credentials.reconciled", object=str(stored.key), bindings=len(bindings))
+        return Done()
+
+
+def _loop(kind: str) -> Loop:
+    def build(context: LoopContext) -> BuiltLoop:
+        bindings = CachedBindings(context.objects)
+
+        def changed(key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
+            """Enqueue what a binding refers to, or did, and credentials that are new, deleted, or lost a protection."""
+            if key.kind in BINDING_KINDS:
+                for binding in (each for each in (old, new) if each is not None):
+                    credentials = credentials_of(binding.document())
+                    if credentials is not None and credentials.kind == kind:
+                        context.enqueue(credentials)
+            elif new is not None and (EXTERNAL_FINALIZER in new.parts.finalizers) != bool(bindings.referring_to(key)):
+                context.enqueue(key)
+
+        return BuiltLoop(CredentialsReconciler(context, kind).reconcile, changed)
+
+    def workers(configuration: ControllerManagerConfiguration) -> int:
+        return configuration.workers("secretbinding")
+
+    return Loop(kind, kind, (kind, *BINDING_KINDS), build, workers)
+
+
+LOOPS = tuple(_loop(kind) for kind in CREDENTIALS_KINDS)
+"""A loop for each kind: the queue has its name."""

@@ -1,0 +1,109 @@
+"""Keeps what is in use: a finalizer on each profile, exposure class, quota and binding until nothing refers to it.
+
+Whether something refers to it is decided by the store, in the write that takes the finalizer off.
+"""
+
+from collections.abc import Callable, Iterable
+
+import structlog
+
+from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
+from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, references_of
+from gardenbus.common.api.index_keys import FINALIZER, index_keys_of
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
+from gardenbus.common.controller.event_recorder import EventRecorder
+from gardenbus.common.errors import Forbidden
+from gardenbus.common.ports.store import WritePrecondition
+from gardenbus.controllermanager.controllers.loop import REPORTER, BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.controllers.writes import update
+from gardenbus.controllermanager.domain.protection import labelled, with_finalizer, without_finalizer
+from gardenbus.controllermanager.handlers.cached_bindings import CachedBindings
+
+REFERRING_KINDS = ("shoot", "namespacedcloudprofile", *BINDING_KINDS)
+IN_USE_SECONDS = 60.0
+"""After which a deleted object that is in use is looked at again, should the news of its release have been lost."""
+
+Changed = Callable[[ObjectKey, StoredObject | None, StoredObject | None], None]
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class ProtectionReconciler:
+    """Reconciles one object of a kind at a time."""
+
+    def __init__(self, context: LoopContext, kind: str) -> None:
+        self._store = context.store
+        self._bindings = CachedBindings(context.objects)
+        self._events = EventRecorder(context.store, REPORTER)
+        self._kind = kind
+
+    async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
+        """Protect an object, or release it. Raises Conflict, Unavailable."""
+        stored = await self._store.get(ObjectKey(self._kind, request.namespace, request.name))
+        if stored is None:
+            return Done("it is gone")
+        if not stored.is_deleting:
+            await self._protect(stored)
+            return Done()
+        return await self._release(stored) if FINALIZER in stored.parts.finalizers else Done("it is leaving")
+
+    async def _protect(self, stored: StoredObject) -> None:
+        document = with_finalizer(stored.document())
+        if self._kind == "quota":
+            document = labelled(document, self._bindings.referring_to(stored.key))
+        if document != stored.document():
+            await update(self._store, stored, document)
+
+    async def _release(self, stored: StoredObject) -> ReconcileResult:
+        unused = WritePrecondition("references", stored.key.stored, f"{stored.key} is in use")
+        try:
+            await update(self._store, stored, without_finalizer(stored.document()), unused)
+        except Forbidden as error:
+            await self._events.record(stored.key, stored.uid, reason="ResourceReferenced", message=error.message)
+            return RequeueAfter(IN_USE_SECONDS, error.message)
+        log.info("object.released", object=str(stored.key))
+        return Done("it is released")
+
+
+def _changed(context: LoopContext, kind: str) -> Changed:
+    def changed(key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
+        """Enqueue objects that are new or being deleted, deleted ones that were let go of, and quotas of bindings."""
+        if key.kind == kind:
+            if new is not None and (old is None or old.is_deleting != new.is_deleting or not _is_protected(new)):
+                context.enqueue(key)
+            return
+        if old is not None and any(each.is_deleting for each in context.objects.objects(kind).values()):
+            _enqueue_references(index_keys_of(old.document()).references)
+        if kind == "quota" and key.kind in BINDING_KINDS:
+            for binding in (each for each in (old, new) if each is not None):
+                _enqueue_references(references_of(binding.document()))
+
+    def _enqueue_references(references: Iterable[str]) -> None:
+        for reference in references:
+            if reference.startswith(f"{kind}:") and "#" not in reference:
+                context.enqueue(ObjectKey.from_stored(reference))
+
+    return changed
+
+
+def _is_protected(stored: StoredObject) -> bool:
+    return FINALIZER in stored.parts.finalizers
+
+
+def _loop(kind: str) -> Loop:
+    def build(context: LoopContext) -> BuiltLoop:
+        return BuiltLoop(ProtectionReconciler(context, kind).reconcile, _changed(context, kind))
+
+    def workers(configuration: ControllerManagerConfiguration) -> int:
+        return configuration.workers(kind)
+
+    referring = REFERRING_KINDS if kind != "quota" else BINDING_KINDS
+    return Loop(kind, kind, tuple(dict.fromkeys((kind, *referring))), build, workers)
+
+
+LOOPS = tuple(
+    _loop(kind) for kind in ("cloudprofile", "namespacedcloudprofile", "exposureclass", "quota", *BINDING_KINDS)
+)
+"""A loop for each kind: the queue has its name."""
