@@ -103,7 +103,8 @@ async def test_a_binding_in_use_and_the_namespace_of_a_project_are_not_deleted(a
 async def test_what_waits_until_it_is_unused_may_be_deleted_and_keeps_its_finalizer_meanwhile(
     apiserver: Apiserver,
 ) -> None:
-    await apiserver.request("apply", a_shoot("waiting", spec={"cloudProfileName": "aws"}))
+    for document in (a_project(), a_cloudprofile(), a_shoot("waiting")):
+        await apiserver.request("apply", document)
     for kind, name in (("cloudprofile", "aws"), ("project", "dev")):
         key = ObjectKey(kind, "", name)
         stored = await apiserver.kit.store.get(key)
@@ -117,7 +118,7 @@ async def test_what_waits_until_it_is_unused_may_be_deleted_and_keeps_its_finali
         assert stored is not None
         assert stored.is_deleting
 
-        patch = {"kind": kind, "name": name, "patch": {"metadata": {"finalizers": []}}}
+        patch: Document = {"kind": kind, "name": name, "patch": {"metadata": {"finalizers": []}}}
         error = await apiserver.rejection("patch", patch)
         assert error["code"] == 403
         assert f"metadata.finalizers: {kind} {name} is in use" in error["message"]

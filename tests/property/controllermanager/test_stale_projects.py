@@ -71,7 +71,7 @@ def test_a_project_is_deleted_exactly_when_counting_days_says_so(
                 exempt = event == "exempt"
             case "activity":
                 last_active = day
-            case "nothing":
+            case _:
                 pass
     assert deleted_on == naive_end(quiet_days, configuration)
 
