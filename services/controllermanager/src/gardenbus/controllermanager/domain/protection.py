@@ -22,7 +22,7 @@ REFERENCE_LABEL_PREFIX = "reference.gardener.cloud/"
 
 
 def is_reference_label(label: str) -> bool:
-    """Whether this service keeps a label on what bindings refer to."""
+    """True for labels that this service keeps on what bindings refer to."""
     return label.startswith((PROVIDER_LABEL_PREFIX, REFERENCE_LABEL_PREFIX))
 
 

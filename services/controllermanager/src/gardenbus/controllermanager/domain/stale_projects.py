@@ -38,7 +38,7 @@ class ProjectUse(NamedTuple):
 
 
 class Staleness(NamedTuple):
-    """What a project's status says: since when it is stale, and when it is deleted."""
+    """Since when a project is stale, and when it is deleted; as its status states them."""
 
     since: datetime | None = None
     deleted_at: datetime | None = None
@@ -49,12 +49,12 @@ class Staleness(NamedTuple):
 
 
 def is_exempt(namespace: Document) -> bool:
-    """Whether a namespace skips the check."""
+    """True when a namespace skips the check."""
     return section(namespace, "metadata", "annotations").get(SKIP_ANNOTATION) in _TRUE
 
 
 def is_recent(use: ProjectUse, now: datetime, configuration: ProjectControllerConfiguration) -> bool:
-    """Whether a project is exempt, too young, or was active too lately to be stale, whoever uses it."""
+    """True when a project is exempt, too young, or was active too lately to be stale, whoever uses it."""
     lifetime = timedelta(days=configuration.minimum_lifetime_days)
     last = use.last_activity_at
     return use.is_exempt or use.created_at + lifetime > now or (last is not None and last + lifetime > now)
@@ -80,7 +80,7 @@ def staleness_of(project: Document) -> Staleness:
 
 
 def last_activity_of(project: Document) -> datetime | None:
-    """When a project was last active."""
+    """The instant of a project's last activity."""
     return parse_timestamp(section(project, "status").get(_LAST_ACTIVITY))
 
 

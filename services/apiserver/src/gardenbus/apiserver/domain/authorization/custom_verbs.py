@@ -73,7 +73,7 @@ def _needed_verbs(old: Document, new: Document, requester: Requester) -> list[tu
 
 
 def _foreign_references(binding: Document) -> Sequence[str]:
-    """What a binding refers to in another namespace than its own."""
+    """References of a binding to another namespace than its own."""
     own = section(binding, "metadata").get("namespace")
     return [each for each in references_of(binding) if ObjectKey.from_stored(each).namespace != own]
 
