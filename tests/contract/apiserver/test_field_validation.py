@@ -113,15 +113,15 @@ async def test_what_was_read_is_applied_again_in_silence(apiserver: Apiserver) -
 
 
 async def test_a_kind_that_nothing_acts_on_is_answered_with_that(apiserver: Apiserver) -> None:
-    entry = {
-        "apiVersion": "core.gardener.cloud/v1beta1",
-        "kind": "BackupEntry",
-        "metadata": {"name": "trial", "namespace": "garden-dev"},
-        "spec": {"bucketName": "trial"},
+    garden = {
+        "apiVersion": "operator.gardener.cloud/v1alpha1",
+        "kind": "Garden",
+        "metadata": {"name": "trial"},
+        "spec": {"virtualCluster": "v"},
     }
     for _ in range(2):
-        response = await apiserver.response("apply", entry)
-        assert response["warnings"] == ["backupentry garden-dev/trial: kind BackupEntry is stored; nothing acts on it"]
+        response = await apiserver.response("apply", garden)
+        assert response["warnings"] == ["garden trial: kind Garden is stored; nothing acts on it"]
 
 
 async def test_a_kind_of_a_group_that_is_not_known_is_refused_unless_it_is_registered(
@@ -159,7 +159,7 @@ async def test_the_list_of_a_kind_that_is_none_is_an_error(apiserver: Apiserver)
 
 async def test_the_kinds_say_what_acts_on_them(apiserver: Apiserver) -> None:
     actors = {kind["kind"]: kind["actsOn"] for kind in await apiserver.request("kinds")}
-    assert (actors["Seed"], actors["Quota"], actors["Deployment"]) == (
+    assert (actors["Seed"], actors["Garden"], actors["Deployment"]) == (
         "scheduler, gardenlet, lifecycle",
         "",
         "placement",

@@ -10,6 +10,7 @@ from gardenbus.apiserver.domain.related_objects import (
     ObjectQuery,
     ProfilesBelowQuery,
     ProjectQuery,
+    QuotasQuery,
     RelatedObjects,
     RelatedQuery,
 )
@@ -426,6 +427,7 @@ class TestFacts:
                 [
                     ObjectQuery(ObjectKey("cloudprofile", "", "aws")),
                     ObjectQuery(ObjectKey("credentialsbinding", "garden-dev", "c")),
+                    QuotasQuery((ObjectKey("credentialsbinding", "garden-dev", "c"),)),
                 ],
             ),
             (

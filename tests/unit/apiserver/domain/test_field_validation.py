@@ -86,7 +86,7 @@ def test_a_round_trip_is_silent_and_applying_a_file_again_is_not() -> None:
 @pytest.mark.parametrize(
     ("api_version", "kind"),
     [
-        ("core.gardener.cloud/v1beta1", "BackupEntry"),
+        ("operator.gardener.cloud/v1alpha1", "Garden"),
         ("settings.gardener.cloud/v1alpha1", "OpenIDConnectPreset"),
         ("resources.gardener.cloud/v1alpha1", "ManagedResource"),
         ("core.gardener.cloud/v1beta1", "BackupBucket"),

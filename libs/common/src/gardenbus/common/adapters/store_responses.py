@@ -26,6 +26,7 @@ EVENT_SECONDS = 600
 _CLAIMED = {
     "namespace": ("spec.namespace: ", "namespace"),
     "managedseed-shoot": ("spec.shoot.name: ", "shoot"),
+    "primary": ("spec.resources: ", "the place of the primary for"),
     "seedautoscaler-target": ("spec.scaleTargetRef.name: ", "managedseedset"),
 }
 """The field in which a claim is made, and what is claimed there."""

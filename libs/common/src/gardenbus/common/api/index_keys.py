@@ -9,7 +9,13 @@ from typing import Any, NamedTuple, cast
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.busy_shoots import operation_key
 from gardenbus.common.api.garden.credentials_bindings import references_of
-from gardenbus.common.api.garden.profile_parts import binding_keys, part_references, profile_key, used_parts
+from gardenbus.common.api.garden.profile_parts import (
+    binding_keys,
+    mappings,
+    part_references,
+    profile_key,
+    used_parts,
+)
 from gardenbus.common.api.garden.quotas import demand_of
 from gardenbus.common.api.garden.seeds import may_unblock, removal_owner, scheduling_content, shoot_capacity
 from gardenbus.common.api.keys import ObjectKey
@@ -72,10 +78,6 @@ def index_keys_of(document: Document) -> IndexKeys:
                 operation=operation_key(section(document, "status", "lastOperation")),
                 demands=_demands(metadata["namespace"], spec),
             )
-        case "SecretBinding" | "CredentialsBinding":
-            return IndexKeys(references=references_of(document), owners=owners)
-        case "ResourceQuota":
-            return IndexKeys(quota=quota_lines(spec), owners=owners)
         case "Seed":
             capacity = shoot_capacity(document)
             return IndexKeys(
@@ -101,6 +103,19 @@ def index_keys_of(document: Document) -> IndexKeys:
             target = section(spec, "scaleTargetRef").get("name")
             claims = (f"seedautoscaler-target/{metadata['namespace']}/{target}",) if target else ()
             return IndexKeys(owners=owners, claims=claims)
+        case _:
+            return _other_keys(document, owners)
+
+
+def _other_keys(document: Document, owners: tuple[str, ...]) -> IndexKeys:
+    spec = section(document, "spec")
+    match document["kind"]:
+        case "SecretBinding" | "CredentialsBinding":
+            return IndexKeys(references=references_of(document), owners=owners)
+        case "ControllerRegistration":
+            return IndexKeys(owners=owners, claims=_primaries(spec))
+        case "ResourceQuota":
+            return IndexKeys(quota=quota_lines(spec), owners=owners)
         case _:
             return IndexKeys(owners=owners)
 
@@ -128,6 +143,16 @@ def _shoot_references(namespace: str, spec: Document, *, is_deleting: bool) -> t
     keys += binding_keys(spec, namespace)
     parts = part_references(profile, used_parts(spec)) if profile is not None and not is_deleting else ()
     return (*(key.stored for key in keys), *parts)
+
+
+def _primaries(registration_spec: Document) -> tuple[str, ...]:
+    """Claims of a ControllerRegistration: the kinds and types of extension that it is primary for."""
+    primary = [
+        f"primary/{each.get('kind')}/{each.get('type')}"
+        for each in mappings(registration_spec.get("resources"))
+        if each.get("primary") is not False
+    ]
+    return tuple(claim for claim in dict.fromkeys(primary) if claim.isprintable())
 
 
 def _demands(namespace: str, spec: Document) -> tuple[str, ...]:

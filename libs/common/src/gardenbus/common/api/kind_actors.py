@@ -39,7 +39,7 @@ ACTORS: Mapping[str, str] = {
     "Namespace": "apiserver, controllermanager, placement",
     "ConfigMap": "scheduler (region distances), identity (revocations), controllermanager, placement",
     "Secret": "identity (credentials, bootstrap tokens), controllermanager, placement",
-    "Quota": "controllermanager",
+    "Quota": "apiserver (sums), controllermanager",
     "Bastion": "controllermanager",
     "Event": "the services record them",
     "Lease": "lifecycle",

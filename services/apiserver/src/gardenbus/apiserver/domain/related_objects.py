@@ -50,6 +50,12 @@ class KindQuery(msgspec.Struct, frozen=True, tag=True):
     kind: str
 
 
+class QuotasQuery(msgspec.Struct, frozen=True, tag=True):
+    """Fetch bindings, the Quotas that they name, what shoots want of each, and the profiles that this depends on."""
+
+    bindings: tuple[ObjectKey, ...]
+
+
 RelatedQuery = (
     ObjectQuery
     | ProjectQuery
@@ -58,6 +64,7 @@ RelatedQuery = (
     | ShootsOnSeedQuery
     | ProfilesBelowQuery
     | KindQuery
+    | QuotasQuery
 )
 
 
@@ -66,7 +73,7 @@ class RelatedObjects(msgspec.Struct, frozen=True):
 
     `objects` by key (seeds of shoots too), `projects` by their namespace, `managed_seeds` by their shoot, `shoots_on`:
     the shoots on a seed, by its name; `profiles_below`: the NamespacedCloudProfiles of a CloudProfile, by its name;
-    `all_of`: all objects of a kind, by the kind as in keys.
+    `all_of`: all objects of a kind, by the kind as in keys; `demands`: the demands that count for a Quota, by its key.
     """
 
     objects: Mapping[ObjectKey, Document] = {}
@@ -75,3 +82,4 @@ class RelatedObjects(msgspec.Struct, frozen=True):
     shoots_on: Mapping[str, Sequence[Document]] = {}
     profiles_below: Mapping[str, Sequence[Document]] = {}
     all_of: Mapping[str, Sequence[Document]] = {}
+    demands: Mapping[ObjectKey, Mapping[str, int]] = {}

@@ -1,6 +1,6 @@
 """Reads of a batch: every object once, in few round trips, decoded at most once a version."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from gardenbus.apiserver.domain.cloud_profiles import parent_key
 from gardenbus.apiserver.domain.managed_seeds import shoot_key
@@ -10,12 +10,14 @@ from gardenbus.apiserver.domain.related_objects import (
     ObjectQuery,
     ProfilesBelowQuery,
     ProjectQuery,
+    QuotasQuery,
     RelatedObjects,
     RelatedQuery,
     SeedOfShootQuery,
     ShootsOnSeedQuery,
 )
 from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.garden.quotas import limits_of, profile_of_unit, quota_keys
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.store import Objects
 
@@ -127,6 +129,7 @@ class ReadCache:
         objects: dict[ObjectKey, Document] = {}
         projects: dict[str, Document] = {}
         managed_seeds: dict[ObjectKey, Document] = {}
+        demands: dict[ObjectKey, Mapping[str, int]] = {}
         for query in queries:
             match query:
                 case ProjectQuery(namespace):
@@ -143,6 +146,7 @@ class ReadCache:
                         managed_seeds[query.shoot] = managed_seed
                 case _:
                     pass
+        await self._find_quotas(queries, objects, demands)
         return RelatedObjects(
             objects=objects,
             projects=projects,
@@ -154,6 +158,7 @@ class ReadCache:
             },
             profiles_below=await self._all_profiles_below(queries),
             all_of={query.kind: await self._all_of(query.kind) for query in queries if isinstance(query, KindQuery)},
+            demands=demands,
         )
 
     def _key_of(self, query: RelatedQuery) -> ObjectKey | None:
@@ -166,6 +171,33 @@ class ReadCache:
                 return shoot
             case _:
                 return None
+
+    async def _find_quotas(
+        self,
+        queries: Sequence[RelatedQuery],
+        objects: dict[ObjectKey, Document],
+        demands: dict[ObjectKey, Mapping[str, int]],
+    ) -> None:
+        """Add bindings, their Quotas, the demand on each (read past the cache: others add to it), and profiles."""
+        bindings = [key for query in queries if isinstance(query, QuotasQuery) for key in query.bindings]
+        if not bindings:
+            return
+        await self._add(bindings, objects)
+        quotas = {key: binding for binding in bindings for key in quota_keys(objects.get(binding, {}))}
+        await self._add(quotas, objects)
+        for key, binding in quotas.items():
+            if quota := objects.get(key):
+                scope = binding.namespace if limits_of(quota).is_of_project else ""
+                demands[key] = await self._store.demand(key, scope)
+        units = {unit for demand in demands.values() for unit in demand}
+        await self._add([key for unit in sorted(units) if (key := profile_of_unit(unit)) is not None], objects)
+
+    async def _add(self, keys: Iterable[ObjectKey], objects: dict[ObjectKey, Document]) -> None:
+        keys = list(keys)
+        await self.fetch(keys)
+        for key in keys:
+            if stored := self._cached[key]:
+                objects[key] = self._manifests.decoded(stored)
 
     async def _seed_of(self, shoot: ObjectKey) -> StoredObject | None:
         stored = await self.get(shoot)

@@ -29,6 +29,7 @@ ADMISSION_PLUGINS: Mapping[str, bool] = {
     "UncheckedTolerations": True,
     "ShootManagedSeed": True,
     "UseAsSeed": True,
+    "ShootQuotaValidator": True,
     "ShootMutator": True,
     "FinalizerRemoval": True,
     "ShootValidator": True,

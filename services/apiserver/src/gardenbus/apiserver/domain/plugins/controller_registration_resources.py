@@ -1,7 +1,8 @@
 """ControllerRegistrationResources: one primary registration for each kind and type of extension.
 
-Facts: all ControllerRegistrations, only where the resources of one change. Two that are created in the same instant are
-both taken, as by Gardener. Source: `plugin/pkg/controllerregistration/resources`.
+Facts: all ControllerRegistrations, only where the resources of one change. Of two that are created in the same instant
+the store takes one: to be primary is a claim of an object (`IndexKeys.claims`). Source:
+`plugin/pkg/controllerregistration/resources`.
 """
 
 from collections.abc import Iterator, Sequence
