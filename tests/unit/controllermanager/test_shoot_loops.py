@@ -1,5 +1,6 @@
 """The loops of shoots on the store in memory, with a real apiserver's handlers, in virtual time."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -115,11 +116,25 @@ async def offer(garden: Garden, spec: Document) -> None:
     await garden.change(ObjectKey("cloudprofile", "", "aws"), lambda profile: profile["spec"].update(spec))
 
 
+async def wait_for_the_window(garden: Garden) -> float:
+    """Let the loop enqueue the shoot in virtual time, and reconcile it; return the hours until then."""
+    began, garden.enqueued[:] = garden.clock.monotonic(), []
+    built = shoot_maintenance.LOOP.build(garden.context(shoot_maintenance.NAME))
+    built.changed(SHOOT, None, await garden.store.get(SHOOT))
+    assert built.run is not None
+    running = asyncio.create_task(built.run())
+    while not garden.enqueued:
+        await asyncio.sleep(0)
+    running.cancel()
+    assert garden.enqueued[0] == (shoot_maintenance.NAME, SHOOT)
+    assert isinstance(await garden.reconcile(shoot_maintenance.LOOP, SHOOT), Done)
+    return (garden.clock.monotonic() - began) / HOUR
+
+
 async def test_a_shoot_is_updated_in_its_window(garden: Garden) -> None:
     await garden.add(a_complete_shoot(spec={"maintenance": WINDOW}))
     await offer(garden, NEWER)
-    hours = await wait(garden, shoot_maintenance.LOOP)
-    assert 10 <= hours < 10.75
+    assert 10 <= await wait_for_the_window(garden) < 10.75
     shoot = await the_shoot(garden)
     assert shoot["spec"]["kubernetes"]["version"] == "1.34.2"
     (worker,) = shoot["spec"]["provider"]["workers"]
@@ -134,14 +149,14 @@ async def test_a_shoot_is_updated_in_its_window(garden: Garden) -> None:
     assert "gardener.cloud/operation" not in shoot["metadata"].get("annotations", {})
 
     generation = shoot["metadata"]["generation"]
-    assert isinstance(await garden.reconcile(shoot_maintenance.LOOP, SHOOT), RequeueAfter)
+    assert isinstance(await garden.reconcile(shoot_maintenance.LOOP, SHOOT), Done)
     assert (await the_shoot(garden))["metadata"]["generation"] == generation
 
 
 async def test_a_shoot_is_reconciled_once_a_day(garden: Garden) -> None:
     await garden.add(a_complete_shoot(spec={"maintenance": WINDOW}))
     for day in range(1, 4):
-        await wait(garden, shoot_maintenance.LOOP)
+        await wait_for_the_window(garden)
         assert (await the_shoot(garden))["metadata"]["generation"] == 1 + day
     assert garden.events() == []
 
@@ -161,9 +176,7 @@ async def test_what_admission_refuses_is_said_and_tried_in_the_next_window(garde
     await garden.add(a_complete_shoot(spec={"maintenance": WINDOW}, metadata={"annotations": asked}))
     await offer(garden, {**NEWER, "machineTypes": [{"name": "m5.large", "usable": True}]})
     await garden.change(SHOOT, lambda shoot: shoot["spec"]["provider"]["workers"][0].update(minimum=3))
-    result = await garden.reconcile(shoot_maintenance.LOOP, SHOOT)
-    assert isinstance(result, RequeueAfter)
-    assert result.seconds >= 10 * HOUR
+    await garden.reconcile(shoot_maintenance.LOOP, SHOOT)
     shoot = await the_shoot(garden)
     assert shoot["spec"]["kubernetes"]["version"] == "1.34.1"
     last = shoot["status"]["lastMaintenance"]
@@ -241,6 +254,23 @@ async def test_while_a_quota_is_missing_nothing_is_decided(garden: Garden) -> No
     garden.clock.advance(timedelta(days=9).total_seconds())
     assert isinstance(await garden.reconcile(shoot_quota.LOOP, SHOOT), RequeueAfter)
     assert "deletionTimestamp" not in (await the_shoot(garden))["metadata"]
+
+
+async def test_only_shoots_whose_bindings_name_quotas_are_looked_at(garden: Garden) -> None:
+    await a_limited_shoot(garden, days=2)
+    built, trial = (
+        shoot_quota.LOOP.build(garden.context(shoot_quota.NAME)),
+        ObjectKey("credentialsbinding", "garden-dev", "trial"),
+    )
+    limited = await garden.store.get(SHOOT)
+    free = await garden.change(trial, lambda binding: binding.update(quotas=[]))
+    built.changed(SHOOT, None, limited)
+    assert garden.enqueued == []
+    bound = await garden.change(trial, lambda binding: binding.update(quotas=[{"name": "trial"}]))
+    built.changed(trial, free, bound)
+    built.changed(SHOOT, None, limited)
+    built.changed(SHOOT, limited, await garden.change(SHOOT, lambda shoot: shoot["status"].update(seedName="")))
+    assert garden.enqueued == [(shoot_quota.NAME, SHOOT)] * 2
 
 
 # ---------------------------------------------------------------------------------------------------- references

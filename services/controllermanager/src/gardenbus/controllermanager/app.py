@@ -66,11 +66,13 @@ async def start_controllermanager(
     built = [_build(context, connections, informer, projects, loop) for loop in loops]
     await informer.start()
     context.stack.push_async_callback(informer.stop)
-    for loop, (reconcile, _) in zip(loops, built, strict=True):
+    for loop, parts in zip(loops, built, strict=True):
+        if parts.run is not None:
+            context.spawn(f"{loop.name}-clock", parts.run())
         await start_controller(
             context,
             loop.name,
-            reconcile,
+            parts.reconcile,
             connections,
             workers=loop.workers(configuration),
             reporter=REPORTER,
@@ -103,9 +105,9 @@ def _build(
     informer.subscribe(built.changed, loop.follows)
 
     async def enqueue_all() -> None:
-        """Queue every object: the queue, with its timers, may have gone back."""
-        for key in tuple(informer.objects(loop.kind)):
-            enqueuer.enqueue(key)
+        """Queue objects as after the first list: the queue, with its timers, may have gone back."""
+        for key, stored in tuple(informer.objects(loop.kind).items()):
+            built.changed(key, None, stored)
 
     bus.on_reconnect(enqueue_all)
     context.spawn(f"{loop.name}-enqueuer", enqueuer.run())

@@ -4,8 +4,8 @@ Each loop is a constant `LOOP` of its module; `app.LOOPS` lists them. All share 
 that any of them follows. The permission table names the queues (`common.api.identity.permissions`).
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple
 
 from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import StoredObject
@@ -46,6 +46,8 @@ class BuiltLoop(NamedTuple):
 
     reconcile: Reconcile
     changed: Callable[[ObjectKey, StoredObject | None, StoredObject | None], None]
+    run: Callable[[], Coroutine[Any, Any, None]] | None = None
+    """What runs beside it, until cancelled: enqueues objects by the clock."""
 
 
 class Loop(NamedTuple):

@@ -27,6 +27,7 @@ from gardenbus.controllermanager.domain.shoot_hibernation import (
     decide_hibernation,
     with_trigger_time,
 )
+from gardenbus.controllermanager.handlers.shoot_parts import is_status_alone
 
 NAME, KIND = "shoothibernation", "shoot"
 REJECTED_SECONDS = 300.0
@@ -82,8 +83,10 @@ class ShootHibernationReconciler:
 
 def _build(context: LoopContext) -> BuiltLoop:
     def changed(key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
-        """Enqueue shoots with schedules when these change, or a failure ends."""
-        if new is not None and _relevant(new) and (old is None or _relevant(old) != _relevant(new)):
+        """Enqueue shoots with schedules when these change."""
+        if new is None or is_status_alone(old, new):
+            return
+        if _relevant(new) and (old is None or _relevant(old) != _relevant(new)):
             context.enqueue(key)
 
     return BuiltLoop(ShootHibernationReconciler(context).reconcile, changed)

@@ -18,7 +18,7 @@ from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.errors import Terminal
 from gardenbus.controllermanager import metrics
 from gardenbus.controllermanager.controllers.loop import REPORTER, BuiltLoop, Loop, LoopContext
-from gardenbus.controllermanager.controllers.shoot_requests import ShootRequests, until
+from gardenbus.controllermanager.controllers.shoot_requests import ShootRequests
 from gardenbus.controllermanager.domain.shoot_maintenance import (
     MAINTAIN,
     OPERATION,
@@ -34,8 +34,12 @@ from gardenbus.controllermanager.domain.shoot_maintenance import (
     rejected,
     without_request_patch,
 )
+from gardenbus.controllermanager.handlers.moments import Moments
+from gardenbus.controllermanager.handlers.shoot_parts import is_status_alone, maintenance_part
 
 NAME, KIND = "shootmaintenance", "shoot"
+CHECK_SECONDS = 5.0
+"""Time between two checks which shoots are due."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -60,10 +64,10 @@ class ShootMaintenanceReconciler:
             case NotMaintained():
                 return Done("it is being deleted")
             case AwaitWindow(at=at):
-                return until(at, now, "until its moment in the next window")
+                return Done(f"its moment is {at:%F %T}")
             case MaintainNow(next_at=next_at):
                 await self._maintain(stored, now)
-                return until(next_at, now, "maintained")
+                return Done(f"maintained; its next moment is {next_at:%F %T}")
             case _:
                 assert_never(decision)
 
@@ -114,22 +118,54 @@ class ShootMaintenanceReconciler:
             ).inc()
 
 
-def _build(context: LoopContext) -> BuiltLoop:
-    def changed(key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
-        """Enqueue each shoot once, and when its window changes or a maintenance is asked for."""
-        if new is None or new.is_deleting:
-            return
-        if old is None or (_relevant(old) != _relevant(new)):
-            context.enqueue(key)
+class MaintenanceClock:
+    """Enqueues shoots when their moment has come."""
 
-    return BuiltLoop(ShootMaintenanceReconciler(context).reconcile, changed)
+    def __init__(self, context: LoopContext) -> None:
+        self._clock = context.clock
+        self._objects = context.objects
+        self._enqueue = context.enqueue
+        self._moments = Moments()
+
+    def changed(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
+        """Plan each shoot once, and when its window changes or a maintenance is asked for."""
+        if new is None:
+            self._moments.forget(key)
+        elif not is_status_alone(old, new) and (old is None or _relevant(old) != _relevant(new)):
+            self._plan(new)
+
+    async def run(self) -> None:
+        """Plan those whose moment has come, until cancelled."""
+        while True:
+            await self._clock.sleep(CHECK_SECONDS)
+            for key in self._moments.due(self._clock.now()):
+                if (shoot := self._objects.objects(KIND).get(key)) is not None:
+                    self._plan(shoot)
+
+    def _plan(self, shoot: StoredObject) -> None:
+        """Enqueue a shoot if it is due, and note when it is next."""
+        decision = decide_maintenance(maintenance_part(shoot), self._clock.now())
+        match decision:
+            case NotMaintained():
+                self._moments.forget(shoot.key)
+            case AwaitWindow(at=at):
+                self._moments.set(shoot.key, at)
+            case MaintainNow(next_at=next_at):
+                self._moments.set(shoot.key, next_at)
+                self._enqueue(shoot.key)
+            case _:
+                assert_never(decision)
+
+
+def _build(context: LoopContext) -> BuiltLoop:
+    clock = MaintenanceClock(context)
+    return BuiltLoop(ShootMaintenanceReconciler(context).reconcile, clock.changed, clock.run)
 
 
 def _relevant(stored: StoredObject) -> object:
-    is_requested = MAINTAIN.encode() in stored.parts.meta and MAINTAIN in stored.annotations.get(OPERATION, "")
-    if b'"timeWindow"' not in stored.parts.spec:
-        return is_requested, None
-    return is_requested, section(stored.document(), "spec", "maintenance").get("timeWindow")
+    part = maintenance_part(stored)
+    is_requested = MAINTAIN in str(section(part, "metadata", "annotations").get(OPERATION))
+    return is_requested, section(part, "spec", "maintenance").get("timeWindow"), stored.is_deleting
 
 
 def _workers(configuration: ControllerManagerConfiguration) -> int:

@@ -28,8 +28,10 @@ from gardenbus.controllermanager.domain.shoot_expiry import (
     KeepShoot,
     decide_expiry,
 )
+from gardenbus.controllermanager.handlers.shoot_parts import bindings_part, is_status_alone
 
 NAME, KIND = "shootquota", "shoot"
+FOLLOWS = (KIND, "credentialsbinding", "secretbinding")
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -52,7 +54,7 @@ class ShootQuotaReconciler:
         if not bindings_of(stored.document()) and EXPIRATION_ANNOTATION not in stored.annotations:
             return Done("it has no credentials, and so no Quotas")
         found = await self._lifetime(stored)
-        if isinstance(found, RequeueAfter):
+        if isinstance(found, Done | RequeueAfter):
             return found
         now = self._clock.now()
         decision = decide_expiry(stored.document(), found, now)
@@ -74,13 +76,15 @@ class ShootQuotaReconciler:
             log.warning("expiry.refused", shoot=str(stored.key), reason=error.message)
             return RequeueAfter(self._period_seconds, error.message)
 
-    async def _lifetime(self, stored: StoredObject) -> timedelta | RequeueAfter | None:
+    async def _lifetime(self, stored: StoredObject) -> timedelta | Done | RequeueAfter | None:
         """The least lifetime of the shoot's Quotas; waits where one of them, or a binding, is missing."""
         bindings = await self._store.get_many(bindings_of(stored.document()))
         keys = [key for binding in bindings if binding is not None for key in quota_keys(binding.document())]
         quotas = await self._store.get_many(keys)
         if None in bindings or None in quotas:
             return RequeueAfter(self._period_seconds, "a binding or a Quota of it is missing")
+        if not quotas and EXPIRATION_ANNOTATION not in stored.annotations:
+            return Done("it has no Quotas")
         return shortest_lifetime(limits_of(quota.document()) for quota in quotas if quota is not None)
 
     async def _record(self, stored: StoredObject, message: str) -> None:
@@ -89,21 +93,47 @@ class ShootQuotaReconciler:
         await self._events.record(stored.key, stored.uid, reason="ClusterLifetimeExpired", message=message)
 
 
-def _build(context: LoopContext) -> BuiltLoop:
-    def changed(key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
-        """Enqueue each shoot once, and when its credentials or its annotation change."""
-        if new is not None and not new.is_deleting and (old is None or _relevant(old) != _relevant(new)):
-            context.enqueue(key)
+class QuotaEnqueuer:
+    """Enqueues shoots that Quotas may limit."""
 
-    return BuiltLoop(ShootQuotaReconciler(context).reconcile, changed)
+    def __init__(self, context: LoopContext) -> None:
+        self._objects = context.objects
+        self._enqueue = context.enqueue
+
+    def changed(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
+        """Enqueue a shoot once, when its bindings or its annotation change, and when the Quotas of a binding do."""
+        if key.kind == KIND:
+            if new is not None and not is_status_alone(old, new):
+                self._shoot_changed(old, new)
+        elif old is not None and new is not None and quota_keys(old.document()) != quota_keys(new.document()):
+            for shoot in self._objects.objects(KIND).values():
+                if key in bindings_of(bindings_part(shoot)):
+                    self._enqueue(shoot.key)
+
+    def _shoot_changed(self, old: StoredObject | None, new: StoredObject) -> None:
+        is_same = old is not None and _relevant(old) == _relevant(new)
+        if not new.is_deleting and not is_same and self._may_be_limited(new):
+            self._enqueue(new.key)
+
+    def _may_be_limited(self, shoot: StoredObject) -> bool:
+        """False when no binding of a shoot names a Quota; one that is not cached yet may."""
+        bindings = bindings_of(bindings_part(shoot))
+        cached = [self._objects.objects(key.kind).get(key) for key in bindings]
+        return EXPIRATION_ANNOTATION in shoot.annotations or any(
+            binding is None or quota_keys(binding.document()) for binding in cached
+        )
+
+
+def _build(context: LoopContext) -> BuiltLoop:
+    return BuiltLoop(ShootQuotaReconciler(context).reconcile, QuotaEnqueuer(context).changed)
 
 
 def _relevant(stored: StoredObject) -> object:
-    return bindings_of(stored.document()), stored.annotations.get(EXPIRATION_ANNOTATION)
+    return bindings_of(bindings_part(stored)), stored.annotations.get(EXPIRATION_ANNOTATION)
 
 
 def _workers(configuration: ControllerManagerConfiguration) -> int:
     return configuration.shoot_quota.concurrent_syncs
 
 
-LOOP = Loop(NAME, KIND, (KIND,), _build, _workers)
+LOOP = Loop(NAME, KIND, FOLLOWS, _build, _workers)

@@ -23,6 +23,7 @@ from gardenbus.controllermanager.domain.shoot_references import (
     referenced_objects,
     with_protection,
 )
+from gardenbus.controllermanager.handlers.shoot_parts import is_status_alone, may_use_objects
 
 NAME, KIND = "shootreference", "shoot"
 MISSING_SECONDS = 60.0
@@ -88,7 +89,7 @@ async def _protect(store: Store, stored: StoredObject, *, is_protected: bool) ->
 def _build(context: LoopContext) -> BuiltLoop:
     def changed(key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
         """Enqueue shoots when what they use changes, and in their deletion."""
-        if new is None:
+        if new is None or is_status_alone(old, new):
             return
         used = _references(new)
         if old is None and not used and FINALIZER not in new.parts.finalizers:
@@ -100,7 +101,7 @@ def _build(context: LoopContext) -> BuiltLoop:
 
 
 def _references(shoot: StoredObject) -> frozenset[ObjectKey]:
-    return referenced_objects(shoot.document())
+    return referenced_objects(shoot.document()) if may_use_objects(shoot) else frozenset()
 
 
 def _loop_of(kind: str) -> Loop:
@@ -117,8 +118,10 @@ def _loop_of(kind: str) -> Loop:
 def _release(
     enqueue: Callable[[ObjectKey], None], kind: str, index: ReferenceIndex
 ) -> Callable[[ObjectKey, StoredObject | None, StoredObject | None], None]:
-    def changed(key: ObjectKey, _old: StoredObject | None, new: StoredObject | None) -> None:
+    def changed(key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
         """Enqueue what has the finalizer and is not used, or not any more."""
+        if is_status_alone(old, new):
+            return
         if key.kind == KIND:
             used = _references(new) if new is not None else ()
             for unused in index.replace(key, frozenset(one for one in used if one.kind == kind)):

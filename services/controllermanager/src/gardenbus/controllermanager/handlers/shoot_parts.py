@@ -1,0 +1,68 @@
+"""Parts of cached Shoots that loops go by, decoded alone: a callback sees each change of each shoot."""
+
+from typing import Any
+
+import msgspec
+
+from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.document import Document, StoredObject
+
+_REFERENCE_MARKS = (b'"secretName"', b'"credentialsRef"', b'"kubeAPIServer"', b'"resourceRef"')
+"""One of these stands in the spec of each shoot that uses other objects."""
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    maintenance: dict[str, Any] | None = None
+    secret_binding_name: Any = None
+    credentials_binding_name: Any = None
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    last_maintenance: dict[str, Any] | None = None
+
+
+_decode_spec = json_decoder(_Spec)
+_decode_status = json_decoder(_Status)
+
+
+def is_status_alone(old: StoredObject | None, new: StoredObject | None) -> bool:
+    """True when nothing but the status, or a label, of one object has changed."""
+    if old is None or new is None:
+        return False
+    before, after = old.parts, new.parts
+    return (
+        before.spec == after.spec
+        and before.meta == after.meta
+        and before.finalizers == after.finalizers
+        and (old.uid, old.deleting_at, before.seed_name) == (new.uid, new.deleting_at, after.seed_name)
+    )
+
+
+def maintenance_part(shoot: StoredObject) -> Document:
+    """As much of a shoot as decides when it is maintained."""
+    spec = _decode_spec(b"{%b}" % shoot.parts.spec)
+    last = shoot.parts.status and _decode_status(b"{%b}" % shoot.parts.status).last_maintenance
+    return {
+        "metadata": {
+            "name": shoot.key.name,
+            "namespace": shoot.key.namespace,
+            "uid": shoot.uid,
+            "creationTimestamp": shoot.created_at,
+            "annotations": shoot.annotations,
+            **({"deletionTimestamp": shoot.deleting_at} if shoot.deleting_at else {}),
+        },
+        "spec": {"maintenance": spec.maintenance or {}},
+        "status": {"lastMaintenance": last or {}},
+    }
+
+
+def bindings_part(shoot: StoredObject) -> Document:
+    """As much of a shoot as names its bindings."""
+    spec = _decode_spec(b"{%b}" % shoot.parts.spec)
+    named = {"secretBindingName": spec.secret_binding_name, "credentialsBindingName": spec.credentials_binding_name}
+    return {"metadata": {"namespace": shoot.key.namespace}, "spec": named}
+
+
+def may_use_objects(shoot: StoredObject) -> bool:
+    """False when a shoot surely uses no other objects."""
+    return any(mark in shoot.parts.spec for mark in _REFERENCE_MARKS)
