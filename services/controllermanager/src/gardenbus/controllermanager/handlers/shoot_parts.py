@@ -11,18 +11,18 @@ _REFERENCE_MARKS = (b'"secretName"', b'"credentialsRef"', b'"kubeAPIServer"', b'
 """One of these stands in the spec of each shoot that uses other objects."""
 
 
-class _Spec(msgspec.Struct, rename="camel"):
+class _ShootSpecPart(msgspec.Struct, rename="camel"):
     maintenance: dict[str, Any] | None = None
     secret_binding_name: Any = None
     credentials_binding_name: Any = None
 
 
-class _Status(msgspec.Struct, rename="camel"):
+class _ShootStatusPart(msgspec.Struct, rename="camel"):
     last_maintenance: dict[str, Any] | None = None
 
 
-_decode_spec = json_decoder(_Spec)
-_decode_status = json_decoder(_Status)
+_decode_spec = json_decoder(_ShootSpecPart)
+_decode_status = json_decoder(_ShootStatusPart)
 
 
 def is_status_alone(old: StoredObject | None, new: StoredObject | None) -> bool:
