@@ -26,6 +26,7 @@ GARDENERS_ORDER = (
     "DeletionConfirmation",
     "ShootVPAEnabledByDefault",
     "ManagedSeed",
+    "Bastion",
 )
 """Of `plugin/pkg/plugins.go`."""
 

@@ -75,6 +75,25 @@ async def registry() -> Registry:
     return registry
 
 
+async def test_a_shoot_is_not_moved_while_somebody_may_be_inside(registry: Registry) -> None:
+    for name, shoot in (("door", "apollo"), ("other", "artemis")):
+        await registry.store.create(
+            {
+                "apiVersion": "operations.gardener.cloud/v1alpha1",
+                "kind": "Bastion",
+                "metadata": {"name": name, "namespace": "garden-dev"},
+                "spec": {"shootRef": {"name": shoot}},
+            }
+        )
+    await registry.store.update(
+        await registry.now(), merged((await registry.now()).document(), {"status": {"seedName": "here"}})
+    )
+    with pytest.raises(Forbidden, match=r"has a bastion \(door\)"):
+        await registry.bind("there")
+    await registry.store.delete(await registry.now(ObjectKey("bastion", "garden-dev", "door")))
+    assert (await registry.bind("there")).outcome == "configured"
+
+
 async def test_a_move_that_lost_is_decided_again(registry: Registry) -> None:
     registry.store.conflicts = 7
     assert (await registry.bind("there")).outcome == "configured"

@@ -13,6 +13,7 @@ import structlog
 from gardenbus.apiserver.domain import bind_admission, migration
 from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.cloud_profiles import profile_key
+from gardenbus.apiserver.domain.plugins.bastion import shoot_of_bastion
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedQuery
 from gardenbus.apiserver.registry.preconditions import (
     Precondition,
@@ -26,6 +27,7 @@ from gardenbus.apiserver.registry.retry_on_conflict import Missing, StaleVersion
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.garden.profile_parts import profile_spec_of
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.listing import list_all
 from gardenbus.common.errors import Conflict, Forbidden, GardenbusError, Unavailable
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import BindOutcome, EventRecord, SeedBinding, Store, WritePrecondition
@@ -158,6 +160,7 @@ class SeedBinder:
                 return await self._write(context, migration.moved(current, seed_name), "back", reads)
             case "move":
                 await self._admit_move(context, current, reads)
+                await self._admit_without_bastions(context.shoot.key)
                 return await self._write(context, migration.moved(current, seed_name), "move", reads)
             case "restore":
                 await self._admit_move(context, current, reads)
@@ -180,6 +183,14 @@ class SeedBinder:
             project=related.projects.get(namespace),
             profile_spec=profile_spec_of(related.objects.get(profile) if profile else None),
         )
+
+    async def _admit_without_bastions(self, shoot: ObjectKey) -> None:
+        """Raise Forbidden while somebody may be inside of a shoot."""
+        for bastion in await list_all(self._store, "bastion", shoot.namespace):
+            if shoot_of_bastion(bastion.document()) == shoot:
+                raise Forbidden(
+                    f"{shoot} has a bastion ({bastion.key.name}): delete it first, or wait until it expires"
+                )
 
     async def _state_of(self, shoot: StoredObject, current: Document, reads: ReadCache) -> WritePrecondition:
         """Guard on the shoot's ShootState as it was read. Raises Forbidden when there is none."""

@@ -41,6 +41,7 @@ ADMISSION_PLUGINS: Mapping[str, bool] = {
     "DeletionConfirmation": True,
     "ShootVPAEnabledByDefault": False,
     "ManagedSeed": True,
+    "Bastion": True,
     "PlacementValidator": True,
     "ResourceQuota": True,
 }

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.plugins import (
+    bastion,
     controller_registration_resources,
     deletion_confirmation,
     finalizer_removal,
@@ -45,6 +46,7 @@ PLUGINS: tuple[AdmissionPlugin, ...] = (
     deletion_confirmation.PLUGIN,
     shoot_vpa_enabled_by_default.PLUGIN,
     managed_seed.PLUGIN,
+    bastion.PLUGIN,
     placement_validator.PLUGIN,
     resource_quota.PLUGIN,
 )

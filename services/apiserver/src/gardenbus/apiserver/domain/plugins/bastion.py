@@ -1,0 +1,86 @@
+"""Bastion: a Bastion leads into a shoot that runs, gets its seed and provider, and goes with it.
+
+Facts: the shoot. Source: `plugin/pkg/bastion/validator`.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from gardenbus.apiserver.domain.document_parts import entries, is_deleting, namespace_of
+from gardenbus.apiserver.domain.field_cursor import invalid
+from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import FieldProblem
+
+_PATH = "spec.shootRef.name"
+
+
+def shoot_of_bastion(bastion: Document) -> ObjectKey | None:
+    """The shoot that a Bastion leads into; None when it names none."""
+    name = section(bastion, "spec", "shootRef").get("name")
+    return ObjectKey("shoot", namespace_of(bastion), name) if isinstance(name, str) and name else None
+
+
+def _queries(bastion: Document, old: Document | None) -> Sequence[RelatedQuery]:
+    key = shoot_of_bastion(bastion)
+    return (ObjectQuery(key),) if old is None and key is not None else ()
+
+
+def _mutate(bastion: Document, change: Change, related: RelatedObjects) -> Document:
+    """A new Bastion with seed and provider of its shoot, which owns it."""
+    shoot = _shoot(bastion, related)
+    if change.old is not None or shoot is None:
+        return bastion
+    metadata, spec = section(bastion, "metadata"), section(shoot, "spec")
+    owner = {
+        "apiVersion": shoot["apiVersion"],
+        "kind": "Shoot",
+        "name": section(shoot, "metadata").get("name"),
+        "uid": section(shoot, "metadata").get("uid"),
+    }
+    others = [each for each in entries(metadata.get("ownerReferences")) if each.get("uid") != owner["uid"]]
+    own = {"seedName": spec.get("seedName"), "providerType": section(spec, "provider").get("type")}
+    filled = {name: value for name, value in own.items() if value}
+    return {
+        **bastion,
+        "metadata": {**metadata, "ownerReferences": [*others, owner]},
+        "spec": {**section(bastion, "spec"), **filled},
+    }
+
+
+def _admit(bastion: Document, change: Change, related: RelatedObjects) -> None:
+    if problems := list(_problems(bastion, change, related)):
+        raise invalid(problems)
+
+
+def _problems(bastion: Document, change: Change, related: RelatedObjects) -> Iterator[FieldProblem]:
+    key = shoot_of_bastion(bastion)
+    if key is None:
+        yield FieldProblem(_PATH, "is needed: the shoot that the bastion leads into")
+        return
+    if change.old is not None:
+        if key != shoot_of_bastion(change.old):
+            yield FieldProblem(_PATH, "is set once: make a new bastion for another shoot")
+        return
+    shoot = _shoot(bastion, related)
+    if shoot is None:
+        yield FieldProblem(_PATH, f"{key} is not there")
+    elif is_deleting(shoot):
+        yield FieldProblem(_PATH, f"{key} is being deleted")
+    elif not section(shoot, "spec").get("seedName"):
+        yield FieldProblem(_PATH, f"{key} has no seed yet: wait until it runs")
+    elif section(shoot, "spec", "provider", "workersSettings", "sshAccess").get("enabled") is False:
+        yield FieldProblem(_PATH, f"{key} has no SSH access to its nodes (spec.provider.workersSettings.sshAccess)")
+
+
+def _shoot(bastion: Document, related: RelatedObjects) -> Document | None:
+    key = shoot_of_bastion(bastion)
+    return related.objects.get(key) if key is not None else None
+
+
+PLUGIN = AdmissionPlugin(
+    name="Bastion",
+    acts="gives a Bastion seed and provider of its shoot; rejects one whose shoot is missing, leaves, or runs nowhere",
+    rules=(AdmissionRule(("Bastion",), queries=_queries, mutate=_mutate, admit=_admit),),
+)
