@@ -28,8 +28,8 @@ def a_bastion(**changes: Any) -> Document:
 
 
 def admitted(bastion: Document, shoot: Document | None, old: Document | None = None) -> Document:
-    assert RULE.queries and RULE.mutate and RULE.admit
-    assert RULE.queries(bastion, None) in ((), (ObjectQuery(SHOOT),))
+    assert RULE.mutate is not None
+    assert RULE.admit is not None
     related = RelatedObjects(objects={} if shoot is None else {SHOOT: shoot})
     change = Change(bastion, old, "ann")
     new = RULE.mutate(bastion, change, related)
@@ -62,6 +62,12 @@ def test_it_leads_into_a_shoot_that_runs(bastion: Document, shoot: Document | No
     with pytest.raises(InvalidResource, match=problem) as error:
         admitted(bastion, shoot)
     assert [each.field for each in error.value.problems] == ["spec.shootRef.name"]
+
+
+def test_only_a_new_one_asks_for_its_shoot() -> None:
+    assert RULE.queries is not None
+    assert RULE.queries(a_bastion(), None) == (ObjectQuery(SHOOT),)
+    assert RULE.queries(a_bastion(), a_bastion()) == RULE.queries(a_bastion(spec=None), None) == ()
 
 
 def test_a_change_asks_for_nothing_but_the_same_shoot() -> None:
