@@ -111,6 +111,16 @@ async def test_the_generation_can_be_raised_without_a_change(kit: StoreUnderTest
     assert changed.version > shoot.version
 
 
+async def test_the_generation_can_be_kept_through_a_change(kit: StoreUnderTest) -> None:
+    shoot = await kit.created(a_shoot())
+    changed = await kit.changed(shoot, merged(shoot.document(), {"spec": {"purpose": "testing"}}), keep_generation=True)
+    assert (changed.generation, changed.document()["spec"]["purpose"]) == (1, "testing")
+    assert changed.version > shoot.version
+    assert await kit.now(APOLLO) == changed
+    both = merged(changed.document(), {"spec": {"purpose": "production"}})
+    assert (await kit.changed(changed, both, keep_generation=True, bump_generation=True)).generation == 2
+
+
 async def test_an_update_that_changes_nothing_writes_and_announces_nothing(kit: StoreUnderTest) -> None:
     shoot = await kit.created(a_shoot())
     await kit.fresh_entries()

@@ -166,6 +166,7 @@ class MemoryStore(MemoryScheduling):
         last_applied: bytes | None = None,
         report_stamps: bytes | None = None,
         bump_generation: bool = False,
+        keep_generation: bool = False,
         scheduling_generation: int | None = None,
         preconditions: Sequence[WritePrecondition] = (),
     ) -> StoredObject | Superseded:
@@ -198,7 +199,7 @@ class MemoryStore(MemoryScheduling):
             return msgspec.structs.replace(kept, parts=change.parts, version=version)
         row.stored, row.origin = kept, origin or row.origin
         if differs:
-            self._replace(row, change, bumped=change.spec or bump_generation)
+            self._replace(row, change, bumped=bump_generation or (change.spec and not keep_generation))
         return row.stored
 
     def _replace(self, row: ObjectRow, change: ObjectChange, *, bumped: bool) -> None:

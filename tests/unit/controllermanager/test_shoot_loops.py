@@ -20,7 +20,7 @@ from gardenbus.controllermanager.controllers import (
 )
 from gardenbus.controllermanager.controllers.loop import Loop
 from gardenbus.controllermanager.domain.shoot_references import FINALIZER
-from tests.support.builders import CORE, a_cloudprofile, a_project, a_shoot, merged
+from tests.support.builders import CORE, a_cloudprofile, a_project, a_seed, a_shoot, merged
 from tests.support.clocks import FakeClock
 from tests.support.loops import Garden
 
@@ -159,6 +159,22 @@ async def test_a_shoot_is_reconciled_once_a_day(garden: Garden) -> None:
         await wait_for_the_window(garden)
         assert (await the_shoot(garden))["metadata"]["generation"] == 1 + day
     assert garden.events() == []
+
+
+async def test_changes_that_are_confined_to_the_window_are_rolled_out_there(garden: Garden) -> None:
+    confined = {**WINDOW, "confineSpecUpdateRollout": True}
+    placed = {"maintenance": confined, "seedName": "aws-eu1"}
+    await garden.add(a_seed(), a_complete_shoot(spec=placed, status={"seedName": "aws-eu1"}))
+    api = garden.context("test").api
+    for purpose in ("testing", "development"):
+        body = {**SHOOT._asdict(), "patch": {"spec": {"purpose": purpose}}}
+        await api.request("patch", body)
+    shoot = await the_shoot(garden)
+    assert (shoot["spec"]["purpose"], shoot["metadata"]["generation"]) == ("development", 1)
+    await offer(garden, NEWER)
+    await wait_for_the_window(garden)
+    shoot = await the_shoot(garden)
+    assert (shoot["spec"]["kubernetes"]["version"], shoot["metadata"]["generation"]) == ("1.34.2", 2)
 
 
 async def test_the_annotation_maintains_a_shoot_at_once(garden: Garden) -> None:

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from gardenbus.apiserver.domain.operations import OPERATION, accept_operation
-from tests.support.builders import a_seed, a_shoot
+from gardenbus.apiserver.domain.operations import OPERATION, accept_operation, is_rollout_confined
+from gardenbus.common.api.document import Document
+from tests.support.builders import a_seed, a_shoot, merged
 
 SUCCEEDED = {"type": "Reconcile", "state": "Succeeded"}
 FAILED = {"type": "Reconcile", "state": "Failed"}
@@ -54,3 +55,27 @@ def test_seeds_and_managed_seeds_are_reconciled_on_request(kind: str) -> None:
 
     assert operated.bumps_generation
     assert "annotations" not in operated.document["metadata"]
+
+
+CONFINED = a_shoot(spec={"maintenance": {"confineSpecUpdateRollout": True}}, status={"seedName": "aws-eu1"})
+
+
+@pytest.mark.parametrize(
+    ("old", "changes", "waits"),
+    [
+        (CONFINED, {"purpose": "testing"}, True),
+        (CONFINED, {"hibernation": {"enabled": False}}, True),
+        (CONFINED, {"hibernation": {"enabled": True}, "purpose": "testing"}, False),
+        (CONFINED, {"maintenance": None}, False),
+        (a_shoot(status={"seedName": "aws-eu1"}), {"maintenance": {"confineSpecUpdateRollout": True}}, True),
+        (a_shoot(status={"seedName": "aws-eu1"}), {"purpose": "testing"}, False),
+        (merged(CONFINED, {"status": None}), {"purpose": "testing"}, False),
+    ],
+)
+def test_changes_of_a_confined_shoot_wait_for_its_window(old: Document, changes: Document, waits: bool) -> None:
+    assert is_rollout_confined(old, merged(old, {"spec": changes})) is waits
+
+
+def test_nothing_else_is_confined() -> None:
+    assert not is_rollout_confined(None, CONFINED)
+    assert not is_rollout_confined(a_seed(), a_seed())

@@ -298,15 +298,17 @@ class Objects(Protocol):
         last_applied: bytes | None = None,
         report_stamps: bytes | None = None,
         bump_generation: bool = False,
+        keep_generation: bool = False,
         scheduling_generation: int | None = None,
         preconditions: Sequence[WritePrecondition] = (),
     ) -> StoredObject | Superseded:
         """Replace `base` by `document` (spec, status, labels, annotations, finalizers, all of it).
 
-        Nothing is written, and `base` is returned, when nothing differs. The generation grows when spec does (or with
-        `bump_generation`). An object that is deleting and has no finalizer left is removed. Raises Conflict when the
-        store has another version than `base`. A Shoot that comes to name another seed passes the checks of a bind
-        there, `scheduling_generation` included. The removal annotation of a Seed is Forbidden while shoots are on it.
+        Nothing is written, and `base` is returned, when nothing differs. The generation grows when spec does (unless
+        with `keep_generation`), and with `bump_generation`. An object that is deleting and has no finalizer left is
+        removed. Raises Conflict when the store has another version than `base`. A Shoot that comes to name another seed
+        passes the checks of a bind there, `scheduling_generation` included. The removal annotation of a Seed is
+        Forbidden while shoots are on it.
         """
         ...
 

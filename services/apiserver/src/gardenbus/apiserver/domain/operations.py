@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from gardenbus.apiserver.domain.document_parts import with_metadata, without
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.hibernation import is_hibernation_enabled
 
 OPERATION = "gardener.cloud/operation"
 FORCE_DELETION = "confirmation.gardener.cloud/force-deletion"
@@ -45,6 +46,19 @@ def accept_operation(old: Document | None, document: Document) -> OperationResul
         return _accepted(document)
     new = operation.startswith(KEPT_OPERATIONS) and operation != _annotations(old).get(OPERATION)
     return OperationResult(document, bumps_generation=forced or new)
+
+
+def is_rollout_confined(old: Document | None, document: Document) -> bool:
+    """True when the changes of a shoot's spec wait for its maintenance window, and do not raise the generation.
+
+    Source: mustIncreaseGenerationForSpecChanges in Gardener's registry strategy of Shoot: hibernation is switched at
+    once. A shoot that no gardenlet runs yet waits for nothing.
+    """
+    if old is None or document["kind"] != "Shoot" or not section(old, "status").get("seedName"):
+        return False
+    spec, before = section(document, "spec"), section(old, "spec")
+    is_confined = section(spec, "maintenance").get("confineSpecUpdateRollout") is True
+    return is_confined and is_hibernation_enabled(spec) == is_hibernation_enabled(before)
 
 
 def _annotations(document: Document) -> dict[str, Any]:

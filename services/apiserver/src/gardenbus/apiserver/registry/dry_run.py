@@ -101,6 +101,7 @@ class DryRunStore(Objects):
         last_applied: bytes | None = None,
         report_stamps: bytes | None = None,  # noqa: ARG002  reports have no dry run
         bump_generation: bool = False,
+        keep_generation: bool = False,
         scheduling_generation: int | None = None,
         preconditions: Sequence[WritePrecondition] = (),
     ) -> StoredObject:
@@ -112,7 +113,7 @@ class DryRunStore(Objects):
         return msgspec.structs.replace(
             base,
             parts=change.parts,
-            generation=base.generation + (change.spec or bump_generation),
+            generation=base.generation + (bump_generation or (change.spec and not keep_generation)),
             last_applied=base.last_applied if last_applied is None else last_applied,
         )
 

@@ -15,7 +15,7 @@ from gardenbus.apiserver.domain.controller_owned_kinds import reject_controller_
 from gardenbus.apiserver.domain.document_parts import without
 from gardenbus.apiserver.domain.field_validation import Review, manifest_review, patch_review, status_review
 from gardenbus.apiserver.domain.metadata import key_of
-from gardenbus.apiserver.domain.operations import accept_operation
+from gardenbus.apiserver.domain.operations import accept_operation, is_rollout_confined
 from gardenbus.apiserver.domain.validation import validate
 from gardenbus.apiserver.registry.preconditions import (
     Precondition,
@@ -365,6 +365,7 @@ class Writer:
                 origin=intent.order.origin,
                 last_applied=new_last_applied,
                 bump_generation=bumps,
+                keep_generation=is_rollout_confined(current, document),
                 preconditions=(*guards_of(intent.condition), *admitted.preconditions),
             )
         warnings, notices = admitted.warnings, admitted.notices

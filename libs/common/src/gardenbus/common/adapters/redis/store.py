@@ -166,6 +166,7 @@ class RedisStore(RedisReads):
         last_applied: bytes | None = None,
         report_stamps: bytes | None = None,
         bump_generation: bool = False,
+        keep_generation: bool = False,
         scheduling_generation: int | None = None,
         preconditions: Sequence[WritePrecondition] = (),
     ) -> StoredObject | Superseded:
@@ -182,7 +183,7 @@ class RedisStore(RedisReads):
         if report_stamps is not None:
             fields["rf"] = report_stamps.decode()
         operation = self._operation(base.key, base.version, origin, change, preconditions, scheduling_generation)
-        operation["bump"] = change.spec or bump_generation
+        operation["bump"] = bump_generation or (change.spec and not keep_generation)
         operation["bindings"] |= bump_generation  # the gardenlet has work to do though the manifest is the same
         if change.differs or bump_generation:
             fields |= _changed_fields(base.parts, change)

@@ -23,7 +23,6 @@ _NO_COMPONENT = "no such component runs on the seeds here"
 
 UNUSED: Sequence[FieldNote] = (
     FieldNote("Shoot", "spec.maintenance.autoRotation", "credentials are not rotated by themselves"),
-    FieldNote("Shoot", "spec.maintenance.confineSpecUpdateRollout", "changes of a spec are rolled out at once"),
     FieldNote("Shoot", "spec.monitoring", "nobody is alerted"),
     FieldNote(
         "Shoot",
