@@ -70,6 +70,7 @@ COMMANDS: Mapping[str, Entry] = {
         "token:token", "Access", "Make, show and remove bootstrap tokens for new gardenlets and member agents."
     ),
     "certificate": Entry("certificate:certificate", "Access", "Approve and deny requests, revoke credentials."),
+    "ca": Entry("ca:ca", "Access", "Rotate the certificate authority."),
     "doctor": Entry("doctor:doctor", "Operating", "Examine a landscape, and say what to do."),
     "redis-users": Entry("redis_users:redis_users", "Operating", "Write the users of a Redis, and their passwords."),
     "top": Entry("top:top", "Operating", "Show seeds, shoots, services or queues, kept current."),

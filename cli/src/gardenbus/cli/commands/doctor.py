@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from gardenbus.cli.client.api import CONNECT_SECONDS, connected
+from gardenbus.cli.client.api import CONNECT_SECONDS, ApiClient, connected
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix
 from gardenbus.cli.contexts.addresses import check_redis_url, without_user
-from gardenbus.cli.diagnostics import local
+from gardenbus.cli.diagnostics import authorities, local
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, LandscapeFile, directory_option
 from gardenbus.cli.output.console import (
     Exit,
@@ -26,6 +26,8 @@ from gardenbus.cli.output.console import (
     show_lines,
     show_rows,
 )
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.identity.signing_requests import SINGULAR
 from gardenbus.common.diagnostics.checks import CHECKS, Check, examine
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, State, worst
 from gardenbus.common.diagnostics.target import DiagnosticsTarget
@@ -112,7 +114,19 @@ def _checks(landscape: LandscapeFile | None, directory: Path | None) -> Mapping[
     async def processes(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
         return [*await local.processes(target, landscape), *local.disks(landscape, directory)]
 
-    return {**CHECKS, "processes": processes}
+    async def authority(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
+        if landscape is None or directory is None:
+            return []
+        identity = LandscapeDirectory(directory).identity
+        return authorities.findings(identity, await _signing_requests(target), target.command("ca rotate"))
+
+    return {**CHECKS, "authority": authority, "processes": processes}
+
+
+async def _signing_requests(target: DiagnosticsTarget) -> list[Document]:
+    """All signing requests, the record of what was issued."""
+    api = ApiClient(target.api.bus, target.api.subjects)
+    return await api.items(SINGULAR)
 
 
 def _print(findings: Sequence[DiagnosticFinding], output: Format) -> None:

@@ -205,7 +205,7 @@ def certified_principal(
         raise BadRequest("the certificate is not for clients") from error
     if ExtendedKeyUsageOID.CLIENT_AUTH not in usages:
         raise BadRequest("the certificate is not for clients")
-    return _principal_of_name(certificate.subject)
+    return principal_of_subject(certificate)
 
 
 def issued_at(certificate: x509.Certificate) -> datetime:
@@ -225,6 +225,24 @@ def is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> 
     except (ValueError, TypeError, InvalidSignature):
         return False
     return True
+
+
+def signing_pair(certificates: bytes, key: bytes) -> Issued:
+    """The certificate that a key belongs to, of several in PEM, with the key. Raises BadRequest when there is none."""
+    private = read_key(key)
+    try:
+        there = x509.load_pem_x509_certificates(certificates)
+    except ValueError as error:
+        raise BadRequest(f"the certificate cannot be read: {error}") from error
+    for certificate in there:
+        if belong_together(certificate, private):
+            return Issued(_pem(certificate), key)
+    raise BadRequest("the key belongs to none of the certificates: restore the one that does")
+
+
+def principal_of_subject(certificate: x509.Certificate) -> Principal:
+    """The principal that a certificate names, whoever signed it. Raises BadRequest."""
+    return _principal_of_name(certificate.subject)
 
 
 def belong_together(certificate: x509.Certificate, key: PrivateKey) -> bool:

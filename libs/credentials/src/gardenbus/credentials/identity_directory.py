@@ -32,6 +32,7 @@ from gardenbus.credentials.certificates import (
     new_authority,
     read_certificate,
     read_key,
+    signing_pair,
 )
 from gardenbus.credentials.new_nkeys import new_nkey
 
@@ -99,7 +100,7 @@ class IdentityDirectory:
     def authority(self) -> Authority:
         """The authority that signs. Raises SettingsInvalid."""
         try:
-            return Authority(_pair(self.authorities, self.authority_key))
+            return Authority(signing_pair(_content(self.authorities), _content(self.authority_key)))
         except BadRequest as error:
             raise SettingsInvalid((f"{self.authorities}: {error.message}",)) from error
 
@@ -150,18 +151,6 @@ def _nkey(file: Path, purpose: Purpose) -> KeyPair:
 def _write_pair(issued: Issued, certificate: Path, key: Path) -> None:
     secret_files.write(key, issued.key)
     secret_files.write(certificate, issued.certificate)
-
-
-def _pair(certificate: Path, key: Path) -> Issued:
-    """A certificate and its key. Raises SettingsInvalid where one is missing or belongs to another."""
-    issued = Issued(_content(certificate), _content(key))
-    try:
-        fits = belong_together(read_certificate(issued.certificate), read_key(issued.key))
-    except BadRequest as error:
-        raise SettingsInvalid((f"{certificate}, {key}: {error.message}",)) from error
-    if not fits:
-        raise SettingsInvalid((f"{key} is not the key of {certificate}: restore the one that is",))
-    return issued
 
 
 def _names_of(certificate: x509.Certificate) -> set[str]:

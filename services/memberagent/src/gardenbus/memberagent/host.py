@@ -17,6 +17,7 @@ import structlog
 from gardenbus.agent.activity import Activity
 from gardenbus.agent.connections import AgentConnections, OwnConnection
 from gardenbus.agent.domain.enrolment import SEED_ANNOTATION
+from gardenbus.agent.domain.rotation import is_renewal_demanded
 from gardenbus.agent.follower import follow_last
 from gardenbus.agent.host import AgentHost, connect, in_chunks
 from gardenbus.agent.reporter import Reporter
@@ -150,6 +151,7 @@ class MemberAgentHost(AgentHost):
         own = self._own_connection(Principal("member-agent", name), self._directory / name)
         if own is not None:
             self._own[name] = own
+            own.is_renewal_demanded = lambda: is_renewal_demanded(self._cache_of(name).cluster)
         bus = own.bus if own is not None else self._bus
         self._readers[name] = object_reader(bus, self._subjects, reporter_of(name))
         backend = new_backend(

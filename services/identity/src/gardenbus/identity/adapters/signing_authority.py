@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gardenbus.common.api.identity.signing_requests import SigningRequest
 from gardenbus.common.errors import BadRequest, SettingsInvalid
-from gardenbus.credentials.certificates import CLIENT_LIFE, Authority, Issued
+from gardenbus.credentials.certificates import CLIENT_LIFE, Authority, signing_pair
 
 
 class SigningAuthority:
@@ -32,4 +32,4 @@ class SigningAuthority:
             raise BadRequest(f"the authority's files cannot be read: {error}") from error
 
     def _authority(self) -> Authority:
-        return Authority(Issued(self._certificate.read_bytes(), self._key.read_bytes()))
+        return Authority(signing_pair(self._certificate.read_bytes(), self._key.read_bytes()))
