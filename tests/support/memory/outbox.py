@@ -11,7 +11,7 @@ from gardenbus.common.api.index_keys import IndexKeys, index_keys_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict
 from gardenbus.common.ports.bus import StreamPosition
-from gardenbus.common.ports.store import VERSION_LEAP, EventRecord, RequestOrigin
+from gardenbus.common.ports.store import VERSION_LEAP, EventRecord, RequestOrigin, opening_version
 from gardenbus.common.ports.stream_history import StreamLoss
 from gardenbus.relay.ports.outbox import Leadership, ObjectEntry, OutboxPage, Restored, Shown
 from tests.support.memory.followed_shoots import followed_shoot
@@ -94,8 +94,9 @@ class MemoryOutbox:
         self._check_lead()
         state = self._state
         if not state.is_open:
-            state.version = max(state.version, version) + VERSION_LEAP
-            state.usage_version += VERSION_LEAP
+            floor = opening_version(state.clock.now())
+            state.version = max(max(state.version, version) + VERSION_LEAP, floor)
+            state.usage_version = max(state.usage_version + VERSION_LEAP, floor)
             state.unblock_objects = max(state.unblock_objects, unblock_index)
             state.is_open = True
 

@@ -6,6 +6,7 @@ outbox is full. `bind` and `mark_unschedulable` return a result per item instead
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
@@ -20,6 +21,17 @@ from gardenbus.common.ports.stream_history import StreamHistories
 VERSION_LEAP = 1_000_000
 """Jump of the versions (of objects, and of usage) when the store opens: more than a second of writes that a disk may
 have lost. A reader that sees one jump by more than half of it reads anew: the store may be an older copy."""
+
+_EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def opening_version(now: datetime) -> int:
+    """Lowest version that a store which is opened now goes on from: microseconds since 2026.
+
+    One copy that is opened twice would go on from the same version each time; what was read between the two, and lost
+    with the second, would pass for newer than what is written then.
+    """
+    return max(0, (now - _EPOCH) // timedelta(microseconds=1))
 
 
 class RequestOrigin(msgspec.Struct, frozen=True, order=True):

@@ -16,7 +16,7 @@ from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
 from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
-from gardenbus.common.ports.store import VERSION_LEAP, EventRecord, RequestOrigin
+from gardenbus.common.ports.store import VERSION_LEAP, EventRecord, RequestOrigin, opening_version
 from gardenbus.common.ports.stream_history import StreamLoss
 from gardenbus.relay.ports.outbox import (
     EventEntry,
@@ -106,7 +106,8 @@ class RedisOutbox(RedisStreamHistories):
         """Open the fence."""
         epoch = max(self._connection.epoch, 0)
         opening = {"token": uuid.uuid4().hex, "db": self._connection.database, "epoch": epoch}
-        await self._led("open", {"version": version, "gain": unblock_index, "leap": VERSION_LEAP, **opening})
+        opening |= {"leap": VERSION_LEAP, "floor": opening_version(self._clock.now())}
+        await self._led("open", {"version": version, "gain": unblock_index, **opening})
         await self._connection.retire_older_masters()
 
     async def restore(self, restored: Restored) -> bool:

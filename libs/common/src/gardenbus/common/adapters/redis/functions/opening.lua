@@ -94,10 +94,11 @@ local function open_fence(keys, args)
   local refused = refuse_newer(P)
   if refused then return refused end
   if not is_open(P) then
-    local version = whole(math.max(counter(P, 'version'), op.version, op.epoch or 0) + op.leap)
+    -- The floor is of the time: a copy that is opened twice must not give out again what was read and is lost.
+    local version = whole(math.max(math.max(counter(P, 'version'), op.version, op.epoch or 0) + op.leap, op.floor))
     local opening = FORMAT .. '.' .. version .. '.' .. op.token
     redis.call('SET', P .. ':version', version)
-    redis.call('INCRBY', P .. ':usage_version', op.leap) -- or usage that was read before may pass for the present one
+    redis.call('SET', P .. ':usage_version', whole(math.max(counter(P, 'usage_version') + op.leap, op.floor)))
     redis.call('SET', P .. ':gain_objects', whole(math.max(counter(P, 'gain_objects'), op.gain)))
     redis.call('SET', P .. ':opening', opening)
     remember(op.db .. ' ' .. P, opening)
