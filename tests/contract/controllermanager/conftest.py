@@ -30,6 +30,7 @@ from gardenbus.relay.adapters.redis_outbox import RedisOutbox
 from gardenbus.relay.relay import Relay
 from tests.support.builders import a_project, merged
 from tests.support.eventually import eventually
+from tests.support.joint import joint as joint  # noqa: PLC0414  a fixture
 from tests.support.servers import Server
 
 _prefixes = (f"loops{number}" for number in itertools.count())
