@@ -4,6 +4,7 @@ import pytest
 
 from gardenbus.common.api.configuration.controller_manager import (
     ControllerManagerConfiguration,
+    EventConfiguration,
     ProjectControllerConfiguration,
     parse_controller_manager,
 )
@@ -56,6 +57,17 @@ def test_sections_of_other_services_are_accepted_and_those_of_nobody_are_named()
         HEAD + "controllers: {seed: {monitorPeriod: 4s}, managedSeedSet: {}, networkPolicy: {}}\nserver: {}"
     )
     assert set(configuration.ignored) == {"controllers.networkPolicy", "server"}
+
+
+def test_events_are_removed_early_only_where_the_configuration_has_their_section() -> None:
+    assert parse_controller_manager(HEAD).event is None
+    assert parse_controller_manager(HEAD + "controllers: {event: {}}").event == EventConfiguration(
+        ttl_non_shoot_events=timedelta(hours=1)
+    )
+    own = parse_controller_manager(HEAD + "controllers: {event: {concurrentSyncs: 5, ttlNonShootEvents: 2h}}").event
+    assert own == EventConfiguration(ttl_non_shoot_events=timedelta(hours=2))
+    with pytest.raises(SettingsInvalid, match=r"controllers\.event: ttlNonShootEvents: must be a duration above 0"):
+        parse_controller_manager(HEAD + "controllers: {event: {ttlNonShootEvents: 0s}}")
 
 
 def test_everything_that_is_wrong_is_told_with_its_path() -> None:

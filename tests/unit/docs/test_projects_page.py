@@ -9,6 +9,7 @@ import yaml
 from gardenbus.common.api.configuration.controller_manager import (
     DEFAULT_CONCURRENT_SYNCS,
     ControllerManagerConfiguration,
+    EventConfiguration,
     ProjectControllerConfiguration,
     parse_controller_manager,
 )
@@ -25,6 +26,7 @@ def test_the_configuration_on_the_page_holds_the_defaults_but_for_its_quotas() -
     assert set(configuration.concurrent_syncs.values()) == {DEFAULT_CONCURRENT_SYNCS}
     assert set(configuration.concurrent_syncs) == {loop.kind for loop in protection.LOOPS}
     assert set(yaml.safe_load(block)["controllers"]) >= {"project", "quota"}
+    assert configuration.event == EventConfiguration()
     assert configuration.ignored == ControllerManagerConfiguration().ignored
     small, rest = configuration.project.quotas
     assert quota_of({"size": "small"}, (small, rest)) is small

@@ -28,9 +28,11 @@ def test_a_section_with_gaps_has_the_defaults_in_them():
 
 
 def test_other_controllers_sections_are_accepted_and_named():
-    configuration = parse_managed_seed_sets(HEAD + "controllers: {seed: {monitorPeriod: 40s}, event: {}}\nserver: {}")
+    configuration = parse_managed_seed_sets(
+        HEAD + "controllers: {seed: {monitorPeriod: 40s}, networkPolicy: {}}\nserver: {}"
+    )
 
-    assert set(configuration.ignored) == {"server", "controllers.event"}
+    assert set(configuration.ignored) == {"server", "controllers.networkPolicy"}
 
 
 def test_all_problems_are_told_at_once():

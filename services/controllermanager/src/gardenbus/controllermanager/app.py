@@ -24,6 +24,7 @@ from gardenbus.controllermanager.controllers import (
     shoot_retry,
     stale_project,
 )
+from gardenbus.controllermanager.controllers.events import EventExpiry
 from gardenbus.controllermanager.controllers.loop import REPORTER, USER, BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.handlers import project_namespaces
 from gardenbus.controllermanager.handlers.project_namespaces import ProjectNamespaces
@@ -79,6 +80,15 @@ async def start_controllermanager(
             kind=loop.kind,
             event_reason="ReconcileError",
         )
+    if configuration.event is not None:
+        events = EventExpiry(
+            connections.store,
+            connections.bus,
+            connections.subjects,
+            context.clock,
+            ttl_seconds=configuration.event.ttl_non_shoot_events.total_seconds(),
+        )
+        context.spawn("events", events.run())
     context.health.add_readiness("informer", lambda: None if informer.synced else "the objects are not cached yet")
 
 

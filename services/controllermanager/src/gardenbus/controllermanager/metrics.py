@@ -1,6 +1,6 @@
 """Prometheus metrics of controllermanager, besides those of its controllers and its informer."""
 
-from prometheus_client import Counter
+from prometheus_client import Counter, Gauge
 
 NAMESPACES_MADE = Counter(
     "gardenbus_controllermanager_namespaces_created_total", "Namespaces of projects that this process has created."
@@ -35,4 +35,8 @@ DELETED_BASTIONS = Counter(
 )
 STALE_DELETED = Counter(
     "gardenbus_controllermanager_stale_projects_deleted_total", "Projects that this process has deleted as stale."
+)
+EVENTS_EXPIRED_UPTO = Gauge(
+    "gardenbus_controllermanager_events_expired_sequence",
+    "Sequence of EVENTS up to which this process has removed what is not about Shoots.",
 )

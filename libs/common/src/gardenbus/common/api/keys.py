@@ -157,6 +157,10 @@ class Subjects:
         """Subject of Events about an object."""
         return f"{self.prefix}.event.{key.tail}"
 
+    def events_of(self, kind: str) -> str:
+        """Filter for Events about all objects of a kind."""
+        return f"{self.prefix}.event.{kind}.>"
+
     def rejected(self, subject: str) -> str:
         """Subject of a rejected message by the one that it came from: `<prefix>.rejected.<verb>.<sender>`.
 

@@ -105,6 +105,13 @@ class ProjectControllerConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     """ResourceQuotas of projects; the first that matches a project is its own."""
 
 
+class EventConfiguration(msgspec.Struct, frozen=True, kw_only=True):
+    """`controllers.event`: without this section Events live as long as the stream keeps them."""
+
+    ttl_non_shoot_events: timedelta = timedelta(hours=1)
+    """Life of Events that are not about Shoots."""
+
+
 class ControllerManagerConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     """The sections that controllermanager reads."""
 
@@ -115,6 +122,9 @@ class ControllerManagerConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     shoot_reference: ShootReferenceConfiguration = ShootReferenceConfiguration()
     shoot_retry: ShootRetryConfiguration = ShootRetryConfiguration()
     bastion: BastionConfiguration = BastionConfiguration()
+    event: EventConfiguration | None = None
+    """None: Events live as long as the stream keeps them."""
+
     concurrent_syncs: Mapping[str, int] = {}
     """Of the kinds whose section has nothing else: objects that are reconciled at once."""
 
@@ -150,7 +160,7 @@ def parse_managed_seed_sets(text: str | bytes) -> ManagedSeedSetConfiguration:
 
 _UNREAD = (
     "cacheSyncTimeout certificateSigningRequest controllerDeployment controllerDeploymentReference "
-    "controllerRegistration event networkPolicy seedBackupBucketsCheck seedExtensionsCheck seedReference "
+    "controllerRegistration networkPolicy seedBackupBucketsCheck seedExtensionsCheck seedReference "
     "shootConditions shootState shootStatusLabel"
 )
 """Sections that no service reads."""
@@ -158,7 +168,7 @@ _UNREAD = (
 _PROTECTED = ("cloudProfile", "namespacedCloudProfile", "exposureClass", "quota", "secretBinding", "credentialsBinding")
 """Sections of kinds that are kept while they are used."""
 
-_READ = ("seed", "shootMigration", "managedSeedSet", "project", *_PROTECTED, *shoot_controllers.TABLE)
+_READ = ("seed", "shootMigration", "managedSeedSet", "project", "event", *_PROTECTED, *shoot_controllers.TABLE)
 """Sections that one of the services reads."""
 
 
@@ -193,6 +203,20 @@ def _selector(value: Any) -> LabelSelector:
     return parse_selector(cast("Document", value))
 
 
+_EVENT: Table = {
+    "concurrentSyncs": Field(parse=reader.count),  # Events are removed by ranges
+    "ttlNonShootEvents": Field("ttl_non_shoot_events", reader.positive_duration),
+}
+
+
+def _event(value: Any) -> EventConfiguration:
+    """The section `event`, which acts also when it is empty. Raises ValueError."""
+    reading = reader.read(value, _EVENT)
+    if reading.problems:
+        raise ValueError("; ".join(reading.problems))
+    return EventConfiguration(**reading.values)
+
+
 _SECTION_TYPES: Mapping[str, Callable[..., Any]] = {
     "project": ProjectControllerConfiguration,
     **shoot_controllers.SECTION_TYPES,
@@ -202,6 +226,7 @@ _SECTION_TYPES: Mapping[str, Callable[..., Any]] = {
 _CONTROLLER_MANAGER = _table(
     {
         **shoot_controllers.TABLE,
+        "event": Field("event", _event),
         **{
             section: {"concurrentSyncs": Field(f"concurrent_syncs.{section.lower()}", reader.count)}
             for section in _PROTECTED

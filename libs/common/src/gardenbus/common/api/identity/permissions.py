@@ -261,6 +261,7 @@ def _controllermanager(insider: _Insider) -> Permissions:
         insider.info()
         + insider.follow("OBJECTS")
         + insider.queue(*CONTROLLER_MANAGERS_QUEUES)
+        + insider.purge("EVENTS")
         + insider.publish("as.controllermanager.api.>", "rejected.>")
     )
 
