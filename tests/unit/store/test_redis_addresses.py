@@ -31,6 +31,11 @@ def test_sentinels_may_want_a_login_of_their_own_and_tls() -> None:
     assert found.url == "rediss://relay@a:1/0?ssl_cert_reqs=none"
 
 
+def test_sentinels_may_know_the_servers_users() -> None:
+    found = parse_redis_url("redis+sentinel://relay@a:1/garden?sentinel_login=same")
+    assert (found.has_same_login, found.url) == (True, "redis://relay@a:1/0")
+
+
 def test_a_list_names_servers() -> None:
     found = parse_redis_url("redis://user@a,b:7/1")
     assert found == RedisAddresses("redis://user@a:6379/1", (ServerAddress("a", 6379), ServerAddress("b", 7)))
@@ -43,6 +48,7 @@ def test_a_list_names_servers() -> None:
         ("redis+sentinel://a,b:0/garden", "'b:0' is no address"),
         ("redis://user:secret@a,,c/0", "'' is no address"),
         ("redis://a,b:99999/0", "'b:99999' is no address"),
+        ("redis+sentinel://a/garden?sentinel_login=mine", "sentinel_login is 'same'"),
         ("redis://a,b/garden", "'garden' is no number of a database"),
     ],
 )

@@ -45,9 +45,10 @@ def disks(landscape: LandscapeFile | None, directory: Path | None) -> list[Diagn
         "redis": (place.redis / "appendonlydir", place.redis, place.path),
     }
     on_port = landscape.redis_url.rpartition("/")[0].endswith(f":{landscape.ports.get('redis')}")
+    is_cluster = "nats-1" in landscape.ports
     is_own = {  # else it is somebody else's server
-        "nats": landscape.nats_url.endswith(f":{landscape.ports.get('nats')}"),
-        "redis": on_port or without_password(landscape.redis_url) == socket_url(place.redis_socket),
+        "nats": is_cluster or landscape.nats_url.endswith(f":{landscape.ports.get('nats')}"),
+        "redis": is_cluster or on_port or without_password(landscape.redis_url) == socket_url(place.redis_socket),
     }
     return [
         _disk(name, next((path for path in paths if path.exists()), directory))

@@ -48,7 +48,7 @@ class ServiceStatus(NamedTuple):
 
 def ready_url(name: str, health_url: str) -> str:
     """Address of a process' readiness endpoint."""
-    return health_url + ("/healthz" if name == "nats" else "/readyz")
+    return health_url + ("/healthz" if name == "nats" or name.startswith("nats-") else "/readyz")
 
 
 class LandscapeFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ class LandscapeFile(msgspec.Struct, frozen=True, kw_only=True):
     state: LandscapeState = "starting"
     supervisor_pid: int | None = None
     ports: dict[str, int] = {}
-    """Ports of last time: nats, nats-monitor, redis (unless it has a socket), dashboard."""
+    """Ports of last time: nats, nats-monitor, redis (unless it has a socket), dashboard; in a cluster nats-1, …"""
     nats_user: str = ""
     """The operator's name for NATS; "" where everybody is let in."""
     nats_password: str = ""

@@ -73,6 +73,9 @@ def up(  # noqa: PLR0913 - one parameter an option
         str | None,
         typer.Option(help="Backend of all gardenlets given, as processes (real control planes), in place of theirs."),
     ] = None,
+    cluster: Annotated[
+        bool, typer.Option("--cluster", help="Three NATS servers, and a Redis with two replicas and three Sentinels.")
+    ] = False,
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Let everybody on this machine into NATS, as whoever they say they are.")
     ] = False,
@@ -86,6 +89,7 @@ def up(  # noqa: PLR0913 - one parameter an option
     Examples:
     gardenbus up --example landscape --detach
     gardenbus up --replicas scheduler=2 --durability power
+    gardenbus up --cluster
     gardenbus up --fresh -f my.yaml
     """
     from gardenbus.embedded.configurations import check_configurations, with_backend  # noqa: PLC0415
@@ -99,6 +103,9 @@ def up(  # noqa: PLR0913 - one parameter an option
     if fresh and (nats_url is not None or redis_url is not None):
         message = "removes what is in the directory, not what other servers hold: without --nats-url and --redis-url"
         raise typer.BadParameter(message, param_hint="--fresh")
+    if cluster and any((nats_url, redis_url, nats_port, redis_port)):
+        message = "starts servers of its own, on free ports: without --nats-url, --redis-url, --nats-port, --redis-port"
+        raise typer.BadParameter(message, param_hint="--cluster")
     paths = [*(files or ()), *(each.folder for each in example or ())]
     with exit_codes():
         sources = read_sources(paths)
@@ -124,6 +131,7 @@ def up(  # noqa: PLR0913 - one parameter an option
         log_level=log_level,
         backend=backend,
         is_insecure=insecure,
+        is_cluster=cluster,
     )
     if fresh:
         _remove_state(LandscapeDirectory(options.directory))
@@ -196,6 +204,7 @@ def up_arguments(options: "UpOptions", files: list[Path]) -> list[str]:
         *(word for file in files for word in ("-f", str(file))),
         *(word for role, count in options.replicas.items() for word in ("--replicas", f"{role}={count}")),
         *(["--insecure"] if options.is_insecure else []),
+        *(["--cluster"] if options.is_cluster else []),
         *(word for option, value in valued.items() if value is not None for word in (option, str(value))),
     ]
 

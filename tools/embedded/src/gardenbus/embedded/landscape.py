@@ -19,6 +19,7 @@ from gardenbus.cli.local.directory import (
 )
 from gardenbus.cli.manifests.files import SortedManifests
 from gardenbus.common.api.keys import Subjects
+from gardenbus.embedded.clusters import cluster_plan, cluster_servers
 from gardenbus.embedded.configurations import write_configurations
 from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.external import probe_servers
@@ -72,6 +73,8 @@ class UpOptions(NamedTuple):
     """Whoever reaches the embedded NATS may act as anybody."""
     log_level: str | None = None
     backend: str | None = None
+    is_cluster: bool = False
+    """Three servers of NATS, and a Redis with replicas and Sentinels."""
 
 
 class EmbeddedLandscape:
@@ -146,10 +149,13 @@ class EmbeddedLandscape:
         self._supervisor_pid = None
         self._write("stopped")
 
-    def _server_specs(self) -> list[ProcessSpec]:
+    def _server_specs(self) -> Sequence[ProcessSpec]:
         before = self.directory.read()
         previous = before.ports if before else {}
+        self._require_same_servers()
         self._ports = dict(previous)
+        if self._options.is_cluster:
+            return self._cluster_specs(previous)
         in_use = self._ports_in_use
         specs: list[ProcessSpec] = []
         nats_url, redis_url = self._options.nats_url, self._options.redis_url
@@ -169,6 +175,38 @@ class EmbeddedLandscape:
         identity_of = self._identities.environ if self._identities else None
         self._addresses = Addresses(nats_url, redis_url, self._options.prefix, syncs_always, identity_of)
         return specs
+
+    def _require_same_servers(self) -> None:
+        """Raise StartFailed where the state is that of a cluster and none is wanted, or the other way round."""
+        place = self.directory
+        if self._options.is_cluster and any(
+            state.exists() for state in (place.nats / "jetstream", place.redis / "appendonlydir")
+        ):
+            raise StartFailed(f"{place.path} has the state of single servers: start without --cluster, or with --fresh")
+        if not self._options.is_cluster and (place.redis / "redis-1").exists() and self._options.redis_url is None:
+            raise StartFailed(f"{place.path} has the state of a cluster: start with --cluster, or with --fresh")
+
+    def _cluster_specs(self, previous: Mapping[str, int]) -> Sequence[ProcessSpec]:
+        options, prefix = self._options, self._options.prefix
+        if not options.is_insecure:
+            self._identities = EmbeddedIdentities(self.directory.identity, Subjects(prefix))
+        else:
+            self._notify("INSECURE: whoever reaches NATS on this machine may act as anybody")
+        self._redis_users = redis_users(self.directory, prefix)
+        cluster = cluster_servers(
+            cluster_plan(self.directory, options.durability, previous, self._ports_in_use),
+            nats=find_server(NATS_WITH_IDENTITIES if self._identities else NATS),
+            redis=find_server(REDIS),
+            authorization=self._identities.server_configuration() if self._identities else "",
+            users=self._redis_users,
+        )
+        self._ports |= cluster.ports
+        syncs_always = options.durability is Durability.POWER
+        identity_of = self._identities.environ if self._identities else None
+        self._addresses = Addresses(
+            cluster.nats_url, cluster.redis_url, prefix, syncs_always, identity_of, are_clustered=True
+        )
+        return cluster.specs
 
     def _nats_spec(self, port: int, monitor_port: int) -> ProcessSpec:
         program = find_server(NATS_WITH_IDENTITIES if self._identities else NATS)

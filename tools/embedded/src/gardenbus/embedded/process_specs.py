@@ -41,6 +41,7 @@ STOP_ORDER: Sequence[frozenset[str]] = (
         }
     ),
     frozenset({"relay", "identity"}),
+    frozenset({"sentinel"}),
     frozenset({"nats", "redis"}),
 )
 """Groups in the order of stopping: nothing is stopped before those whose changes it still has to carry."""
@@ -68,6 +69,9 @@ class ProcessSpec(NamedTuple):
     """The user's."""
 
 
+_CLUSTERED = {"GARDENBUS_STREAM_REPLICAS": "3", "GARDENBUS_REDIS_REPLICAS": "1"}
+
+
 class Addresses(NamedTuple):
     """Addresses of the servers, for the services."""
 
@@ -77,12 +81,15 @@ class Addresses(NamedTuple):
     nats_syncs_always: bool = False
     identity_of: Callable[[str], Mapping[str, str]] | None = None
     """Variables that say who a service is, by its role; None: nobody has an identity."""
+    are_clustered: bool = False
+    """Streams have three copies, and a write counts when a replica of Redis has it."""
 
     def environ(self, role: str) -> dict[str, str]:
         """The same as environment variables of a service."""
         return {
             **(self.identity_of(role) if self.identity_of else {}),
             **({"GARDENBUS_NATS_SYNC_ALWAYS": "true"} if self.nats_syncs_always else {}),
+            **(_CLUSTERED if self.are_clustered else {}),
             "GARDENBUS_NATS_URL": self.nats_url,
             "GARDENBUS_REDIS_URL": self.redis_url,
             "GARDENBUS_PREFIX": self.prefix,

@@ -19,6 +19,15 @@ class RedisUsers(NamedTuple):
     password_files: Mapping[RedisUser, Path]
     operator_password: str
 
+    def password(self, user: RedisUser) -> str:
+        """A user's password."""
+        return self.password_files[user].read_text(encoding="ascii").strip()
+
+    @property
+    def passwords(self) -> Mapping[RedisUser, str]:
+        """All passwords."""
+        return {user: self.password(user) for user in self.password_files}
+
     def admitted(self, spec: ProcessSpec) -> ProcessSpec:
         """A service as its user: the password is in a file, not in the environment. Other services get no address."""
         environ = dict(spec.environ)

@@ -33,6 +33,8 @@ class StreamState(NamedTuple):
     consumers: int
     first_at: datetime | None
     created: str
+    cluster: Mapping[str, Any] = {}
+    """Leader and replicas, in a cluster."""
 
 
 class ConsumerState(NamedTuple):
@@ -186,6 +188,7 @@ def _stream_state(response: Mapping[str, Any]) -> StreamState:
         consumers=int(state.get("consumer_count") or 0),
         first_at=parse_server_time(state.get("first_ts")) if state.get("messages") else None,
         created=str(response.get("created") or ""),
+        cluster=section(dict(response), "cluster"),
     )
 
 

@@ -10,6 +10,7 @@ from gardenbus.common.adapters.nats import work_queue
 from gardenbus.common.diagnostics import jetstream
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded, some_of
 from gardenbus.common.diagnostics.jetstream import ConsumerState, StoredMessage, StreamState
+from gardenbus.common.diagnostics.replication import assess_copies
 from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.errors import Unavailable
 
@@ -34,7 +35,8 @@ async def configuration(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding
     wanted = jetstream_streams.streams(target.api.subjects, jetstream_streams.MONITOR_PERIOD_SECONDS)
     found = assess_streams(wanted, there)
     consumers = await work_consumers(target)
-    return [*found, *assess_consumers(consumers)]
+    own = [there[name] for name in wanted if name in there]
+    return [*found, *assess_consumers(consumers), *assess_copies(own)]
 
 
 def assess_streams(

@@ -9,6 +9,7 @@ from gardenbus.common.adapters.nats.micro_service import WRITE_TROUBLE
 from gardenbus.common.api.document import section
 from gardenbus.common.diagnostics import jetstream
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded, some_of
+from gardenbus.common.diagnostics.replication import assess_replicas
 from gardenbus.common.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
 from gardenbus.common.errors import Unavailable
 
@@ -85,7 +86,8 @@ async def redis(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
         settings = {str(name.decode()): str(value.decode()) for name, value in (_pair(each) for each in reply)}
     except Unavailable:
         settings = {}
-    return [*assess_redis(info, settings), *assess_functions(await target.redis.libraries(), target.redis.library)]
+    functions = assess_functions(await target.redis.libraries(), target.redis.library)
+    return [*assess_redis(info, settings), *assess_replicas(info), *functions]
 
 
 def assess_redis(info: Mapping[str, str], settings: Mapping[str, str]) -> list[DiagnosticFinding]:

@@ -7,8 +7,8 @@
 | `redis+sentinel://user@h1:26379,h2:26379,h3:26379/name`  | Sentinels, and the name by which they know the master;  |
 |                                                          | a database may follow it: `/name/0`                     |
 
-`rediss` in the place of `redis` is TLS, to the Sentinels too. User and password are those of the servers; Sentinels
-that want a login of their own have it as `?sentinel_username=…&sentinel_password=…`.
+`rediss` in the place of `redis` is TLS, to the Sentinels too. User and password are those of the servers. Sentinels
+that want a login have it as `?sentinel_username=…&sentinel_password=…`, or as `?sentinel_login=same` the servers'.
 """
 
 import re
@@ -51,6 +51,8 @@ class RedisAddresses(NamedTuple):
     """Name of the master at the Sentinels."""
     sentinel_username: str = ""
     sentinel_password: str = ""
+    has_same_login: bool = False
+    """The Sentinels know the servers' users."""
 
     @property
     def are_several(self) -> bool:
@@ -68,6 +70,9 @@ def parse_redis_url(url: str) -> RedisAddresses:
     login = f"{matched['login']}@" if matched["login"] is not None else ""
     query = dict(parse_qsl(matched["query"] or "", keep_blank_values=True))
     username, password = query.pop("sentinel_username", ""), query.pop("sentinel_password", "")
+    login_at_sentinels = query.pop("sentinel_login", "")
+    if login_at_sentinels not in ("", "same"):
+        raise BadRequest("sentinel_login is 'same', or left out")
     service, database = "", (matched["path"] or "").strip("/")
     if matched["sentinel"]:
         service, _, database = database.partition("/")
@@ -78,7 +83,7 @@ def parse_redis_url(url: str) -> RedisAddresses:
     rest = f"?{urlencode(query, quote_via=quote)}" if query else ""
     plain = f"{matched['scheme']}://{login}{hosts[0]}/{database or 0}{rest}"
     if matched["sentinel"]:
-        return RedisAddresses(plain, (), hosts, unquote(service), username, password)
+        return RedisAddresses(plain, (), hosts, unquote(service), username, password, bool(login_at_sentinels))
     return RedisAddresses(plain, hosts)
 
 

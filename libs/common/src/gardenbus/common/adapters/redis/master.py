@@ -8,9 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, cast
 
-from redis.asyncio.connection import Connection, ConnectionPool, SSLConnection
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
+from redis.asyncio.connection import ConnectionPool
 
 from gardenbus.common.adapters.redis.addresses import RedisAddresses, ServerAddress
 from gardenbus.common.adapters.redis.direct import QUESTION_SECONDS, query
@@ -72,23 +70,17 @@ class ListedServers:
 class Sentinels:
     """See the module."""
 
-    def __init__(self, addresses: RedisAddresses, options: Mapping[str, Any]) -> None:
+    def __init__(self, addresses: RedisAddresses, pool: ConnectionPool) -> None:
         self._sentinels = addresses.sentinels
         self._service = addresses.service
-        has_tls = addresses.url.startswith("rediss")
-        login: dict[str, Any] = {
-            "username": addresses.sentinel_username or None,
-            "password": addresses.sentinel_password,
-        }
-        self._pool = ConnectionPool(
-            SSLConnection if has_tls else Connection,
-            **(login if addresses.sentinel_password else {}),
-            **options,
-            protocol=2,
-            socket_timeout=QUESTION_SECONDS,
-            socket_connect_timeout=QUESTION_SECONDS,
-            retry=Retry(NoBackoff(), 0),
-        )
+        options: dict[str, Any] = dict(pool.connection_kwargs)
+        if not addresses.has_same_login:
+            for name in ("username", "password", "credential_provider"):
+                options.pop(name, None)
+        if addresses.sentinel_password:
+            options |= {"username": addresses.sentinel_username or None, "password": addresses.sentinel_password}
+        options |= {"db": 0, "socket_timeout": QUESTION_SECONDS, "socket_connect_timeout": QUESTION_SECONDS}
+        self._pool = ConnectionPool(pool.connection_class, **options)
 
     async def find(self) -> Servers:
         """Ask each Sentinel."""

@@ -41,6 +41,9 @@ EXCUSED_SECONDS = 3.0
 EXCUSED_AGAIN_SECONDS = 1.0
 """Age at which they are looked for again."""
 
+FIND_AGAIN_SECONDS = 10.0
+"""Age at which the other servers are looked for again while all is well: there may be more of them."""
+
 UNREPLICATED_SECONDS = 2.0
 """Interval at which another master is looked for where no write has to be on a replica."""
 
@@ -74,9 +77,11 @@ class Replication:
         self._opening_key = opening_key
         self._retiring = retiring
         self._servers: Servers | None = None
+        self._found_at = _NEVER
         self._excused = 0
         self._excused_at = _NEVER
         self._connected: Replicas = frozenset()
+        self._older: set[ServerAddress] = set()
         self._looking: asyncio.Task[None] | None = None
         self._deposed: Deposed | None = None
 
@@ -86,8 +91,9 @@ class Replication:
             return None
         found = await self._finder.find()
         if self._servers is None or found.master != self._servers.master:
+            self._older.clear()
             _log.info("redis.master_found", address=str(found.master), others=sorted(map(str, found.others)))
-        self._servers = found
+        self._servers, self._found_at = found, asyncio.get_running_loop().time()
         return found.master
 
     async def close(self) -> None:
@@ -136,11 +142,15 @@ class Replication:
     async def _accept(self, have: int, connected: Replicas) -> None:
         if connected != self._connected:  # one of those that were excused may have come, or become master
             self._connected, self._excused_at = connected, _NEVER
+        if len(connected) > self._others():  # Sentinel has not seen all of them yet
+            self._look_soon()
         if have < self.required:
             await self._look()  # which may find that another one is master
             raise Unavailable(f"{have} of {self.required} Redis replicas have it: it counts when all of them do")
-        lacking = self._others() - have
+        lacking = max(self._others(), len(connected)) - have
         if lacking <= 0:
+            if asyncio.get_running_loop().time() - self._found_at > FIND_AGAIN_SECONDS:
+                self._look_soon()
             return
         if self._age() >= EXCUSED_SECONDS:
             await self._look()
@@ -166,7 +176,8 @@ class Replication:
         return asyncio.get_running_loop().time() - self._excused_at
 
     def _look_soon(self) -> None:
-        if self._looking is None or self._looking.done():
+        is_recent = asyncio.get_running_loop().time() - self._found_at < EXCUSED_AGAIN_SECONDS
+        if not is_recent and (self._looking is None or self._looking.done()):
             self._looking = asyncio.create_task(self._look())
             self._looking.add_done_callback(self._note)
 
@@ -182,7 +193,7 @@ class Replication:
         found = await self._finder.find()
         if found.master != master:
             raise Deposed(f"the Redis master is {found.master} by now")
-        self._servers = found
+        self._servers, self._found_at = found, asyncio.get_running_loop().time()
         questions = [("ROLE",), ("GET", self._opening_key)]
         others = sorted(found.others)
         responses = await asyncio.gather(*(query(self._pool, other, questions) for other in others))
@@ -202,7 +213,9 @@ class Replication:
         if not 0 <= number < self.epoch:
             raise Deposed(f"the Redis at {other} is master too, and not an older one")
         closed = await query(self._pool, other, [_as_text(self._retiring(self.epoch))])
-        _log.warning("redis.older_master", address=str(other), closed=closed)
+        if other not in self._older:
+            self._older.add(other)
+            _log.warning("redis.older_master", address=str(other), closed=str(closed))
         return True
 
 

@@ -25,8 +25,10 @@ RedisUser = Literal[
     "placement",
     "identity",
     "operator",
+    "replica",
+    "sentinel",
 ]
-"""Services that keep objects, and the operator, as whom `doctor` asks."""
+"""Services that keep objects, the operator, as whom `doctor` asks, and Redis' own: its replicas and Sentinels."""
 
 USERS: tuple[RedisUser, ...] = get_args(RedisUser)
 
@@ -71,8 +73,26 @@ COMMANDS: Mapping[RedisUser, tuple[str, ...]] = {
     **dict.fromkeys(USERS, _SERVICE),
     "relay": (*_SERVICE, "function|load", "function|delete"),
     "operator": (*_SERVICE, "function|load", "function|delete", "config|get"),
+    "replica": ("psync", "replconf", "ping"),
+    "sentinel": (
+        *("multi", "exec", "ping", "role", "info", "subscribe", "publish", "slaveof"),
+        *("config|rewrite", "client|setname", "client|kill", "script|kill"),
+    ),
 }
 """Commands of each user; everybody else, and every other command, is refused."""
+
+CHANNELS: Mapping[RedisUser, str] = {"sentinel": "&__sentinel__:*"}
+"""Channels of a user; by them Sentinels find each other."""
+
+WITHOUT_KEYS: frozenset[RedisUser] = frozenset({"replica", "sentinel"})
+
+SENTINEL_COMMANDS: Mapping[RedisUser, tuple[str, ...]] = {
+    "operator": ("@connection", "sentinel", "info", "role"),
+    "sentinel": ("@connection", "sentinel"),
+}
+"""Commands at the Sentinels themselves, of all but these: who the master is."""
+
+_SENTINEL_READS = ("@connection", "sentinel|master", "sentinel|replicas")
 
 EVERY_LANDSCAPES: frozenset[RedisUser] = frozenset({"operator"})
 """Users whose keys are those of every landscape on the server: an operator may start another one there."""
@@ -81,8 +101,9 @@ EVERY_LANDSCAPES: frozenset[RedisUser] = frozenset({"operator"})
 def acl_rules(user: RedisUser, prefix: str) -> tuple[str, ...]:
     """Rules of `ACL SETUSER`, without the password."""
     keys = ("~*",) if user in EVERY_LANDSCAPES else (f"~{prefix}", f"~{prefix}:*")
+    channels = (CHANNELS[user],) if user in CHANNELS else ()
     return (
-        *("resetkeys", *keys, "resetchannels", "-@all"),
+        *("resetkeys", *(() if user in WITHOUT_KEYS else keys), "resetchannels", *channels, "-@all"),
         *(f"+{command}" for command in COMMANDS[user]),
     )
 
@@ -99,4 +120,15 @@ def acl_file(prefix: str, passwords: Mapping[RedisUser, str]) -> str:
     for user, password in passwords.items():
         digest = hashlib.sha256(password.encode()).hexdigest()
         lines.append(f"user {user} on #{digest} {' '.join(acl_rules(user, prefix))}")
+    return "\n".join([*lines, ""])
+
+
+def sentinel_users(passwords: Mapping[RedisUser, str]) -> str:
+    """Lines for `sentinel.conf` that let the same users in at a Sentinel, where the URL has `sentinel_login=same`."""
+    lines = ["user default off"]
+    for user, password in passwords.items():
+        if user != "replica":
+            digest = hashlib.sha256(password.encode()).hexdigest()
+            rules = " ".join(f"+{command}" for command in SENTINEL_COMMANDS.get(user, _SENTINEL_READS))
+            lines.append(f"user {user} on #{digest} -@all {rules}")
     return "\n".join([*lines, ""])

@@ -1,0 +1,81 @@
+"""Copies of what is stored: of streams in a NATS cluster, and of the store at replicas of Redis. Pure."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gardenbus.common.diagnostics.findings import DiagnosticFinding, some_of
+from gardenbus.common.diagnostics.jetstream import StreamState
+
+SAFE_COPIES = 3
+MOST_LAG_BYTES = 16 * 1024 * 1024
+MOST_LAG_SECONDS = 5
+
+
+def assess_copies(streams: Sequence[StreamState]) -> list[DiagnosticFinding]:
+    """Assess leaders and copies of streams; no finding where NATS is a single server."""
+    if not any(state.cluster.get("name") for state in streams):
+        return []
+    found: list[DiagnosticFinding] = []
+    if leaderless := [state.name for state in streams if not state.cluster.get("leader")]:
+        text = f"{some_of(leaderless)}: no leader, so that nothing is stored there"
+        found.append(DiagnosticFinding("nats copies", "failed", text, "start the servers that are away"))
+    if behind := [text for state in streams for text in _behind(state)]:
+        text = some_of(behind, 3)
+        found.append(DiagnosticFinding("nats copies", "warning", text, "nats server report jetstream"))
+    if few := [state.name for state in streams if int(state.config.get("num_replicas", 1)) < SAFE_COPIES]:
+        text = f"{some_of(few)}: fewer than {SAFE_COPIES} copies, so that a server that goes takes them along"
+        found.append(DiagnosticFinding("nats copies", "warning", text, "set GARDENBUS_STREAM_REPLICAS=3"))
+    return found or [DiagnosticFinding("nats copies", "ok", f"all are current; {_leaders(streams)}")]
+
+
+def _leaders(streams: Sequence[StreamState]) -> str:
+    leading = Counter(str(state.cluster.get("leader")) for state in streams)
+    return ", ".join(f"{server} leads {count} streams" for server, count in sorted(leading.items()))
+
+
+def _behind(state: StreamState) -> list[str]:
+    found: list[str] = []
+    replicas: list[dict[str, Any]] = state.cluster.get("replicas") or []
+    for replica in replicas:
+        name, lag = replica.get("name", "?"), int(replica.get("lag") or 0)
+        if replica.get("offline"):
+            found.append(f"{state.name}: {name} is away")
+        elif not replica.get("current"):
+            found.append(f"{state.name}: {name} is {lag} behind")
+    return found
+
+
+def assess_replicas(info: Mapping[str, str]) -> list[DiagnosticFinding]:
+    """Assess the replicas of a Redis primary by its INFO; no finding where it has, and wants, none."""
+    replicas = [_fields(info[key]) for key in sorted(info) if key.startswith("slave") and key[5:].isdigit()]
+    if info.get("role") != "master" or not (replicas or "min_slaves_good_slaves" in info):
+        return []
+    if not replicas:
+        text = "none is connected: writes are refused, or are lost with this server"
+        return [DiagnosticFinding("redis replicas", "failed", text, "start a replica; redis-cli INFO replication")]
+    end = int(info.get("master_repl_offset", "0"))
+    shown = [_shown(replica, end) for replica in replicas]
+    slow = [text for text, replica in zip(shown, replicas, strict=True) if _is_behind(replica, end)]
+    if slow:
+        return [DiagnosticFinding("redis replicas", "warning", some_of(slow), "redis-cli INFO replication")]
+    return [DiagnosticFinding("redis replicas", "ok", ", ".join(shown))]
+
+
+def _fields(text: str) -> dict[str, str]:
+    return dict(part.split("=", 1) for part in text.split(",") if "=" in part)
+
+
+def _lag_bytes(replica: Mapping[str, str], end: int) -> int:
+    return max(0, end - int(replica.get("offset", "0")))
+
+
+def _is_behind(replica: Mapping[str, str], end: int) -> bool:
+    is_slow = int(replica.get("lag", "0")) > MOST_LAG_SECONDS or _lag_bytes(replica, end) > MOST_LAG_BYTES
+    return replica.get("state") != "online" or is_slow
+
+
+def _shown(replica: Mapping[str, str], end: int) -> str:
+    return (
+        f"{replica.get('ip')}:{replica.get('port')} {replica.get('state')}, {_lag_bytes(replica, end):,} bytes behind"
+    )

@@ -1,0 +1,93 @@
+"""`gardenbus up --cluster`: three servers of NATS, a Redis with replicas and Sentinels, and one of each that goes."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.test_up import described, gardenbus, pid_of
+from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot
+from tests.support.eventually import eventually
+from tests.support.landscape import GARDENBUS
+
+pytestmark = pytest.mark.slow
+
+
+def a_landscape_file(directory: Path) -> Path:
+    file = directory / "landscape.yaml"
+    documents: list[dict[str, Any]] = [a_gardenlet_configuration(shoots=9), a_project(), a_cloudprofile()]
+    file.write_text("\n---\n".join(json.dumps(document) for document in [*documents, a_shoot("apollo")]))
+    return file
+
+
+def primary_of(directory: Path) -> str:
+    """Name of the Redis that the first Sentinel's file calls the master."""
+    text = (directory / "config" / "sentinel-1.conf").read_text()
+    monitored = re.search(r"^sentinel monitor garden \S+ (\d+) ", text, re.MULTILINE)
+    assert monitored
+    ports: dict[str, int] = described(directory)["ports"]
+    return next(name for name, port in ports.items() if name.startswith("redis-") and port == int(monitored[1]))
+
+
+async def apply_shoot(directory: Path, name: str) -> None:
+    """Order a shoot as often as it takes: it is refused while there is no master."""
+    file = directory.parent / f"{name}.json"
+    file.write_text(json.dumps(a_shoot(name)))
+
+    async def applied() -> None:
+        command = (str(GARDENBUS), "apply", "--dir", str(directory), "-f", str(file))
+        process = await asyncio.create_subprocess_exec(*command)
+        try:
+            assert await asyncio.wait_for(process.wait(), 10) == 0
+        except TimeoutError as error:  # the request went to a server that hangs
+            process.kill()
+            await process.wait()
+            raise AssertionError from error
+
+    await eventually(applied, within=30)
+
+
+async def test_a_cluster_goes_on_without_one_server_of_each_and_starts_again_as_it_was(tmp_path: Path) -> None:
+    place, file = tmp_path / "lab", a_landscape_file(tmp_path)
+    up = ("up", "--cluster", "--dir", str(place), "-f", str(file), "--detach")
+    started = await gardenbus(*up)
+    assert started.code == 0, started.stderr
+    try:
+        old = primary_of(place)
+        paused = [pid_of(place, old), pid_of(place, "nats-2")]
+        for pid in paused:
+            assert pid is not None
+            os.kill(pid, signal.SIGSTOP)
+        await apply_shoot(place, "zephyr")
+        assert primary_of(place) != old
+        for pid in paused:
+            assert pid is not None
+            os.kill(pid, signal.SIGCONT)
+
+        async def is_well() -> None:
+            doctor = await gardenbus("doctor", "--dir", str(place), "-o", "json")
+            findings: list[dict[str, str]] = json.loads(doctor.stdout)["findings"]
+            checks = {finding["check"]: finding for finding in findings}
+            assert not [finding for finding in findings if finding["state"] not in ("ok", "skipped")]
+            assert "leads" in checks["nats copies"]["found"]
+            assert checks["redis replicas"]["found"].count("online") == 2
+
+        await eventually(is_well, within=60, every=2)
+        now = primary_of(place)
+        assert (await gardenbus("down", "--dir", str(place))).code == 0
+        assert (await gardenbus(*up)).code == 0
+        assert primary_of(place) == now
+        shoots = await gardenbus("get", "shoots", "-A", "--dir", str(place))
+        assert "zephyr" in shoots.stdout
+        mixed = await gardenbus("up", "--dir", str(place))
+        assert mixed.code != 0
+    finally:
+        await gardenbus("down", "--dir", str(place))
+    alone = await gardenbus("up", "--dir", str(place), "--detach")
+    assert alone.code != 0
+    assert "start with --cluster" in alone.stderr

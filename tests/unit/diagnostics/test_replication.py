@@ -1,0 +1,63 @@
+"""Findings for copies of streams, and for replicas of Redis."""
+
+from typing import Any
+
+from gardenbus.common.diagnostics.jetstream import StreamState
+from gardenbus.common.diagnostics.replication import assess_copies, assess_replicas
+
+
+def a_stream(name: str, copies: int = 3, **cluster: Any) -> StreamState:
+    return StreamState(name, {"num_replicas": copies}, 0, 0, 0, 0, None, "", {"name": "c", **cluster})
+
+
+CURRENT = [{"name": "b", "current": True}, {"name": "c", "current": True}]
+
+
+def test_a_single_server_has_no_copies_to_assess() -> None:
+    assert assess_copies([StreamState("OBJECTS", {"num_replicas": 1}, 0, 0, 0, 0, None, "")]) == []
+
+
+def test_leaders_are_shown_where_all_copies_are_current() -> None:
+    streams = [a_stream(name, leader=leader, replicas=CURRENT) for name, leader in (("A", "x"), ("B", "y"), ("C", "x"))]
+    (finding,) = assess_copies(streams)
+    assert (finding.state, finding.found) == ("ok", "all are current; x leads 2 streams, y leads 1 streams")
+
+
+def test_a_stream_without_a_leader_has_failed() -> None:
+    findings = assess_copies([a_stream("A", replicas=CURRENT)])
+    assert [(finding.state, finding.found) for finding in findings] == [
+        ("failed", "A: no leader, so that nothing is stored there")
+    ]
+
+
+def test_copies_that_are_behind_away_or_too_few_are_named() -> None:
+    replicas = [{"name": "b", "current": False, "lag": 7}, {"name": "c", "current": False, "offline": True}]
+    findings = assess_copies([a_stream("A", leader="x", replicas=replicas), a_stream("B", 1, leader="x")])
+    assert [finding.state for finding in findings] == ["warning", "warning"]
+    assert findings[0].found == "A: b is 7 behind, A: c is away"
+    assert findings[1].found.startswith("B: fewer than 3 copies")
+
+
+def info(**more: str) -> dict[str, str]:
+    return {"role": "master", "connected_slaves": "1", "master_repl_offset": "1500", **more}
+
+
+def test_a_redis_that_wants_no_replica_has_none_to_assess() -> None:
+    assert assess_replicas(info()) == []
+    assert assess_replicas({"role": "slave"}) == []
+
+
+def test_a_redis_that_wants_replicas_and_has_none_has_failed() -> None:
+    (finding,) = assess_replicas(info(min_slaves_good_slaves="0"))
+    assert finding.state == "failed"
+
+
+def test_replicas_are_shown_with_what_they_lack() -> None:
+    (finding,) = assess_replicas(info(slave0="ip=h,port=7,state=online,offset=500,lag=0"))
+    assert (finding.state, finding.found) == ("ok", "h:7 online, 1,000 bytes behind")
+
+
+def test_a_replica_that_joins_or_stays_behind_is_a_warning() -> None:
+    for slave in ("ip=h,port=7,state=wait_bgsave,offset=0,lag=0", "ip=h,port=7,state=online,offset=1500,lag=9"):
+        (finding,) = assess_replicas(info(slave0=slave))
+        assert finding.state == "warning"

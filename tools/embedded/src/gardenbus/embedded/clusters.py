@@ -1,0 +1,205 @@
+"""Servers of `up --cluster`: three of NATS, a Redis primary with two replicas, and three Sentinels, on the loopback.
+
+Which Redis is the primary is Sentinel's to say. Its files name it, also after a failover; all files are written anew at
+each start, for the primary of then. Routes of NATS, replicas and Sentinels have credentials of their own.
+"""
+
+import json
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from gardenbus.cli.local.directory import LandscapeDirectory, write_whole, writing
+from gardenbus.common.adapters.redis.users import sentinel_users
+from gardenbus.embedded.durability import Durability
+from gardenbus.embedded.ports import LOOPBACK, choose_port
+from gardenbus.embedded.process_specs import ProcessSpec
+from gardenbus.embedded.redis_users import OPERATOR, RedisUsers
+from gardenbus.embedded.servers import nats_configuration, redis_configuration
+
+NUMBERS = (1, 2, 3)
+MASTER = "garden"
+QUORUM = 2
+DOWN_AFTER_MILLISECONDS = 3000
+"""Silence after which a Sentinel takes a Redis for down: a busy machine keeps one waiting for a second at times."""
+
+_MONITORED = re.compile(rf"^sentinel monitor {MASTER} \S+ (\d+) ", re.MULTILINE)
+_EPOCH = re.compile(rf"^sentinel config-epoch {MASTER} (\d+)", re.MULTILINE)
+
+
+class ClusterServers(NamedTuple):
+    """The processes, and the addresses by which services find them."""
+
+    specs: Sequence[ProcessSpec]
+    nats_url: str
+    redis_url: str
+    ports: Mapping[str, int]
+
+
+class ClusterPlan(NamedTuple):
+    """All that the servers' files are made of."""
+
+    directory: LandscapeDirectory
+    durability: Durability
+    ports: Mapping[str, int]
+    primary: int
+    """Number of the Redis that starts as primary."""
+
+
+def cluster_plan(
+    directory: LandscapeDirectory, durability: Durability, previous: Mapping[str, int], in_use: set[int]
+) -> ClusterPlan:
+    """Choose ports, those of last time where they are free, and the primary of last time."""
+    names = [f"{kind}-{number}" for number in NUMBERS for kind in ("nats", "redis", "sentinel")]
+    names += [f"nats-{number}-{part}" for number in NUMBERS for part in ("monitor", "routes")]
+    ports = {name: choose_port(None, previous.get(name), in_use) for name in names}
+    return ClusterPlan(directory, durability, ports, _last_primary(directory, previous))
+
+
+def cluster_servers(
+    plan: ClusterPlan, *, nats: Path, redis: Path, authorization: str, users: RedisUsers
+) -> ClusterServers:
+    """Write all files. Raises DirectoryUnwritable."""
+    route_password = _route_password(plan.directory)
+    specs = [
+        *(_nats_spec(plan, number, nats, authorization, route_password) for number in NUMBERS),
+        *(_redis_spec(plan, number, redis, users) for number in NUMBERS),
+        *(_sentinel_spec(plan, number, redis, users) for number in NUMBERS),
+    ]
+    nats_urls = [f"nats://{LOOPBACK}:{plan.ports[f'nats-{number}']}" for number in NUMBERS]
+    sentinels = [f"{LOOPBACK}:{plan.ports[f'sentinel-{number}']}" for number in NUMBERS]
+    redis_url = f"redis+sentinel://{','.join(sentinels)}/{MASTER}?sentinel_login=same"
+    return ClusterServers(specs, ",".join(nats_urls), redis_url, plan.ports)
+
+
+def route_configuration(*, name: str, listen: str, others: Sequence[str], user: str, password: str) -> str:
+    """The part of nats.conf by which servers of a cluster let each other in, and nobody else.
+
+    One that hangs is left after four seconds: until then requests may go to those who were connected to it.
+    """
+    login = f"user: {json.dumps(user)}, password: {json.dumps(password)}"
+    routes = ", ".join(json.dumps(f"nats-route://{user}:{password}@{other}") for other in others)
+    return (
+        f"cluster {{\n  name: {name}\n  listen: {json.dumps(listen)}\n"
+        f"  authorization {{ {login}, timeout: 3 }}\n  routes: [{routes}]\n"
+        '  ping_interval: "2s"\n  ping_max: 2\n}\n'
+    )
+
+
+def _nats_spec(plan: ClusterPlan, number: int, program: Path, authorization: str, route_password: str) -> ProcessSpec:
+    name, ports = f"nats-{number}", plan.ports
+    store = _store(plan.directory.nats, name)
+    file = plan.directory.config / f"{name}.conf"
+    routes = [f"{LOOPBACK}:{ports[f'nats-{each}-routes']}" for each in NUMBERS]
+    text = nats_configuration(
+        port=ports[name], monitor_port=ports[f"{name}-monitor"], store=store, durability=plan.durability
+    )
+    own = routes[number - 1]
+    text += route_configuration(name="gardenbus", listen=own, others=routes, user="route", password=route_password)
+    write_whole(file, (text + authorization).encode())
+    return ProcessSpec(
+        name=name,
+        role="nats",
+        command=[str(program), "-c", str(file)],
+        environ={},
+        kind="nats",
+        port=ports[f"{name}-monitor"],
+        store=store,
+    )
+
+
+def _redis_spec(plan: ClusterPlan, number: int, program: Path, users: RedisUsers) -> ProcessSpec:
+    name = f"redis-{number}"
+    store = _store(plan.directory.redis, name)
+    file = plan.directory.config / f"{name}.conf"
+    text = redis_configuration(
+        store=store, durability=plan.durability, port=plan.ports[name], acl_file=users.acl_file
+    ) + (
+        "min-replicas-to-write 1\n"
+        "repl-timeout 5\n"
+        "repl-ping-replica-period 1\n"
+        "repl-diskless-sync-delay 0\n"
+        f"masteruser replica\nmasterauth {json.dumps(users.password('replica'))}\n"
+    )
+    if number != plan.primary:
+        text += f"replicaof {LOOPBACK} {plan.ports[f'redis-{plan.primary}']}\n"
+    write_whole(file, text.encode())
+    return ProcessSpec(
+        name=name,
+        role="redis",
+        command=[str(program), str(file)],
+        environ={},
+        kind="redis",
+        port=plan.ports[name],
+        user=OPERATOR,
+        password=users.operator_password,
+        store=store,
+    )
+
+
+def _sentinel_spec(plan: ClusterPlan, number: int, program: Path, users: RedisUsers) -> ProcessSpec:
+    name = f"sentinel-{number}"
+    file = _sentinel_file(plan.directory, number)
+    store = _store(plan.directory.redis, name)
+    password = json.dumps(users.password("sentinel"))
+    primary = plan.ports[f"redis-{plan.primary}"]
+    replicas = [plan.ports[f"redis-{each}"] for each in NUMBERS if each != plan.primary]
+    text = (
+        f"bind {LOOPBACK}\nport {plan.ports[name]}\ndaemonize no\ndir {json.dumps(str(store))}\n"
+        f"sentinel monitor {MASTER} {LOOPBACK} {primary} {QUORUM}\n"
+        f"sentinel auth-user {MASTER} sentinel\nsentinel auth-pass {MASTER} {password}\n"
+        f"sentinel down-after-milliseconds {MASTER} {DOWN_AFTER_MILLISECONDS}\n"
+        f"sentinel failover-timeout {MASTER} 10000\n"
+        f"sentinel parallel-syncs {MASTER} 2\n"
+        f"sentinel sentinel-user sentinel\nsentinel sentinel-pass {password}\n"
+    ) + "".join(f"sentinel known-replica {MASTER} {LOOPBACK} {port}\n" for port in replicas)
+    write_whole(file, (text + sentinel_users(users.passwords)).encode())
+    return ProcessSpec(
+        name=name,
+        role="sentinel",
+        command=[str(program), str(file), "--sentinel"],
+        environ={},
+        kind="redis",
+        port=plan.ports[name],
+        user=OPERATOR,
+        password=users.operator_password,
+    )
+
+
+def _last_primary(directory: LandscapeDirectory, previous: Mapping[str, int]) -> int:
+    """Number of the primary that the Sentinel with the latest configuration knew when it ended; else the first."""
+    latest, primary = -1, 1
+    by_port = {previous[f"redis-{number}"]: number for number in NUMBERS if f"redis-{number}" in previous}
+    for number in NUMBERS:
+        try:
+            text = _sentinel_file(directory, number).read_text(encoding="utf-8")
+        except OSError:
+            continue
+        monitored, epoch = _MONITORED.search(text), _EPOCH.search(text)
+        if monitored and int(monitored[1]) in by_port and (found := int(epoch[1]) if epoch else 0) > latest:
+            latest, primary = found, by_port[int(monitored[1])]
+    return primary
+
+
+def _sentinel_file(directory: LandscapeDirectory, number: int) -> Path:
+    return directory.config / f"sentinel-{number}.conf"
+
+
+def _store(parent: Path, name: str) -> Path:
+    store = parent / name
+    with writing(store):
+        store.mkdir(mode=0o700, exist_ok=True)
+    return store
+
+
+def _route_password(directory: LandscapeDirectory) -> str:
+    """Password of the routes, made once. Raises DirectoryUnwritable."""
+    file = directory.identity / "routes.password"
+    with writing(file):
+        password = file.read_text(encoding="ascii").strip() if file.exists() else ""
+    if not password:
+        password = secrets.token_urlsafe(32)
+        write_whole(file, f"{password}\n".encode())
+    return password
