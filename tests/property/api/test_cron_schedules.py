@@ -87,3 +87,30 @@ def test_a_daily_schedule_takes_place_once_on_each_day_of_its_zone(
         at = schedule.next_after(at)
     assert len(days) == len(set(days))
     assert len(days) in (9, 10, 11)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.one_of(
+        st.text(max_size=30),
+        st.lists(st.text("0123456789*/,-?LW#MONFRIjan", max_size=6), min_size=4, max_size=6).map(" ".join),
+    )
+)
+def test_whatever_is_given_is_a_schedule_or_is_rejected_in_words(text: str) -> None:
+    try:
+        expression = parse_cron(text)
+    except ValueError:
+        return
+    assert len(expression.split()) == 5
+    now = datetime(2026, 3, 1, tzinfo=UTC)
+    following = CronSchedule(expression, location_of("")).next_after(now)
+    assert following is None or following > now
+
+
+@given(st.text(max_size=20))
+def test_whatever_is_given_is_a_zone_or_is_rejected_in_words(name: str) -> None:
+    try:
+        zone = location_of(name)
+    except ValueError:
+        return
+    assert datetime(2026, 3, 1, tzinfo=UTC).astimezone(zone).utcoffset() is not None
