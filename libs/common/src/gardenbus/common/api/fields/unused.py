@@ -36,7 +36,7 @@ UNUSED: Sequence[FieldNote] = (
     FieldNote("Seed", "spec.settings.persistentVolumeClaimAutoscaler", _NO_COMPONENT),
     FieldNote("Seed", "spec.settings.topologyAwareRouting", _NO_COMPONENT),
     FieldNote("Seed", "spec.settings.verticalPodAutoscaler", _NO_COMPONENT),
-    FieldNote("CloudProfile", "spec.bastion", "there are no bastions"),
+    FieldNote("CloudProfile", "spec.bastion", "no machines are made for bastions"),
     FieldNote("CloudProfile", "spec.limits", "the nodes of a shoot are not counted"),
     FieldNote("NamespacedCloudProfile", "spec.limits", "the nodes of a shoot are not counted"),
     FieldNote("Project", "spec.dualApprovalForDeletion", "one confirmation is enough"),
