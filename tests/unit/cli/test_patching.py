@@ -2,7 +2,8 @@ from typing import Any
 
 import pytest
 
-from gardenbus.cli.manifests.patches import contested, merge_patch_between, patched, split_pairs
+from gardenbus.cli.manifests.patches import contested, patched, split_pairs
+from gardenbus.common.api.merge_patches import merge_patch_between
 from gardenbus.common.errors import BadRequest
 
 DOCUMENT: dict[str, Any] = {"a": {"b": [1, 2, 3], "c/d": "x", "e~f": 1}, "g": None}

@@ -177,6 +177,22 @@ async def test_changes_that_are_confined_to_the_window_are_rolled_out_there(gard
     assert (shoot["spec"]["kubernetes"]["version"], shoot["metadata"]["generation"]) == ("1.34.2", 2)
 
 
+async def test_a_forced_update_takes_out_what_the_new_version_has_not(garden: Garden) -> None:
+    asked, old = (
+        {"gardener.cloud/operation": "maintain"},
+        {"version": "1.34.1", "kubeScheduler": {"kubeMaxPDVols": "20"}},
+    )
+    await garden.add(a_complete_shoot(spec={"kubernetes": old}, metadata={"annotations": asked}))
+    expired = {"version": "1.34.1", "expirationDate": "2026-03-01T00:00:00Z"}
+    await offer(garden, {"kubernetes": {"versions": [expired, {"version": "1.35.2"}]}})
+    await garden.reconcile(shoot_maintenance.LOOP, SHOOT)
+    shoot = await the_shoot(garden)
+    assert shoot["spec"]["kubernetes"] == {"version": "1.35.2", "kubeScheduler": {}}
+    assert (
+        ".spec.kubernetes.kubeScheduler.kubeMaxPDVols was removed" in shoot["status"]["lastMaintenance"]["description"]
+    )
+
+
 async def test_the_annotation_maintains_a_shoot_at_once(garden: Garden) -> None:
     asked = {"gardener.cloud/operation": "maintain"}
     await garden.add(a_complete_shoot(spec={"maintenance": WINDOW}, metadata={"annotations": asked}))

@@ -94,6 +94,12 @@ def test_a_pool_is_never_above_its_control_plane() -> None:
     assert versions_after(follows, offer) == ("1.33.5", [("1.33.5", "1.0.0")])
 
 
+def test_a_pool_of_a_shoot_without_a_version_is_updated_for_itself() -> None:
+    spec = {"provider": {"workers": [a_pool(kubernetes="1.33.1")]}}
+    (update,) = maintained_spec(spec, an_offer(versions("1.33.1", "1.33.2")), NOW).updates
+    assert update.version == "1.33.2"
+
+
 @pytest.mark.parametrize(
     ("strategy", "before", "listed", "after"),
     [

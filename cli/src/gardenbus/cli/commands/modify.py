@@ -31,11 +31,12 @@ from gardenbus.cli.commands.options import (
     with_landscape_options,
 )
 from gardenbus.cli.manifests.files import as_mapping, title
-from gardenbus.cli.manifests.patches import Pairs, contested, merge_patch_between, patched, split_pairs
+from gardenbus.cli.manifests.patches import Pairs, contested, patched, split_pairs
 from gardenbus.cli.output.console import Exit, Format, errors, exit_codes, show_lines
 from gardenbus.cli.wait.waiter import key_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fields.validation import FieldValidation
+from gardenbus.common.api.merge_patches import merge_patch_between
 from gardenbus.common.errors import BadRequest, Conflict, GardenbusError
 
 ATTEMPTS = 8

@@ -1,4 +1,4 @@
-"""Changes of documents: JSON patches (RFC 6902), merge patches (RFC 7396) between two states, labels to set. Pure."""
+"""Changes of documents: JSON patches (RFC 6902), patches that replace a manifest, labels to set. Pure."""
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.common.api.document import SEED_LABEL_PREFIX, STATUS_LABEL, Document
 from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS
+from gardenbus.common.api.merge_patches import merge_patch_between
 from gardenbus.common.errors import BadRequest
 
 _OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
@@ -51,21 +52,6 @@ def split_pairs(words: Sequence[str]) -> tuple[list[str], Pairs]:
     if both := sorted(given.keys() & set(gone)):
         raise BadRequest(f"{both[0]}: set or take away, not both")
     return objects, Pairs(given, gone)
-
-
-def merge_patch_between(before: Any, after: Any) -> Document:
-    """The merge patch that makes one document of the other; {} when they are the same."""
-    old, new = as_mapping(before), as_mapping(after)
-    patch: Document = dict.fromkeys(key for key in old if key not in new)
-    for key, value in new.items():
-        if key not in old:
-            patch[key] = value
-        elif isinstance(value, dict) and isinstance(old[key], dict):
-            if inner := merge_patch_between(old[key], value):
-                patch[key] = inner
-        elif value != old[key]:
-            patch[key] = value
-    return patch
 
 
 def replacing_patch(present: Document, given: Document) -> Document:

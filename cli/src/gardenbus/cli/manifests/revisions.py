@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from gardenbus.cli.manifests.files import as_mapping
-from gardenbus.cli.manifests.patches import merge_patch_between
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import condition
+from gardenbus.common.api.merge_patches import merge_patch_between
 from gardenbus.common.errors import BadRequest, NotFound
 
 PROGRESSING = "Progressing"

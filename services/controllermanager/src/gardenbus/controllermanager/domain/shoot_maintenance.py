@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.maintenance_windows import MaintenanceWindow, effective_window
+from gardenbus.common.api.merge_patches import merge_patch_between
 from gardenbus.common.ports.clock import parse_timestamp, timestamp
+from gardenbus.controllermanager.domain.dropped_fields import without_dropped_fields
 from gardenbus.controllermanager.domain.jitter import fraction_of
 from gardenbus.controllermanager.domain.shoot_updates import CONTROL_PLANE, VersionUpdate, maintained_spec
 
@@ -98,12 +100,12 @@ def plan_maintenance(shoot: Document, offered: Document, now: datetime) -> Maint
     """Plan the maintenance of a shoot; `offered` is the (merged) spec of its profile, {} where there is none."""
     spec = section(shoot, "spec")
     maintained = maintained_spec(spec, offered, now)
-    changed: Document = {name: maintained.spec[name] for name in spec if maintained.spec[name] != spec[name]}
+    cleaned = without_dropped_fields(maintained.spec, section(spec, "kubernetes").get("version"))
     annotations, operations = _requested(shoot)
     patch: Document = {"metadata": {"annotations": annotations}} if annotations else {}
-    if changed:
+    if changed := merge_patch_between(spec, cleaned.spec):
         patch["spec"] = changed
-    return MaintenancePlan(patch, maintained.updates, operations)
+    return MaintenancePlan(patch, maintained.updates, (*cleaned.operations, *operations))
 
 
 def begun(shoot: Document, plan: MaintenancePlan, now: datetime) -> Document:

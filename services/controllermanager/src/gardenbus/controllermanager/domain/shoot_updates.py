@@ -99,7 +99,7 @@ def _maintained_pool(
     if own is not None:
         listed = section(offered, "kubernetes").get("versions")
         update = _kubernetes_update(own, spec, listed, now, subject=subject)
-        if update is not None and update.version and numbers_of(update.version) > numbers_of(control_plane):
+        if control_plane and update is not None and numbers_of(update.version) > numbers_of(control_plane):
             update = update._replace(version=control_plane) if own != control_plane else None
         if update is not None:
             updates.append(update)
