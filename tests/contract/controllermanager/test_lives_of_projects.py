@@ -12,6 +12,7 @@ from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.controller.listing import list_all
 from gardenbus.common.ports.bus import StreamMessage
+from gardenbus.controllermanager.controllers.project import CONTENTS_SECONDS
 from tests.support.builders import CORE, a_project, a_shoot
 from tests.support.eventually import eventually
 from tests.support.joint import SUBJECTS, Joint
@@ -140,6 +141,26 @@ async def test_a_project_is_made_and_unmade_in_order_though_the_service_is_kille
     assert {key.kind for key in order[SHOOTS + 1 : -2]} == {"secret"}
     assert order[-2:] == [NAMESPACE, PROJECT]
     assert await joint.store.get(NAMESPACE) is None
+
+
+@pytest.mark.slow
+async def test_a_project_goes_on_as_soon_as_another_loop_has_let_go_of_what_is_in_it(joint: Joint) -> None:
+    """A binding and its secret leave one after the other, each by its own loop: no timer is waited for."""
+    joint.start_relay()
+    async with a_process(joint):
+        await joint.create(a_new_project())
+        await until_phase(joint, "Ready")
+        await joint.create(a_secret("k000"))
+        await joint.create(a_binding())
+
+        async def protected() -> None:
+            assert (await there(joint, ObjectKey("secret", "garden-dev", "k000"))).parts.finalizers
+
+        await eventually(protected, within=WITHIN)
+        started = asyncio.get_running_loop().time()
+        await joint.store.delete(await there(joint, PROJECT))
+        await until_gone(joint, PROJECT)
+        assert asyncio.get_running_loop().time() - started < CONTENTS_SECONDS
 
 
 @pytest.mark.slow

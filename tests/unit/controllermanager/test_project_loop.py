@@ -1,5 +1,6 @@
 """The loop of projects on the store in memory."""
 
+import msgspec
 import pytest
 
 from gardenbus.common.api.configuration.controller_manager import (
@@ -11,7 +12,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, RequeueAfter
 from gardenbus.common.errors import Conflict, Unavailable
-from gardenbus.controllermanager.controllers.project import LOOP
+from gardenbus.controllermanager.controllers.project import CONTENTS, LOOP
 from gardenbus.controllermanager.handlers.namespace_contents import NamespaceContents
 from tests.support.builders import a_project, a_shoot
 from tests.support.loops import Garden
@@ -193,4 +194,19 @@ async def test_a_project_is_enqueued_by_what_concerns_it_alone(garden: Garden) -
     await garden.change(PROJECT, lambda project: project["metadata"].update(finalizers=["gardener"]))
     await garden.delete(PROJECT)
     changed(SHOOT, shoot, None)
+    assert garden.enqueued == [("project", PROJECT)]
+
+
+@pytest.mark.parametrize("kind", CONTENTS)
+async def test_a_deleted_project_goes_on_when_what_was_held_has_gone(garden: Garden, kind: str) -> None:
+    stored = await garden.add(a_new_project())
+    changed = LOOP.build(garden.context(LOOP.name)).changed
+    held = msgspec.structs.replace(stored, key=ObjectKey(kind, "garden-dev", "held"))
+    changed(held.key, held, None)
+    assert garden.enqueued == []
+    await garden.reconcile(LOOP, PROJECT)
+    await garden.delete(PROJECT)
+    changed(held.key, None, held)
+    assert garden.enqueued == []
+    changed(held.key, held, None)
     assert garden.enqueued == [("project", PROJECT)]

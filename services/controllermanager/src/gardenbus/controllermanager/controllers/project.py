@@ -11,6 +11,7 @@ import structlog
 
 from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, CREDENTIALS_KINDS
 from gardenbus.common.api.garden.projects import Project
 from gardenbus.common.api.index_keys import FINALIZER
 from gardenbus.common.api.keys import ObjectKey
@@ -46,10 +47,17 @@ from gardenbus.controllermanager.domain.protection import without_finalizer
 from gardenbus.controllermanager.handlers.namespace_contents import NamespaceContents
 
 NAME = KIND = "project"
-FOLLOWS = ("project", "namespace", "shoot", "resourcequota")
+KEPT = ("namespace", "resourcequota")
+"""Kinds that are a project's own."""
+
+CONTENTS = ("shoot", "bastion", "quota", "namespacedcloudprofile", "configmap", *BINDING_KINDS, *CREDENTIALS_KINDS)
+"""Kinds whose objects may be held by a finalizer: a deleted project goes on as soon as one of them has gone."""
 
 NOT_EMPTY_SECONDS = 60.0
-"""After which a project is looked at again that waits for its shoots, or for its namespace."""
+"""After which a project is looked at again that waits for its shoots."""
+
+CONTENTS_SECONDS = 10.0
+"""After which one is that waits for its namespace, which anything may hold."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -153,7 +161,7 @@ class ProjectReconciler:
             return RequeueAfter(NOT_EMPTY_SECONDS, "there are shoots in its namespace")
         stored = await self._set_phase(stored, "Terminating")
         if not await self._release(stored, key):
-            return RequeueAfter(NOT_EMPTY_SECONDS, "its namespace is still there")
+            return RequeueAfter(CONTENTS_SECONDS, "its namespace is still there")
         await self._updated(stored, without_finalizer(stored.document()), _without_shoots(key))
         log.info("project.released", project=stored.key.name)
         return Done("it is released")
@@ -235,17 +243,17 @@ def _without_shoots(namespace: ObjectKey) -> WritePrecondition:
 
 def _build(context: LoopContext) -> BuiltLoop:
     def changed(key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
-        """Enqueue projects that changed, whose namespace or quota did, and those that wait for a shoot to leave."""
+        """Enqueue projects that changed, whose namespace or quota did, and deleted ones that something has left."""
         if key.kind == KIND:
             if new is not None and (old is None or beyond_status(old) != beyond_status(new)):
                 context.enqueue(key)
             return
         is_same = old is not None and new is not None and beyond_status(old) == beyond_status(new)
-        if is_same or (new is not None and key.kind == "shoot"):
+        if is_same or (new is not None and key.kind in CONTENTS):
             return
         project = context.projects.project_of(key.name if key.kind == "namespace" else key.namespace)
         owner = context.objects.objects(KIND).get(project) if project is not None else None
-        if owner is not None and (owner.is_deleting or key.kind != "shoot"):
+        if owner is not None and (owner.is_deleting or key.kind in KEPT):
             context.enqueue(owner.key)
 
     return BuiltLoop(ProjectReconciler(context).reconcile, changed)
@@ -255,4 +263,4 @@ def _workers(configuration: ControllerManagerConfiguration) -> int:
     return configuration.project.concurrent_syncs
 
 
-LOOP = Loop(NAME, KIND, FOLLOWS, _build, _workers)
+LOOP = Loop(NAME, KIND, (KIND, *KEPT, *CONTENTS), _build, _workers)
