@@ -80,6 +80,36 @@ async def test_a_seed_that_a_shoot_has_left_is_told_so_again(kit: StoreUnderTest
     assert await kit.store.reannounce_object(APOLLO, "aws-eu1", "another", msgspec.structs.replace(another, runs=False))
 
 
+async def test_what_was_unknown_until_its_shoot_was_bound_there_is_not_unknown_again_without_it(
+    kit: StoreUnderTest,
+) -> None:
+    await kit.created(a_seed())
+    shoot = await kit.created(a_shoot())
+    running = msgspec.structs.replace(UNKNOWN, uid=shoot.uid)
+    assert not await kit.store.reannounce_object(APOLLO, "aws-eu1", shoot.uid, running)
+    assert await kit.bound(shoot, "aws-eu1") == "bound"
+    assert await kit.store.unknown_objects() == []
+    await kit.store.delete(await kit.now(APOLLO))
+    deleting = await kit.now(APOLLO)
+    await kit.store.update(deleting, merged(deleting.document(), {"metadata": {"finalizers": []}}))
+    assert await kit.store.unknown_objects() == []
+    await kit.created(a_shoot())
+
+
+async def test_what_was_unknown_elsewhere_is_decided_by_the_removal_of_its_shoot(kit: StoreUnderTest) -> None:
+    for seed in ("aws-eu1", "aws-eu2"):
+        await kit.created(a_seed(seed))
+    stored = await kit.created(a_shoot(spec={"seedName": "aws-eu2"}))
+    running = msgspec.structs.replace(UNKNOWN, uid=stored.uid)
+    assert not await kit.store.reannounce_object(APOLLO, "aws-eu1", stored.uid, running)
+    await kit.store.delete(stored)
+    deleting = await kit.now(APOLLO)
+    await kit.store.update(deleting, merged(deleting.document(), {"metadata": {"finalizers": []}}))
+    assert [each.seed for each in await kit.store.unknown_objects()] == ["aws-eu1"]
+    assert await kit.store.reannounce_object(APOLLO, "aws-eu1", stored.uid, running), "its removal is remembered"
+    assert await kit.store.unknown_objects() == []
+
+
 async def test_a_gardenlet_is_kept_where_the_store_never_had_its_managed_seed(kit: StoreUnderTest) -> None:
     for seed in ("aws-eu1", "aws-eu2"):
         await kit.created(a_seed(seed))

@@ -333,6 +333,12 @@ class MemoryState:
         here = row.seeds if key.kind == "shoot" else self.seeds_at(followed_shoot(key, row.index_keys))
         return seed in here or (uid in ("", row.stored.uid) and seed in row.past)
 
+    def forget_settled(self, key: ObjectKey) -> None:
+        """Forget what was unknown of a stored object where it is settled by now."""
+        for seed, unknown in [*self.unknown]:
+            if unknown == key and self.is_settled(key, seed, self.unknown[seed, unknown].uid):
+                del self.unknown[seed, unknown]
+
     def announce_followers(self, shoot: ObjectKey, left: Iterable[str], *, with_version: bool = True) -> None:
         """Show what follows a shoot to its seeds by now, and withdraw it from those that the shoot left."""
         followers = self.references[shoot.stored] | {ObjectKey("shootstate", shoot.namespace, shoot.name)}
@@ -368,6 +374,7 @@ class MemoryState:
         """Remove an object and append the entry; returns the version of the removal."""
         key, is_shoot = row.stored.key, row.stored.key.kind == "shoot"
         left = tuple(sorted(self.audience_of(key)))
+        self.forget_settled(key)
         self.leave_class(row)
         freed = is_shoot and self.move_usage(key, row.seeds, ())
         del self.rows[key]

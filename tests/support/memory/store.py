@@ -381,8 +381,11 @@ class MemoryStore(MemoryScheduling):
         state.check_open(with_outbox=False)
         row, tombstone = state.rows.get(key), state.tombstones.get(key)
         if row and not (unknown is not None and unknown.runs and not state.is_settled(key, seed, uid)):
+            state.forget_settled(key)
             state.announce(row, left=(seed,))
         elif not row and tombstone and uid in ("", tombstone.uid):
+            if uid:
+                state.unknown.pop((seed, key), None)
             state.announce_key(key, tombstone.version, tombstone.uid, "deleted", left=(seed,))
         else:
             if unknown is not None:

@@ -13,6 +13,7 @@ local function remove(P, op, object)
   local object_key = P .. ':o:' .. op.key
   local member = op.ns .. '/' .. op.name
   local left, freed = seeds_left(audience_of(P, op, object), {}), false
+  forget_settled(P, op)
   if op.kind == 'shoot' then
     stop_waiting(P, object_key, object.sched, member)
     redis.call('SREM', P .. ':pending:' .. object.sched, member)

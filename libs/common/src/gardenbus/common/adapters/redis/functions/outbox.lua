@@ -42,6 +42,7 @@ local function announce_again(keys, args)
       note_unknown(P, op)
       return {'unknown'}
     end
+    forget_settled(P, op)
     announce(P, op.key, object.ver, object.uid, 'modified', true, op.left)
   else
     local dead = read_fields(P .. ':dead:' .. op.key, {'ver', 'uid'})
@@ -49,6 +50,7 @@ local function announce_again(keys, args)
       note_unknown(P, op)
       return {'unknown'}
     end
+    if op.uid ~= '' then redis.call('HDEL', P .. ':unknown', op.left .. ' ' .. op.key) end
     announce(P, op.key, dead.ver, dead.uid, 'deleted', true, op.left)
   end
   return {'ok'}

@@ -125,6 +125,18 @@ local function seed_with_unknown(P, key)
   end
 end
 
+-- Forgets what was unknown of a stored object where it is settled by now: it would be unknown again once the object is
+-- removed. What runs on a seed that the object never was on stays unknown.
+local function forget_settled(P, at)
+  if redis.call('EXISTS', P .. ':unknown') == 0 then return end
+  for _, field in ipairs(redis.call('HKEYS', P .. ':unknown')) do
+    local seed, unknown = string.match(field, '^(%S+) (.*)$')
+    if unknown == at.key and is_settled(P, at, seed, cjson.decode(redis.call('HGET', P .. ':unknown', field)).uid) then
+      redis.call('HDEL', P .. ':unknown', field)
+    end
+  end
+end
+
 -- Rejection of a put (or of a deletion, with nothing to set), as a reply, or nil.
 local function put_refusal(P, op, object)
   local exists = object.ver ~= ''
