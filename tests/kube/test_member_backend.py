@@ -1,14 +1,19 @@
 """The member agent's backend `kubernetes` on a real API server."""
 
 import asyncio
+import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from gardenbus.common.api.configuration.member_agent import MemberBackendSettings
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.gardenlet.backend.processes.child import running_below
 from gardenbus.memberagent.backend.installed import new_backend
 from gardenbus.memberagent.backend.port import ApplyResult, BackendContext, ClusterBackend
 from gardenbus.memberagent.domain.apply_strategy import ApplyStrategy
@@ -285,3 +290,42 @@ async def all_is_removed(agent: Agent, cluster: RealCluster) -> None:
     assert agent.backend.works() == set()
     assert await cluster.client.get("/api/v1/namespaces/shop") is None
     assert await cluster.client.items("/apis/placement.kubernetes-fleet.io/v1beta1/appliedworks") == []
+
+
+async def test_a_kubeconfig_that_is_wrong_is_named_and_a_right_one_taken_up(tmp_path: Path, binaries: str) -> None:
+    async with real_clusters(tmp_path, binaries, ["lisbon", "porto"]) as (lisbon, porto):
+        there = yaml.safe_load(porto.kubeconfig)
+        there["clusters"][0]["cluster"]["server"] = lisbon.client.url
+        async with an_agent(tmp_path / "agent", yaml.safe_dump(there)) as agent:
+            await agent.until_problem("UntrustedServer: ", lisbon.client.url)
+            theirs = yaml.safe_load(lisbon.kubeconfig)
+            theirs["users"] = yaml.safe_load(porto.kubeconfig)["users"]
+            theirs["contexts"] = [
+                {**each, "context": {**each["context"], "user": theirs["users"][0]["name"]}}
+                for each in theirs["contexts"]
+            ]
+            agent.write(yaml.safe_dump(theirs))
+            await agent.until_problem("Unauthorized: ", "401")
+            agent.write("clusters: []")
+            await agent.until_problem("KubeconfigInvalid: ", "current-context: is missing")
+            agent.write(await lisbon.another_kubeconfig(timedelta(seconds=1)))
+            await agent.until_problem("Unauthorized: ", "the client certificate expired at")
+            agent.write(lisbon.kubeconfig)
+            await agent.until_well()
+            await a_server_that_hangs_is_away_until_it_goes_on(agent, tmp_path)
+
+
+async def a_server_that_hangs_is_away_until_it_goes_on(agent: Agent, directory: Path) -> None:
+    await until_applied(agent, "shop", [NAMESPACE, MOTD])
+    (server,) = [
+        running.child
+        for running in running_below(next(directory.glob("seed/control-planes/*lisbon*")))
+        if any(argument.endswith("kube-apiserver") for argument in running.arguments[:2])
+    ]
+    server.signal(signal.SIGSTOP)
+    await agent.until_problem("ClusterUnreachable: ")
+    times = agent.times_reached
+    server.signal(signal.SIGCONT)
+    await agent.until_well()
+    assert agent.times_reached == times + 1
+    await until_applied(agent, "shop", [NAMESPACE, MOTD])

@@ -1,6 +1,5 @@
 """Shoots that are real: ordered, reached by kubectl, put to sleep, woken, moved, and gone without a trace."""
 
-import asyncio
 import json
 import signal
 import time
@@ -16,6 +15,7 @@ from gardenbus.gardenlet.backend.processes.child import running_below
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot, merged
 from tests.support.control_plane_processes import left_below
 from tests.support.eventually import eventually
+from tests.support.kubectl import Kubectl
 from tests.support.landscape import Landscape, Refused, a_landscape
 
 pytestmark = pytest.mark.slow
@@ -90,17 +90,7 @@ class Clusters:
         return file
 
     async def kubectl(self, file: Path, *arguments: str) -> str:
-        process = await asyncio.create_subprocess_exec(
-            self.kubectl_program,
-            *("--kubeconfig", str(file), *arguments),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env={"HOME": str(self.directory)},
-        )
-        output, errors = await process.communicate()
-        assert process.returncode == 0, errors.decode()
-        return output.decode()
+        return await Kubectl(self.kubectl_program, file).text(*arguments)
 
 
 def is_done(operation: str) -> Callable[[Document], bool]:

@@ -64,11 +64,12 @@ def _permissions_of_agents(name: str, subjects: Subjects) -> Permissions:
     calls = ("STREAM.INFO.{}", "STREAM.MSG.GET.{}", "CONSUMER.CREATE.{}.>", "CONSUMER.DELETE.{}.*", "DIRECT.GET.{}.>")
     families = ("lease.*", "report.>", "api.>", "as.>", "rejected.>")
     inbox = permissions_of(Principal("service", "identity"), subjects).subscribe
+    served = (f"{subjects.prefix}.seed.*.>",) if name == "gardenlet" else ()
     return Permissions(
         (
             *("_INBOX.>", "$JS.FC.>"),
             *(f"{subjects.prefix}.{family}" for family in families),
             *(f"$JS.API.{call.format(stream)}" for call in calls for stream in streams),
         ),
-        tuple(subject.replace("identity", name) for subject in inbox),
+        (*(subject.replace("identity", name) for subject in inbox), *served),
     )

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from gardenbus.agent.kubernetes.errors import KubeconfigInvalid
 from gardenbus.common.api.configuration.member_agent import ClusterSettings
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.fleet.member_clusters import reporter_of
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.errors import NotFound
@@ -20,11 +19,12 @@ def shoot_kubeconfig(
 ) -> Callable[[], Awaitable[str]] | None:
     """Obtains the kubeconfig of a cluster's shoot; None for a configured cluster that is none.
 
-    `cluster` None: an enrolled Seed, whose shoot is that of the ManagedSeed of its name.
+    `cluster` None: an enrolled Seed, whose shoot is that of the ManagedSeed of its name. The request is the service's
+    own: where there are identities, an agent with credentials of its own is given none.
     """
     if cluster is not None and not cluster.shoot:
         return None
-    client = ApiserverClient(bus, subjects, user=reporter_of(name))
+    client = ApiserverClient(bus, subjects)
 
     async def obtain() -> str:
         shoot = cluster.shoot if cluster is not None else await _shoot_of_seed(client, name)

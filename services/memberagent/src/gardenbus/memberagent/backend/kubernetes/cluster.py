@@ -54,7 +54,7 @@ class KubernetesBackend:
         self._context = context
         self._clock = context.clock
         self._connector = Connector(source, context.clock, timeout_seconds=context.settings.timeout_seconds)
-        self._inventory = Inventory(namespace_of(context.cluster))
+        self._inventory = Inventory(namespace_of(context.cluster), context.clock)
         self._problem: str | None = "the cluster was not reached yet"
         self._namespaces: set[str] = set()
         self._properties: dict[str, str] = {}
@@ -137,7 +137,13 @@ class KubernetesBackend:
                 failures = 1 if self._clock.monotonic() - before > _BACKOFF.cap_seconds else failures + 1
                 self._cannot_reach(error)
                 pause = _BACKOFF.delay_seconds(failures, random.random())
-                await self._clock.sleep(max(pause, error.retry_after_seconds if isinstance(error, Throttled) else 0.0))
+                await self._pause(max(pause, error.retry_after_seconds if isinstance(error, Throttled) else 0.0))
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, but not longer than until there is another kubeconfig."""
+        deadline = self._clock.monotonic() + seconds
+        while (left := deadline - self._clock.monotonic()) > 0 and not self._connector.is_outdated():
+            await self._clock.sleep(min(left, 1.0))
 
     async def _observe(self, connection: ClusterConnection) -> None:
         """Observe one connection, until there is another. Raises GardenbusError, also in groups."""

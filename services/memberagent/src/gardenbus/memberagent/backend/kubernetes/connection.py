@@ -66,7 +66,7 @@ class Connector:
     async def connection(self) -> ClusterConnection:
         """The connection; a new one if the kubeconfig has changed. Raises GardenbusError."""
         async with self._lock:
-            if self._connection is None or self._is_outdated():
+            if self._connection is None or self.is_outdated():
                 access = await self._access()
                 assert self._session is not None
                 client = access.client(self._session, timeout_seconds=self._timeout_seconds)
@@ -75,7 +75,8 @@ class Connector:
             self._check_life()
             return self._connection
 
-    def _is_outdated(self) -> bool:
+    def is_outdated(self) -> bool:
+        """True if there is another kubeconfig than the connection's, or it is time for another."""
         if self._stamp != _stamp(self._source.file):
             return True
         return self._renew_at is not None and self._clock.now() >= self._renew_at

@@ -14,6 +14,7 @@ from gardenbus.agent.kubernetes.discovery import Resource
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.kinds import PLACEMENT
 from gardenbus.common.errors import Unavailable
+from gardenbus.common.ports.clock import Clock
 from gardenbus.memberagent.backend.kubernetes.connection import ClusterConnection
 from gardenbus.memberagent.domain.work_status import ManifestKey
 
@@ -25,6 +26,7 @@ KIND = "AppliedWork"
 DEFINITION_NAME = f"appliedworks.{PLACEMENT}"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _COLLECTION = f"/apis/{API_VERSION}/appliedworks"
+_INSTALLED_SECONDS, _POLL_SECONDS = 20.0, 0.2
 _ANY: Document = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 DEFINITION: Document = {
@@ -98,8 +100,9 @@ class AppliedWork(msgspec.Struct, frozen=True):
 class Inventory:
     """The AppliedWorks of one cluster."""
 
-    def __init__(self, namespace: str) -> None:
+    def __init__(self, namespace: str, clock: Clock) -> None:
         self._namespace = namespace
+        self._clock = clock
         self._works: dict[str, AppliedWork] = {}
         self.is_loaded = False
 
@@ -150,8 +153,11 @@ class Inventory:
         live = await connection.client.get(path)
         if live is None:
             live = await connection.client.apply(path, DEFINITION, manager=FIELD_MANAGER)
-        if await connection.discovery.find(PLACEMENT, "v1beta1", KIND) is None:
-            raise Unavailable(f"the kind {KIND} is being installed")
+        deadline = self._clock.monotonic() + _INSTALLED_SECONDS
+        while await connection.discovery.find(PLACEMENT, "v1beta1", KIND) is None:
+            if self._clock.monotonic() > deadline:
+                raise Unavailable(f"the kind {KIND} is installed, and not served")
+            await self._clock.sleep(_POLL_SECONDS)
 
 
 def owners_of(live: Document) -> list[Document]:
