@@ -51,7 +51,7 @@ def _ready(cluster: ClusterSettings, configuration: MemberAgentConfiguration, no
 def _enrolled(seeds: Iterable[Document], configuration: MemberAgentConfiguration, now: str) -> Iterable[Document]:
     for seed in seeds:
         if seed.get("kind") == "Seed":
-            facts = seed_facts(seed, {})
+            facts = seed_facts(seed, ClusterFacts())
             manifest = enrolment(seed, period_seconds=configuration.heartbeat_period_seconds)
             yield manifest if facts.is_silent else _joined(manifest, facts, now)
 
