@@ -120,7 +120,7 @@ class Guarded:
 async def guarded(directory: Path, session: timedelta = timedelta(hours=1)) -> AsyncGenerator[Guarded]:
     """A guarded server and its identity service."""
     directory.mkdir(parents=True, exist_ok=True)
-    keys, cache = new_keys(), CredentialsCache()
+    keys, cache = new_keys(), CredentialsCache(SystemClock().now)
     server = start_guarded_nats(directory / "nats", keys)
     handler = CalloutHandler(
         cache=cache,

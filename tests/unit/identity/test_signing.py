@@ -227,6 +227,42 @@ async def test_of_two_requests_for_one_token_one_gets_it_where_replicas_decide_a
     assert reasons(await signing.decided("csr-2")) == {"Approved": "AutoApproved"}
 
 
+@pytest.mark.parametrize(("slower", "faster"), [("csr-1", "csr-2"), ("csr-2", "csr-1")])
+async def test_of_two_tokens_for_any_seed_one_brings_a_certificate_where_replicas_decide_at_once(
+    signing: Signing, slower: str, faster: str
+) -> None:
+    for name in ("csr-1", "csr-2"):
+        manifest = new_signing_request(name, new_request(CORK, new_key()))
+        await signing.result(bootstrapper(await signing.token()), "csr.create", manifest)
+    await signing.observe()
+    update = signing.store.update
+    slow: list[object] = []
+
+    async def faster_first(*arguments: object, **options: object) -> object:
+        """Before the first replica spends its token, a second one has done all its work for the other request."""
+        if not slow:
+            slow.append(arguments)
+            await signing.decided(faster)
+        return await update(*arguments, **options)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+    signing.store.update = faster_first  # pyright: ignore[reportAttributeAccessIssue]
+    await signing.decided(slower)
+    signing.store.update = update
+    approved = [name for name in ("csr-1", "csr-2") if reasons(await signing.decided(name))]
+    assert approved == ["csr-1"]
+
+
+async def test_who_waits_for_another_token_gets_the_certificate_when_that_one_is_denied(signing: Signing) -> None:
+    first, second = await signing.token(), await signing.token()
+    for name, token in (("csr-1", first), ("csr-2", second)):
+        await signing.result(bootstrapper(token), "csr.create", new_signing_request(name, new_request(CORK, new_key())))
+    assert not reasons(await signing.decided("csr-2"))
+    assert signing.after is not None
+    assert signing.after < 60
+    await signing.result("operator", "csr.deny", {"name": "csr-1", "message": "nobody knows it"}, is_outside=False)
+    assert reasons(await signing.decided("csr-2")) == {"Approved": "AutoApproved"}
+
+
 async def test_a_gardenlet_gets_tokens_for_the_seeds_that_it_hosts(signing: Signing) -> None:
     for document in (a_project("garden", "garden"), a_seed("aws-cork"), a_seed("aws-dublin")):
         await signing.store.create(document)

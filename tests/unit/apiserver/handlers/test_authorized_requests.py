@@ -171,6 +171,23 @@ async def test_members_write_no_cluster_scoped_objects_and_none_in_garden(landsc
     assert await landscape.code("adam", "scale", {"name": "set", "replicas": 9}) == 403
 
 
+@pytest.mark.parametrize("user", ["gail", "adam", "paul", "eve", "nobody", "seed:aws", "scheduler:mine"])
+async def test_nobody_but_operators_writes_what_lets_others_in(landscape: Landscape, user: str) -> None:
+    await landscape.create([
+        a_project("garden", "garden", spec=members(gail="admin")),
+        a_secret("credentials-1", "garden", labels={"gardenbus.io/purpose": "credentials"}),
+    ])  # fmt: skip
+    requesting = a_secret("mine", "garden", labels={"resources.gardener.cloud/purpose": "token-requestor"})
+    for document in (a_secret("credentials-2", "garden"), requesting, landscape_roles({user: "operator"})):
+        assert await landscape.code(user, "apply", document) == 403, document
+    label = {"metadata": {"labels": {"a": "b"}}}
+    assert await landscape.code(user, "patch.secret.garden.credentials-1", label) == 403
+    assert await landscape.code(user, "patch.configmap.garden.landscape-roles", {"data": {user: "operator"}}) == 403
+    assert await landscape.code(user, "delete.secret.garden.credentials-1") == 403
+    assert await landscape.code(user, "apply", a_secret("bootstrap-token-abcdef", "kube-system")) == 403
+    assert await landscape.code("root", "patch.secret.garden.credentials-1", label) == 200
+
+
 async def test_the_seed_of_a_shoot_is_not_chosen_by_members(landscape: Landscape) -> None:
     placed = a_shoot("new", spec={"seedName": "aws"})
     response = await landscape.response("adam", "apply", placed)

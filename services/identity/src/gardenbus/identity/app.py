@@ -35,7 +35,7 @@ async def build(context: ServiceContext[IdentitySettings]) -> None:
 async def start_identity(context: ServiceContext[IdentitySettings], connections: Connections) -> None:
     """Answer callouts once the credentials are cached. Raises SettingsInvalid for a file that cannot be used."""
     settings, subjects = context.settings, connections.subjects
-    cache, requests = CredentialsCache(), RequestsCache()
+    cache, requests = CredentialsCache(context.clock.now), RequestsCache()
     informers = (
         Informer(connections.store, connections.bus, subjects, KINDS, NAMESPACES),
         Informer(connections.store, connections.bus, subjects, signing.KINDS, {"secret": bootstrap_tokens.NAMESPACE}),

@@ -30,14 +30,15 @@ from gardenbus.common.ports.store import EventRecord, Store
 from gardenbus.credentials.certificates import read_certificate, requested_principal, serial_of
 from gardenbus.identity import metrics
 from gardenbus.identity.adapters.signing_authority import SigningAuthority
-from gardenbus.identity.domain.approval import Approve, Deny, NotOurs, Wait, certifiable_principal, decide
+from gardenbus.identity.domain.approval import WAITING_LIFE, Approve, Deny, NotOurs, Wait, certifiable_principal, decide
 from gardenbus.identity.domain.revocations import Revocations
 from gardenbus.identity.registry import IssuedCertificates
 
 KINDS = ("certificatesigningrequest", "secret")
-WAITING_LIFE = timedelta(hours=24)
 ENDED_LIFE = timedelta(hours=1)
 RETRY_SECONDS = 0.5
+RIVAL_SECONDS = 5.0
+"""Interval at which a request is looked at that waits for the decision about another one."""
 REPORTER = "identity"
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -121,6 +122,8 @@ class SigningController:
                 return step
             case Wait():
                 log.info("request.waiting", request=request.name, user=request.username, reason=decision.message)
+                if decision.is_short:
+                    return _Step(None, RIVAL_SECONDS)
                 return _Step(None, (request.created_at + WAITING_LIFE - now).total_seconds())
             case NotOurs():
                 return _Step(None)

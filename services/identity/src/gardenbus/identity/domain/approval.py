@@ -7,6 +7,7 @@
 | a bootstrap token that ended, was spent, or is bound to another name | | denied |
 | a token bound to the name, or any where the name has no living certificate | a gardenlet, a member agent | approved |
 | a token | a name that has a living certificate | waits |
+| a token for any name | a name that an earlier request by a token is for | waits until that one is decided |
 | a gardenlet, a member agent | its own name | approved, unless it was revoked |
 | a gardenlet, a member agent | another name | denied |
 | a person | anything else | waits for `gardenbus certificate approve` |
@@ -15,7 +16,7 @@ Source: Gardener's `certificatesigningrequest` controller and its bootstrap of g
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from gardenbus.common.api.identity.bootstrap_tokens import BootstrapToken
@@ -23,6 +24,9 @@ from gardenbus.common.api.identity.principals import Principal, principal_of
 from gardenbus.common.api.identity.signing_requests import SIGNER, USAGES, SigningRequest
 from gardenbus.common.errors import BadRequest
 from gardenbus.credentials.certificates import requested_principal
+
+WAITING_LIFE = timedelta(hours=24)
+"""Time for which a request waits. Source: Kubernetes' `certificates/cleaner`."""
 
 _NEEDED = frozenset({"client auth", "digital signature"})
 _AGENTS = ("gardenlet", "member-agent")
@@ -43,9 +47,10 @@ class Deny(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """It waits for an operator."""
+    """It waits for an operator, or (`is_short`) for the decision about another request."""
 
     message: str
+    is_short: bool = False
 
 
 class NotOurs(NamedTuple):
@@ -66,6 +71,10 @@ class ApprovalFacts(NamedTuple):
     """The end of the last certificate of that name that lives; None: there is none."""
     is_revoked: bool = False
     """The requester was revoked, and has got no certificate since."""
+    approved: str = ""
+    """Name of another request for the same principal that is approved, and not signed yet."""
+    earlier: str = ""
+    """Name of one by a token that was stored before this one, and is not decided about."""
 
 
 def decide(request: SigningRequest, facts: ApprovalFacts) -> Decision:
@@ -110,6 +119,10 @@ def _by_token(request: SigningRequest, principal: Principal, facts: ApprovalFact
         return Deny("TokenUsed", f"the bootstrap token {token.token.id} was used before: ask for a new one")
     if token.bound_to is None and facts.lives_until is not None:
         return Wait(f"{principal.user} has a certificate that lives until {facts.lives_until.isoformat()}")
+    if token.bound_to is None and facts.approved:
+        return Wait(f"{principal.user} gets a certificate by the request {facts.approved}")
+    if token.bound_to is None and facts.earlier:
+        return Wait(f"the request {facts.earlier} for {principal.user} came before", is_short=True)
     return Approve(f"by bootstrap token {token.token.id}", token.token.id)
 
 

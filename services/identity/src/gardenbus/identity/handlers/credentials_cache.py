@@ -1,6 +1,7 @@
 """Cache of issued credentials and of revocations, kept current by the informer."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 
 import msgspec
 import structlog
@@ -38,11 +39,13 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 class CredentialsCache:
     """Subscribe `changed` to an informer of `KINDS`, and to one of bootstrap tokens' Secrets.
 
-    `on_withdrawn` is called with the users who may have lost their credentials.
+    `on_withdrawn` is called with the users who may have lost their credentials, not for those that had ended:
+    their sessions ended with them, and whoever is there has come in by others.
     """
 
-    def __init__(self, on_withdrawn: Callable[[Sequence[str]], None] = lambda _: None) -> None:
-        self.on_withdrawn = on_withdrawn
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self.on_withdrawn: Callable[[Sequence[str]], None] = lambda _: None
+        self._now = now
         self._by_secret: dict[ObjectKey, IssuedCredentials] = {}
         self.issued: dict[str, list[IssuedCredentials]] = {}
         """By user, and by nkey."""
@@ -56,7 +59,7 @@ class CredentialsCache:
             withdrawn = self._remove(key)
             if new is not None and _is_credentials(new) and not new.is_deleting:
                 self._add(key, new)
-            if withdrawn is not None and withdrawn != self._by_secret.get(key):
+            if withdrawn is not None and withdrawn != self._by_secret.get(key) and self._now() < withdrawn.expires:
                 self.on_withdrawn([withdrawn.principal.user])
 
     def _revoke(self, stored: StoredObject | None) -> None:
