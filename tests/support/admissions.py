@@ -5,17 +5,24 @@ from datetime import datetime
 
 from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.profile_admission import admit_offered, admit_references
-from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.apiserver.domain.related_objects import KindQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document
 from gardenbus.common.ports.store import WritePrecondition
 
 DEFAULT = Admission()
-related_queries = DEFAULT.related_queries
+all_related_queries = DEFAULT.related_queries
 mutate = DEFAULT.mutate
 admit = DEFAULT.admit
 write_guards = DEFAULT.write_guards
 admit_deletion = DEFAULT.admit_deletion
 deletion_guards = DEFAULT.deletion_guards
+
+
+def related_queries(document: Document, old: Document | None) -> Sequence[RelatedQuery]:
+    """The queries of a change, but for registrations and presets, with which each changed Shoot and Seed is read."""
+    queries = all_related_queries(document, old)
+    is_cluster = document.get("kind") in ("Shoot", "Seed")
+    return tuple(query for query in queries if not (is_cluster and isinstance(query, KindQuery)))
 
 
 def uncounted_write_guards(

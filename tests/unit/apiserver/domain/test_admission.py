@@ -96,7 +96,11 @@ class TestDefaults:
     def test_a_seed_can_be_selected_by_its_name(self) -> None:
         labels = {"env": "prod", "name.seed.gardener.cloud/other": "true"}
         seed = mutated(a_seed(metadata={"labels": labels}))
-        assert seed["metadata"]["labels"] == {"env": "prod", "name.seed.gardener.cloud/aws-eu1": "true"}
+        assert seed["metadata"]["labels"] == {
+            "env": "prod",
+            "name.seed.gardener.cloud/aws-eu1": "true",
+            "provider.extensions.gardener.cloud/aws": "true",
+        }
         assert mutated(seed, seed) == seed
 
     @pytest.mark.parametrize(("name", "namespace"), [("dev", "garden-dev"), ("garden", "garden")])

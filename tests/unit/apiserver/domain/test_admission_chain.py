@@ -60,7 +60,7 @@ def test_each_rule_sees_the_manifest_as_the_one_before_left_it() -> None:
 
 
 def test_a_rule_is_for_its_kinds_and_queries_are_asked_once() -> None:
-    def reject(_stored: Document) -> None:
+    def reject(_stored: Document, _user: str | None, _related: RelatedObjects) -> None:
         raise Forbidden("not this one")
 
     def queries(_document: Document, _old: Document | None) -> Sequence[RelatedQuery]:

@@ -87,6 +87,8 @@ async def test_a_field_that_is_left_out_goes_and_what_others_set_stays(registry:
     assert (await registry.now()).document()["metadata"]["labels"] == {
         "theirs": "2",
         "shoot.gardener.cloud/status": "healthy",
+        "networking.extensions.gardener.cloud/calico": "true",
+        "provider.extensions.gardener.cloud/aws": "true",
     }
 
 

@@ -41,6 +41,8 @@ ACTORS: Mapping[str, str] = {
     "Secret": "identity (credentials, bootstrap tokens), controllermanager, placement",
     "Quota": "apiserver (sums), controllermanager",
     "Bastion": "controllermanager",
+    "OpenIDConnectPreset": "apiserver",
+    "ClusterOpenIDConnectPreset": "apiserver",
     "Event": "the services record them",
     "Lease": "lifecycle",
     "CertificateSigningRequest": "identity",

@@ -18,6 +18,7 @@ from gardenbus.apiserver.domain.plugins.plugin import (
     AdmitDeletion,
     Change,
     DeletionGuards,
+    DeletionQueries,
     Guards,
     Mutate,
     Queries,
@@ -28,6 +29,8 @@ from gardenbus.apiserver.domain.related_objects import RelatedObjects, RelatedQu
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity import signing_requests
 from gardenbus.common.ports.store import WritePrecondition
+
+NOTHING_RELATED = RelatedObjects()
 
 
 class Mutated(msgspec.Struct, frozen=True):
@@ -45,6 +48,7 @@ class _Chain(NamedTuple):
     warn: tuple[Warn, ...]
     admit: tuple[Admit, ...]
     guards: tuple[Guards, ...]
+    deletion_queries: tuple[DeletionQueries, ...]
     admit_deletion: tuple[AdmitDeletion, ...]
     deletion_guards: tuple[DeletionGuards, ...]
 
@@ -116,10 +120,17 @@ class Admission:
         guards = self._of(_kind(document)).guards
         return tuple(one for find in guards for one in find(document, old, related))
 
-    def admit_deletion(self, stored: Document) -> None:
-        """Check that an object may be deleted. Raises Forbidden."""
+    def deletion_queries(self, stored: Document) -> Sequence[RelatedQuery]:
+        """Queries of the objects that `admit_deletion` needs."""
+        queries = [query for find in self._of(_kind(stored)).deletion_queries for query in find(stored)]
+        return tuple(dict.fromkeys(queries))
+
+    def admit_deletion(
+        self, stored: Document, related: RelatedObjects = NOTHING_RELATED, *, user: str | None = None
+    ) -> None:
+        """Check that an object may be deleted, by a user or (None) by the system itself. Raises Forbidden."""
         for admit in self._of(_kind(stored)).admit_deletion:
-            admit(stored)
+            admit(stored, user, related)
 
     def deletion_guards(self, stored: Document) -> Sequence[WritePrecondition]:
         """The sets that must be empty for this object to be deleted."""

@@ -394,7 +394,9 @@ class ApiHandler:
                 key, CONFIRMING_PATCH, session.reads, user=options.user, origin=session.origin, condition=condition
             )
             condition = condition if condition is None or condition.key != key else None
-        written = await session.writer.delete(key, session.reads, origin=session.origin, condition=condition)
+        written = await session.writer.delete(
+            key, session.reads, user=options.user, origin=session.origin, condition=condition
+        )
         granted.written(written.outcome, is_dry_run=options.is_dry_run)
         return written
 

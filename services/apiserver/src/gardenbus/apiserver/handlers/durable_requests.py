@@ -301,7 +301,7 @@ class DurableRequestHandler:
                     validation=request.validation,
                 )
             else:
-                written = await self.writer.delete(request.key, reads, origin=request.origin)
+                written = await self.writer.delete(request.key, reads, user=request.user, origin=request.origin)
             granted.written(written.outcome)
         except UnmetDependency as unmet:
             return await self._rejected(request, unmet.error, reads, has_unmet_dependency=True)

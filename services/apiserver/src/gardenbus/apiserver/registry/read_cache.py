@@ -1,5 +1,6 @@
 """Reads of a batch: every object once, in few round trips, decoded at most once a version."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 
 from gardenbus.apiserver.domain.cloud_profiles import parent_key
@@ -76,6 +77,7 @@ class ReadCache:
         self._cached: dict[ObjectKey, StoredObject | None] = {}
         self._has_listed_projects = False
         self._related: dict[tuple[RelatedQuery, ...], RelatedObjects] = {}
+        self._listed: dict[str, Sequence[Document]] = {}
 
     def is_absent(self, key: ObjectKey) -> bool:
         """True when a read has found no such object."""
@@ -96,6 +98,7 @@ class ReadCache:
         """Remember what a write left behind."""
         self._cached[key] = stored
         self._related.clear()
+        self._listed.pop(key.kind, None)
         if key.kind == "project":
             self._has_listed_projects = False
 
@@ -103,11 +106,13 @@ class ReadCache:
         """Read it again the next time: it was changed elsewhere."""
         self._cached.pop(key, None)
         self._related.clear()
+        self._listed.pop(key.kind, None)
 
     def invalidate_all(self) -> None:
         """Read everything again."""
         self._cached.clear()
         self._related.clear()
+        self._listed.clear()
         self._has_listed_projects = False
 
     async def prefetch_related(self, queries: Iterable[RelatedQuery]) -> None:
@@ -120,7 +125,7 @@ class ReadCache:
         found = self._related.get(requested)
         if found is None:
             found = await self._fetch_related(requested)
-            if all(isinstance(query, ProjectQuery | ObjectQuery) for query in requested):
+            if all(isinstance(query, ProjectQuery | ObjectQuery | KindQuery) for query in requested):
                 self._related[requested] = found
         return found
 
@@ -157,7 +162,7 @@ class ReadCache:
                 if isinstance(query, ShootsOnSeedQuery)
             },
             profiles_below=await self._all_profiles_below(queries),
-            all_of={query.kind: await self._all_of(query.kind) for query in queries if isinstance(query, KindQuery)},
+            all_of=await self._list_kinds([query.kind for query in queries if isinstance(query, KindQuery)]),
             demands=demands,
         )
 
@@ -221,6 +226,14 @@ class ReadCache:
         """The NamespacedCloudProfiles below a CloudProfile, found by looking through all of them."""
         above = ObjectKey("cloudprofile", "", cloud_profile)
         return [profile for profile in await self._all_of("namespacedcloudprofile") if parent_key(profile) == above]
+
+    async def _list_kinds(self, kinds: Sequence[str]) -> dict[str, Sequence[Document]]:
+        """All objects of some kinds, listed once a batch and at the same time."""
+        missing = [kind for kind in kinds if kind not in self._listed]
+        if missing:
+            listed = await asyncio.gather(*map(self._all_of, missing))
+            self._listed.update(zip(missing, listed, strict=True))
+        return {kind: self._listed[kind] for kind in kinds}
 
     async def _all_of(self, kind: str) -> Sequence[Document]:
         found: list[Document] = []

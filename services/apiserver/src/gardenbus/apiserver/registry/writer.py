@@ -246,10 +246,14 @@ class Writer:
         key: ObjectKey,
         reads: ReadCache,
         *,
+        user: str | None = None,
         origin: RequestOrigin | None = None,
         condition: Precondition | None = None,
     ) -> WriteResult:
-        """Delete an object, or request its deletion. Raises Missing, Forbidden, UnmetDependency, Conflict."""
+        """Delete an object, or request its deletion; without `user` for the system itself.
+
+        Raises Missing, Forbidden, UnmetDependency, Conflict.
+        """
         reject_controller_owned(key)
         order = _RequestOrder(origin)
 
@@ -258,7 +262,7 @@ class Writer:
             base = await reads.get(key)
             if base is None:
                 raise Missing(f"{key} is not there")
-            remaining = await self._guarded_delete(base, order.origin, condition)
+            remaining = await self._guarded_delete(base, reads, user, order.origin, condition)
             if isinstance(remaining, Superseded):
                 reads.invalidate(key)
                 order.check(remaining)
@@ -381,11 +385,17 @@ class Writer:
         return WriteResult(intent.key, "configured" if changed else "unchanged", stored, warnings, notices)
 
     async def _guarded_delete(
-        self, base: StoredObject, origin: RequestOrigin | None, condition: Precondition | None
+        self,
+        base: StoredObject,
+        reads: ReadCache,
+        user: str | None,
+        origin: RequestOrigin | None,
+        condition: Precondition | None,
     ) -> StoredObject | Superseded | None:
         document = base.document()
+        related = await reads.related(self.admission.deletion_queries(document))
         with dependent((Forbidden,)):
-            self.admission.admit_deletion(document)
+            self.admission.admit_deletion(document, related, user=user)
             migration.admit_deletion(document)
             preconditions = (*self.admission.deletion_guards(document), *guards_of(condition))
             preconditions = (*preconditions, *await annotate_seed_removal(base, self._store))

@@ -24,6 +24,8 @@ KIND = "AdmissionConfiguration"
 
 ADMISSION_PLUGINS: Mapping[str, bool] = {
     "ResourceReferenceManager": True,
+    "ExtensionValidator": True,
+    "ExtensionLabels": True,
     "ShootTolerationRestriction": True,
     "ShootExposureClass": True,
     "UncheckedTolerations": True,
@@ -39,10 +41,13 @@ ADMISSION_PLUGINS: Mapping[str, bool] = {
     "ProjectMutator": True,
     "ProjectValidator": True,
     "DeletionConfirmation": True,
+    "OpenIDConnectPreset": True,
+    "ClusterOpenIDConnectPreset": True,
     "ShootVPAEnabledByDefault": False,
     "ManagedSeed": True,
     "Bastion": True,
     "PlacementValidator": True,
+    "KubeconfigSecret": True,
     "ResourceQuota": True,
 }
 """Names of the plug-ins in the order in which they act, and whether each is on by default."""

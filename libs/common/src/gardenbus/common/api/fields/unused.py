@@ -39,7 +39,6 @@ UNUSED: Sequence[FieldNote] = (
     FieldNote("CloudProfile", "spec.bastion", "no machines are made for bastions"),
     FieldNote("CloudProfile", "spec.limits", "the nodes of a shoot are not counted"),
     FieldNote("NamespacedCloudProfile", "spec.limits", "the nodes of a shoot are not counted"),
-    FieldNote("Project", "spec.dualApprovalForDeletion", "one confirmation is enough"),
     FieldNote(
         "ManagedSeed", "spec.gardenlet.deployment", "a gardenlet is no Deployment here: its host's process runs it"
     ),

@@ -1,34 +1,85 @@
 """DeletionConfirmation: what is dear is deleted only after somebody has confirmed it, and who did is recorded.
 
-Source: `plugin/pkg/global/deletionconfirmation`.
+Facts: the Project of a shoot, which may demand that another person confirms than deletes. They are read without a guard
+on the deletion, as by Gardener: a demand that comes in the same instant comes too late. Source:
+`plugin/pkg/global/deletionconfirmation`, and of protected objects `pkg/utils/gardener`'s deletion protection.
 """
 
+from collections.abc import Sequence
+
 from gardenbus.apiserver.domain.annotations import CONFIRMATION, is_confirmed, with_confirmer
+from gardenbus.apiserver.domain.document_parts import entries, namespace_of
+from gardenbus.apiserver.domain.merging import CONFIRMED_BY
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
-from gardenbus.apiserver.domain.related_objects import RelatedObjects
-from gardenbus.common.api.document import Document
+from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects, RelatedQuery
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.kinds import EXTENSIONS
+from gardenbus.common.api.selectors import parse_selector
 from gardenbus.common.errors import Forbidden
 
 CONFIRMED_KINDS = ("Shoot", "Project", "ShootState")
+PROTECTED = "gardener.cloud/deletion-protected"
+_SERVICE_ACCOUNT = "system:serviceaccount:"
 
 
 def _mutate(shoot: Document, change: Change, _related: RelatedObjects) -> Document:
     return with_confirmer(shoot, change.old, change.user)
 
 
-def _admit_deletion(stored: Document) -> None:
-    if not is_confirmed(stored):
+def _admit_deletion(stored: Document, _user: str | None, _related: RelatedObjects) -> None:
+    if _needs_confirmation(stored) and not is_confirmed(stored):
         raise Forbidden(
             f"metadata.annotations[{CONFIRMATION}]: a {stored['kind']} is deleted only after this annotation was set "
             'to "true"'
         )
 
 
+def _needs_confirmation(stored: Document) -> bool:
+    return (
+        stored["kind"] in CONFIRMED_KINDS
+        or str(stored.get("apiVersion")).startswith(f"{EXTENSIONS}/")
+        or section(stored, "metadata", "labels").get(PROTECTED) == "true"
+    )
+
+
+def _deletion_queries(shoot: Document) -> Sequence[RelatedQuery]:
+    return (ProjectQuery(namespace_of(shoot)),)
+
+
+def _admit_approval(shoot: Document, user: str | None, related: RelatedObjects) -> None:
+    """Check that another one has confirmed; `user` is None for what the system itself deletes."""
+    project = related.projects.get(namespace_of(shoot))
+    confirmer = section(shoot, "metadata", "annotations").get(CONFIRMED_BY)
+    if user is None or project is None or confirmer != user or not _takes_two(project, shoot, user):
+        return
+    raise Forbidden(
+        f"metadata.annotations[{CONFIRMED_BY}]: you are not allowed to both confirm the deletion and send the"
+        " request to delete: the Project demands that another subject does one of the two"
+    )
+
+
+def _takes_two(project: Document, shoot: Document, user: str) -> bool:
+    for rule in entries(section(project, "spec").get("dualApprovalForDeletion")):
+        if rule.get("resource") != "shoots":
+            continue
+        if rule.get("includeServiceAccounts") is False and user.startswith(_SERVICE_ACCOUNT):
+            continue
+        try:
+            if parse_selector(section(rule, "selector")).matches(section(shoot, "metadata", "labels")):
+                return True
+        except ValueError:
+            continue
+    return False
+
+
 PLUGIN = AdmissionPlugin(
     name="DeletionConfirmation",
-    acts="rejects the deletion of a Shoot, Project or ShootState that nobody has confirmed; records who has",
+    acts=(
+        "rejects the deletion of a Shoot, Project, ShootState, extension or protected object that nobody has confirmed,"
+        " or of a Shoot by the one who confirmed it where its Project demands two; records who has"
+    ),
     rules=(
-        AdmissionRule(("Shoot",), mutate=_mutate),
-        AdmissionRule(CONFIRMED_KINDS, admit_deletion=_admit_deletion),
+        AdmissionRule(("Shoot",), mutate=_mutate, deletion_queries=_deletion_queries, admit_deletion=_admit_approval),
+        AdmissionRule(admit_deletion=_admit_deletion),
     ),
 )

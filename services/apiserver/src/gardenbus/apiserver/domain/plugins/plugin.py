@@ -28,7 +28,8 @@ Mutate = Callable[[Document, Change, RelatedObjects], Document]
 Warn = Callable[[Document, Change, RelatedObjects], Sequence[str]]
 Admit = Callable[[Document, Change, RelatedObjects], None]
 Guards = Callable[[Document, Document | None, RelatedObjects], Sequence[WritePrecondition]]
-AdmitDeletion = Callable[[Document], None]
+DeletionQueries = Callable[[Document], Sequence[RelatedQuery]]
+AdmitDeletion = Callable[[Document, str | None, RelatedObjects], None]
 DeletionGuards = Callable[[Document], Sequence[WritePrecondition]]
 
 
@@ -50,7 +51,10 @@ class AdmissionRule(NamedTuple):
     admit: Admit | None = None
     guards: Guards | None = None
     """Conditions on other objects under which what was admitted may be written."""
+    deletion_queries: DeletionQueries | None = None
+    """Other objects that `admit_deletion` needs, for what is stored."""
     admit_deletion: AdmitDeletion | None = None
+    """Checks a deletion by a user; None: by the system itself."""
     deletion_guards: DeletionGuards | None = None
     """What must hold when an object is deleted."""
 

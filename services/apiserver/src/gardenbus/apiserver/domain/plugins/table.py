@@ -6,9 +6,13 @@ from gardenbus.apiserver.domain.plugins import (
     bastion,
     controller_registration_resources,
     deletion_confirmation,
+    extension_labels,
+    extension_validator,
     finalizer_removal,
+    kubeconfig_secret,
     managed_seed,
     namespaced_cloud_profile_validator,
+    openidconnect_preset,
     placement_validator,
     project_mutator,
     project_validator,
@@ -29,6 +33,8 @@ from gardenbus.common.api.configuration.admission import AdmissionConfiguration
 
 PLUGINS: tuple[AdmissionPlugin, ...] = (
     resource_reference_manager.PLUGIN,
+    extension_validator.PLUGIN,
+    extension_labels.PLUGIN,
     shoot_toleration_restriction.PLUGIN,
     shoot_exposure_class.PLUGIN,
     shoot_toleration_restriction.NOTES,
@@ -44,10 +50,13 @@ PLUGINS: tuple[AdmissionPlugin, ...] = (
     project_mutator.PLUGIN,
     project_validator.PLUGIN,
     deletion_confirmation.PLUGIN,
+    openidconnect_preset.PLUGIN,
+    openidconnect_preset.CLUSTER_PLUGIN,
     shoot_vpa_enabled_by_default.PLUGIN,
     managed_seed.PLUGIN,
     bastion.PLUGIN,
     placement_validator.PLUGIN,
+    kubeconfig_secret.PLUGIN,
     resource_quota.PLUGIN,
 )
 

@@ -1,0 +1,94 @@
+"""DeletionConfirmation: what has to be confirmed, and by whom.
+
+The cases are those of Gardener's `plugin/pkg/global/deletionconfirmation`.
+"""
+
+from typing import Any
+
+import pytest
+
+from gardenbus.apiserver.domain.admission import Admission
+from gardenbus.apiserver.domain.plugins import deletion_confirmation
+from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects
+from gardenbus.common.api.document import Document
+from gardenbus.common.errors import Forbidden
+from tests.support.builders import a_project, a_shoot, merged
+
+CHAIN = Admission([deletion_confirmation.PLUGIN])
+CONFIRMED = {"confirmation.gardener.cloud/deletion": "true"}
+BOT = "system:serviceaccount:garden-dev:bot"
+PROTECTED = {"metadata": {"labels": {"gardener.cloud/deletion-protected": "true"}}}
+
+
+def a_secret() -> Document:
+    """A Secret."""
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "dev"}}
+
+
+def an_extension(**metadata: Any) -> Document:
+    """An object of a group of extensions."""
+    return {
+        "apiVersion": "extensions.gardener.cloud/v1alpha1",
+        "kind": "Infrastructure",
+        "metadata": {"name": "infra", "namespace": "shoot--dev--apollo", **metadata},
+    }
+
+
+@pytest.mark.parametrize("stored", [a_shoot(), a_project(), an_extension(), merged(a_secret(), PROTECTED)])
+def test_what_is_dear_has_to_be_confirmed(stored: Document) -> None:
+    for annotations in ({}, {"confirmation.gardener.cloud/deletion": "false"}):
+        with pytest.raises(Forbidden, match="is deleted only after this annotation was set"):
+            CHAIN.admit_deletion(merged(stored, {"metadata": {"annotations": annotations}}))
+    CHAIN.admit_deletion(merged(stored, {"metadata": {"annotations": CONFIRMED}}))
+
+
+def test_other_objects_are_deleted_at_once() -> None:
+    CHAIN.admit_deletion(a_secret())
+    CHAIN.admit_deletion(merged(a_secret(), {"metadata": {"labels": {"gardener.cloud/deletion-protected": "false"}}}))
+
+
+def confirmed_by(user: str, **labels: str) -> Document:
+    """A shoot whose deletion somebody has confirmed."""
+    annotations = {**CONFIRMED, "deletion.gardener.cloud/confirmed-by": user}
+    return merged(a_shoot(), {"metadata": {"annotations": annotations, "labels": labels}})
+
+
+def demanding(*rules: Document) -> RelatedObjects:
+    """A Project that demands two for some shoots."""
+    project = merged(a_project(), {"spec": {"dualApprovalForDeletion": list(rules)}})
+    return RelatedObjects(projects={"garden-dev": project})
+
+
+SHOOTS: Document = {"resource": "shoots", "selector": {"matchLabels": {"env": "prod"}}}
+
+
+ALL_SHOOTS: Document = {**SHOOTS, "selector": {}}
+
+
+@pytest.mark.parametrize(
+    ("rules", "confirmer", "deleter", "is_allowed"),
+    [
+        ([SHOOTS], "alice", "alice", False),
+        ([SHOOTS], "alice", "bob", True),
+        ([SHOOTS], BOT, BOT, False),
+        ([{**SHOOTS, "includeServiceAccounts": True}], BOT, BOT, False),
+        ([{**SHOOTS, "includeServiceAccounts": False}], BOT, BOT, True),
+        ([{**SHOOTS, "includeServiceAccounts": False}], "alice", "alice", False),
+        ([{**SHOOTS, "resource": "secrets"}], "alice", "alice", True),
+        ([{**SHOOTS, "selector": {"matchLabels": {"env": "dev"}}}], "alice", "alice", True),
+        ([ALL_SHOOTS], "alice", "alice", False),
+        ([{**SHOOTS, "selector": {"matchLabels": 5}}], "alice", "alice", True),
+        ([], "alice", "alice", True),
+        ([SHOOTS], "alice", None, True),  # the system itself
+    ],
+)
+def test_a_project_may_demand_that_another_one_confirms(
+    rules: list[Document], confirmer: str, deleter: str | None, is_allowed: bool
+) -> None:
+    shoot = confirmed_by(confirmer, env="prod")
+    assert CHAIN.deletion_queries(shoot) == (ProjectQuery("garden-dev"),)
+    if is_allowed:
+        CHAIN.admit_deletion(shoot, demanding(*rules), user=deleter)
+        return
+    with pytest.raises(Forbidden, match="not allowed to both confirm the deletion"):
+        CHAIN.admit_deletion(shoot, demanding(*rules), user=deleter)
