@@ -22,7 +22,7 @@ from gardenbus.common.ports.store import RequestOrigin, SeedBinding, UnblockInde
 from gardenbus.relay.relay import Relay
 from gardenbus.scheduler.controllers.shoots import ShootSchedulingReconciler
 from tests.simulation.connections import NATS, REDIS
-from tests.support.memory import store as memory_store
+from tests.support.memory import scheduling as memory_scheduling
 from tests.support.memory.bus import MemoryBus
 from tests.support.memory.outbox import MemoryOutbox
 from tests.support.memory.state import MemoryState
@@ -171,7 +171,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "what a handler raises ends its consumer": Mutant([(BatchConsumer, "_retry_while_unavailable", _handle_once)]),
     "the outbox is trimmed before it is announced": Mutant([(MemoryOutbox, "head", _trim_at_once)]),
-    "a bind does not check the seed": Mutant([(memory_store, "seed_rejection_reason", _accept_every_seed)]),
+    "a bind does not check the seed": Mutant([(memory_scheduling, "seed_rejection_reason", _accept_every_seed)]),
     "older requests override newer ones": Mutant([(RequestOrigin, "__le__", _is_never_older)]),
     "a deletion does not wait for the creation": Mutant(
         [(DurableRequestHandler, "_wait_for_earlier", _decide_at_once)]
