@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.controller.controller import ReconcileRequest, ReconcileResult, Requeue
 from gardenbus.common.errors import Conflict, Transient
 from gardenbus.controllermanager.controllers.loop import Loop, LoopContext
+from gardenbus.controllermanager.handlers.cached_bindings import CachedBindings
 from gardenbus.controllermanager.handlers.project_namespaces import ProjectNamespaces
 from gardenbus.relay.ports.outbox import EventEntry
 from tests.support.clocks import FakeClock
@@ -52,6 +54,7 @@ class Garden:
             clock=self.clock,
             objects=StoredObjects(self.store),
             projects=self.projects,
+            bindings=self._bindings(),
             api=ApiserverClient(self.bus, Subjects(), user="controllermanager"),
             configuration=self.configuration,
             enqueue=enqueue or noted,
@@ -60,6 +63,14 @@ class Garden:
     async def serve_apiserver(self) -> None:
         """Answer the loops' requests by the handlers of a real apiserver."""
         await MemoryApi(clock=self.clock, store=self.store).serve(self.bus)
+
+    def _bindings(self) -> CachedBindings:
+        """The bindings as they are now."""
+        bindings, objects = CachedBindings(), StoredObjects(self.store)
+        for kind in BINDING_KINDS:
+            for key, stored in objects.objects(kind).items():
+                bindings.changed(key, None, stored)
+        return bindings
 
     async def add(self, *documents: Document) -> StoredObject:
         """Create objects; returns the last."""

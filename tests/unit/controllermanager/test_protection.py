@@ -7,6 +7,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, RequeueAfter
 from gardenbus.controllermanager.controllers import credentials, protection
 from gardenbus.controllermanager.controllers.loop import Loop
+from gardenbus.controllermanager.handlers.cached_bindings import CachedBindings
 from tests.support.builders import CORE, a_cloudprofile, a_namespaced_cloudprofile, a_shoot
 from tests.support.loops import Garden, request_of
 
@@ -77,6 +78,8 @@ async def test_what_is_used_stays_until_nothing_uses_it(protected: Document, use
     assert str(used_by.key) in message
 
     changed = loop.build(garden.context(loop.name)).changed
+    changed(key, None, await garden.store.get(key))
+    garden.enqueued.clear()
     await garden.delete(used_by.key)
     changed(used_by.key, used_by, None)
     assert (loop.name, key) in garden.enqueued
@@ -164,14 +167,23 @@ async def test_a_binding_that_is_in_the_store_and_not_in_the_cache_keeps_its_sec
     await garden.reconcile(LOOPS["secret"], key)
     before = await garden.store.get(key)
 
-    class Behind:
-        def objects(self, kind: str) -> dict[ObjectKey, object]:
-            return {}
-
-    context = garden.context("secret")._replace(objects=Behind())  # pyright: ignore[reportArgumentType]
+    context = garden.context("secret")._replace(bindings=CachedBindings())
     reconciler = credentials.CredentialsReconciler(context, "secret")
     assert isinstance(await reconciler.reconcile(request_of(LOOPS["secret"], key)), Done)
     assert await garden.store.get(key) == before
+
+
+async def test_a_binding_that_changes_is_found_by_what_it_refers_to_now() -> None:
+    garden, bindings = Garden(), CachedBindings()
+    old, new = ObjectKey("secret", "garden-dev", "key"), ObjectKey("secret", "garden-dev", "other")
+    first = await garden.add(a_secret_binding())
+    bindings.changed(first.key, None, first)
+    assert bindings.is_referred_to(old)
+    second = await garden.change(first.key, lambda binding: binding.update(secretRef={"name": "other"}))
+    bindings.changed(first.key, first, second)
+    assert (bindings.is_referred_to(old), bindings.referring_to(new)) == (False, [second.document()])
+    bindings.changed(first.key, second, None)
+    assert not bindings.is_referred_to(new)
 
 
 async def test_quotas_say_which_bindings_refer_to_them() -> None:

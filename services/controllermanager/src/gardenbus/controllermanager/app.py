@@ -1,9 +1,11 @@
 """Composition root of controllermanager: one informer, and a queue with its controller for each loop."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import structlog
 
+from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS
 from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer
@@ -27,6 +29,7 @@ from gardenbus.controllermanager.controllers import (
 from gardenbus.controllermanager.controllers.events import EventExpiry
 from gardenbus.controllermanager.controllers.loop import REPORTER, USER, BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.handlers import project_namespaces
+from gardenbus.controllermanager.handlers.cached_bindings import CachedBindings
 from gardenbus.controllermanager.handlers.project_namespaces import ProjectNamespaces
 from gardenbus.controllermanager.settings import ControllerManagerSettings
 
@@ -48,6 +51,11 @@ LOOPS: Sequence[Loop] = (
 """All loops. A new one has its queue in the permission table too."""
 
 
+class _Indexes(NamedTuple):
+    projects: ProjectNamespaces
+    bindings: CachedBindings
+
+
 async def build(context: ServiceContext[ControllerManagerSettings]) -> None:
     """Connect to the servers, as soon as they are reachable, and start."""
     await start_controllermanager(context, await connect_all(context, reporter=REPORTER))
@@ -62,9 +70,8 @@ async def start_controllermanager(
         log.info("configuration.ignored", fields=configuration.ignored)
     kinds = sorted({project_namespaces.KIND, *(kind for loop in loops for kind in loop.follows)})
     informer = Informer(connections.store, connections.bus, connections.subjects, kinds)
-    projects = ProjectNamespaces()
-    informer.subscribe(projects.changed, (project_namespaces.KIND,))
-    built = [_build(context, connections, informer, projects, loop) for loop in loops]
+    indexes = _indexes(informer, kinds)
+    built = [_build(context, connections, informer, indexes, loop) for loop in loops]
     await informer.start()
     context.stack.push_async_callback(informer.stop)
     for loop, parts in zip(loops, built, strict=True):
@@ -92,11 +99,19 @@ async def start_controllermanager(
     context.health.add_readiness("informer", lambda: None if informer.synced else "the objects are not cached yet")
 
 
+def _indexes(informer: Informer, kinds: Sequence[str]) -> _Indexes:
+    """Indexes that all loops share; subscribed before them, so that they find a change there."""
+    projects, bindings = ProjectNamespaces(), CachedBindings()
+    informer.subscribe(projects.changed, (project_namespaces.KIND,))
+    informer.subscribe(bindings.changed, tuple(kind for kind in BINDING_KINDS if kind in kinds))
+    return _Indexes(projects, bindings)
+
+
 def _build(
     context: ServiceContext[ControllerManagerSettings],
     connections: Connections,
     informer: Informer,
-    projects: ProjectNamespaces,
+    indexes: _Indexes,
     loop: Loop,
 ) -> BuiltLoop:
     bus, subjects = connections.bus, connections.subjects
@@ -106,7 +121,8 @@ def _build(
             store=connections.store,
             clock=context.clock,
             objects=informer,
-            projects=projects,
+            projects=indexes.projects,
+            bindings=indexes.bindings,
             api=ApiserverClient(bus, subjects, user=USER),
             configuration=context.settings.configuration,
             enqueue=enqueuer.enqueue,

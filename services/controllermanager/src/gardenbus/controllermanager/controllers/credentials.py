@@ -16,7 +16,6 @@ from gardenbus.common.ports.store import WritePrecondition
 from gardenbus.controllermanager.controllers.loop import BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.controllers.writes import update
 from gardenbus.controllermanager.domain.protection import EXTERNAL_FINALIZER, protected_credentials
-from gardenbus.controllermanager.handlers.cached_bindings import CachedBindings
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -26,7 +25,7 @@ class CredentialsReconciler:
 
     def __init__(self, context: LoopContext, kind: str) -> None:
         self._store = context.store
-        self._bindings = CachedBindings(context.objects)
+        self._bindings = context.bindings
         self._kind = kind
 
     async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
@@ -49,7 +48,7 @@ class CredentialsReconciler:
 
 def _loop(kind: str) -> Loop:
     def build(context: LoopContext) -> BuiltLoop:
-        bindings = CachedBindings(context.objects)
+        bindings = context.bindings
 
         def changed(key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
             """Enqueue what a binding refers to, or did, and credentials that are new, deleted, or lost a protection."""
@@ -58,7 +57,7 @@ def _loop(kind: str) -> Loop:
                     credentials = credentials_of(binding.document())
                     if credentials is not None and credentials.kind == kind:
                         context.enqueue(credentials)
-            elif new is not None and (EXTERNAL_FINALIZER in new.parts.finalizers) != bool(bindings.referring_to(key)):
+            elif new is not None and (EXTERNAL_FINALIZER in new.parts.finalizers) != bindings.is_referred_to(key):
                 context.enqueue(key)
 
         return BuiltLoop(CredentialsReconciler(context, kind).reconcile, changed)

@@ -15,6 +15,7 @@ from gardenbus.common.controller.controller import Reconcile
 from gardenbus.common.controller.enqueue_on_change import ObjectLister
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store
+from gardenbus.controllermanager.handlers.cached_bindings import CachedBindings
 from gardenbus.controllermanager.handlers.project_namespaces import ProjectNamespaces
 
 REPORTER = "controllermanager"
@@ -33,6 +34,7 @@ class LoopContext(NamedTuple):
     """The informer's cache of the kinds that loops follow; it may be older than the store."""
 
     projects: ProjectNamespaces
+    bindings: CachedBindings
     api: ApiserverClient
     """Writes as a user does, through admission."""
 

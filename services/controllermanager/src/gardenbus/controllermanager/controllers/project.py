@@ -248,8 +248,7 @@ def _build(context: LoopContext) -> BuiltLoop:
             if new is not None and (old is None or beyond_status(old) != beyond_status(new)):
                 context.enqueue(key)
             return
-        is_same = old is not None and new is not None and beyond_status(old) == beyond_status(new)
-        if is_same or (new is not None and key.kind in CONTENTS):
+        if new is not None and (key.kind in CONTENTS or (old is not None and beyond_status(old) == beyond_status(new))):
             return
         project = context.projects.project_of(key.name if key.kind == "namespace" else key.namespace)
         owner = context.objects.objects(KIND).get(project) if project is not None else None

@@ -3,7 +3,7 @@
 Whether something refers to it is decided by the store, in the write that takes the finalizer off.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import structlog
 
@@ -19,13 +19,10 @@ from gardenbus.common.ports.store import WritePrecondition
 from gardenbus.controllermanager.controllers.loop import REPORTER, BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.controllers.writes import update
 from gardenbus.controllermanager.domain.protection import labelled, with_finalizer, without_finalizer
-from gardenbus.controllermanager.handlers.cached_bindings import CachedBindings
 
 REFERRING_KINDS = ("shoot", "namespacedcloudprofile", *BINDING_KINDS)
 IN_USE_SECONDS = 60.0
 """After which a deleted object that is in use is looked at again, should the news of its release have been lost."""
-
-Changed = Callable[[ObjectKey, StoredObject | None, StoredObject | None], None]
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -35,7 +32,7 @@ class ProtectionReconciler:
 
     def __init__(self, context: LoopContext, kind: str) -> None:
         self._store = context.store
-        self._bindings = CachedBindings(context.objects)
+        self._bindings = context.bindings
         self._events = EventRecorder(context.store, REPORTER)
         self._kind = kind
 
@@ -67,25 +64,38 @@ class ProtectionReconciler:
         return Done("it is released")
 
 
-def _changed(context: LoopContext, kind: str) -> Changed:
-    def changed(key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
-        """Enqueue objects that are new or being deleted, deleted ones that were let go of, and quotas of bindings."""
-        if key.kind == kind:
-            if new is not None and (old is None or old.is_deleting != new.is_deleting or not _is_protected(new)):
-                context.enqueue(key)
+class _Changes:
+    """Enqueues objects that are new or being deleted, deleted ones that were let go of, and quotas of bindings."""
+
+    def __init__(self, context: LoopContext, kind: str) -> None:
+        self._enqueue = context.enqueue
+        self._kind = kind
+        self._deleted: set[ObjectKey] = set()
+        """Objects that wait to be released: while there are none, nobody's references matter."""
+
+    def changed(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
+        """Handle a change of an object of the kind, or of what may refer to one."""
+        if key.kind == self._kind:
+            self._changed_itself(key, old, new)
             return
-        if old is not None and any(each.is_deleting for each in context.objects.objects(kind).values()):
-            _enqueue_references(index_keys_of(old.document()).references)
-        if kind == "quota" and key.kind in BINDING_KINDS:
+        if old is not None and self._deleted:
+            self._enqueue_referenced(index_keys_of(old.document()).references)
+        if self._kind == "quota" and key.kind in BINDING_KINDS:
             for binding in (each for each in (old, new) if each is not None):
-                _enqueue_references(references_of(binding.document()))
+                self._enqueue_referenced(references_of(binding.document()))
 
-    def _enqueue_references(references: Iterable[str]) -> None:
+    def _changed_itself(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
+        if new is None or not new.is_deleting:
+            self._deleted.discard(key)
+        else:
+            self._deleted.add(key)
+        if new is not None and (old is None or old.is_deleting != new.is_deleting or not _is_protected(new)):
+            self._enqueue(key)
+
+    def _enqueue_referenced(self, references: Iterable[str]) -> None:
         for reference in references:
-            if reference.startswith(f"{kind}:") and "#" not in reference:
-                context.enqueue(ObjectKey.from_stored(reference))
-
-    return changed
+            if reference.startswith(f"{self._kind}:") and "#" not in reference:
+                self._enqueue(ObjectKey.from_stored(reference))
 
 
 def _is_protected(stored: StoredObject) -> bool:
@@ -94,7 +104,7 @@ def _is_protected(stored: StoredObject) -> bool:
 
 def _loop(kind: str) -> Loop:
     def build(context: LoopContext) -> BuiltLoop:
-        return BuiltLoop(ProtectionReconciler(context, kind).reconcile, _changed(context, kind))
+        return BuiltLoop(ProtectionReconciler(context, kind).reconcile, _Changes(context, kind).changed)
 
     def workers(configuration: ControllerManagerConfiguration) -> int:
         return configuration.workers(kind)

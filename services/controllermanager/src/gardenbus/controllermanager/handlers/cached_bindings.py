@@ -1,29 +1,39 @@
-"""SecretBindings and CredentialsBindings out of the informer's cache, by what they refer to."""
+"""SecretBindings and CredentialsBindings of the informer, by what they refer to."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, references_of
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.controller.enqueue_on_change import ObjectLister
 
 
 class CachedBindings:
-    """Reads an informer that follows both kinds; what it says may be older than the store."""
+    """Subscribe `changed` to an informer of both kinds before whoever asks; it may be older than the store."""
 
-    def __init__(self, objects: ObjectLister) -> None:
-        self._objects = objects
+    def __init__(self) -> None:
+        self._references: dict[ObjectKey, Sequence[ObjectKey]] = {}
+        self._bindings: dict[ObjectKey, dict[ObjectKey, Document]] = {}
+        """By what is referred to: the bindings, by their keys."""
+
+    def changed(self, key: ObjectKey, _old: StoredObject | None, new: StoredObject | None) -> None:
+        """Note what a binding refers to."""
+        if key.kind not in BINDING_KINDS:
+            return
+        for referred in self._references.pop(key, ()):
+            bindings = self._bindings[referred]
+            del bindings[key]
+            if not bindings:
+                del self._bindings[referred]
+        if new is not None:
+            binding = new.document()
+            self._references[key] = [ObjectKey.from_stored(each) for each in references_of(binding)]
+            for referred in self._references[key]:
+                self._bindings.setdefault(referred, {})[key] = binding
+
+    def is_referred_to(self, key: ObjectKey) -> bool:
+        """True while a binding refers to an object."""
+        return key in self._bindings
 
     def referring_to(self, key: ObjectKey) -> Sequence[Document]:
         """The bindings that refer to an object."""
-        return [binding for _, binding, references in self._all() if key in references]
-
-    def referring_into(self, namespace: str) -> Sequence[ObjectKey]:
-        """The bindings, of any namespace, that refer to something in a namespace."""
-        return [key for key, _, references in self._all() if any(each.namespace == namespace for each in references)]
-
-    def _all(self) -> Iterator[tuple[ObjectKey, Document, Sequence[ObjectKey]]]:
-        for kind in BINDING_KINDS:
-            for key, stored in tuple(self._objects.objects(kind).items()):
-                binding = stored.document()
-                yield key, binding, [ObjectKey.from_stored(each) for each in references_of(binding)]
+        return list(self._bindings.get(key, {}).values())
