@@ -13,7 +13,7 @@ from gardenbus.cli.output.columns import (
     field,
     labels_of,
 )
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX, HEALTHY, JOINED
 from gardenbus.common.api.fleet.placement_parts import (
     IS_LATEST_LABEL,
@@ -93,6 +93,10 @@ def _chosen(document: Document, _context: TableContext) -> str:
 
 def _count(*path: str) -> Cell:
     return lambda document, _: str(len(_entries(document, *path)))
+
+
+def _size_of_data(document: Document, _context: TableContext) -> str:
+    return str(len(section(document, "data")))
 
 
 def state_of(document: Document, _context: TableContext | None = None) -> str:
@@ -177,6 +181,8 @@ FLEET_COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         TableColumn("MAX UNAVAILABLE", field("spec", "maxUnavailable")),
         TableColumn("MIN AVAILABLE", field("spec", "minAvailable")),
     ),
+    "clusterresourceenvelope": (TableColumn("MANIFESTS", _size_of_data),),
+    "resourceenvelope": (TableColumn("MANIFESTS", _size_of_data),),
     "work": (
         TableColumn("CLUSTER", _work_cluster),
         TableColumn("PLACEMENT", _label(PARENT_LABEL)),

@@ -36,6 +36,8 @@ ACTORS: Mapping[str, str] = {
     "ClusterResourcePlacementEviction": _PLACEMENT,
     "ClusterResourcePlacementDisruptionBudget": _PLACEMENT,
     "Work": "placement, memberagent",
+    "ClusterResourceEnvelope": _PLACEMENT,
+    "ResourceEnvelope": _PLACEMENT,
     "Namespace": "apiserver, controllermanager, placement",
     "ConfigMap": "scheduler (region distances), identity (revocations), controllermanager, placement",
     "Secret": "identity (credentials, bootstrap tokens), controllermanager, placement",

@@ -160,6 +160,8 @@ _UNDERSTOOD = (
     _kind("ClusterResourcePlacementEviction", _PLACEMENT_V1BETA1, "crpe", namespaced=False, understood=True),
     _kind("ClusterResourcePlacementDisruptionBudget", _PLACEMENT_V1BETA1, "crpdb", namespaced=False, understood=True),
     _kind("Work", _PLACEMENT_V1BETA1, understood=True),
+    _kind("ClusterResourceEnvelope", _PLACEMENT_V1BETA1, namespaced=False, understood=True, has_spec=False),
+    _kind("ResourceEnvelope", _PLACEMENT_V1BETA1, understood=True, has_spec=False),
     _kind("Namespace", "v1", "ns", namespaced=False, understood=True),
     _kind("ConfigMap", "v1", "cm", understood=True, has_spec=False),
     _kind("Secret", "v1", understood=True, has_spec=False),
@@ -242,7 +244,9 @@ KINDS: Mapping[str, KindSpec] = {spec.singular: spec for spec in (*_UNDERSTOOD, 
 CONFIDENTIAL = frozenset({"secret", "internalsecret", "shootstate"})
 """Kinds that hold credentials: announcements of them go to those alone who need what is in them."""
 
-_COPIES = frozenset({"work", "clusterresourcesnapshot", "resourcesnapshot"})
+_COPIES = frozenset(
+    {"work", "clusterresourcesnapshot", "resourcesnapshot", "clusterresourceenvelope", "resourceenvelope"}
+)
 """Kinds that hold copies of other objects, which may be of those kinds."""
 
 SHOWN = tuple(

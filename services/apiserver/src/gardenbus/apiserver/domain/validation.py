@@ -7,6 +7,7 @@ from gardenbus.apiserver.domain.field_cursor import FieldCursor, FieldErrors
 from gardenbus.apiserver.domain.validators import (
     cloudprofile,
     config_map,
+    envelope,
     exposure_class,
     lease,
     managed_seed,
@@ -49,6 +50,8 @@ _CHECKS: Mapping[str, Check] = {
     "MemberCluster": member_cluster.check,
     "ClusterResourcePlacement": placement.check,
     "ResourcePlacement": placement.check,
+    "ClusterResourceEnvelope": envelope.check,
+    "ResourceEnvelope": envelope.check,
     "ClusterResourcePlacementEviction": placement_parts.check_eviction,
     "ClusterResourcePlacementDisruptionBudget": placement_parts.check_disruption_budget,
 }

@@ -121,7 +121,10 @@ class WorkGeneratorReconciler:
             return _Synced(obstacle=f"There is no {binding.spec.resource_snapshot_name} to make Works of.", failed=True)
         leaving = {each.key for each in related.works if each.is_deleting}
         preconditions, count = [version_precondition(stored)], 0
-        wanted = {_key(each): each for each in works_of(stored.document(), parts)}
+        try:
+            wanted = {_key(each): each for each in works_of(stored.document(), parts)}
+        except ValueError as error:
+            return _Synced(obstacle=f"{error}.", failed=True)
         for key, work in wanted.items():
             if key in leaving:
                 return _Synced(obstacle=f"{key} is still being taken off.")

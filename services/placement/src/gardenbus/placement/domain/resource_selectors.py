@@ -6,6 +6,7 @@ Source: KubeFleet's `pkg/utils/controller/resource_selector_resolver.go`.
 from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.envelopes import is_envelope
 from gardenbus.common.api.fleet.placements import Placement, ResourceSelector
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.kinds import CLUSTER, COORDINATION, PLACEMENT
@@ -71,6 +72,8 @@ def is_propagated(resource: Document) -> bool:
     """Report whether an object may be propagated to clusters at all."""
     metadata: dict[str, Any] = section(resource, "metadata")
     group, kind = str(resource.get("apiVersion") or "").rpartition("/")[0], str(resource.get("kind"))
+    if is_envelope(resource):
+        return not metadata.get("deletionTimestamp")
     if group in _NEVER_GROUPS or (not group and kind in _NEVER_KINDS) or kind == "ControllerRevision":
         return False
     if (kind, metadata.get("name")) in _NEVER_NAMES or metadata.get("deletionTimestamp"):

@@ -5,12 +5,14 @@ same for every snapshot, so that a new version is an update.
 Source: KubeFleet's `pkg/controllers/workgenerator/controller.go`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from gardenbus.common.api.conditions import FALSE, TRUE, conditions_of
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.envelopes import labels_of, manifests_in, reference, split, suffix_of
 from gardenbus.common.api.fleet.member_clusters import namespace_of
 from gardenbus.common.api.fleet.placement_parts import (
     PARENT_BINDING_LABEL,
@@ -28,6 +30,7 @@ from gardenbus.common.api.fleet.works import (
     PENDING_REASONS,
     UNTRACKABLE_REASONS,
     WORK_KIND,
+    ManifestCondition,
     Work,
 )
 from gardenbus.common.api.kinds import KINDS
@@ -39,8 +42,10 @@ PARENT_NAMESPACE_LABEL = "kubernetes-fleet.io/parent-namespace"
 """Label of a ResourcePlacement's Works: the namespace of its bindings."""
 
 FAILED_PLACEMENTS = "failedPlacements"
+DRIFTED_PLACEMENTS, DIFFED_PLACEMENTS = "driftedPlacements", "diffedPlacements"
+_REPORTED = (FAILED_PLACEMENTS, DRIFTED_PLACEMENTS, DIFFED_PLACEMENTS)
 FAILED_MAX = 100
-"""Maximum number of failed resources in a binding's status."""
+"""Maximum number of resources in each list of a binding's status."""
 
 _OWN_CONDITIONS = frozenset({OVERRIDDEN, WORK_SYNCHRONIZED, APPLIED, AVAILABLE, DIFF_REPORTED})
 
@@ -49,19 +54,29 @@ ConditionValues = tuple[str, str, str, str]
 
 
 def works_of(binding: Document, parts: Sequence[Document]) -> list[Document]:
-    """Return the Works of a binding, from the parts of its resource snapshot."""
-    works = (_work(binding, part) for part in parts)
+    """Return the Works of a binding, from the parts of its resource snapshot: one a part, and one an envelope in it.
+
+    Raises ValueError for an envelope with manifests that are out of place.
+    """
+    works: list[Document] = []
+    for part in parts:
+        plain, envelopes = split(section(part, "spec").get("selectedResources") or [])
+        works.append(_work(binding, part, plain))
+        works += [_work_of_envelope(binding, part, each) for each in envelopes]
     return [work for work in works if work["spec"]["workload"]["manifests"]]
 
 
 def work_name(binding: Document, part: Document) -> str:
     """Return `<placement>-work` for the first part, `<placement>-<n>` for others; after `<namespace>.`, if any."""
+    number = section(part, "metadata", "annotations").get(SUBINDEX)
+    return f"{_stem(binding)}-{'work' if number is None else number}"
+
+
+def _stem(binding: Document) -> str:
     metadata = section(binding, "metadata")
     placement = str(section(metadata, "labels").get(PARENT_LABEL) or "")
     namespace = str(metadata.get("namespace") or "")
-    number = section(part, "metadata", "annotations").get(SUBINDEX)
-    stem = f"{namespace}.{placement}" if namespace else placement
-    return f"{stem}-{'work' if number is None else number}"
+    return f"{namespace}.{placement}" if namespace else placement
 
 
 def renewed(present: Document, wanted: Document) -> Document:
@@ -90,7 +105,7 @@ def with_progress(binding: Document, works: Sequence[Work], now: str, *, written
         (WORK_SYNCHRONIZED, TRUE, "AllWorkSynced", "All Works are as the resources are."),
         *last,
     ]
-    return _with_conditions(binding, values, generation, now, failed=() if written else _failed(works))
+    return _with_conditions(binding, values, generation, now, reported={} if written else _reported(works))
 
 
 def with_obstacle(binding: Document, message: str, now: str, *, failed: bool) -> Document:
@@ -101,10 +116,18 @@ def with_obstacle(binding: Document, message: str, now: str, *, failed: bool) ->
         (OVERRIDDEN, TRUE, "NoOverrideSpecified", "There are no overrides."),
         (WORK_SYNCHRONIZED, FALSE, reason, message),
     ]
-    return _with_conditions(binding, values, generation, now, failed=())
+    return _with_conditions(binding, values, generation, now, reported={})
 
 
-def _work(binding: Document, part: Document) -> Document:
+def _work_of_envelope(binding: Document, part: Document, envelope: Document) -> Document:
+    work = _work(binding, part, manifests_in(envelope))
+    metadata = work["metadata"]
+    metadata["name"] = f"{_stem(binding)}-{suffix_of(envelope)}"
+    metadata["labels"] |= labels_of(envelope)
+    return work
+
+
+def _work(binding: Document, part: Document, manifests: Sequence[Document]) -> Document:
     metadata, spec = section(binding, "metadata"), section(binding, "spec")
     labels = {
         PARENT_BINDING_LABEL: metadata["name"],
@@ -114,7 +137,7 @@ def _work(binding: Document, part: Document) -> Document:
     if metadata.get("namespace"):
         labels[PARENT_NAMESPACE_LABEL] = metadata["namespace"]
     kind = KINDS[WORK_KIND]
-    wanted: Document = {"workload": {"manifests": section(part, "spec").get("selectedResources") or []}}
+    wanted: Document = {"workload": {"manifests": list(manifests)}}
     if spec.get("applyStrategy") is not None:
         wanted["applyStrategy"] = spec["applyStrategy"]
     return {
@@ -179,6 +202,34 @@ def _is_untrackable(work: Work) -> bool:
     return any(each.type == AVAILABLE and each.reason in UNTRACKABLE_REASONS for each in work.status.conditions)
 
 
+def _reported(works: Sequence[Work]) -> dict[str, Sequence[Document]]:
+    """Return the manifests that a binding's status lists, by field."""
+    found = {
+        FAILED_PLACEMENTS: _failed(works),
+        DRIFTED_PLACEMENTS: _detailed(works, lambda manifest: manifest.drift_details),
+        DIFFED_PLACEMENTS: _detailed(works, lambda manifest: manifest.diff_details),
+    }
+    return {field: manifests for field, manifests in found.items() if manifests}
+
+
+def _detailed(works: Sequence[Work], details_of: Callable[[ManifestCondition], Document | None]) -> Sequence[Document]:
+    """Return manifests with details of differences, as KubeFleet's `DriftedResourcePlacement`."""
+    return [
+        _named(work, manifest) | details
+        for work in works
+        for manifest in work.status.manifest_conditions
+        if (details := details_of(manifest))
+    ][:FAILED_MAX]
+
+
+def _named(work: Work, manifest: ManifestCondition) -> Document:
+    """Return the identity of a manifest, with the envelope that it came in."""
+    identifier = msgspec.to_builtins(manifest.identifier)
+    named = {name: value for name, value in identifier.items() if value and name != "ordinal"}
+    envelope = reference(work.metadata.labels)
+    return named | ({"envelope": envelope} if envelope else {})
+
+
 def _failed(works: Sequence[Work]) -> Sequence[Document]:
     """Return the manifests that failed to be applied or to become available, with their condition."""
     found: list[Document] = []
@@ -189,8 +240,6 @@ def _failed(works: Sequence[Work]) -> Sequence[Document]:
             )
             if failed is None:
                 continue
-            identifier = msgspec.to_builtins(manifest.identifier)
-            named = {name: value for name, value in identifier.items() if value and name != "ordinal"}
             condition = {
                 "type": failed.type,
                 "status": failed.status,
@@ -198,7 +247,7 @@ def _failed(works: Sequence[Work]) -> Sequence[Document]:
                 "message": failed.message,
                 "lastTransitionTime": failed.last_transition_time,
             }
-            found.append({**named, "condition": condition})
+            found.append({**_named(work, manifest), "condition": condition})
     return found[:FAILED_MAX]
 
 
@@ -207,15 +256,12 @@ def _has_failed(kind: str, status: str, reason: str) -> bool:
 
 
 def _with_conditions(
-    binding: Document, values: Sequence[ConditionValues], generation: int, now: str, *, failed: Sequence[Document]
+    binding: Document, values: Sequence[ConditionValues], generation: int, now: str, *, reported: Mapping[str, Any]
 ) -> Document:
     kinds = {kind for kind, *_ in values}
     old = conditions_of(binding)
     conditions = [each for each in old if each.get("type") not in _OWN_CONDITIONS or each.get("type") in kinds]
     for kind, status, reason, message in values:
         conditions = with_condition(conditions, kind, (status, reason, message), generation=generation, now=now)
-    status = {name: value for name, value in section(binding, "status").items() if name != FAILED_PLACEMENTS}
-    status["conditions"] = conditions
-    if failed:
-        status[FAILED_PLACEMENTS] = list(failed)
-    return {**binding, "status": status}
+    status = {name: value for name, value in section(binding, "status").items() if name not in _REPORTED}
+    return {**binding, "status": {**status, "conditions": conditions, **reported}}

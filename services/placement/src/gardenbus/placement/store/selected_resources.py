@@ -3,6 +3,7 @@
 import asyncio
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.envelopes import ENVELOPE
 from gardenbus.common.api.fleet.placements import Placement, ResourceSelector
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.kinds import KINDS
@@ -52,7 +53,7 @@ async def _content(store: Store, namespace: str) -> list[Document]:
 
 def _may_go(kind: str) -> bool:
     spec = KINDS.get(kind)
-    return spec is None or not spec.group.endswith(("gardener.cloud", "kubernetes-fleet.io"))
+    return spec is None or spec.kind == ENVELOPE or not spec.group.endswith(("gardener.cloud", "kubernetes-fleet.io"))
 
 
 async def _all(store: Store, kind: str, namespace: str) -> list[Document]:

@@ -71,4 +71,6 @@ EvictionSpec: placementName clusterName
 placement.kubernetes-fleet.io/v1beta1/ClusterResourcePlacementDisruptionBudget: apiVersion kind metadata=Metadata
   spec=BudgetSpec
 BudgetSpec: maxUnavailable=int-or-string minAvailable=int-or-string
+placement.kubernetes-fleet.io/v1beta1/ClusterResourceEnvelope: apiVersion kind metadata=Metadata data=open
+placement.kubernetes-fleet.io/v1beta1/ResourceEnvelope: apiVersion kind metadata=Metadata data=open
 """

@@ -69,6 +69,12 @@ class ManifestCondition(TypedView, frozen=True):
     conditions: tuple[PartCondition, ...] = ()
     """`Applied` and `Available` of this manifest."""
 
+    drift_details: dict[str, Any] | None = None
+    """Fields that somebody has changed in the cluster."""
+
+    diff_details: dict[str, Any] | None = None
+    """Fields that differ from those of an object that was there before, or is only compared."""
+
 
 class Workload(TypedView, frozen=True):
     """Content of a Work."""
