@@ -202,6 +202,7 @@ TROUBLES: Mapping[str, Trouble] = {
     "messages were lost": Trouble(
         {'gardenbus_relay_lost_messages{stream="REQUESTS"}': constant(7)}, ("GardenbusMessagesLost",)
     ),
+    "backups fail": Trouble({"gardenbus_relay_backup_failures_total": counting(1)}, ("GardenbusBackupsFail",)),
     "nats cannot write": Trouble({FULL_DISK: constant(1)}, ("GardenbusServerCannotWrite",)),
     "the disk fills": Trouble(
         {"gardenbus_jetstream_storage_used_bytes": constant(9e9)}, ("GardenbusJetStreamDiskFilling",)

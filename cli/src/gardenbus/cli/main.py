@@ -72,6 +72,7 @@ COMMANDS: Mapping[str, Entry] = {
     "certificate": Entry("certificate:certificate", "Access", "Approve and deny requests, revoke credentials."),
     "ca": Entry("ca:ca", "Access", "Rotate the certificate authority."),
     "doctor": Entry("doctor:doctor", "Operating", "Examine a landscape, and say what to do."),
+    "backup": Entry("backup:backup", "Operating", "Back the store up, look at backups, check them, restore one."),
     "redis-users": Entry("redis_users:redis_users", "Operating", "Write the users of a Redis, and their passwords."),
     "top": Entry("top:top", "Operating", "Show seeds, shoots, services or queues, kept current."),
     "auth": Entry("groups:auth", "Operating", "Show what the landscape lets a user do, and who it takes this one for."),

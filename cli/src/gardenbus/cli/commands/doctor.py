@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -11,9 +10,10 @@ import typer
 from rich.text import Text
 
 from gardenbus.cli.client.api import CONNECT_SECONDS, ApiClient, connected
+from gardenbus.cli.client.store_address import local_landscape, redis_url_of
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix
-from gardenbus.cli.contexts.addresses import check_redis_url, without_user
+from gardenbus.cli.contexts.addresses import without_user
 from gardenbus.cli.diagnostics import authorities, local
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, LandscapeFile, directory_option
 from gardenbus.cli.output.console import (
@@ -58,12 +58,8 @@ def doctor(
     with exit_codes():
         where = find_landscape(directory, nats_url, prefix)
         place = where.directory or directory or DEFAULT_DIRECTORY
-        landscape = LandscapeDirectory(place).read()
-        if landscape is not None and landscape.nats_url != where.nats_url:
-            landscape = None
-        chosen = redis_url or (landscape.redis_url if landscape else os.environ.get("GARDENBUS_REDIS_URL"))
-        if chosen:
-            check_redis_url(chosen)
+        landscape = local_landscape(where, directory)
+        chosen = redis_url_of(landscape, redis_url)
         findings = asyncio.run(examined(where, chosen, landscape, place))
     _print(findings, output)
     if worst(findings) == "failed":

@@ -1,11 +1,21 @@
 """Puts a relay together."""
 
+from collections.abc import Callable
+from importlib.metadata import version
+
+from gardenbus.common.adapters.redis.backups import RedisBackups
+from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.stats import store_stats
+from gardenbus.common.backups.creating import BackupSource
+from gardenbus.common.backups.destinations import destination_of
+from gardenbus.common.backups.schedule import parse_window
+from gardenbus.common.errors import BadRequest, SettingsInvalid
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.relay import metrics
 from gardenbus.relay.adapters.library_pruner import LibraryPruner
 from gardenbus.relay.adapters.redis_outbox import RedisOutbox
+from gardenbus.relay.backups import BackupKeeper, BackupPlan
 from gardenbus.relay.relay import Relay, RelaySettings
 from gardenbus.relay.server_stats import export_server_stats, record_announced
 from gardenbus.relay.settings import RelayServiceSettings
@@ -13,6 +23,7 @@ from gardenbus.relay.settings import RelayServiceSettings
 
 async def build(context: ServiceContext[RelayServiceSettings]) -> None:
     """Connect and start announcing whenever nobody else does."""
+    check_backup_settings(context.settings)
     connections = await connect_all(context, reporter="relay")
     outbox = RedisOutbox(connections.redis, context.clock, leader=context.instance)
     relay = Relay(
@@ -34,9 +45,44 @@ async def build(context: ServiceContext[RelayServiceSettings]) -> None:
         ),
     )
     task = context.spawn("relay", relay.run())
+    if context.settings.backup_destination:
+        keeper = _backup_keeper(context, connections.redis, lambda: relay.leading)
+        context.spawn("backups", keeper.run())
     context.spawn("libraries", LibraryPruner(connections.redis, context.clock).run())
 
     async def resign() -> None:
         task.cancel()
 
     context.on_stop("relay", resign)
+
+
+def _backup_keeper(
+    context: ServiceContext[RelayServiceSettings], redis: RedisConnection, leads: Callable[[], bool]
+) -> BackupKeeper:
+    settings = context.settings
+    source = BackupSource(RedisBackups(redis), settings.prefix, version("gardenbus-common"))
+    plan = BackupPlan(
+        parse_window(settings.backup_window),
+        settings.backup_delta_seconds,
+        settings.backup_delta_mebibytes * 2**20,
+        settings.backup_collection_seconds,
+    )
+    destination = destination_of(settings.backup_destination)
+    context.on_stop("backups", destination.close)
+    return BackupKeeper(source, destination, context.clock, plan, leads)
+
+
+def check_backup_settings(settings: RelayServiceSettings) -> None:
+    """Raise SettingsInvalid where the destination or the window of backups cannot be read."""
+    problems: list[str] = []
+    try:
+        parse_window(settings.backup_window)
+    except ValueError as error:
+        problems.append(f"GARDENBUS_BACKUP_WINDOW: {error}")
+    try:
+        if settings.backup_destination:
+            destination_of(settings.backup_destination)
+    except BadRequest as error:
+        problems.append(f"GARDENBUS_BACKUP_DESTINATION: {error.message}")
+    if problems:
+        raise SettingsInvalid(tuple(problems))

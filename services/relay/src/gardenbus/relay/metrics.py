@@ -26,6 +26,13 @@ OBSERVATION_FAILURES = Counter(
     "gardenbus_relay_observation_failures_total", "Times that the servers could not be counted.", ["server"]
 )
 
+BACKUPS = Counter("gardenbus_relay_backups_total", "Backups that this relay has made.", ["kind"])
+BACKUP_FAILURES = Counter("gardenbus_relay_backup_failures_total", "Backups that could not be made.")
+BACKUP_TAKEN_AT = Gauge(
+    "gardenbus_relay_backup_taken_timestamp_seconds",
+    "Up to when everything is in a backup, in seconds since the epoch, by the relay that leads; 0 elsewhere.",
+)
+
 CANNOT_WRITE = Gauge(
     "gardenbus_server_cannot_write",
     "1 while a server that answers does not write: its disk is full, or was.",

@@ -6,12 +6,29 @@ import msgspec
 
 from gardenbus.common.runtime.settings import CommonSettings
 
+Window = Annotated[str, msgspec.Meta(pattern=r"^\d{6}[+-]\d{4}/\d{6}[+-]\d{4}$")]
+
 
 class RelayServiceSettings(CommonSettings, frozen=True, kw_only=True):
     """Everything has a default."""
 
     relay_lead_ttl_seconds: float = 5.0
     """Time after the death of the leading relay until another one takes over."""
+
+    backup_destination: str = ""
+    """Where the leading relay keeps backups of the store (as `gardenbus backup -d` takes it); empty: it makes none."""
+
+    backup_window: Window = "220000+0000/230000+0000"
+    """Window for the daily full backup, at a minute that is drawn for each day; two times as Shoots write theirs."""
+
+    backup_delta_seconds: Annotated[float, msgspec.Meta(ge=1)] = 300.0
+    """Interval of backups of what has changed; nothing is written where nothing has."""
+
+    backup_delta_mebibytes: Annotated[float, msgspec.Meta(gt=0)] = 100.0
+    """Estimated size of what has changed at which it is backed up before its time."""
+
+    backup_collection_seconds: Annotated[float, msgspec.Meta(ge=1)] = 43_200.0
+    """Interval at which backups that are not kept any more are removed."""
 
     observe_seconds: Annotated[float, msgspec.Meta(ge=0.5)] = 10.0
     """Interval at which outbox, streams and consumers are counted for `/metrics`: enough for scrapes every 15 s."""

@@ -122,6 +122,8 @@ def assess_losses(losses: Sequence[StreamLoss], now: datetime) -> list[Diagnosti
 
 
 def _after_loss(stream: str) -> str:
+    if not stream:
+        return "send again what was ordered since; what gardenlets still run of it is `unknown`: adopt or forget it"
     if stream.endswith("REQUESTS"):
         return "look whether they have an effect (gardenbus diff -f FILE), and send them again"
     return "nothing: agents report again" if stream.endswith("REPORTS") else "nothing: nobody else has them"

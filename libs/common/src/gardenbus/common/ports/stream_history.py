@@ -51,6 +51,8 @@ class StreamHistory(msgspec.Struct, frozen=True):
 class StreamLoss(msgspec.Struct, frozen=True):
     """Messages that a stream has lost as it went back, or (`of_store`) a store that did after they were acknowledged.
 
+    Of a store that was restored from a backup nobody knows which messages: its `stream` is "".
+
     `waiting` is how many of them, the last ones, nobody had acknowledged. `since` and `till`: when the last message
     before and the last of them were stored, "" where that is not known.
     """
@@ -72,6 +74,11 @@ class StreamLoss(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         """The loss in a sentence."""
+        if not self.stream:
+            return (
+                f"the store was restored from a backup of {self.since}: what was written after that, until "
+                f"{self.till}, is gone, unless the bus still had it"
+            )
         span = f"{self.first} to {self.last}" if self.last > self.first else f"{self.first}"
         stored = "".join(f" {word} {at}" for word, at in (("after", self.since), ("until", self.till)) if at)
         if self.of_store:

@@ -29,6 +29,7 @@ FILES = (
     "outbox.lua",
     "restoring.lua",
     "stream_histories.lua",
+    "backups.lua",
 )
 """In the order of the text: each file may use what stands in those before it."""
 

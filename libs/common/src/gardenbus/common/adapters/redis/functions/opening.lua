@@ -78,6 +78,8 @@ local function lead(keys, args)
   if refused then return refused end
   local leader = redis.call('GET', P .. ':leader')
   if leader and leader ~= op.leader then return {'other', leader} end
+  local restoring = redis.call('GET', P .. ':restoring')
+  if restoring then return {'restoring', restoring} end
   redis.call('SET', P .. ':leader', op.leader, 'PX', op.ttl_ms)
   return {'ok', is_open(P) and 1 or 0}
 end

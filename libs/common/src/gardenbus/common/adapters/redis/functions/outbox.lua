@@ -123,10 +123,11 @@ local function bury(keys, args)
   if not leads(P, op.leader) then return {'other'} end
   local buried = 0
   for _, key in ipairs(redis.call('ZRANGE', P .. ':graves', 0, op.limit - 1)) do
-    local dead = read_fields(P .. ':dead:' .. key, {'at', 'req'})
+    local dead = read_fields(P .. ':dead:' .. key, {'at', 'req', 'ver'})
     if dead.at < op.before and (dead.req == '' or dead.req <= op.floor) then
       redis.call('DEL', P .. ':dead:' .. key)
       redis.call('ZREM', P .. ':graves', key)
+      if dead.ver ~= '' and tonumber(dead.ver) > counter(P, 'collected') then redis.call('SET', P .. ':collected', dead.ver) end
       buried = buried + 1
     end
   end

@@ -1,0 +1,39 @@
+"""Where the store of a landscape is: commands that examine it or back it up read Redis itself."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gardenbus.cli.client.targets import LandscapeTarget
+from gardenbus.cli.contexts.addresses import check_redis_url
+from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, LandscapeFile
+from gardenbus.common.errors import BadRequest
+
+if TYPE_CHECKING:
+    from gardenbus.common.adapters.redis.connection import RedisConnection
+
+
+def local_landscape(where: LandscapeTarget, directory: Path | None) -> LandscapeFile | None:
+    """The file of a landscape on this machine, if that is the one that is meant."""
+    landscape = LandscapeDirectory(where.directory or directory or DEFAULT_DIRECTORY).read()
+    return landscape if landscape is not None and landscape.nats_url == where.nats_url else None
+
+
+def redis_url_of(landscape: LandscapeFile | None, redis_url: str | None) -> str | None:
+    """Address of Redis: as given, the landscape's own, or GARDENBUS_REDIS_URL. Raises BadRequest if it is none."""
+    chosen = redis_url or (landscape.redis_url if landscape else os.environ.get("GARDENBUS_REDIS_URL"))
+    if chosen:
+        check_redis_url(chosen)
+    return chosen
+
+
+def connect_store(where: LandscapeTarget, directory: Path | None, redis_url: str | None) -> "RedisConnection":
+    """Open a connection to the store. Raises BadRequest when nothing says where it is."""
+    from gardenbus.common.adapters.redis.access import CA, PASSWORD_FILE, RedisAccess  # noqa: PLC0415  slow to import
+    from gardenbus.common.adapters.redis.connection import RedisConnection  # noqa: PLC0415
+
+    chosen = redis_url_of(local_landscape(where, directory), redis_url)
+    if not chosen:
+        raise BadRequest("where is Redis? Name it with --redis-url, or in GARDENBUS_REDIS_URL")
+    access = RedisAccess(os.environ.get(PASSWORD_FILE, ""), os.environ.get(CA, ""))
+    return RedisConnection(chosen, where.prefix, access=access)

@@ -1,0 +1,300 @@
+"""`backup`: back the store up, look at backups, check them, and restore one into an empty store."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from gardenbus.cli.client.api import CONNECT_SECONDS
+from gardenbus.cli.client.store_address import connect_store
+from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
+from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix
+from gardenbus.cli.contexts.addresses import without_user
+from gardenbus.cli.lazy import HELP_OPTIONS, help_of
+from gardenbus.cli.output.columns import age_of
+from gardenbus.cli.output.console import (
+    Exit,
+    Format,
+    counted,
+    exit_codes,
+    new_table,
+    show_document,
+    show_lines,
+    show_rows,
+)
+from gardenbus.common.api.document import section
+from gardenbus.common.backups.catalog import Backup, Catalog, Chain
+from gardenbus.common.backups.creating import BackupSource, Created, create_delta, create_full, latest_of, read_catalog
+from gardenbus.common.backups.destinations import destination_of
+from gardenbus.common.backups.restoring import Checked, RestoredChain, chosen_chain, restore, verify
+from gardenbus.common.errors import BadRequest, Conflict, NotFound, Unavailable
+from gardenbus.common.ports.backups import BackupDestination
+
+Destination = Annotated[
+    str,
+    typer.Option(
+        "--destination",
+        "-d",
+        help="Where backups are kept: a directory.",
+        envvar="GARDENBUS_BACKUP_DESTINATION",
+        metavar="PLACE",
+    ),
+]
+RedisUrl = Annotated[str | None, typer.Option("--redis-url", help="Where Redis is (default: as for NATS).")]
+Named = Annotated[str, typer.Argument(help="A backup's name (default: the latest).", metavar="[NAME]")]
+
+READERS = frozenset({"gardenlet", "memberagent", "dashboard", "identity"})
+"""Services that may go on while the store is restored: they do not write to it."""
+
+backup = typer.Typer(
+    help="Back the store up, look at backups, check them, restore one.",
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings=HELP_OPTIONS,
+)
+
+
+def create(
+    *,
+    destination: Destination = "",
+    delta: Annotated[bool, typer.Option("--delta", help="Only what changed since the latest backup.")] = False,
+    redis_url: RedisUrl = None,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Back the store up, as it is at one moment, while everything goes on.
+
+    Backups hold Secrets: keep them where only operators read.
+
+    Example: gardenbus backup create -d /var/backups/gardenbus
+    """
+    with exit_codes():
+        place = _opened(destination)
+        where = find_landscape(directory, nats_url, prefix)
+        connection = connect_store(where, directory, redis_url)
+
+    async def work() -> Created | None:
+        from gardenbus.common.adapters.redis.backups import RedisBackups  # noqa: PLC0415  slow to import
+
+        try:
+            await connection.ensure_ready()
+            source = BackupSource(RedisBackups(connection), where.prefix, _version())
+            if not delta:
+                return await create_full(source, place, _now)
+            latest = await latest_of(place, await read_catalog(place), where.prefix)
+            if latest is None:
+                raise NotFound(f"no full backup in {place.place} to go on from: leave out --delta")
+            return await create_delta(source, place, _now, latest)
+        finally:
+            await connection.close()
+            await place.close()
+
+    with exit_codes():
+        created = asyncio.run(work())
+        if created is None:
+            show_lines(["nothing has changed since the latest backup"])
+            return
+        made = created.latest.backup
+        size = f"{counted(created.records, 'record')}, {_size_of(made)}"
+        show_lines([f"backup {made.name} created in {place.place}: {size}"])
+
+
+def ls(*, destination: Destination = "", output: Output = Format.TABLE) -> None:
+    """Show the backups of a destination, the latest last.
+
+    Example: gardenbus backup ls -d /var/backups/gardenbus -o json
+    """
+    with exit_codes():
+        catalog = asyncio.run(_read(_opened(destination)))
+    if output in (Format.JSON, Format.YAML):
+        show_document({"items": [_row(each, catalog) for each in catalog.backups]}, output)
+    elif output is Format.NAME:
+        show_lines([each.name for each in catalog.backups])
+    else:
+        show_rows(_table(catalog, datetime.now(UTC)))
+
+
+def verify_command(
+    name: Named = "",
+    *,
+    destination: Destination = "",
+    every: Annotated[bool, typer.Option("--all", help="Check all backups, not only the latest chain.")] = False,
+    output: Output = Format.TABLE,
+) -> None:
+    """Read backups to their ends: checksums, versions, and that none of the chain is missing.
+
+    Ends with 1 when one cannot be used.
+
+    Example: gardenbus backup verify -d /var/backups/gardenbus
+    """
+    with exit_codes():
+        if every and name:
+            raise BadRequest("--all, or the name of one: not both")
+        found = asyncio.run(_verified(_opened(destination), name, every=every))
+    if output in (Format.JSON, Format.YAML):
+        items = [{"name": each.backup.name, "problem": each.problem, "records": each.records} for each in found]
+        show_document({"items": items}, output)
+    else:
+        table = new_table("", "NAME", folded="FOUND")
+        for each in found:
+            sign = Text("FAILED", style="bold red") if each.problem else Text("ok", style="green")
+            found_text = each.problem or f"{counted(each.records, 'record')}, as of {each.taken_at}"
+            table.add_row(sign, each.backup.name, Text(found_text))
+        show_rows(table)
+    if any(each.problem for each in found):
+        raise typer.Exit(Exit.FAILED)
+
+
+def restore_command(
+    *,
+    destination: Destination = "",
+    to: Annotated[str, typer.Option("--to", help="Name of a backup (default: the latest).", metavar="NAME")] = "",
+    redis_url: RedisUrl = None,
+    directory: Directory = None,
+    nats_url: NatsUrl = None,
+    prefix: Prefix = None,
+) -> None:
+    """Restore a backup into an empty store, while no service but gardenlets runs.
+
+    It is refused while services are connected, or while the store has objects. Start the services afterwards: they
+    announce everything anew, and gardenlets keep what they run.
+
+    Example: gardenbus backup restore -d /var/backups/gardenbus --redis-url redis://127.0.0.1:6379/0
+    """
+    with exit_codes():
+        place = _opened(destination)
+        where = find_landscape(directory, nats_url, prefix)
+        connection = connect_store(where, directory, redis_url)
+
+    async def work() -> RestoredChain:
+        from gardenbus.common.adapters.redis.backups import RedisBackups  # noqa: PLC0415  slow to import
+
+        try:
+            chain = chosen_chain(await read_catalog(place), to, place.place)
+            await _check_nobody_serves(where)
+            return await restore(RedisBackups(connection), place, chain, where.prefix)
+        finally:
+            await connection.close()
+            await place.close()
+
+    with exit_codes():
+        done = asyncio.run(work())
+        backups = f"{counted(len(done.chain.backups), 'backup')}, up to {done.chain.last.name}"
+        show_lines(
+            [
+                f"{counted(done.objects, 'object')} restored from {backups}",
+                f"The store is as it was at {done.taken_at}: what was written after that is gone, unless NATS has it.",
+                "Start the services. `gardenbus doctor` names what gardenlets run and the store does not know.",
+            ]
+        )
+
+
+backup.command("create", help=help_of(create))(create)
+backup.command("ls", help=help_of(ls))(ls)
+backup.command("verify", help=help_of(verify_command))(verify_command)
+backup.command("restore", help=help_of(restore_command))(restore_command)
+
+
+def _opened(address: str) -> BackupDestination:
+    if not address:
+        raise BadRequest("where are the backups? Name the place with -d, or in GARDENBUS_BACKUP_DESTINATION")
+    return destination_of(address)
+
+
+async def _read(place: BackupDestination) -> Catalog:
+    try:
+        return await read_catalog(place)
+    finally:
+        await place.close()
+
+
+async def _verified(place: BackupDestination, name: str, *, every: bool) -> Sequence[Checked]:
+    try:
+        catalog = await read_catalog(place)
+        chains: Sequence[Chain] = catalog.chains if every else (chosen_chain(catalog, name, place.place),)
+        missing = [
+            Checked(each, "goes on from a version at which no backup ends: one is missing") for each in catalog.loose
+        ]
+        return [*[each for chain in chains for each in await verify(place, chain)], *(missing if every else ())]
+    finally:
+        await place.close()
+
+
+async def _check_nobody_serves(where: LandscapeTarget) -> None:
+    """Raise Conflict while services that write to the store are connected; Unavailable without NATS."""
+    from gardenbus.common.adapters.nats.admin import connect_admin  # noqa: PLC0415  slow to import
+
+    try:
+        async with (
+            asyncio.timeout(CONNECT_SECONDS + 3),
+            connect_admin(where.nats_url, "gardenbus-restore", credentials_of(where)) as admin,
+        ):
+            responses = await admin.request_many("$SRV.PING", within_seconds=1.0)
+    except TimeoutError as error:
+        shown = without_user(where.nats_url)
+        raise Unavailable(f"no NATS at {shown}: start it first, it may be empty, so that services are seen") from error
+    connected = serving(responses, where.prefix)
+    if connected:
+        raise Conflict(
+            f"{', '.join(connected)} of this landscape run: stop all services but gardenlets and member agents"
+        )
+
+
+def serving(responses: Sequence[dict[str, Any]], prefix: str) -> Sequence[str]:
+    """Names of the services of a landscape, by their responses to PING, that write to the store. Pure."""
+    of_landscape = (each for each in responses if section(each, "metadata").get("prefix") == prefix)
+    return sorted({str(each.get("name")) for each in of_landscape} - READERS)
+
+
+def _table(catalog: Catalog, now: datetime) -> Table:
+    table = new_table("NAME", "KIND", ">VERSION", ">SIZE", "AGE", "GOES ON FROM")
+    before = _before(catalog)
+    for each in catalog.backups:
+        taken_at = each.taken_at.isoformat()
+        goes_on = "" if each.is_full else before.get(each.name) or Text("MISSING", style="bold red")
+        table.add_row(each.name, _kind(each), str(each.version), _size_of(each), age_of(taken_at, now), goes_on)
+    return table
+
+
+def _row(each: Backup, catalog: Catalog) -> dict[str, Any]:
+    return {
+        "name": each.name,
+        "kind": _kind(each),
+        "takenAt": each.taken_at.isoformat().replace("+00:00", "Z"),
+        "afterVersion": each.after,
+        "version": each.version,
+        "bytes": each.size,
+        "previous": _before(catalog).get(each.name),
+        "usable": each not in catalog.loose,
+    }
+
+
+def _before(catalog: Catalog) -> dict[str, str]:
+    pairs = (pair for chain in catalog.chains for pair in zip(chain.backups, chain.deltas, strict=False))
+    return {later.name: earlier.name for earlier, later in pairs}
+
+
+def _kind(each: Backup) -> str:
+    return "full" if each.is_full else "delta"
+
+
+def _size_of(each: Backup) -> str:
+    size, units = float(each.size), ["B", "KiB", "MiB", "GiB"]
+    while size >= 1024 and len(units) > 1:  # noqa: PLR2004 - what a KiB is
+        size, units = size / 1024, units[1:]
+    return f"{size:.0f} {units[0]}" if units[0] == "B" else f"{size:.1f} {units[0]}"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _version() -> str:
+    from importlib.metadata import version  # noqa: PLC0415  only who writes needs it
+
+    return version("gardenbus-common")

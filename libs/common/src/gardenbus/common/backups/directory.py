@@ -1,0 +1,83 @@
+"""Backups in a directory: a mounted volume, or a folder that something else copies away."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from gardenbus.common.errors import NotFound, Unavailable
+from gardenbus.common.ports.backups import StoredFile
+
+_PARTIAL = ".partial"
+
+Result = TypeVar("Result")
+
+
+class DirectoryDestination:
+    """See `ports.backups.BackupDestination`. The directory is made, for its owner alone, with the first backup."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    @property
+    def place(self) -> str:
+        """The directory."""
+        return str(self._directory)
+
+    async def list(self) -> Sequence[StoredFile]:
+        """All files but those that were not finished."""
+        return await self._io(self._list)
+
+    async def put(self, name: str, file: Path) -> None:
+        """Copy, sync, rename, sync."""
+        await self._io(lambda: self._put(name, file))
+
+    async def fetch(self, name: str, into: Path) -> Path:
+        """The file itself."""
+        del into
+        path = self._directory / name
+        if not await self._io(path.is_file):
+            raise NotFound(f"no backup {name} in {self._directory}")
+        return path
+
+    async def delete(self, name: str) -> None:
+        """Unlink."""
+        await self._io(lambda: (self._directory / name).unlink(missing_ok=True))
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    def _list(self) -> Sequence[StoredFile]:
+        try:
+            found = sorted(self._directory.iterdir())
+        except FileNotFoundError:
+            return []
+        return [
+            StoredFile(path.name, path.stat().st_size) for path in found if path.is_file() and path.suffix != _PARTIAL
+        ]
+
+    def _put(self, name: str, file: Path) -> None:
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        partial = self._directory / f"{name}{_PARTIAL}"
+        with file.open("rb") as source, open(partial, "wb", opener=_for_owner) as target:
+            shutil.copyfileobj(source, target)
+            target.flush()
+            os.fsync(target.fileno())
+        partial.replace(self._directory / name)
+        descriptor = os.open(self._directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    async def _io(self, work: Callable[[], Result]) -> Result:
+        try:
+            return await asyncio.to_thread(work)
+        except OSError as error:
+            raise Unavailable(f"the backups in {self._directory}: {error.strerror or error}") from error
+
+
+def _for_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -1,0 +1,128 @@
+"""Checks chains of backups, and restores one into an empty store.
+
+A restore takes the store's lead, so that no relay opens the store before all of it is there. If it dies, the store
+stays closed: the same restore, begun again, goes over it once more.
+"""
+
+import asyncio
+import tempfile
+import uuid
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from gardenbus.common.backups.catalog import Backup, Catalog, Chain, chain_to, problems_of
+from gardenbus.common.backups.files import BackupInvalid, BackupReader, BackupTrailer, joined
+from gardenbus.common.errors import NotFound
+from gardenbus.common.ports.backups import BackupDestination, BackupRecord, BackupStore
+
+_TOGETHER = 100
+"""Records in one round trip."""
+
+
+class Checked(NamedTuple):
+    """A backup that was read to its end, or what is wrong with it."""
+
+    backup: Backup
+    problem: str
+    taken_at: str = ""
+    records: int = 0
+
+
+class RestoredChain(NamedTuple):
+    """Result of a restore: the chain, the moment that the store is as of, and its number of objects."""
+
+    chain: Chain
+    taken_at: str
+    objects: int
+
+
+def chosen_chain(catalog: Catalog, name: str, place: str) -> Chain:
+    """The chain to restore: up to a name, or (`""`) the latest. Raises NotFound, BackupInvalid for what is missing."""
+    if name:
+        chain = chain_to(catalog, name)
+        if chain is not None:
+            return chain
+        missing = next((each for each in problems_of(catalog) if each.startswith(name)), "")
+        raise BackupInvalid(missing) if missing else NotFound(f"no backup {name} in {place}: gardenbus backup ls")
+    if not catalog.chains:
+        raise NotFound(f"no full backup in {place}")
+    chain = catalog.chains[-1]
+    later = [each for each in catalog.loose if each.taken_at >= chain.last.taken_at]
+    if later:
+        raise BackupInvalid(
+            f"{later[0].name} goes on from version {later[0].after}, and no backup here ends there: find the one that "
+            f"is missing, or restore up to the one before the gap: --to {chain.last.name}"
+        )
+    return chain
+
+
+async def verify(destination: BackupDestination, chain: Chain) -> Sequence[Checked]:
+    """Read all backups of a chain, and compare each with its name and with the one before it."""
+    results: list[Checked] = []
+    previous: Backup | None = None
+    for backup in chain.backups:
+        try:
+            async with _readers(destination, [backup]) as (reader,):
+                trailer = await asyncio.to_thread(_check, reader, backup, previous)
+            results.append(Checked(backup, "", trailer.taken_at, trailer.records))
+        except (BackupInvalid, NotFound) as error:
+            results.append(Checked(backup, error.message))
+        previous = backup
+    return results
+
+
+async def restore(store: BackupStore, destination: BackupDestination, chain: Chain, prefix: str) -> RestoredChain:
+    """Check a chain, then store it in an empty store. Raises BackupInvalid, Conflict, NotFound, Unavailable."""
+    async with _readers(destination, chain.backups) as readers:
+        before: Backup | None = None
+        for backup, reader in zip(chain.backups, readers, strict=True):
+            await asyncio.to_thread(_check, reader, backup, before)
+            before = backup
+        header = readers[-1].header
+        if header.prefix != prefix:
+            raise BackupInvalid(
+                f"{chain.last.name} is of the landscape {header.prefix}, and this is {prefix}: restore it with "
+                f"--prefix {header.prefix}"
+            )
+        await store.begin_restore(chain.last.name, f"restore-{uuid.uuid4().hex[:8]}")
+        owners: set[str] = set()
+        records = joined(readers)
+        while page := await asyncio.to_thread(_page, records):
+            await store.restore(page)
+            owners.update(owner for record in page for owner in _owners(record))
+        trailer = readers[-1].complete
+        result = await store.finish_restore(trailer.state, trailer.taken_at, sorted(owners))
+    return RestoredChain(chain, trailer.taken_at, result.objects)
+
+
+def _page(records: Iterator[BackupRecord]) -> list[BackupRecord]:
+    return list(islice(records, _TOGETHER))
+
+
+def _owners(record: BackupRecord) -> Sequence[str]:
+    owners = record.fields.get("own", "")
+    return owners.split("\n") if owners and isinstance(owners, str) and not record.is_removed else ()
+
+
+def _check(reader: BackupReader, backup: Backup, previous: Backup | None) -> BackupTrailer:
+    """Read a backup to its end. Raises BackupInvalid."""
+    trailer, header = reader.check(), reader.header
+    if (header.after, trailer.version, not header.previous) != (backup.after, backup.version, backup.is_full):
+        raise BackupInvalid(f"{backup.name} holds versions {header.after} to {trailer.version}: it was renamed")
+    if previous is not None and header.previous != previous.name:
+        raise BackupInvalid(
+            f"{backup.name} goes on from {header.previous}, which is missing: it does not fit {previous.name}"
+        )
+    return trailer
+
+
+@asynccontextmanager
+async def _readers(destination: BackupDestination, backups: Sequence[Backup]) -> AsyncGenerator[Sequence[BackupReader]]:
+    with tempfile.TemporaryDirectory(prefix="gardenbus-backup-") as scratch:
+        paths = [await destination.fetch(each.name, Path(scratch)) for each in backups]
+        yield [
+            await asyncio.to_thread(BackupReader, path, each.name) for path, each in zip(paths, backups, strict=True)
+        ]

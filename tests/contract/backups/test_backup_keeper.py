@@ -1,0 +1,150 @@
+"""The relay's backups by themselves, on a real Redis and with a clock of the test's own."""
+
+import itertools
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from gardenbus.common.adapters.redis.backups import RedisBackups
+from gardenbus.common.backups.creating import BackupSource, create_full, read_catalog
+from gardenbus.common.backups.directory import DirectoryDestination
+from gardenbus.common.backups.schedule import parse_window
+from gardenbus.common.errors import Conflict
+from gardenbus.relay.backups import BackupKeeper, BackupPlan
+from tests.support.builders import a_seed, a_shoot
+from tests.support.clocks import FakeClock
+from tests.support.servers import Server, start_redis
+from tests.support.stores import StoreUnderTest, on_redis
+
+_numbers = itertools.count()
+PLAN = BackupPlan(parse_window("220000+0000/220100+0000"))
+HOUR = 3600.0
+
+
+class Kept(NamedTuple):
+    """A keeper with its store, clock and destination."""
+
+    kit: StoreUnderTest
+    keeper: BackupKeeper
+    clock: FakeClock
+    destination: DirectoryDestination
+    source: BackupSource
+
+    async def names(self) -> list[str]:
+        """Kinds of the backups that are there, in order."""
+        return ["full" if each.is_full else "delta" for each in (await read_catalog(self.destination)).backups]
+
+    def another(self, plan: BackupPlan = PLAN) -> BackupKeeper:
+        """The keeper of a relay that has come to lead."""
+        return BackupKeeper(self.source, self.destination, self.clock, plan, lambda: True)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A redis-server of these tests' own."""
+    server = start_redis(tmp_path_factory.mktemp("redis"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+async def kept(server: Server, tmp_path: Path) -> AsyncIterator[Kept]:
+    """An open store with a seed, at noon; nothing is backed up yet."""
+    kit = on_redis(server.url, f"kept{next(_numbers)}")
+    assert kit.connection is not None
+    await kit.connection.ensure_ready()
+    await kit.open()
+    await kit.created(a_seed())
+    clock = FakeClock(datetime(2026, 11, 23, 12, 0, tzinfo=UTC))
+    destination = DirectoryDestination(tmp_path / "backups")
+    source = BackupSource(RedisBackups(kit.connection), kit.connection.prefix, "0.1.0")
+    yield Kept(kit, BackupKeeper(source, destination, clock, PLAN, lambda: True), clock, destination, source)
+    await kit.connection.close()
+
+
+async def test_a_full_backup_comes_first_and_deltas_of_what_changed_every_five_minutes(kept: Kept) -> None:
+    await kept.keeper.step()
+    await kept.keeper.step()
+    assert await kept.names() == ["full"]
+    await kept.kit.created(a_shoot())
+    await kept.keeper.step()
+    assert await kept.names() == ["full"]
+    kept.clock.advance(300)
+    await kept.keeper.step()
+    assert await kept.names() == ["full", "delta"]
+    kept.clock.advance(300)
+    await kept.keeper.step()
+    assert await kept.names() == ["full", "delta"]
+
+
+async def test_much_that_changed_is_backed_up_before_its_time(kept: Kept) -> None:
+    keeper = kept.another(PLAN._replace(delta_bytes=400.0))
+    await keeper.step()
+    await keeper.step()
+    assert await kept.names() == ["full"]
+    await kept.kit.created(a_shoot())
+    kept.clock.advance(5)
+    await keeper.step()
+    assert await kept.names() == ["full", "delta"]
+
+
+async def test_a_full_backup_is_made_in_the_window_of_each_day(kept: Kept) -> None:
+    await kept.keeper.step()
+    kept.clock.advance(9.9 * HOUR)
+    await kept.keeper.step()
+    assert await kept.names() == ["full"]
+    kept.clock.advance(0.2 * HOUR)
+    await kept.keeper.step()
+    assert await kept.names() == ["full", "full"]
+    kept.clock.advance(HOUR)
+    await kept.keeper.step()
+    assert await kept.names() == ["full", "full"]
+
+
+async def test_a_relay_that_comes_to_lead_goes_on_from_the_latest_backup(kept: Kept) -> None:
+    await kept.keeper.step()
+    await kept.kit.created(a_shoot())
+    kept.clock.advance(10)
+    await kept.another().step()
+    assert await kept.names() == ["full", "delta"]
+
+
+async def test_after_a_restart_of_redis_a_full_backup_is_made(kept: Kept) -> None:
+    await kept.keeper.step()
+    await kept.kit.close_for_writes()
+    await kept.kit.open()
+    kept.clock.advance(300)
+    await kept.keeper.step()
+    assert await kept.names() == ["full", "full"]
+
+
+async def test_where_the_latest_backup_is_cut_a_full_one_is_made(kept: Kept) -> None:
+    await kept.keeper.step()
+    (file,) = await kept.destination.list()
+    path = await kept.destination.fetch(file.name, Path())
+    path.write_bytes(path.read_bytes()[:20])
+    kept.clock.advance(300)
+    await kept.another().step()
+    assert await kept.names() == ["full", "full"]
+
+
+async def test_what_is_not_kept_is_collected_every_twelve_hours(kept: Kept) -> None:
+    keeper = kept.another(PLAN._replace(window=parse_window("000000+0000/000000+0000")))
+    for _ in range(3):
+        await create_full(kept.source, kept.destination, kept.clock.now)
+        kept.clock.advance(60)
+    await keeper.step()
+    assert len(await kept.names()) == 3
+    kept.clock.advance(30 * HOUR)
+    await keeper.step()
+    remaining = (await read_catalog(kept.destination)).backups
+    assert [each.taken_at.isoformat()[:16] for each in remaining] == ["2026-11-23T12:02", "2026-11-24T18:03"]
+
+
+async def test_a_place_with_backups_of_another_landscape_is_refused(kept: Kept) -> None:
+    await create_full(kept.source._replace(prefix="other"), kept.destination, kept.clock.now)
+    with pytest.raises(Conflict, match="backups of the landscape other"):
+        await kept.keeper.step()

@@ -1,0 +1,207 @@
+"""Backups of a landscape under load, and both disks gone: restored, nothing torn down, and what was lost is named."""
+
+import asyncio
+import itertools
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from tests.support.builders import merged
+from tests.support.eventually import eventually
+from tests.support.landscape import GARDENBUS, Ended, Landscape, attached_to, ended
+from tests.support.servers import Server, start_nats, start_redis
+
+SESSION = Path(__file__).parents[2] / "examples" / "session"
+Document = dict[str, Any]
+
+
+class Site(NamedTuple):
+    """Both servers, the state directory of a landscape on them, and the place of its backups."""
+
+    nats: Server
+    redis: Server
+    directory: Path
+    backups: Path
+
+    async def call(self, *arguments: str, within: float = 120) -> Ended:
+        """Run `gardenbus` to its end."""
+        process = await asyncio.create_subprocess_exec(
+            str(GARDENBUS),
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, "NO_COLOR": "1"},
+        )
+        return await ended(process, within=within)
+
+    async def backup(self, verb: str, *arguments: str) -> Ended:
+        """Run `gardenbus backup`, on the servers themselves where it needs them."""
+        servers = ("--nats-url", self.nats.url, "--redis-url", self.redis.url) if verb in ("create", "restore") else ()
+        return await self.call("backup", verb, "-d", str(self.backups), *servers, *arguments)
+
+    async def up(self, *arguments: str) -> None:
+        """Start the services."""
+        at = ("--dir", str(self.directory), "--nats-url", self.nats.url, "--redis-url", self.redis.url)
+        started = await self.call("up", *at, "--detach", *arguments)
+        assert started.code == 0, started
+
+    async def down(self) -> None:
+        """Stop the services."""
+        await self.call("down", "--dir", str(self.directory))
+
+    def lose_both_disks(self) -> None:
+        """Kill both servers, and start them with nothing."""
+        for server, folder in ((self.nats, "jetstream"), (self.redis, "")):
+            server.kill()
+            for entry in (server.directory / folder).iterdir():
+                if entry.name not in ("nats.conf", "server.log"):
+                    shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+            server.start()
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    """A landscape with one seed, on servers of its own."""
+    site = Site(
+        start_nats(tmp_path / "nats"), start_redis(tmp_path / "redis"), tmp_path / "state", tmp_path / "backups"
+    )
+    try:
+        gardenlet = yaml.safe_load((SESSION / "gardenlet.yaml").read_text())
+        gardenlet["resources"]["capacity"]["shoots"] = 100
+        (tmp_path / "gardenlet.yaml").write_text(yaml.safe_dump(gardenlet))
+        await site.up("-f", str(SESSION / "landscape.yaml"), "-f", str(tmp_path / "gardenlet.yaml"))
+        yield site
+    finally:
+        await site.down()
+        site.nats.stop()
+        site.redis.stop()
+
+
+def a_shoot(name: str) -> Document:
+    document: Document = yaml.safe_load((SESSION / "shoot.yaml").read_text())
+    return {**document, "metadata": {**document["metadata"], "name": name}}
+
+
+async def shoots_of(landscape: Landscape) -> dict[str, Document]:
+    return {each["metadata"]["name"]: each for each in await landscape.list("shoot")}
+
+
+async def until_built(landscape: Landscape, names: set[str]) -> dict[str, Document]:
+    """Wait until shoots are built; all shoots."""
+
+    async def built() -> dict[str, Document]:
+        shoots = await shoots_of(landscape)
+        states = {name: shoots[name].get("status", {}).get("lastOperation", {}) for name in names}
+        assert all(each.get("state") == "Succeeded" for each in states.values()), states
+        return shoots
+
+    return await eventually(built, within=60, every=0.5)
+
+
+def control_planes(site: Site) -> dict[str, tuple[str, str]]:
+    """What runs on the seed: the uid of each shoot, and since when its API server has been available."""
+    files = (site.directory / "gardenlets" / "earth-1" / "shoots" / "garden-session").glob("*.json")
+    records = {file.stem: json.loads(file.read_text()) for file in files}
+    return {
+        name: (record["uid"], each["lastTransitionTime"])
+        for name, record in records.items()
+        for each in record["status"]["conditions"]
+        if each["type"] == "APIServerAvailable"
+    }
+
+
+class Load:
+    """Somebody who applies shoots one after the other, each again and again with another label."""
+
+    def __init__(self, landscape: Landscape) -> None:
+        self.acknowledged: list[str] = []
+        self._landscape = landscape
+        self._is_over = False
+        self._task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        for number in itertools.count():
+            name = f"load-{number % 40:02}"
+            labels = {"round": str(number)}
+            await self._landscape.ask("apply", merged(a_shoot(name), {"metadata": {"labels": labels}}))
+            self.acknowledged.append(name)
+            if self._is_over:
+                return
+
+    async def until(self, count: int) -> None:
+        """Wait for so many acknowledgements."""
+
+        async def acknowledged() -> None:
+            assert len(self.acknowledged) >= count
+
+        await eventually(acknowledged, within=30)
+
+    async def end(self) -> None:
+        """Stop after the request in flight."""
+        self._is_over = True
+        await self._task
+
+
+async def test_both_disks_gone_under_load(site: Site) -> None:
+    async with attached_to(site.nats.url, site.directory) as landscape:
+        early = {f"early-{number}" for number in range(5)}
+        await landscape.publish("garden.apply", [a_shoot(name) for name in sorted(early)])
+        await until_built(landscape, early)
+        load = Load(landscape)
+        await load.until(3)
+        assert (await site.backup("create")).code == 0
+        saved = set(load.acknowledged)
+        assert (await site.backup("create", "--delta")).code == 0
+        await load.end()
+        lost = {"after-1", "after-2"}
+        await landscape.publish("garden.apply", [a_shoot(name) for name in sorted(lost)])
+        before = await until_built(landscape, {*early, *load.acknowledged, *lost})
+    listed = json.loads((await site.backup("ls", "-o", "json")).stdout)["items"]
+    assert [(each["kind"], each["usable"]) for each in listed] == [("full", True), ("delta", True)]
+    checked = await site.backup("verify")
+    assert checked.code == 0, checked
+    refused = await site.backup("restore")
+    assert (refused.code, "apiserver" in refused.stderr) == (1, True), refused
+
+    running = control_planes(site)
+    assert running.keys() == before.keys()
+    site.lose_both_disks()
+    await site.down()
+    restored = await site.backup("restore")
+    assert restored.code == 0, restored
+    assert "what was written after that is gone" in restored.stdout
+    await site.up()
+
+    async with attached_to(site.nats.url, site.directory) as landscape:
+        after = await shoots_of(landscape)
+        assert {*early, *saved} <= after.keys()
+        gone = before.keys() - after.keys()
+        assert lost <= gone
+        assert {name: each["metadata"]["uid"] for name, each in after.items()} == {
+            name: before[name]["metadata"]["uid"] for name in after
+        }
+
+        async def reported() -> None:
+            unknown = {each["name"] for each in (await landscape.ask("unknown"))["items"]}
+            assert unknown == gone
+
+        await eventually(reported, within=120, every=1)
+        found = json.loads((await site.call("doctor", "--dir", str(site.directory), "-o", "json")).stdout)["findings"]
+        texts = [each["found"] for each in found if each["check"] in ("lost", "unknown")]
+        assert any("restored from a backup of" in text for text in texts), found
+        assert any("garden-session/after-1" in text for text in texts), found
+        adopted = await site.call(
+            "adopt", "shoot", "garden-session/after-1", "--seed", "earth-1", "--dir", str(site.directory)
+        )
+        assert adopted.code == 0, adopted
+        await landscape.publish("garden.apply", [a_shoot("new")])
+        await until_built(landscape, {*after, "after-1", "new"})
+    still = control_planes(site)
+    assert {name: still.get(name) for name in running} == running
