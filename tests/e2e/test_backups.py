@@ -67,6 +67,13 @@ class Site(NamedTuple):
 
 
 @pytest.fixture
+def kept_by_the_relay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings by which the relay makes backups where the site keeps them."""
+    monkeypatch.setenv("GARDENBUS_BACKUP_DESTINATION", str(tmp_path / "backups"))
+    monkeypatch.setenv("GARDENBUS_BACKUP_DELTA_SECONDS", "1")
+
+
+@pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
     """A landscape with one seed, on servers of its own."""
     site = Site(
@@ -205,3 +212,27 @@ async def test_both_disks_gone_under_load(site: Site) -> None:
         await until_built(landscape, {*after, "after-1", "new"})
     still = control_planes(site)
     assert {name: still.get(name) for name in running} == running
+
+
+@pytest.mark.usefixtures("kept_by_the_relay", "site")
+async def test_the_relay_backs_up_what_is_written_by_itself(site: Site) -> None:
+    async def listed() -> list[Document]:
+        items = json.loads((await site.backup("ls", "-o", "json")).stdout)["items"]
+        assert items
+        return items
+
+    await eventually(listed, within=30, every=0.5)
+    async with attached_to(site.nats.url, site.directory) as landscape:
+        await landscape.ask("apply", a_shoot("apollo"))
+        version = int((await landscape.ask("get.shoot.garden-session.apollo"))["metadata"]["resourceVersion"])
+
+    async def saved() -> None:
+        items = await listed()
+        assert items[0]["kind"] == "full"
+        assert all(each["usable"] for each in items), items
+        assert items[-1]["kind"] == "delta"
+        assert items[-1]["version"] >= version
+
+    await eventually(saved, within=60, every=0.5)
+    checked = await site.backup("verify", "--all")
+    assert checked.code == 0, checked
