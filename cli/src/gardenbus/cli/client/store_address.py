@@ -1,4 +1,4 @@
-"""Where the store of a landscape is: commands that examine it or back it up read Redis itself."""
+"""Address of a landscape's store: commands that examine it or back it up read Redis itself."""
 
 import os
 from pathlib import Path
