@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from gardenbus.common.api.document import section
 from gardenbus.common.api.keys import ObjectKey
 from tests.simulation.client import NAMESPACE
-from tests.simulation.connections import REDIS
 from tests.simulation.journal import label_of
 from tests.simulation.landscape import Landscape
 from tests.support.memory.state import ObjectRow
@@ -33,8 +32,7 @@ def violations(landscape: Landscape, *, is_strict: bool) -> Iterator[str]:
     if is_strict or not landscape.journal.restores:
         yield from _orders(landscape)
     yield from _assignments(landscape)
-    if is_strict or REDIS not in landscape.journal.restores:
-        yield from _informers(landscape)
+    yield from _informers(landscape)
     yield from _reports(landscape)
 
 

@@ -1,6 +1,7 @@
 -- Shoots are placed on seeds.
 
-local PLACED = {'ver', 'uid', 'gen', 'del', 'seed', 'sseed', 'fin', 'sched', 'fol', 'class', 'pend', 'tries'}
+local PLACED = {'ver', 'uid', 'gen', 'del', 'seed', 'sseed', 'fin', 'sched', 'fol', 'class', 'pend', 'tries',
+                'created', 'op', 'cnt'}
 
 -- Binds one shoot under numbers that nobody else has had: `version` and `usage_version`. The Event that says so goes
 -- with the news of the shoot, in one entry. Answers what came of it, whether the seed's usage grew by it, and whether
@@ -23,15 +24,16 @@ local function bind_one(P, item, version, usage_version, gain)
   if not held then finalizers = finalizers == '' and 'gardener' or finalizers .. '\ngardener' end
   if object.class ~= '' then stop_waiting(P, object_key, object.sched, member) end
   redis.call('SREM', P .. ':pending:' .. object.sched, member)
+  local counted = move_shoot_count(P, item.ns, item.name, {
+    created = object.created, del = '', pend = '', seed = item.seed, op = object.op, cnt = object.cnt})
   if item.spec then
     redis.call('HSET', object_key, 'ver', version, 'gen', item.gen + 1, 'seed', item.seed, 'fin', finalizers,
-               'spec', item.spec, 'why', item.why or '')
+               'spec', item.spec, 'why', item.why or '', 'cnt', counted)
   else
     redis.call('HSET', object_key, 'ver', version, 'gen', item.gen + 1, 'seed', item.seed, 'fin', finalizers,
-               'why', item.why or '')
+               'why', item.why or '', 'cnt', counted)
   end
   if object.pend ~= '' or object.tries ~= '' then redis.call('HDEL', object_key, 'pend', 'pmsg', 'tries', 'tried') end
-  count_shoot(P, object_key, item.ns, item.name)
   local is_new = redis.call('SADD', P .. ':usage:' .. item.seed, member) == 1
   if is_new then redis.call('ZADD', P .. ':usage_changed', usage_version, item.seed) end
   carried = item.trace or ''

@@ -134,8 +134,12 @@ local function put(keys, args)
   elseif op.kind == 'managedseed' or op.kind == 'shootstate' then
     left = put_follower(P, op, object, created)
   end
+  if op.kind == 'shoot' then
+    set.cnt = move_shoot_count(P, op.ns, op.name, {
+      created = set.created or object.created, del = object.del, pend = set.pend or object.pend,
+      seed = set.seed or object.seed, op = set.op or object.op, cnt = object.cnt})
+  end
   write_fields(object_key, set)
-  if op.kind == 'shoot' then count_shoot(P, object_key, op.ns, op.name) end
   if op.gain then redis.call('INCR', P .. ':gain_objects') end
   announce(P, op.key, version, object.uid, created and 'added' or 'modified', op.bindings, left)
   if created then recount(P, op.kind, op.ns, op.key) end

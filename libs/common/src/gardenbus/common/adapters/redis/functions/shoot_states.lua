@@ -5,7 +5,7 @@
 -- The field `cnt` has what a shoot is counted as: its state, and the beginning of its operation while it is busy. A shoot
 -- without it was written before there was this index.
 
-local COUNTED = {'ver', 'created', 'del', 'pend', 'seed', 'op', 'cnt'}
+local COUNTED = {'created', 'del', 'pend', 'seed', 'op', 'cnt'}
 
 -- The beginning of an operation: at the latest its last update.
 local function began_at(shoot, start, updated)
@@ -15,7 +15,6 @@ local function began_at(shoot, start, updated)
 end
 
 local function counted_as(shoot)
-  if shoot.ver == '' then return '' end
   local state, start, updated = string.match(shoot.op, '^(%S+) (%S+) (%S*)$')
   if shoot.pend ~= '' then state, start, updated = 'pending', 'created', '' end
   if not state then state, start, updated = 'new', 'updated', '' end
@@ -40,13 +39,18 @@ local function move_count(P, ns, name, before, after)
   end
 end
 
--- Counts a shoot as it is stored now; to be called after its fields were written.
+-- Counts a shoot that is about to have these fields (COUNTED, with the `cnt` of before); answers the `cnt` to write with them.
+local function move_shoot_count(P, ns, name, shoot)
+  local after = counted_as(shoot)
+  move_count(P, ns, name, shoot.cnt, after)
+  return after
+end
+
+-- Counts a shoot as it is stored now.
 local function count_shoot(P, object_key, ns, name)
   local shoot = read_fields(object_key, COUNTED)
-  local after = counted_as(shoot)
-  if after == shoot.cnt then return end
-  move_count(P, ns, name, shoot.cnt, after)
-  redis.call('HSET', object_key, 'cnt', after)
+  local after = move_shoot_count(P, ns, name, shoot)
+  if after ~= shoot.cnt then redis.call('HSET', object_key, 'cnt', after) end
 end
 
 -- Counts a shoot no longer; to be called before its fields are removed.

@@ -2,7 +2,7 @@
 
 -- Fields that a write needs of the stored object.
 local CURRENT = {'ver', 'uid', 'gen', 'del', 'fin', 'seed', 'sseed', 'sched', 'refs', 'own', 'claims', 'req', 'spec',
-                 'mark', 'fol', 'past', 'quota', 'demand'}
+                 'mark', 'fol', 'past', 'created', 'pend', 'op', 'cnt', 'quota', 'demand'}
 
 -- Hosts of some seeds: they themselves, the shoots that they are (by their ManagedSeeds), the seeds that those
 -- shoots are on, and so on; as a set of keys.
