@@ -48,7 +48,7 @@ LEAKED_ENDPOINT = "has active endpoints"
 Document = dict[str, Any]
 
 
-def _engine_with_compose() -> bool:
+def has_engine_with_compose() -> bool:
     if shutil.which("docker") is None:
         return False
     for command in (["docker", "info"], ["docker", "compose", "version"]):
@@ -127,7 +127,7 @@ def await_streams(deployment: Deployment) -> None:
 
 @pytest.fixture(scope="module")
 def deployment() -> Iterator[Deployment]:
-    if not _engine_with_compose():
+    if not has_engine_with_compose():
         pytest.skip("no Docker engine with compose")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COMPOSE_PROJECT_NAME", PROJECT)

@@ -14,6 +14,9 @@ from tests.e2e.test_up import described, gardenbus, pid_of
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot
 from tests.support.eventually import eventually
 from tests.support.landscape import GARDENBUS
+from tests.support.sessions import ROOT
+
+SERVERS = ("nats-1", "nats-2", "nats-3", "redis-1", "redis-2", "redis-3")
 
 pytestmark = pytest.mark.slow
 
@@ -91,3 +94,36 @@ async def test_a_cluster_goes_on_without_one_server_of_each_and_starts_again_as_
     alone = await gardenbus("up", "--dir", str(place), "--detach")
     assert alone.code != 0
     assert "start with --cluster" in alone.stderr
+
+
+def the_documented_script() -> str:
+    page = (ROOT / "docs" / "operating.md").read_text()
+    found = re.search(r"<!-- run by: tests/e2e/test_cluster.py -->\n```sh\n(.*?)```", page, re.DOTALL)
+    assert found
+    return found[1]
+
+
+@pytest.mark.timeout(300)
+async def test_servers_are_upgraded_one_by_one_under_load(tmp_path: Path) -> None:
+    place, file = tmp_path / ".gardenbus", a_landscape_file(tmp_path)
+    started = await gardenbus("up", "--cluster", "--dir", str(place), "-f", str(file), "--detach")
+    assert started.code == 0, started.stderr
+    try:
+        before = {name: pid_of(place, name) for name in SERVERS}
+        environ = {**os.environ, "PATH": f"{GARDENBUS.parent}:{os.environ['PATH']}"}
+        script = await asyncio.create_subprocess_exec(
+            "sh", "-e", "-c", the_documented_script(), cwd=tmp_path, env=environ
+        )
+        ordered: list[str] = []
+        while script.returncode is None and len(ordered) < 8:
+            await apply_shoot(place, f"shoot-{len(ordered)}")
+            ordered.append(f"shoot-{len(ordered)}")
+        assert await asyncio.wait_for(script.wait(), 240) == 0
+        assert not [name for name, pid in before.items() if pid_of(place, name) == pid]
+        shoots = await gardenbus("get", "shoots", "-A", "--dir", str(place))
+        assert [name for name in ordered if name not in shoots.stdout] == []
+        status = await gardenbus("status", "--dir", str(place))
+        assert "primary of 2 replicas" in status.stdout
+        assert status.stdout.count("streams") == 3
+    finally:
+        await gardenbus("down", "--dir", str(place))

@@ -5,6 +5,7 @@ not to wait for it.
 """
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -236,11 +237,13 @@ def down(
 def status(*, directory: Directory = None, output: Output = Format.TABLE) -> None:
     """Show the processes of a landscape and how they are; exit code 3 when it is not up.
 
-    ADDRESS is the dashboard's page, and of the other services what they say of their health.
+    ADDRESS is the dashboard's page, and of the other services what they say of their health; of the servers of a
+    cluster their role: who leads, and what others lack.
 
     Example: gardenbus status -o json
     """
     from gardenbus.cli.local.health import service_rows  # noqa: PLC0415
+    from gardenbus.cli.local.roles import server_roles  # noqa: PLC0415
 
     place = LandscapeDirectory(directory or DEFAULT_DIRECTORY)
     landscape = place.read()
@@ -249,7 +252,8 @@ def status(*, directory: Directory = None, output: Output = Format.TABLE) -> Non
         raise typer.Exit(Exit.OUT_OF_REACH)
     is_supervised = place.supervisor() is not None
     rows = asyncio.run(service_rows(landscape))
-    _print_status(landscape, rows, output, is_supervised=is_supervised)
+    roles: Mapping[str, str] = asyncio.run(server_roles(landscape)) if is_supervised else {}
+    _print_status(landscape, rows, roles, output, is_supervised=is_supervised)
     if not is_supervised:
         print_error(f"nobody looks after {place.path} (state: {landscape.state})")
         raise typer.Exit(Exit.OUT_OF_REACH)
@@ -267,7 +271,14 @@ def _camel_case(name: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
-def _print_status(landscape: LandscapeFile, rows: list[ServiceStatus], output: Format, *, is_supervised: bool) -> None:
+def _print_status(
+    landscape: LandscapeFile,
+    rows: list[ServiceStatus],
+    roles: Mapping[str, str],
+    output: Format,
+    *,
+    is_supervised: bool,
+) -> None:
     nats, redis = without_user(landscape.nats_url), without_password(landscape.redis_url)
     if output in (Format.JSON, Format.YAML):
         document: dict[str, Any] = _in_camel_case(msgspec.to_builtins(landscape)) | {"natsUrl": nats, "redisUrl": redis}
@@ -275,7 +286,8 @@ def _print_status(landscape: LandscapeFile, rows: list[ServiceStatus], output: F
         services = list(map(_in_camel_case, document["services"]))
         document["services"] = services
         for entry, row in zip(services, rows, strict=True):
-            entry |= {"state": row.state, "trouble": row.trouble}
+            role = {"role": roles[row.name]} if row.name in roles else {}
+            entry |= {"state": row.state, "trouble": row.trouble, **role}
         show_document(document, output)
         return
     if output is Format.NAME:
@@ -286,7 +298,7 @@ def _print_status(landscape: LandscapeFile, rows: list[ServiceStatus], output: F
         table.add_column(column, no_wrap=True)
     for entry, row in zip(landscape.services, rows, strict=True):
         state = Text(row.state, style=SERVICE_STYLES.get(row.state, "red"))
-        table.add_row(row.name, state, str(row.pid or ""), row.trouble or _address(entry))
+        table.add_row(row.name, state, str(row.pid or ""), row.trouble or roles.get(row.name) or _address(entry))
     show(table)
     show_lines([f"NATS {nats}   Redis {redis}   prefix {landscape.prefix}"])
     show_lines([f"Dashboard {page}" for page in _pages(landscape)])
