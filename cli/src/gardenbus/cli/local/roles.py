@@ -13,7 +13,7 @@ _NUMBERS = (1, 2, 3)
 
 
 async def server_roles(landscape: LandscapeFile) -> Mapping[str, str]:
-    """What each server of a cluster is, by its name; empty where there is none. Servers that are away are left out."""
+    """Role of each server of a cluster, by its name; empty where there is none. Servers that are away are left out."""
     if "redis-1" not in landscape.ports or "redis+sentinel" not in landscape.redis_url:
         return {}
     redis, nats = await asyncio.gather(_redis_roles(landscape), _nats_roles(landscape))
