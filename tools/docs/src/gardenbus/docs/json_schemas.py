@@ -14,6 +14,7 @@ from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.fleet.member_clusters import MemberCluster
 from gardenbus.common.api.fleet.placement_parts import (
     DisruptionBudget,
+    Envelope,
     Eviction,
     PolicySnapshot,
     ResourceBinding,
@@ -58,6 +59,8 @@ FLEET_VIEWS: Mapping[str, type[TypedView]] = {
     "ClusterResourceBinding": ResourceBinding,
     "ResourceBinding": ResourceBinding,
     "Work": Work,
+    "ClusterResourceEnvelope": Envelope,
+    "ResourceEnvelope": Envelope,
     "ClusterResourcePlacementEviction": Eviction,
     "ClusterResourcePlacementDisruptionBudget": DisruptionBudget,
 }

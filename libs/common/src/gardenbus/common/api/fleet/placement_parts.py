@@ -196,6 +196,13 @@ class Eviction(ObjectView, frozen=True):
     status: BindingStatus = BindingStatus()
 
 
+class Envelope(ObjectView, frozen=True):
+    """A ResourceEnvelope or ClusterResourceEnvelope: what is carried as its content."""
+
+    data: dict[str, dict[str, Any]] = {}
+    """Whole manifests, by names of one's own."""
+
+
 class DisruptionBudgetSpec(TypedView, frozen=True):
     """Limit of concurrent evictions; exactly one of the two."""
 
