@@ -11,6 +11,7 @@ from gardenbus.apiserver.domain.related_objects import (
     ObjectQuery,
     ProfilesBelowQuery,
     ProjectQuery,
+    QuotasQuery,
     RelatedObjects,
     RelatedQuery,
     SeedOfShootQuery,
@@ -18,6 +19,7 @@ from gardenbus.apiserver.domain.related_objects import (
 )
 from gardenbus.common.api.changes import creation_of
 from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.garden.quotas import quota_keys
 from gardenbus.common.api.keys import ObjectKey
 from tests.support.builders import a_condition, a_managed_seed
 from tests.support.fleets import a_member_document, an_agent
@@ -71,7 +73,7 @@ class World:
 
     def related(self, queries: Sequence[RelatedQuery]) -> RelatedObjects:
         """The results of queries."""
-        objects, projects, managed_seeds, shoots_on, below, all_of = (dict[object, object]() for _ in range(6))
+        objects, projects, managed_seeds, shoots_on, below, all_of, demands = (dict[object, object]() for _ in range(7))
         for query in queries:
             match query:
                 case ObjectQuery(key):
@@ -91,7 +93,11 @@ class World:
                     below[profile] = list(self._of("namespacedcloudprofile"))
                 case KindQuery(kind):
                     all_of[kind] = list(self._of(kind))
-        return RelatedObjects(objects, projects, managed_seeds, shoots_on, below, all_of)  # pyright: ignore[reportArgumentType]
+                case QuotasQuery(bindings):
+                    quotas = [quota for key in bindings for quota in quota_keys(self.documents.get(key, {}))]
+                    objects |= {key: self.documents[key] for key in (*bindings, *quotas) if key in self.documents}
+                    demands |= {key: dict[str, int]() for key in quotas if key in self.documents}
+        return RelatedObjects(objects, projects, managed_seeds, shoots_on, below, all_of, demands)  # pyright: ignore[reportArgumentType]
 
     def _of(self, kind: str) -> Sequence[Document]:
         return [document for key, document in self.documents.items() if key.kind == kind]
