@@ -27,6 +27,7 @@ Document = dict[str, Any]
 
 _numbers = itertools.count(1)
 KILLED = ("gardenlet", "apiserver", "relay", "lifecycle", "nats", "redis")
+MOST_ROUNDS = 120
 KILLING_SECONDS = 12
 MOVED_UNDER_FIRE = 20
 MONITOR_PERIOD = "6s"
@@ -230,10 +231,12 @@ async def all_shoots(landscape: Landscape) -> list[Document]:
 
 
 async def move_to_and_fro(landscape: Landscape, seeds: Sequence[str]) -> Counter[str]:
-    """Bind each shoot to the other seed whenever it is healthy; answers how often each was."""
+    """Bind each shoot to the other seed whenever it is healthy, for a while and until each was; answers how often."""
     moved: Counter[str] = Counter()
     there, back = seeds
-    for _ in range(KILLING_SECONDS * 2):
+    for round_ in range(MOST_ROUNDS):
+        if round_ >= KILLING_SECONDS * 2 and len(moved) == MOVED_UNDER_FIRE:
+            break
         await asyncio.sleep(0.5)
         with contextlib.suppress(AssertionError, nats.errors.Error, OSError, TimeoutError):
             for shoot in filter(is_healthy, await all_shoots(landscape)):
