@@ -12,7 +12,7 @@ import pytest
 from tests.simulation.mutants import MUTANTS
 
 SCHEDULES = 400
-MUTANT_SCHEDULES = 500
+MUTANT_SCHEDULES = 1000
 
 
 def simulated(*arguments: str) -> tuple[int, list[str]]:
