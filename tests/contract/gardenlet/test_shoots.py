@@ -60,6 +60,19 @@ async def test_a_placed_shoot_is_claimed_built_and_reported(garden: Garden) -> N
     assert record.applied == dict.fromkeys(shoot_flow("Create", has_workers=True).steps, 1)
 
 
+async def test_a_shoot_whose_claim_the_store_has_lost_is_reported_in_full(garden: Garden) -> None:
+    host = await garden.start(a_configuration())
+    await garden.place()
+    before = await garden.until_state("Succeeded", operation="Create")
+    await garden.stop(host)
+    await garden.change(APOLLO, status=None)
+    await garden.start(a_configuration())
+    after = await garden.until_state("Succeeded", operation="Create")
+    assert conditions(after) == conditions(before)
+    assert after["status"]["observedGeneration"] == before["status"]["observedGeneration"]
+    assert after["status"]["seedName"] == "aws-eu1"
+
+
 async def test_a_shoot_without_workers_has_no_nodes(garden: Garden) -> None:
     await garden.start(a_configuration())
     await garden.place(shoot=a_shoot(spec={"provider": {"type": "aws", "workers": []}}))

@@ -185,7 +185,7 @@ class ShootReconciler:
     async def _act(self, observed: ObservedShoot, record: ShootRecord | None, action: ShootAction) -> ShootResult:
         match action:
             case Claim():
-                self._claim(observed)
+                self._claim(observed, record)
                 return ShootResult("claimed", REPEAT_AFTER.total_seconds())
             case RunOperation(run, resumed):
                 self._grace_periods.end(observed.full_name)
@@ -212,8 +212,10 @@ class ShootReconciler:
             case _:
                 assert_never(action)
 
-    def _claim(self, observed: ObservedShoot) -> None:
-        shoot, claim = observed.full_name, {"seedName": self._seed_name}
+    def _claim(self, observed: ObservedShoot, record: ShootRecord | None) -> None:
+        """Report that the shoot is here; all of what is built already, as the store went back before its claim."""
+        shoot, built = observed.full_name, {} if record is None or record.run is None else _whole_status(record)
+        claim: Document = built | {"seedName": self._seed_name}
         trace = self._cache.traces.get(shoot)
         if trace is None:
             self._report(observed, claim)
@@ -386,10 +388,7 @@ class ShootReconciler:
             record = with_status(record, patch)
             self._backend.save(record)
         if everything:
-            whole = {"lastErrors": None, "retryCycleStartTime": None} | record.status
-            if record.last_operation.get("state") == "Processing":  # the current run reports more than the record
-                del whole["lastOperation"]
-            self._report(observed, whole)
+            self._report(observed, _whole_status(record))
         elif patch:
             self._report(observed, patch)
 
@@ -422,3 +421,11 @@ class ShootReconciler:
     def _jittered(self, reason: str, seconds: float) -> float:
         """Spread the syncs of shoots that were reconciled together."""
         return seconds * (1 + _SYNC_JITTER * random.random()) if reason == "settled" else seconds
+
+
+def _whole_status(record: ShootRecord) -> Document:
+    """All that is known of a shoot's status; the current run reports more of its operation than the record has."""
+    whole = {"lastErrors": None, "retryCycleStartTime": None} | record.status
+    if record.last_operation.get("state") == "Processing":
+        del whole["lastOperation"]
+    return whole
