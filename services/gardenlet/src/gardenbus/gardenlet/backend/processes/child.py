@@ -29,6 +29,13 @@ class ComponentProcess(NamedTuple):
             os.waitpid(self.pid, os.WNOHANG)
         return _start_time(self.pid) == self.started_at
 
+    @property
+    def leads_session(self) -> bool:
+        """True for what was started by `spawn`, not for what that started."""
+        with contextlib.suppress(OSError):
+            return os.getsid(self.pid) == self.pid
+        return False
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to it and all of its session, unless it has ended."""
         if self.is_alive:

@@ -178,6 +178,8 @@ class Cluster:
     def find_survivors(self) -> None:
         """Find what runs of this control plane, whoever started it."""
         for running in running_below(self.directory):
+            if not running.child.leads_session:
+                continue  # forked by a component, with its arguments, and about to be something else
             names = [Path(argument).name for argument in running.arguments[:2]]  # a script's comes after its shell's
             for name in set(names).intersection(PORTS):
                 self._children[name] = running
