@@ -347,6 +347,22 @@ def test_a_dry_run_writes_nothing(call: Call):
     assert call("apply", "-f", "-", "--dry-run=client", given=manifests(a_shoot("never"))).code == 2
 
 
+def test_what_admission_makes_of_a_manifest_is_explained_as_the_documentation_shows(call: Call, tmp_path: Path):
+    page = (Path(__file__).parents[2] / "docs" / "manifests.md").read_text()
+    shown = page.split("$ gardenbus explain apply shoot.yaml\n", 1)[1].split("```", 1)[0].splitlines()
+    file = tmp_path / "shoot.yaml"
+    file.write_text(manifests(a_shoot("apollo")))
+    explained = call("explain", "apply", str(file))
+
+    assert explained.code == 0, explained.stderr
+    printed = [line.split() for line in explained.lines]
+    assert [line for line in shown if line.split() not in printed] == [], explained.stdout
+    assert call("get", "shoot", "apollo").code == 1
+
+    refused = call("explain", "apply", "-", "-o", "json", given=manifests(a_shoot("apollo", spec={"region": 7})))
+    assert refused.code == 1, refused.stdout
+
+
 def test_events_are_about_one_object_and_go_on(call: Call, place: Path):
     shoots(call, "eventful")
     assert call("wait", "shoot/eventful", "--for", "scheduled").code == 0

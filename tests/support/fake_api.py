@@ -34,6 +34,8 @@ class FakeApi:
         self.on_bind: Callable[[Document], None] = lambda _: None
         self.requests: list[tuple[str, Any]] = []
         self.warnings: list[str] = []
+        self.admission: list[Document] = []
+        """What an explained apply of one manifest tells of the plug-ins."""
         self.validations: dict[str, str] = {}
         """By verb: how the last request of it was to be validated."""
         self.most_moving = 0
@@ -80,8 +82,10 @@ class FakeApi:
             return json.dumps(error_response(409, "Conflict", "the condition does not hold")).encode()
         before = dict(self.objects)
         answer: Mapping[str, Any] = getattr(self, f"_{verb}")(rest, value)
-        if given.get(Header.DRY_RUN) == "true":
+        if given.get(Header.DRY_RUN) in ("true", "explain"):
             self.objects = before
+        if given.get(Header.DRY_RUN) == "explain":
+            answer = {**answer, "admission": self.admission}
         return json.dumps(answer).encode()
 
     def _holds(self, condition: str) -> bool:

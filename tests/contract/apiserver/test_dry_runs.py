@@ -102,3 +102,33 @@ async def test_what_has_no_dry_run_says_so_and_writes_nothing(prepared: Apiserve
     await prepared.publish("apply", a_shoot("new"), {"Gardenbus-Dry-Run": "true"})
     assert "garden.api." in await prepared.reason()
     assert await prepared.kit.store.get(ObjectKey("shoot", "garden-dev", "new")) is None
+
+
+async def test_an_explained_dry_run_says_what_each_plugin_did_and_writes_nothing(prepared: Apiserver) -> None:
+    good, bad = a_shoot("new"), a_shoot("newer", spec={"region": "nowhere", "exposureClassName": "none"})
+    response = await prepared.response("apply", {"kind": "List", "items": [good, bad, good]}, dry_run="explain")
+    assert not response["ok"]
+    created, refused, unchanged = response["result"]
+    assert (created["outcome"], unchanged["outcome"]) == ("created", "unchanged")
+    steps = {step["plugin"]: step for step in created["admission"]}
+    assert steps["ResourceReferenceManager"]["changes"][0]["path"] == "metadata.annotations[gardener.cloud/created-by]"
+    assert steps["ShootValidator"] == {"plugin": "ShootValidator", "outcome": "passed"}
+    assert "KubeconfigSecret" not in steps, "it is for Secrets"
+    assert any(step["outcome"] == "refuses" and step["messages"] for step in refused["admission"])
+    assert not refused["ok"]
+    assert await prepared.kit.store.get(ObjectKey("shoot", "garden-dev", "new")) is None
+
+    both = await prepared.response("apply", {"kind": "List", "items": [good, good]}, dry_run="explain")
+    assert [len(steps) > 1 for steps in both["admission"]] == [True, True]
+    assert "admission" not in await prepared.response("apply", good, dry_run="true")
+    assert "for apply" in (await prepared.rejection("delete.shoot.garden-dev.apollo", dry_run="explain"))["message"]
+
+
+async def test_all_plugins_that_would_refuse_are_told_and_the_error_is_that_of_the_request(prepared: Apiserver) -> None:
+    wrong = a_shoot(
+        "new", metadata={"labels": {"a": "b"}}, spec={"secretBindingName": "none", "tolerations": [{"key": "mine"}]}
+    )
+    explained = await prepared.response("apply", wrong, dry_run="explain")
+    refusing = [step["plugin"] for step in explained["admission"] if step["outcome"] == "refuses"]
+    assert refusing == ["ResourceReferenceManager", "ShootTolerationRestriction"]
+    assert explained["error"] == await prepared.rejection("apply", wrong)

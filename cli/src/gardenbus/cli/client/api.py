@@ -38,6 +38,8 @@ class ApiResponse(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     outcome: str | list[str] = ""
     """Outcome of a write (`created`, `configured`, …); one for each of several documents."""
+    admission: Any = ()
+    """What each admission plug-in did, where that was asked for."""
 
 
 class ApiClient:
@@ -72,15 +74,18 @@ class ApiClient:
         *,
         timeout_seconds: float = RESPONSE_SECONDS,
         is_dry_run: bool = False,
+        is_explained: bool = False,
         condition: str = "",
     ) -> ApiResponse:
         """Send a request and return its response; with `is_dry_run` nothing is written. Raises Unavailable.
+
+        With `is_explained` nothing either, and the response says what each admission plug-in did.
 
         `condition`: `<kind>.<ns>.<name>=<resourceVersion>`, without which nothing is written either (the response has
         the code 409); version 0 is absence.
         """
         given = {
-            Header.DRY_RUN: "true" if is_dry_run else "",
+            Header.DRY_RUN: "explain" if is_explained else "true" if is_dry_run else "",
             Header.CONDITION: condition,
             Header.VALIDATE: self._validation or "",
         }
@@ -105,6 +110,11 @@ class ApiClient:
     async def apply(self, documents: Sequence[Document], *, is_dry_run: bool = False) -> list[ApiResponse]:
         """Apply manifests in one request; one response for each, in order."""
         response = await self.request("apply", as_list(documents), timeout_seconds=60.0, is_dry_run=is_dry_run)
+        return split_response(response, len(documents))
+
+    async def explain_apply(self, documents: Sequence[Document]) -> list[ApiResponse]:
+        """Explain what applying manifests in one request would do; one response for each, in order."""
+        response = await self.request("apply", as_list(documents), timeout_seconds=60.0, is_explained=True)
         return split_response(response, len(documents))
 
     async def delete(self, documents: Sequence[Document], *, is_dry_run: bool = False) -> list[ApiResponse]:
@@ -163,8 +173,10 @@ def split_response(response: ApiResponse, count: int) -> list[ApiResponse]:
     results = cast("list[Any]", results)
     if response.ok:
         outcomes = response.outcome if isinstance(response.outcome, list) else [response.outcome] * count
+        admissions = response.admission or [()] * count
         responses = [
-            ApiResponse(ok=True, result=result, outcome=each) for result, each in zip(results, outcomes, strict=True)
+            ApiResponse(ok=True, result=result, outcome=outcome, admission=admission)
+            for result, outcome, admission in zip(results, outcomes, admissions, strict=True)
         ]
         return [msgspec.structs.replace(responses[0], warnings=response.warnings), *responses[1:]]
     return [msgspec.convert(result, ApiResponse) for result in results]

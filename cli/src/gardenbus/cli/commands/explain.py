@@ -1,4 +1,4 @@
-"""`explain`: why a shoot is where it is or waits, whether a seed takes shoots, and how it is with a placement."""
+"""`explain`: why a shoot is where it is or waits; the same of seeds and placements; what admission makes of files."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -14,8 +14,9 @@ from gardenbus.cli.client.resource_args import get_object, parse_resource
 from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, run_with_client
 from gardenbus.cli.explain import explanation
 from gardenbus.cli.fleet.placement_state import PlacementArg, parse_placement_arg
-from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.cli.manifests.files import as_mapping, title
 from gardenbus.cli.output.console import (
+    Exit,
     Format,
     exit_codes,
     new_table,
@@ -27,6 +28,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.errors import BadRequest
 
 _KINDS = ("shoot", "seed")
+_APPLY = "apply"
 _EXPLAINED = "one shoot, seed or placement is explained: NAME or NAMESPACE/NAME of a shoot, seed NAME, placement NAME"
 
 
@@ -35,7 +37,7 @@ def explain(  # noqa: PLR0913  one parameter an option
         list[str],
         typer.Argument(
             help="A shoot as NAME, shoot NAME or NAMESPACE/NAME; a seed as seed NAME; "
-            "a placement as placement NAME, crp NAME or rp NAME.",
+            "a placement as placement NAME, crp NAME or rp NAME; manifests as apply FILE.",
             metavar="SHOOT",
             autocompletion=completions.explained,
         ),
@@ -48,17 +50,23 @@ def explain(  # noqa: PLR0913  one parameter an option
     nats_url: NatsUrl = None,
     prefix: Prefix = None,
 ) -> None:
-    """Say why a shoot is where it is, or waits; whether a seed takes shoots; or why a placement is on which clusters.
+    """Say why a shoot is where it is, or waits; the same of seeds and placements; or what admission makes of files.
 
     Of a shoot: which seeds each rule removed and why, how the rest ranks, what is decided, when it is tried next and
     what would wake it; of a placed one also why it got its seed then, from what was recorded. Of a seed: every rule,
     and which of the shoots that wait it could take. Of a placement: which clusters were taken with which scores, why
     the others were not, what each binding waits for, and what would make the scheduler look again.
+    Of files (or folders, or - for stdin) after `apply`: what each admission plug-in would change or refuse if they were
+    applied; nothing is written, and the exit code is 1 when something would be refused.
 
     Example: gardenbus explain shoot apollo -n garden-dev
     Example: gardenbus explain seed aws-eu1
     Example: gardenbus explain placement web
+    Example: gardenbus explain apply shoot.yaml
     """
+    if words[0] == _APPLY and len(words) > 1:
+        _explain_apply(words[1:], namespace, output, connection=(directory, nats_url, prefix))
+        return
     with exit_codes():
         placement = parse_placement_arg(words)
         kind, name = _meant(words) if placement is None else ("", "")
@@ -82,6 +90,33 @@ def explain(  # noqa: PLR0913  one parameter an option
         show_seed(response, show_all=show_all)
     else:
         show_shoot(response, datetime.now(UTC), show_all=show_all)
+
+
+def _explain_apply(
+    files: list[str],
+    namespace: str | None,
+    output: Format,
+    *,
+    connection: tuple[Path | None, str | None, str | None],
+) -> None:
+    from gardenbus.cli.commands.explain_apply import (  # noqa: PLC0415  shoots are explained without it
+        explain_apply,
+        explanations,
+        manifests,
+        show_explanations,
+    )
+
+    with exit_codes():
+        documents = manifests([Path(each) for each in files], namespace)
+    responses = run_with_client(lambda api: explain_apply(api, documents), *connection)
+    if output in (Format.JSON, Format.YAML):
+        show_document(explanations(documents, responses), output)
+    elif output is Format.NAME:
+        show_lines([title(each) for each, response in zip(documents, responses, strict=True) if not response.ok])
+    else:
+        show_explanations(documents, responses)
+    if not all(response.ok for response in responses):
+        raise typer.Exit(Exit.FAILED)
 
 
 def _explain_placement(

@@ -198,7 +198,7 @@ class Header:
     SEQUENCE = "Gardenbus-Sequence"  # report `gone`: where the tombstone stands in BINDINGS
     FENCING_TOKEN = "Gardenbus-Fence"  # noqa: S105 - report: the gardenlet's fencing number, `<stream created ns>.<sequence>`
     CONDITION = "Gardenbus-Condition"  # api: only while `<kind>.<ns>.<name>=<resourceVersion>` holds; else 409
-    DRY_RUN = "Gardenbus-Dry-Run"  # api: `true` returns the object that would be written, and writes nothing
+    DRY_RUN = "Gardenbus-Dry-Run"  # api: `true` returns what would be written, `explain` also why; writes nothing
     VALIDATE = "Gardenbus-Validate"  # apply, patch: `strict`, `warn` or `ignore` fields that the kind does not have
     REASON = "Gardenbus-Reason"  # rejected
     SUBJECT = "Gardenbus-Subject"  # rejected: where it came from

@@ -3,6 +3,8 @@
 A response is `{"ok": true, "result": …, "warnings": […]}` or
 `{"ok": false, "error": {"code", "reason", "message", "details": [{"field", "message"}]}, "warnings": […]}`.
 One to a write also has `outcome`: `created`, `configured`, `unchanged`, `deleting`, `deleted` or `superseded`.
+One to a dry run that explains has `admission`, what each admission plug-in did: `[{"plugin", "outcome",
+"changes": [{"path", "before", "after"}], "warnings", "messages"}]`.
 """
 
 import re
@@ -28,6 +30,7 @@ class RequestResponse(msgspec.Struct, omit_defaults=True):
     result: Any = msgspec.UNSET
     error: Any = msgspec.UNSET
     warnings: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    admission: Any = msgspec.UNSET
 
     def encoded(self) -> bytes:
         """As JSON."""
@@ -78,7 +81,13 @@ def combined_response(responses: Sequence[RequestResponse]) -> RequestResponse:
             outcome=[response.outcome for response in responses],
             result=[response.result for response in responses],
             warnings=tuple(warning for response in responses for warning in response.warnings or ()),
+            admission=_admissions(responses),
         )
     first: dict[str, Any] = failed[0].error
     message = f"{len(failed)} of {len(responses)} documents were refused; the first: {first['message']}"
     return RequestResponse(ok=False, result=list(responses), error={**first, "message": message})
+
+
+def _admissions(responses: Sequence[RequestResponse]) -> Any:
+    is_explained = any(response.admission is not msgspec.UNSET for response in responses)
+    return [response.admission for response in responses] if is_explained else msgspec.UNSET

@@ -30,7 +30,8 @@ Each request is authorized first (`domain/authorization`), where the landscape h
 
 A request that writes comes, in the order of the bus, after all durable requests that were stored before it. With the
 header `Gardenbus-Condition: <kind>.<ns>.<name>=<resourceVersion>` it writes only while that object has that version;
-with `Gardenbus-Dry-Run: true` it writes nothing, and responds with what it would have written. `Gardenbus-Validate`
+with `Gardenbus-Dry-Run: true` it writes nothing, and responds with what it would have written; with `explain` an
+`apply` does so and says what each admission plug-in did. `Gardenbus-Validate`
 says what becomes of fields that the kind does not have: `strict` (the default) refuses them, `warn`, or `ignore`.
 """
 
@@ -44,6 +45,7 @@ import msgspec
 import structlog
 from prometheus_client import Histogram
 
+from gardenbus.apiserver.domain.admission_trace import AdmissionTrace
 from gardenbus.apiserver.domain.annotations import CONFIRMING_PATCH
 from gardenbus.apiserver.domain.authorization.actions import BIND, UNLIMITED, Action, Requester
 from gardenbus.apiserver.domain.field_validation import validation_of
@@ -65,7 +67,7 @@ from gardenbus.apiserver.handlers.signing_requests import SigningRequests
 from gardenbus.apiserver.handlers.stream_positions import stream_position
 from gardenbus.apiserver.handlers.unknown_objects import UnknownObjects
 from gardenbus.apiserver.handlers.unschedulable import UnschedulableShoots
-from gardenbus.apiserver.registry.dry_run import DryRunStore, is_dry_run
+from gardenbus.apiserver.registry.dry_run import EXPLAIN, DryRunStore, explains, is_dry_run
 from gardenbus.apiserver.registry.preconditions import Precondition, precondition_of
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency, WriteResult, cause_of
@@ -141,6 +143,7 @@ class WriteSession(NamedTuple):
     writer: Writer
     reads: ReadCache
     origin: RequestOrigin | None
+    trace: AdmissionTrace | None = None
 
 
 class LatestPosition:
@@ -230,9 +233,8 @@ class ApiHandler:
 
     async def _respond(self, verb: str, rest: str, body: bytes, options: RequestOptions) -> RequestResponse:
         granted = await self._authorized(verb, rest, body, options)
+        _check_dry_run(verb, options)
         match verb:
-            case "bind" | "retry" | "csr" | "token" if options.is_dry_run:
-                raise BadRequest(f"{Header.DRY_RUN}: {verb} has none" + _INSTEAD.get(verb, ""))
             case "apply":
                 return await self._apply(body, options)
             case "patch":
@@ -333,7 +335,9 @@ class ApiHandler:
     async def _apply(self, body: bytes, options: RequestOptions) -> RequestResponse:
         documents = parse(body)
         session = await self._write_session(options)
-        return await _written_together(self._applied(document, session, options) for document in documents)
+        return await _written_together(
+            (self._applied(document, session, options) for document in documents), session.trace
+        )
 
     async def _applied(self, document: Document, session: WriteSession, options: RequestOptions) -> WriteResult:
         key = key_of(document)
@@ -436,15 +440,25 @@ class ApiHandler:
         """Session for a request that writes; a dry run shares nothing that it could leave a trace in."""
         if options.is_dry_run:
             dry_run_store = DryRunStore(self.store, self.clock)
+            trace = AdmissionTrace(self.writer.admission) if explains(options.headers) else None
             return WriteSession(
-                Writer(dry_run_store, self.clock, self.writer.admission),
+                Writer(dry_run_store, self.clock, trace.admission if trace else self.writer.admission),
                 ReadCache(dry_run_store, ManifestCache(dry_run_store)),
                 None,
+                trace,
             )
         position = await self._position.get()
         return WriteSession(
             self.writer, self._reads(), RequestOrigin(position.created, position.sequence, REQUEST_REPLY)
         )
+
+
+def _check_dry_run(verb: str, options: RequestOptions) -> None:
+    """Raise BadRequest for a dry run of what has none, or none that explains."""
+    if options.is_dry_run and verb in ("bind", "retry", "csr", "token"):
+        raise BadRequest(f"{Header.DRY_RUN}: {verb} has none" + _INSTEAD.get(verb, ""))
+    if verb != "apply" and explains(options.headers):
+        raise BadRequest(f"{Header.DRY_RUN}: {EXPLAIN} is for apply, not for {verb}")
 
 
 def _confirms(document: Document) -> bool:
@@ -460,7 +474,9 @@ def _options_of(requester: Requester, headers: Headers) -> RequestOptions:
     return RequestOptions(requester, precondition_of(headers), is_dry_run(headers), validation, headers)
 
 
-async def _written_together(writes: Iterable[Awaitable[WriteResult]]) -> RequestResponse:
+async def _written_together(
+    writes: Iterable[Awaitable[WriteResult]], trace: AdmissionTrace | None = None
+) -> RequestResponse:
     """Carries writes out, one after another; one that is rejected keeps none of the others from it."""
     responses: list[RequestResponse] = []
     for write in writes:
@@ -468,6 +484,8 @@ async def _written_together(writes: Iterable[Awaitable[WriteResult]]) -> Request
             responses.append(_write_response(await write))
         except (UnmetDependency, GardenbusError) as error:
             responses.append(error_response(cause_of(error)))
+        if trace is not None:
+            responses[-1] = msgspec.structs.replace(responses[-1], admission=trace.taken())
     return combined_response(responses)
 
 

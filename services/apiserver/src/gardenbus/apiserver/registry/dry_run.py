@@ -1,6 +1,7 @@
 """Dry runs: a request is handled as always, on a store that checks every write and makes none.
 
-A request with the header `Gardenbus-Dry-Run: true` gets the object as it would be stored, with its present version (a
+A request with the header `Gardenbus-Dry-Run: true` (or `explain`, of an `apply`: then the response also says what each
+admission plug-in did) gets the object as it would be stored, with its present version (a
 new one: version 0 and no uid), or the error. Rules of the store (versions, capacity, claims, references to an object)
 are checked by the store, in one call without writing. Documents of one message see each other, but for a Project, which
 its shoots see only when it is stored.
@@ -18,13 +19,20 @@ from gardenbus.common.ports.bus import Headers
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Objects, Page, RequestOrigin, Store, WritePrecondition
 
+EXPLAIN = "explain"
+
 
 def is_dry_run(headers: Headers) -> bool:
-    """True when a request must write nothing. Raises BadRequest for a header other than true and false."""
+    """True when a request must write nothing. Raises BadRequest for a header other than true, explain and false."""
     text = headers.get(Header.DRY_RUN, "")
-    if text not in ("", "true", "false"):
-        raise BadRequest(f"{Header.DRY_RUN}: must be true or false, not {text[:40]!r}")
-    return text == "true"
+    if text not in ("", "true", "false", EXPLAIN):
+        raise BadRequest(f"{Header.DRY_RUN}: must be true or false, or {EXPLAIN}, not {text[:40]!r}")
+    return text in ("true", EXPLAIN)
+
+
+def explains(headers: Headers) -> bool:
+    """True when the response to a dry run shall say what each admission plug-in did."""
+    return headers.get(Header.DRY_RUN) == EXPLAIN
 
 
 def reject_durable_dry_run(headers: Headers) -> None:
