@@ -123,7 +123,7 @@ def start_nats(
         url=f"nats://127.0.0.1:{port}",
         port=port,
         directory=directory,
-        command=(_executable("nats-server"), "-c", str(configuration)),
+        command=(executable("nats-server"), "-c", str(configuration)),
         is_ready=lambda port: _nats_is_ready(port, login),
     )
     server.start()
@@ -162,7 +162,7 @@ def start_redis(
         url=f"redis://127.0.0.1:{port}",
         port=port,
         directory=directory,
-        command=(_executable("redis-server"), *arguments),
+        command=(executable("redis-server"), *arguments),
         is_ready=_redis_is_ready,
     )
     server.start()
@@ -185,14 +185,14 @@ def start_sentinel(directory: Path, master: str, primary_port: int, *, port: int
         url=f"redis://127.0.0.1:{port}",
         port=port,
         directory=directory,
-        command=(_executable("redis-server"), str(configuration), "--sentinel"),
+        command=(executable("redis-server"), str(configuration), "--sentinel"),
         is_ready=_redis_is_ready,
     )
     server.start()
     return server
 
 
-def _executable(name: str) -> str:
+def executable(name: str) -> str:
     """The server beside this Python, in a wheel that brings it, or on PATH."""
     beside = Path(sys.executable).with_name(name)
     wheel = next((Path(sys.prefix) / "lib").glob(f"python3*/site-packages/*/bin/{name}"), None)
