@@ -7,13 +7,14 @@ import pytest
 
 from gardenbus.common.api.configuration.gardenlet import ShootBackendSettings
 from gardenbus.common.errors import SettingsInvalid
-from gardenbus.gardenlet.backend.installed import ENTRY_POINT_GROUP, backend_entry_points
+from gardenbus.gardenlet.backend.installed import backend_entry_points
 from gardenbus.gardenlet.backend.local import LocalMaker
 from gardenbus.gardenlet.backend.port import MakerContext, StepRequest
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from tests.support.builders import a_shoot
 from tests.support.clocks import FakeClock
+from tests.support.entry_points import installed
 from tests.support.maker_conformance import MakerConformance
 from tests.support.seed_backends import a_local_backend
 
@@ -49,14 +50,6 @@ def test_a_backend_that_is_not_installed_is_named_with_those_that_are(tmp_path: 
     (problem,) = error.value.problems
     assert problem.startswith("seed grove: backend.type: must be one of")
     assert "is 'aws'" in problem
-
-
-def installed(folder: Path, name: str, target: str) -> None:
-    """Put a distribution with one entry point into a folder, as pip would."""
-    distribution = folder / f"{name}-1.0.dist-info"
-    distribution.mkdir()
-    (distribution / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (distribution / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\n{name} = {target}\n")
 
 
 def test_a_backend_of_ones_own_is_found_through_its_entry_point(

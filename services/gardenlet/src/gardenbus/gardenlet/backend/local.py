@@ -14,18 +14,16 @@ migration.
 """
 
 import secrets
-from collections.abc import Mapping
 
 from gardenbus.common.api.configuration.failure_injection import FailureRequest, parse_step_failures
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import Unsupported
-from gardenbus.gardenlet.backend.buckets import BucketDirectory
-from gardenbus.gardenlet.backend.health_server import HealthServer
+from gardenbus.gardenlet.backend.directory_maker import DirectoryMaker
 from gardenbus.gardenlet.backend.port import Kept, KubeconfigRequest, MakerContext, StepFailed, StepRequest
 from gardenbus.gardenlet.domain.control_plane import is_hibernated
 from gardenbus.gardenlet.domain.flows import CONTROL_PLANE
 from gardenbus.gardenlet.domain.operations import ObservedShoot
-from gardenbus.gardenlet.domain.shoot_record import HIBERNATED, ShootName
+from gardenbus.gardenlet.domain.shoot_record import HIBERNATED
 from gardenbus.gardenlet.domain.shoot_status import CONDITIONS, CONSTRAINTS
 
 FAIL_ANNOTATION = "local.backend.gardenbus.io/fail"
@@ -34,35 +32,15 @@ _LASTING = {"secrets": "ca", "infrastructure": "network", "dns-record": "zone", 
 """Steps whose result must survive a repetition and a migration, with the name of its identity."""
 
 
-class LocalMaker:
+class LocalMaker(DirectoryMaker):
     """The backend `local`. Implements `backend.port.Maker`."""
 
-    kubernetes_version = "1.34.1"
-    has_kubeconfigs = False
     healthy_message = "Simulated by the local backend: there is nothing to look at."
 
     def __init__(self, context: MakerContext) -> None:
-        self._directory = context.directory
+        super().__init__(context)
         self._settings = context.settings
         self._clock = context.clock
-        self._buckets = BucketDirectory(context.directory / "buckets", context.owned)
-        self._health = HealthServer(context.directory / "healthz-fails")
-
-    async def start(self) -> None:
-        """Serve `/healthz`."""
-        await self._health.start()
-
-    async def stop(self) -> None:
-        """Stop serving."""
-        await self._health.stop()
-
-    async def take_over(self, shoots: Mapping[ShootName, Kept]) -> None:
-        """Nothing runs that could be taken over."""
-
-    @property
-    def health_url(self) -> str:
-        """URL of `/healthz`."""
-        return f"{self._health.url}/healthz"
 
     async def make(self, request: StepRequest) -> Document:
         """Take the step's time, then fail as requested; what lasts is made once, and a shoot sleeps that shall."""
@@ -91,20 +69,20 @@ class LocalMaker:
 
     async def seed_problem(self) -> str | None:
         """Problem from the switch `system-components-fail`."""
-        return "Failing, as asked for." if (self._directory / "system-components-fail").exists() else None
+        return "Failing, as asked for." if (self.directory / "system-components-fail").exists() else None
 
     async def ensure_bucket(self, name: str) -> None:
         """Make the bucket's directory."""
         self._fail_buckets()
-        self._buckets.make(name)
+        await super().ensure_bucket(name)
 
     async def delete_bucket(self, name: str) -> None:
         """Remove the bucket's directory."""
         self._fail_buckets()
-        self._buckets.remove(name)
+        await super().delete_bucket(name)
 
     def _fail_buckets(self) -> None:
-        if (self._directory / "buckets-fail").exists():
+        if (self.directory / "buckets-fail").exists():
             raise StepFailed("The bucket is out of reach, as asked for.", ("ERR_INFRA_DEPENDENCIES",))
 
     def _inject_failure(self, request: StepRequest) -> None:

@@ -16,7 +16,7 @@ import structlog
 from gardenbus.agent.files import make_directory
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.errors import Unsupported
-from gardenbus.gardenlet.backend.buckets import BucketDirectory
+from gardenbus.gardenlet.backend.directory_maker import DirectoryMaker
 from gardenbus.gardenlet.backend.exec.command import (
     MOST_OUTPUT_BYTES,
     OWNER_VARIABLE,
@@ -27,7 +27,6 @@ from gardenbus.gardenlet.backend.exec.command import (
 )
 from gardenbus.gardenlet.backend.exec.responses import CommandResponse, read_response
 from gardenbus.gardenlet.backend.exec.settings import DEFAULT, HEALTH, read_settings
-from gardenbus.gardenlet.backend.health_server import HealthServer
 from gardenbus.gardenlet.backend.port import Kept, KubeconfigRequest, MakerContext, StepFailed, StepRequest
 from gardenbus.gardenlet.domain.flows import CONTROL_PLANE
 from gardenbus.gardenlet.domain.operations import ObservedShoot
@@ -38,33 +37,21 @@ _log = structlog.stdlib.get_logger()
 _RETRYABLE_CONFIGURATION = "ERR_RETRYABLE_CONFIGURATION_PROBLEM"
 
 
-class ExecMaker:
+class ExecMaker(DirectoryMaker):
     """The backend `exec`. Implements `backend.port.Maker`."""
 
-    has_kubeconfigs = False
-
     def __init__(self, context: MakerContext) -> None:
+        super().__init__(context)
         self._settings = read_settings(
             context.settings.options, where=f"seed {context.seed_name}: backend.options of exec"
         )
-        self._owned = context.owned
-        self._directory = context.directory.absolute() / "exec"
+        self._directory = self.directory / "exec"
         self._seed = {"name": context.seed_name, "directory": str(self._directory)}
-        self._buckets = BucketDirectory(context.directory / "buckets", context.owned)
-        self._health = HealthServer(context.directory / "healthz-fails")
         self._slots = asyncio.Semaphore(self._settings.concurrent_commands)
         self._limits = CommandLimits(self._settings.timeout_seconds, self._settings.kill_after_seconds)
         self._looks = bool(self._settings.command(HEALTH))
         self.kubernetes_version = self._settings.kubernetes_version
         self.healthy_message = "" if self._looks else "Nobody has looked: the backend has no command for `health`."
-
-    async def start(self) -> None:
-        """Serve `/healthz`."""
-        await self._health.start()
-
-    async def stop(self) -> None:
-        """Stop serving; commands are ended by whoever waits for them."""
-        await self._health.stop()
 
     async def take_over(self, shoots: Mapping[ShootName, Kept]) -> None:
         """End commands that the former owner has left running on this machine."""
@@ -73,14 +60,9 @@ class ExecMaker:
         if ended:
             _log.warning("command.survivors_ended", seed=self._seed["name"], count=ended)
 
-    @property
-    def health_url(self) -> str:
-        """URL of the gardenlet's own `/healthz`: the commands have no server."""
-        return f"{self._health.url}/healthz"
-
     async def make(self, request: StepRequest) -> Document:
         """Run the command of the step; a step without one is done at once."""
-        with self._owned():
+        with self.owned():
             make_directory(self._directory)
         before = dict(request.kept.get(request.step, {}))
         observed = request.observed
@@ -123,14 +105,6 @@ class ExecMaker:
             if (problem := _program_problem(self._settings.command(name)[0])) is not None
         ]
         return f"Commands cannot be run: {'; '.join(gone[:3])}." if gone else None
-
-    async def ensure_bucket(self, name: str) -> None:
-        """Make the bucket's directory."""
-        self._buckets.make(name)
-
-    async def delete_bucket(self, name: str) -> None:
-        """Remove the bucket's directory."""
-        self._buckets.remove(name)
 
     async def _run(self, step: str, given: Document) -> CommandResponse:
         arguments = self._settings.command(step)
