@@ -1,4 +1,4 @@
-"""What makers have in common whose seed is a directory: `/healthz` on the loopback, and buckets as directories.
+"""Base of makers whose seed is a directory: `/healthz` on the loopback, and buckets as directories.
 
 A backend beside the gardenlet can be a subclass that has `make` and `problems`, as `examples/backend` is.
 """
