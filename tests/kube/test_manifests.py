@@ -1,10 +1,15 @@
 """The manifests of deploy/kubernetes on a real API server: every field is known, pods meet the namespace's standard."""
 
+import asyncio
+import base64
+import json
+import os
+import re
 from pathlib import Path
 
 from tests.support.kube_clusters import real_clusters
 from tests.support.kubectl import Kubectl
-from tests.support.kubernetes_manifests import KUBERNETES, own_overlay, render
+from tests.support.kubernetes_manifests import KUBERNETES, PAGE, ROOT, own_overlay, render
 
 DIRECTORIES = (KUBERNETES / "overlays" / "single", KUBERNETES / "overlays" / "ha", KUBERNETES / "second-scheduler")
 
@@ -14,7 +19,12 @@ async def test_an_api_server_takes_every_manifest_without_a_warning(tmp_path: Pa
     async with real_clusters(tmp_path, binaries, ["here"]) as (cluster,):
         kubeconfig.write_text(cluster.kubeconfig)
         kubectl = Kubectl(f"{binaries}/kubectl", kubeconfig)
-        await kubectl.text("apply", "-f", str(KUBERNETES / "base" / "namespace.yaml"))
+        environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "PATH": f"{binaries}:{os.environ['PATH']}"}
+        preparation = await asyncio.create_subprocess_exec("sh", "-ec", _preparation(), env=environment, cwd=ROOT)
+        assert await preparation.wait() == 0
+        for name, key in (("dashboard-key", "dashboard.key"), ("nats-routes", "password")):
+            made = json.loads(await kubectl.text("get", "secret", name, "-n", "gardenbus", "-o", "json"))
+            assert len(base64.b64decode(made["data"][key])) >= 48
         for directory in (*DIRECTORIES, own_overlay(tmp_path / "my")):
             file = tmp_path / "rendered.yaml"
             text = render(directory)
@@ -22,3 +32,9 @@ async def test_an_api_server_takes_every_manifest_without_a_warning(tmp_path: Pa
             strictly = ("--dry-run=server", "--validate=strict", "--warnings-as-errors")
             said = await kubectl.text("apply", *strictly, "-f", str(file))
             assert said.count("(server dry run)") == text.count("\n---\n") + 1, directory
+
+
+def _preparation() -> str:
+    """The commands of the page that make what has to be there first."""
+    (block,) = re.findall(r"```sh\n(kubectl apply -f .*?)```", PAGE.read_text(), re.DOTALL)
+    return block

@@ -24,7 +24,8 @@ _VARIABLE = re.compile(r"\$\{\w+:-((?:[^{}]|\{[^{}]*\})*)\}")
 def find_kubectl() -> str | None:
     """The kubectl of the control planes' programs, of their cache, or of this machine."""
     directories = [Path(each) for each in (os.environ.get("GARDENBUS_KUBE_BIN"),) if each]
-    directories += sorted((Path.home() / ".cache" / "gardenbus" / "kube").glob("*"), reverse=True)
+    cached = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    directories += sorted((cached / "gardenbus" / "kube").glob("*"), reverse=True)
     return next((str(each / "kubectl") for each in directories if (each / "kubectl").exists()), shutil.which("kubectl"))
 
 
