@@ -5,7 +5,7 @@ from datetime import datetime
 
 from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.profile_admission import admit_offered, admit_references
-from gardenbus.apiserver.domain.related_objects import KindQuery, RelatedObjects, RelatedQuery
+from gardenbus.apiserver.domain.related_objects import KindQuery, ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document
 from gardenbus.common.ports.store import WritePrecondition
 
@@ -19,10 +19,18 @@ deletion_guards = DEFAULT.deletion_guards
 
 
 def related_queries(document: Document, old: Document | None) -> Sequence[RelatedQuery]:
-    """The queries of a change, but for registrations and presets, with which each changed Shoot and Seed is read."""
+    """The queries of a change, but for what is read with all of a kind.
+
+    These are the Namespace of each new object, and registrations and presets for each changed Shoot and Seed.
+    """
     queries = all_related_queries(document, old)
     is_cluster = document.get("kind") in ("Shoot", "Seed")
-    return tuple(query for query in queries if not (is_cluster and isinstance(query, KindQuery)))
+    return tuple(
+        query
+        for query in queries
+        if not (is_cluster and isinstance(query, KindQuery))
+        and not (isinstance(query, ObjectQuery) and query.key.kind == "namespace")
+    )
 
 
 def uncounted_write_guards(

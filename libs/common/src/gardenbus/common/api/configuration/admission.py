@@ -23,6 +23,7 @@ API_VERSION = "apiserver.config.k8s.io/v1"
 KIND = "AdmissionConfiguration"
 
 ADMISSION_PLUGINS: Mapping[str, bool] = {
+    "NamespaceLifecycle": True,
     "ResourceReferenceManager": True,
     "ExtensionValidator": True,
     "ExtensionLabels": True,

@@ -11,6 +11,7 @@ from gardenbus.apiserver.domain.plugins import (
     finalizer_removal,
     kubeconfig_secret,
     managed_seed,
+    namespace_lifecycle,
     namespaced_cloud_profile_validator,
     openidconnect_preset,
     placement_validator,
@@ -32,6 +33,7 @@ from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin
 from gardenbus.common.api.configuration.admission import AdmissionConfiguration
 
 PLUGINS: tuple[AdmissionPlugin, ...] = (
+    namespace_lifecycle.PLUGIN,
     resource_reference_manager.PLUGIN,
     extension_validator.PLUGIN,
     extension_labels.PLUGIN,

@@ -1,0 +1,59 @@
+"""NamespaceLifecycle: nothing new comes about in a namespace that is being deleted.
+
+Facts: the Namespace. A namespace is deleted with its Project, after the last shoot; what came about in it then would be
+left behind. The object is written only while the Namespace has the version that was read: of a creation and a deletion
+in the same instant the creation is decided upon once more, or the Project waits for what was created. A namespace of
+which there is no object is any namespace, unlike in Kubernetes. Source: Kubernetes'
+`plugin/pkg/admission/namespace/lifecycle`.
+"""
+
+from collections.abc import Sequence
+
+from gardenbus.apiserver.domain.document_parts import is_deleting, key_of_document, name_of, namespace_of
+from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.resource_quotas import COUNT, count_resource
+from gardenbus.common.errors import Forbidden
+from gardenbus.common.ports.store import WritePrecondition
+
+
+def _key(document: Document) -> ObjectKey | None:
+    """The Namespace that an object is in; None for one that is in none."""
+    name = section(document, "metadata").get("namespace")
+    return ObjectKey("namespace", "", name) if isinstance(name, str) and name else None
+
+
+def _queries(document: Document, old: Document | None) -> Sequence[RelatedQuery]:
+    key = _key(document) if old is None else None
+    return () if key is None else (ObjectQuery(key),)
+
+
+def _admit(document: Document, change: Change, related: RelatedObjects) -> None:
+    key = _key(document) if change.old is None else None
+    namespace = None if key is None else related.objects.get(key)
+    if namespace is None or not is_deleting(namespace):
+        return
+    kind = key_of_document(document).kind
+    resource = count_resource(kind, str(document.get("apiVersion"))).removeprefix(COUNT)
+    raise Forbidden(
+        f'{resource} "{name_of(document)}" is forbidden: unable to create new content in namespace'
+        f" {namespace_of(document)} because it is being terminated"
+    )
+
+
+def _guards(document: Document, old: Document | None, related: RelatedObjects) -> Sequence[WritePrecondition]:
+    key = _key(document) if old is None else None
+    namespace = None if key is None else related.objects.get(key)
+    if key is None or namespace is None:
+        return ()
+    version = int(section(namespace, "metadata")["resourceVersion"])
+    return (WritePrecondition("version", key.stored, f"{key} changed meanwhile", version=version),)
+
+
+PLUGIN = AdmissionPlugin(
+    name="NamespaceLifecycle",
+    acts="rejects a new object in a Namespace that is being deleted",
+    rules=(AdmissionRule(queries=_queries, admit=_admit, guards=_guards),),
+)

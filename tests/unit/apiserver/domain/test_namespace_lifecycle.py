@@ -1,0 +1,53 @@
+"""Nothing new comes about in a namespace that is being deleted."""
+
+import pytest
+
+from gardenbus.apiserver.domain.admission import Admission
+from gardenbus.apiserver.domain.plugins import namespace_lifecycle
+from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import Forbidden
+from gardenbus.common.ports.store import WritePrecondition
+from tests.support.builders import NOW, a_project, a_shoot
+
+CHAIN = Admission([namespace_lifecycle.PLUGIN])
+NAMESPACE = ObjectKey("namespace", "", "garden-dev")
+SECRET: Document = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "garden-dev"}}
+
+
+def beside(**metadata: object) -> RelatedObjects:
+    """The namespace as it is read."""
+    named = {"name": "garden-dev", "resourceVersion": "7", **metadata}
+    return RelatedObjects(objects={NAMESPACE: {"apiVersion": "v1", "kind": "Namespace", "metadata": named}})
+
+
+@pytest.mark.parametrize(
+    ("document", "what"), [(a_shoot(), 'shoots.core.gardener.cloud "apollo"'), (SECRET, 'secrets "s"')]
+)
+def test_what_is_new_in_a_namespace_that_leaves_is_refused_in_the_words_of_kubernetes(
+    document: Document, what: str
+) -> None:
+    assert CHAIN.related_queries(document, None) == (ObjectQuery(NAMESPACE),)
+    with pytest.raises(Forbidden) as refused:
+        CHAIN.admit(document, None, beside(deletionTimestamp=NOW))
+    reason = "unable to create new content in namespace garden-dev because it is being terminated"
+    assert refused.value.message == f"{what} is forbidden: {reason}"
+
+
+def test_what_is_admitted_is_written_while_the_namespace_is_as_it_was_read() -> None:
+    CHAIN.admit(SECRET, None, beside())
+    guard = WritePrecondition("version", NAMESPACE.stored, "namespace garden-dev changed meanwhile", version=7)
+    assert CHAIN.write_guards(SECRET, None, beside()) == (guard,)
+
+
+def test_what_is_there_may_change_while_the_namespace_leaves() -> None:
+    CHAIN.admit(SECRET, SECRET, beside(deletionTimestamp=NOW))
+    assert CHAIN.related_queries(SECRET, SECRET) == ()
+    assert CHAIN.write_guards(SECRET, SECRET, beside(deletionTimestamp=NOW)) == ()
+
+
+@pytest.mark.parametrize("document", [SECRET, a_project(), {**SECRET, "metadata": {"name": "s", "namespace": 5}}])
+def test_without_a_namespace_there_is_nothing_to_wait_for(document: Document) -> None:
+    CHAIN.admit(document, None, RelatedObjects())
+    assert CHAIN.write_guards(document, None, RelatedObjects()) == ()
