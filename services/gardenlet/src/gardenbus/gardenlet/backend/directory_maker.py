@@ -6,7 +6,6 @@ A backend beside the gardenlet can be a subclass that has `make` and `problems`,
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
-from gardenbus.agent.files import make_directory
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import Unsupported
 from gardenbus.gardenlet.backend.buckets import BucketDirectory
@@ -32,7 +31,6 @@ class DirectoryMaker(ABC):
 
     async def start(self) -> None:
         """Serve `/healthz`."""
-        make_directory(self.directory)
         await self._health.start()
 
     async def stop(self) -> None:
