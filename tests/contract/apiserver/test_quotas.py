@@ -2,7 +2,8 @@
 
 import asyncio
 
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.configuration.admission import parse_configuration
+from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.keys import ObjectKey
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import CORE, a_cloudprofile, a_shoot, merged
@@ -27,6 +28,25 @@ BINDING: Document = {
 def a_cluster(name: str, machines: int = 1) -> Document:
     pool = {"name": "pool", "machine": {"type": "m5.large"}, "minimum": 1, "maximum": machines}
     return a_shoot(name, spec={"secretBindingName": "aws", "provider": {"type": "aws", "workers": [pool]}})
+
+
+async def test_objects_beyond_the_size_of_the_configuration_are_refused_however_they_come(
+    idle_apiserver: Apiserver,
+) -> None:
+    limit = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["shoots"], "size": "2Ki"}
+    section = {"limits": [limit], "unrestrictedSubjects": [{"kind": "User", "name": "ann"}]}
+    plugin = {"name": "ResourceSize", "configuration": {"server": {"resourceAdmissionConfiguration": section}}}
+    header = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration"}
+    await idle_apiserver.start(configuration=parse_configuration(encode({**header, "plugins": [plugin]})))
+    large: Document = {"metadata": {"annotations": {"a": "x" * 2048}}}
+
+    await idle_apiserver.request("apply", a_shoot("small"))
+    error = await idle_apiserver.rejection("apply", merged(a_shoot("large"), large))
+    assert (error["code"], error["message"].partition(" has ")[0]) == (403, "shoots 'large'")
+    assert (await idle_apiserver.rejection("patch.shoot.garden-dev.small", large))["code"] == 403
+    await idle_apiserver.request("apply", merged(a_shoot("large"), large), user="ann")
+    await idle_apiserver.publish("apply", merged(a_shoot("larger"), large))
+    assert "the maximum is 2048" in await idle_apiserver.reason()
 
 
 async def test_of_many_shoots_at_once_as_many_come_about_as_the_quota_allows(apiserver: Apiserver) -> None:

@@ -1,5 +1,8 @@
 """The file that switches admission plug-ins."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from gardenbus.apiserver.domain.plugins.table import DEFAULT_PLUGINS, PLUGINS, enabled_plugins
@@ -12,6 +15,12 @@ from gardenbus.common.errors import SettingsInvalid
 def a_file(*plugins: Document) -> bytes:
     kind = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration"}
     return encode({**kind, "plugins": list(plugins)})
+
+
+def sized(name: str = "ResourceSize", limit: Document | None = None, **section: Any) -> Document:
+    one = {"apiGroups": ["core.gardener.cloud"], "apiVersions": ["*"], "resources": ["shoots"], "size": "1Ki"}
+    sizes = {"limits": [{**one, **(limit or {})}], **section}
+    return {"name": name, "configuration": {"server": {"resourceAdmissionConfiguration": sizes}}}
 
 
 def test_the_file_knows_the_plugins_that_run_in_their_order() -> None:
@@ -37,14 +46,34 @@ def test_a_plugin_is_switched_off() -> None:
         ([{"enabled": True}], r"plugins\[0\]\.name: is required"),
         ([{"name": "UseAsSeed"}, {"name": "UseAsSeed"}], r"plugins: UseAsSeed is listed twice"),
         ([{"name": "UseAsSeed", "enabled": "no"}], r"plugins\[0\]\.enabled: must be true or false"),
-        ([{"name": "UseAsSeed", "configuration": {"a": 1}}], r"plugins\[0\]\.configuration: no plug-in takes"),
+        ([{"name": "UseAsSeed", "configuration": {"a": 1}}], r"plugins\[0\]\.configuration\.a: no such field"),
+        ([sized(name="UseAsSeed")], r"plugins\[0\]\.configuration: ResourceSize alone takes one"),
         ([{"name": "UseAsSeed", "path": "a.yaml"}], r"plugins\[0\]\.path: no plug-in takes"),
+        ([{"name": "ResourceSize"}], r"plugins\[0\]\.configuration\.server\.\w+\.limits: is required"),
+        ([sized(limit={"size": "-1"})], r"limits\[0\]\.size: must be above 0"),
+        ([sized(limit={"size": "much"})], r"limits\[0\]\.size: .*much"),
+        ([sized(limit={"resources": []})], r"limits\[0\]\.resources: must be a list of names"),
+        ([sized(limit={"count": 3})], r"limits\[0\]\.count: sizes alone are limited"),
+        ([sized(operationMode="warn")], r"operationMode: must be one of block, log"),
+        ([sized(unrestrictedSubjects=[{"kind": "Group", "name": "a"}])], r"\[0\]\.kind: must be one of User, Service"),
+        ([sized(unrestrictedSubjects=[{"kind": "ServiceAccount", "name": "a"}])], r"\[0\]\.namespace: is for a"),
         ([{"name": "UseAsSeed", "enable": True}], r"plugins\[0\]\.enable: no such field"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_path(plugins: list[Document], problem: str) -> None:
     with pytest.raises(SettingsInvalid, match=problem):
         parse_configuration(a_file(*plugins))
+
+
+def test_the_limits_that_the_documentation_shows_are_read_and_switch_the_plugin_on() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "manifests.md").read_text().split("## Sizes of objects", 1)[1]
+    configuration = parse_configuration(page.split("```yaml\n", 1)[1].split("```", 1)[0])
+    (limit,) = configuration.resource_sizes.limits
+    assert (limit.resources, limit.size) == (("shoots",), 100 * 1024)
+    assert configuration.resource_sizes.blocks
+    assert "ResourceSize" in [plugin.name for plugin in enabled_plugins(configuration)]
+    off = parse_configuration(a_file({**sized(), "enabled": False}))
+    assert "ResourceSize" not in [plugin.name for plugin in enabled_plugins(off)]
 
 
 def test_another_kind_is_rejected() -> None:

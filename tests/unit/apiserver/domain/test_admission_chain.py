@@ -79,5 +79,6 @@ def test_a_rule_is_for_its_kinds_and_queries_are_asked_once() -> None:
 def test_what_is_off_by_default_is_off() -> None:
     assert Admission().plugins == DEFAULT_PLUGINS
     assert {plugin.name for plugin in PLUGINS} - {plugin.name for plugin in DEFAULT_PLUGINS} == {
-        "ShootVPAEnabledByDefault"
+        "ShootVPAEnabledByDefault",
+        "ResourceSize",
     }

@@ -7,16 +7,18 @@ plugins:
   enabled: true
 
 `enabled` is ours: Kubernetes switches plug-ins with flags of the API server. A plug-in that is not listed is as it is
-by default.
+by default. Only ResourceSize has a `configuration`, and is off without one: `server.resourceAdmissionConfiguration` of
+Gardener's AdmissionControllerConfiguration.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-from gardenbus.common.api.configuration import reader
+from gardenbus.common.api.configuration import reader, resource_sizes
 from gardenbus.common.api.configuration.reader import Entries, Field, Table
+from gardenbus.common.api.configuration.resource_sizes import ResourceSizes
 from gardenbus.common.errors import SettingsInvalid
 
 API_VERSION = "apiserver.config.k8s.io/v1"
@@ -49,14 +51,22 @@ ADMISSION_PLUGINS: Mapping[str, bool] = {
     "Bastion": True,
     "PlacementValidator": True,
     "KubeconfigSecret": True,
+    "ResourceSize": False,
     "ResourceQuota": True,
 }
 """Names of the plug-ins in the order in which they act, and whether each is on by default."""
+
+_SIZED = "ResourceSize"
 
 
 class _Switch(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     enabled: bool = True
+    sizes: ResourceSizes | None = None
+
+
+def _switch(sizes: Mapping[str, Any] | None = None, **values: Any) -> _Switch:
+    return _Switch(**values, sizes=None if sizes is None else ResourceSizes(**sizes))
 
 
 class AdmissionConfiguration(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +74,8 @@ class AdmissionConfiguration(msgspec.Struct, frozen=True, kw_only=True):
 
     switched: Mapping[str, bool] = {}
     """By name: on or off."""
+
+    resource_sizes: ResourceSizes = ResourceSizes()
 
     log_level: str | None = None
     log_format: str | None = None
@@ -79,9 +91,19 @@ def parse_configuration(text: str | bytes) -> AdmissionConfiguration:
     names = [one.name for one in listed]
     problems = [f"plugins[{index}].name: is required" for index, name in enumerate(names) if not name]
     problems += [f"plugins: {name} is listed twice" for name in sorted(set(names)) if name and names.count(name) > 1]
+    problems += [problem for index, one in enumerate(listed) for problem in _configuration_problems(index, one)]
     if problems:
         raise SettingsInvalid(tuple(problems))
-    return AdmissionConfiguration(switched={one.name: one.enabled for one in listed})
+    sizes = next((one.sizes for one in listed if one.sizes is not None), ResourceSizes())
+    return AdmissionConfiguration(switched={one.name: one.enabled for one in listed}, resource_sizes=sizes)
+
+
+def _configuration_problems(index: int, plugin: _Switch) -> Iterable[str]:
+    path = f"plugins[{index}].configuration"
+    if plugin.name == _SIZED and (plugin.sizes is not None or plugin.enabled):
+        yield from (plugin.sizes or ResourceSizes()).problems(f"{path}.server.resourceAdmissionConfiguration")
+    elif plugin.sizes is not None:
+        yield f"{path}: {_SIZED} alone takes one: leave it out"
 
 
 def _plugin(value: Any) -> str:
@@ -90,17 +112,21 @@ def _plugin(value: Any) -> str:
     return str(value)
 
 
-def _no_configuration(_value: Any) -> None:
-    raise ValueError("no plug-in takes a configuration: leave it out")
+def _no_path(_value: Any) -> None:
+    raise ValueError("no plug-in takes a file: write what is in it as configuration")
 
 
 _PLUGIN: Table = {
     "name": Field("name", _plugin),
     "enabled": Field("enabled", reader.flag),
-    "configuration": Field(parse=_no_configuration),
-    "path": Field(parse=_no_configuration),
+    "configuration": {
+        "apiVersion": Field(parse=reader.exactly("admissioncontroller.config.gardener.cloud/v1alpha1")),
+        "kind": Field(parse=reader.exactly("AdmissionControllerConfiguration")),
+        "server": {"resourceAdmissionConfiguration": resource_sizes.table("sizes")},
+    },
+    "path": Field(parse=_no_path),
 }
 _TABLE: Table = {
     **reader.header(API_VERSION, KIND),
-    "plugins": Entries("plugins", _PLUGIN, _Switch, "plug-ins", may_be_empty=True),
+    "plugins": Entries("plugins", _PLUGIN, _switch, "plug-ins", may_be_empty=True),
 }

@@ -19,6 +19,7 @@ from gardenbus.apiserver.domain.plugins import (
     project_validator,
     resource_quota,
     resource_reference_manager,
+    resource_size,
     seed_validator,
     shoot_exposure_class,
     shoot_managed_seed,
@@ -59,13 +60,15 @@ PLUGINS: tuple[AdmissionPlugin, ...] = (
     bastion.PLUGIN,
     placement_validator.PLUGIN,
     kubeconfig_secret.PLUGIN,
+    resource_size.PLUGIN,
     resource_quota.PLUGIN,
 )
 
 
 def enabled_plugins(configuration: AdmissionConfiguration) -> Sequence[AdmissionPlugin]:
     """The plug-ins that a configuration leaves or switches on, in their order."""
-    return tuple(plugin for plugin in PLUGINS if configuration.is_enabled(plugin.name))
+    configured = {resource_size.PLUGIN.name: resource_size.plugin(configuration.resource_sizes)}
+    return tuple(configured.get(one.name, one) for one in PLUGINS if configuration.is_enabled(one.name))
 
 
 DEFAULT_PLUGINS = enabled_plugins(AdmissionConfiguration())

@@ -1,0 +1,78 @@
+"""Sizes of objects: the first limit that names a resource holds, for all but those who are unrestricted."""
+
+from typing import Any
+
+import pytest
+
+from gardenbus.apiserver.domain.admission import NOTHING_RELATED, Admission
+from gardenbus.apiserver.domain.plugins.resource_size import measured, plugin
+from gardenbus.common.api.configuration.resource_sizes import ResourceSizes, SizeLimit, UnrestrictedSubject
+from gardenbus.common.api.document import Document, encode
+from gardenbus.common.errors import Forbidden
+from tests.support.builders import a_shoot
+
+GARDEN = ("core.gardener.cloud",)
+SHOOT = a_shoot(metadata={"annotations": {"a": "x" * 500}})
+SIZE = measured(SHOOT)
+
+
+def _limit(size: int, resource: str = "shoots", group: str = GARDEN[0], version: str = "*") -> SizeLimit:
+    return SizeLimit(api_groups=(group,), api_versions=(version,), resources=(resource,), size=size)
+
+
+def _admit(*limits: SizeLimit, user: str = "ann", old: Document | None = None, **sizes: Any) -> tuple[str, ...]:
+    admission = Admission((plugin(ResourceSizes(limits=limits, **sizes)),))
+    admission.admit(SHOOT, old, NOTHING_RELATED, user=user)
+    return admission.mutate(SHOOT, old, NOTHING_RELATED, user=user).warnings
+
+
+def test_status_and_managed_fields_are_not_measured() -> None:
+    written = {**SHOOT, "status": {"a": 1}, "metadata": {**SHOOT["metadata"], "managedFields": [{"manager": "x"}]}}
+    assert measured(written) == SIZE == len(encode({**SHOOT}))
+
+
+def test_one_byte_too_many_is_refused_with_both_sizes() -> None:
+    _admit(_limit(SIZE))
+    with pytest.raises(Forbidden, match=f"shoots 'apollo' has {SIZE} bytes; the maximum is {SIZE - 1}"):
+        _admit(_limit(SIZE - 1))
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        [_limit(1, "seeds")],
+        [_limit(1, group="")],
+        [_limit(1, version="v1")],
+        [_limit(SIZE), _limit(1)],
+        [_limit(9 * SIZE, "*"), _limit(1)],
+    ],
+)
+def test_the_first_limit_that_names_the_resource_holds(limits: list[SizeLimit]) -> None:
+    _admit(*limits)
+
+
+@pytest.mark.parametrize("limit", [_limit(1, "*"), _limit(1, group="*"), _limit(1, version="v1beta1")])
+def test_a_limit_names_all_by_a_star_and_one_by_its_name(limit: SizeLimit) -> None:
+    with pytest.raises(Forbidden):
+        _admit(_limit(1, "seeds"), limit)
+
+
+def test_for_unrestricted_subjects_there_is_no_limit() -> None:
+    subjects = (
+        UnrestrictedSubject(kind="User", name="ann"),
+        UnrestrictedSubject(kind="ServiceAccount", namespace="garden", name="robot"),
+    )
+    for user in ("ann", "system:serviceaccount:garden:robot"):
+        _admit(_limit(1), user=user, unrestricted=subjects)
+    with pytest.raises(Forbidden):
+        _admit(_limit(1), user="robot", unrestricted=subjects)
+
+
+def test_with_operation_mode_log_there_is_a_warning_instead() -> None:
+    (warning,) = _admit(_limit(1), mode="log")
+    assert "the maximum is 1" in warning
+    assert _admit(_limit(SIZE + 9999), mode="log") == ()
+
+
+def test_what_is_being_deleted_can_go_whatever_its_size() -> None:
+    _admit(_limit(1), old=a_shoot(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
