@@ -29,6 +29,7 @@ VERBS: Mapping[str, int] = {
     "patch": 12,
     "get": 8,
     "list": 8,
+    "names": 2,
     "delete": 4,
     "bind": 4,
     "scale": 3,
@@ -96,6 +97,10 @@ class Messages:
             case "patch":
                 template = chance.choice(self._templates)
                 return f"patch.{self._object()}", self._body(mutated(template, chance))
+            case "names":
+                query = {"prefix": chance.choice(("", "a", "[", "\u00e9", 7)), "limit": chance.choice((1, 3, 0))}
+                kept = {name: part for name, part in query.items() if chance.random() < 0.6}
+                return f"names.{chance.choice(LISTS)}", self._body(kept)
             case "list" | "waiting":
                 query = {
                     "labelSelector": chance.choice(SELECTORS),

@@ -349,6 +349,19 @@ async def test_what_is_listed_by_its_name_is_looked_up_and_not_looked_for(
     assert (await apiserver.request("list.shoot", by_both))["items"] == []
 
 
+async def test_names_are_found_by_how_they_begin(apiserver: Apiserver) -> None:
+    shoots = [a_shoot(name) for name in ("ab", "abc", "b")]
+    await apiserver.request("apply", yaml.safe_dump_all([*LANDSCAPE, *shoots]).encode())
+
+    assert await apiserver.request("names.shoot", {"prefix": "ab"}) == {"names": ["ab", "abc"]}
+    assert await apiserver.request("names.shoots.garden-dev", {"prefix": "b"}) == {"names": ["b"]}
+    assert await apiserver.request("names.shoot.elsewhere") == {"names": []}
+    assert await apiserver.request("names.shoot", {"limit": 2}) == {"names": ["ab", "b"]}
+    assert "list.event" in (await apiserver.rejection("names.event"))["message"]
+    assert "limit" in (await apiserver.rejection("names.shoot", {"limit": 0}))["message"]
+    assert "prefix" in (await apiserver.rejection("names.shoot", {"prefix": 7}))["message"]
+
+
 async def test_events_are_listed_of_one_object(apiserver: Apiserver) -> None:
     for name in "ab":
         event = {

@@ -51,6 +51,8 @@ def offered(config: Path, line: str) -> list[str]:
         ("gardenbus get shoot a", ["apollo"]),
         ("gardenbus get shoot/a", ["shoot/apollo"]),
         ("gardenbus get shoots apollo a", []),
+        ("gardenbus get shoots ", ["apollo"]),
+        ("gardenbus get leases e", ["earth-1"]),
         ("gardenbus describe shoot -n garden-session ap", ["apollo"]),
         ("gardenbus get shoot -n elsewhere ap", []),
         ("gardenbus label seed earth", ["earth-1"]),

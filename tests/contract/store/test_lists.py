@@ -92,6 +92,36 @@ async def test_objects_are_found_by_their_name_in_whatever_namespace(
     assert await kit.store.named("project", "one") == []
 
 
+@pytest.mark.parametrize("several", [1, 2, 500], ids="{0} namespaces a call".format)
+async def test_names_are_found_by_how_they_begin(
+    kit: StoreUnderTest, several: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gardenbus.common.adapters.redis.reads.NAMESPACES", several)
+    for namespace in ("garden", "garden-a", "garden.a", "garden0"):
+        for name in ("a", "ab", "abc" if namespace != "garden-a" else "abz", "b"):
+            await kit.created(a_shoot(name, namespace))
+    await kit.created(a_seed("abs"))
+    assert await kit.store.names_with("shoot", "", limit=50) == ["a", "ab", "abc", "abz", "b"]
+    assert await kit.store.names_with("shoot", "ab", limit=50) == ["ab", "abc", "abz"]
+    assert await kit.store.names_with("shoot", "ab", "garden", limit=50) == ["ab", "abc"]
+    assert await kit.store.names_with("shoot", "ab", "garden-", limit=50) == []
+    assert await kit.store.names_with("shoot", "ac", limit=50) == []
+    assert await kit.store.names_with("shoot", "[", limit=50) == []
+    assert await kit.store.names_with("seed", "a", limit=50) == ["abs"]
+
+
+@pytest.mark.parametrize("limit", [2, 3, 5])
+async def test_of_many_names_the_first_and_the_last_are_found(kit: StoreUnderTest, limit: int) -> None:
+    every = [f"s{number}" for number in range(9)]
+    for name in every:
+        await kit.created(a_shoot(name, "garden-a" if name < "s5" else "garden-b"))
+    for namespace, first, last in ((None, "s0", "s8"), ("garden-a", "s0", "s4"), ("garden-b", "s5", "s8")):
+        found = await kit.store.names_with("shoot", "s", namespace, limit=limit)
+        assert (found[0], found[-1]) == (first, last)
+        assert len(found) <= limit
+        assert set(found) <= set(every)
+
+
 async def test_a_token_of_somebody_elses_is_a_bad_request(kit: StoreUnderTest) -> None:
     for token in ("x", "bm8=", "ÄÖ", "W10="):
         with pytest.raises(BadRequest):

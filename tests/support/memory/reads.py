@@ -10,6 +10,7 @@ from gardenbus.common.adapters.store_responses import (
     ContinueToken,
     decode_token,
     encode_token,
+    outermost,
     unschedulable_since,
 )
 from gardenbus.common.api.document import Document, StoredObject, section
@@ -99,6 +100,20 @@ class MemoryReads:
         """Read the objects of a kind with this name."""
         self.state.check_open(with_outbox=False)
         return sorted(key for key in self.state.rows if (key.kind, key.name) == (kind, name))
+
+    async def names_with(self, kind: str, prefix: str, namespace: str | None = None, *, limit: int) -> Sequence[str]:
+        """Read the names that begin with a prefix."""
+        self.state.check_open(with_outbox=False)
+        return outermost(
+            {
+                key.name
+                for key in self.state.rows
+                if key.kind == kind
+                and key.name.startswith(prefix)
+                and namespace in (None, key.namespace or CLUSTER_SCOPE)
+            },
+            limit,
+        )
 
     async def dependents(self, owner_uid: str) -> Sequence[ObjectKey]:
         """Read the objects owned by a uid."""

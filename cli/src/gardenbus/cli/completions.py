@@ -1,22 +1,29 @@
-"""Shell completion: kinds, and names and namespaces as far as the landscape lists them within a second.
+"""Shell completion: kinds, and names and namespaces that the landscape responds with within a second.
+
+Names come from an index, by what is typed already: of more than 500 the first ones and the last, so that a shell which
+completes what all have in common completes no more.
 
 A completion never says what went wrong: it offers nothing.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.common.api.fleet.placements import KINDS as PLACEMENT_KINDS
 from gardenbus.common.api.kinds import by_qualified_word, understood_kinds
 from gardenbus.common.errors import GardenbusError, Unsupported
 
+if TYPE_CHECKING:
+    from gardenbus.cli.client.api import ApiClient
+
 WITHIN_SECONDS = 1.0
-PAGE = 500
 OUTPUTS = ("wide", "yaml", "json", "name", "jsonpath=", "custom-columns=")
 WAIT_CONDITIONS = ("condition=", "scheduled", "reconciled", "delete", "create", "jsonpath=")
+
+Found = TypeVar("Found")
 
 
 def outputs(incomplete: str) -> list[str]:
@@ -98,22 +105,22 @@ explained = objects_of(
 
 def namespaces(ctx: Any, incomplete: str) -> list[str]:
     """Namespaces of the Projects."""
-    found = _list(ctx, "project")
+    found = _within_a_second(ctx, lambda api: api.items("project"))
     named = (str(as_mapping(project.get("spec")).get("namespace") or "") for project in found)
     return sorted({name for name in named if name and name.startswith(incomplete)})
 
 
 def seeds(ctx: Any, incomplete: str) -> list[str]:
     """Names of seeds."""
-    return names(ctx, "seed", incomplete)
+    return list(names(ctx, "seed", incomplete))
 
 
 def shoot_names(ctx: Any, incomplete: str) -> list[str]:
     """Names of shoots."""
-    return names(ctx, "shoot", incomplete)
+    return list(names(ctx, "shoot", incomplete))
 
 
-def names(ctx: Any, word: str, incomplete: str) -> list[str]:
+def names(ctx: Any, word: str, incomplete: str) -> Sequence[str]:
     """Names of objects of a kind, in the namespace that stands in the line already."""
     try:
         spec = by_qualified_word(word)
@@ -121,27 +128,30 @@ def names(ctx: Any, word: str, incomplete: str) -> list[str]:
         return []
     namespace = ctx.params.get("namespace")
     tail = f"{spec.singular}.{namespace}" if namespace and spec.namespaced else spec.singular
-    found = (str(as_mapping(document.get("metadata")).get("name")) for document in _list(ctx, tail))
-    return sorted({name for name in found if name.startswith(incomplete)})
+    return _within_a_second(ctx, lambda api: _names(api, tail, incomplete))
 
 
-def _list(ctx: Any, tail: str) -> list[dict[str, Any]]:
-    """List objects within the time that one waits for a Tab; [] without a landscape or a response."""
+async def _names(api: "ApiClient", tail: str, prefix: str) -> Sequence[str]:
+    """Names that begin so; those of kinds that are on the bus are read from lists."""
+    try:
+        response = await api.call(f"names.{tail}", {"prefix": prefix}, timeout_seconds=WITHIN_SECONDS)
+    except Unsupported:
+        found = {str(as_mapping(document.get("metadata")).get("name")) for document in await api.items(tail)}
+        return sorted(name for name in found if name.startswith(prefix))
+    return response["names"]
+
+
+def _within_a_second(ctx: Any, ask: Callable[["ApiClient"], Awaitable[Sequence[Found]]]) -> Sequence[Found]:
+    """Ask the landscape for as long as one waits for a Tab; () without a landscape or a response."""
     from gardenbus.cli.client.api import connected  # noqa: PLC0415  kinds are offered at once
     from gardenbus.cli.client.targets import find_landscape  # noqa: PLC0415  kinds are offered at once
 
-    found: list[dict[str, Any]] = []
-
-    async def call() -> None:
+    async def call() -> Sequence[Found]:
         async with asyncio.timeout(WITHIN_SECONDS), connected(where) as api:
-            query: dict[str, Any] = {"limit": PAGE}
-            while query:
-                page = await api.call(f"list.{tail}", query, timeout_seconds=WITHIN_SECONDS)
-                found.extend(page["items"])
-                query = {"limit": PAGE, "continue": page["continue"]} if page.get("continue") else {}
+            return await ask(api)
 
     given = ctx.params
     with contextlib.suppress(GardenbusError, OSError, TimeoutError):
         where = find_landscape(given.get("directory"), given.get("nats_url"), given.get("prefix"))
-        asyncio.run(call())
-    return found
+        return asyncio.run(call())
+    return ()

@@ -117,6 +117,10 @@ async def landscape() -> Landscape:
     [
         ("vera", "get.shoot.garden-dev.apollo", 200),
         ("vera", "list.shoot.garden-dev", 200),
+        ("vera", "names.shoot.garden-dev", 200),
+        ("vera", "names.shoot", 403),
+        ("adam", "names.secret", 403),
+        ("seed:aws", "names.shoot", 403),
         ("vera", "get.shoot.garden-prod.zeus", 403),
         ("vera", "get.secret.garden-dev.dev-cloud", 403),
         ("vera", "list.shoot", 403),

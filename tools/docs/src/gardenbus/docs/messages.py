@@ -226,6 +226,13 @@ class ListRequest(TypedView, frozen=True):
     field_selector: str = ""
 
 
+class NamesRequest(TypedView, frozen=True):
+    """Options of a query for names; at most 500, the first and the last of them always."""
+
+    limit: int = 500
+    prefix: str = ""
+
+
 class MergePatch(TypedView, frozen=True):
     """A JSON merge patch for an object that the subject does not name."""
 

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -58,6 +58,12 @@ def decode_token(text: str) -> ContinueToken:
         return msgspec.json.decode(base64.urlsafe_b64decode(text), type=ContinueToken)
     except (binascii.Error, ValueError, msgspec.MsgspecError) as error:
         raise BadRequest("the continue token is not one of this store's: list from the start") from error
+
+
+def outermost(names: Collection[str], limit: int) -> Sequence[str]:
+    """At most `limit` of the names (2 at least), in order: the first ones, and the last."""
+    ordered = sorted(names)
+    return ordered if len(ordered) <= limit else [*ordered[: max(1, limit - 1)], ordered[-1]]
 
 
 def key_of(document: Document) -> ObjectKey:

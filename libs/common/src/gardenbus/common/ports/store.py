@@ -405,6 +405,14 @@ class Store(Objects, StreamHistories, Protocol):
         """List the objects of a kind that have this name: one in a namespace at most."""
         ...
 
+    async def names_with(self, kind: str, prefix: str, namespace: str | None = None, *, limit: int) -> Sequence[str]:
+        """List names of objects of a kind that begin so, in a namespace or in all: each once, in order.
+
+        Not all of them when more than `limit` objects have such names; then the first and the last name are among the
+        `limit` (at least 2), so that what these have in common is what all have in common.
+        """
+        ...
+
     async def dependents(self, owner_uid: str) -> Sequence[ObjectKey]:
         """List the objects with an ownerReference to this uid."""
         ...

@@ -101,6 +101,6 @@ def _required(name: str, tail: str) -> str:
 def unknown_verb(tail: str) -> Unsupported:
     """The error for a request of an unknown verb."""
     return Unsupported(
-        f"{tail.split('.', 1)[0]!r} is no request: there are apply, patch, delete, get, list, bind, scale, kinds, "
-        "waiting, retry, census, usage, explain, explain-seed, csr and token"
+        f"{tail.split('.', 1)[0]!r} is no request: there are apply, patch, delete, get, list, names, bind, scale, "
+        "kinds, waiting, retry, census, usage, explain, explain-seed, csr and token"
     )

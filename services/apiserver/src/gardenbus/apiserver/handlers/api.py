@@ -96,6 +96,7 @@ _WRITES = ("apply", "patch", "delete", "bind", "scale", "retry", "adopt", "forge
 _QUERIES = (
     "get",
     "list",
+    "names",
     "explain",
     "explain-seed",
     "kinds",
@@ -286,6 +287,8 @@ class ApiHandler:
                 return await self._access.respond(verb, body, options.requester, self._reads())
             case "get":
                 return await self._reader.get(rest)
+            case "names":
+                return await self._reader.names(rest, body)
             case "explain" | "explain-seed":
                 explain = self._reader.explain if verb == "explain" else self._reader.explain_seed
                 return await explain(rest)

@@ -74,6 +74,18 @@ class ListQuery(msgspec.Struct, frozen=True, rename="camel"):
         return list_predicate({"labelSelector": self.label_selector, "fieldSelector": self.field_selector})
 
 
+class NamesQuery(msgspec.Struct, frozen=True):
+    """The body of a query for names."""
+
+    limit: int = DEFAULT_LIMIT
+    prefix: str = ""
+
+    @classmethod
+    def read(cls, body: bytes) -> "NamesQuery":
+        """Read the body, which may be empty. Raises BadRequest with the field."""
+        return read_query(body, cls, "a query for names has the body {limit, prefix}")
+
+
 class ListResponse(NamedTuple):
     """A list, `{"items", "resourceVersion", "continue"?}`, and what is to be said of it."""
 
@@ -131,6 +143,18 @@ class ObjectReader:
         is_on_bus = target.kind == "lease" and target.namespace in (None, LEASE_NAMESPACE)
         found = await (self._leases(target, query) if is_on_bus else self._stored(target, query))
         return ListResponse(found, _warnings(query, len(found["items"]), is_cut="continue" in found))
+
+    async def names(self, tail: str, body: bytes) -> Any:
+        """The names of `<kind>[.<namespace>]` that begin with a prefix: `{"names"}`, each once, from an index.
+
+        When there are more than the limit, or DEFAULT_LIMIT, the last is among them, so that what those in the response
+        have in common is what all have in common. Raises Unsupported for kinds that are on the bus.
+        """
+        query, target = NamesQuery.read(body), await self.list_target(tail)
+        if target.kind in ("event", "lease"):
+            raise Unsupported(f"names.{tail}: these are not all in the store: list.{tail}")
+        limit = min(query.limit, DEFAULT_LIMIT)
+        return {"names": await self._store.names_with(target.kind, query.prefix, target.namespace, limit=limit)}
 
     async def list_target(self, tail: str) -> ListTarget:
         """Kind and namespace of a list. Raises BadRequest, Unsupported."""

@@ -14,7 +14,9 @@ async def query_action(verb: str, tail: str, body: bytes, reader: ObjectReader) 
         case "get":
             return Action.on("get", await reader.key(tail))
         case "list":
-            return await _list_action(tail, body, reader)
+            return await _list_action(tail, reader, seed=ListQuery.read(body).seed)
+        case "names":
+            return await _list_action(tail, reader)
         case "explain":
             key = await reader.explained_key(tail)
             return Action("explain-seed") if key.kind == "seed" else Action.on("explain", key)
@@ -28,9 +30,9 @@ async def query_action(verb: str, tail: str, body: bytes, reader: ObjectReader) 
             return Action(f"{verb}.{tail}" if tail else verb)
 
 
-async def _list_action(tail: str, body: bytes, reader: ObjectReader) -> Action:
+async def _list_action(tail: str, reader: ObjectReader, *, seed: str = "") -> Action:
     target = await reader.list_target(tail)
     spec = KINDS.get(target.kind)
     is_cluster_scoped = spec is not None and spec.namespaced is False
     namespace = "" if is_cluster_scoped else target.namespace
-    return Action("list", target.kind, namespace, seed=ListQuery.read(body).seed)
+    return Action("list", target.kind, namespace, seed=seed)

@@ -6,7 +6,7 @@ from typing import Any, cast
 from gardenbus.common.adapters.redis.records import PARTS, PRIVATE, read_record
 from gardenbus.common.adapters.redis.stream_histories import RedisStreamHistories
 from gardenbus.common.adapters.redis.unschedulable import unschedulable_shoots
-from gardenbus.common.adapters.store_responses import PAGE_MAX, ContinueToken, decode_token, encode_token
+from gardenbus.common.adapters.store_responses import PAGE_MAX, ContinueToken, decode_token, encode_token, outermost
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.rows import ShootState
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
@@ -103,6 +103,19 @@ class RedisReads(RedisStreamHistories):
             after = reply[0].decode()
             if not after:
                 return sorted(found)
+
+    async def names_with(self, kind: str, prefix: str, namespace: str | None = None, *, limit: int) -> Sequence[str]:
+        """Read the names that begin with a prefix."""
+        found: set[str] = set()
+        after, room = "", limit
+        while True:
+            operation = {"kind": kind, "prefix": prefix, "ns": namespace or "", "after": after, "room": room}
+            reply = await self._connection.call("names_with", {**operation, "limit": NAMESPACES}, read_only=True)
+            found.update(map(bytes.decode, reply[2:]))
+            after, room = reply[0].decode(), max(0, room - int(reply[1]))
+            if not after:
+                return outermost(found, limit)
+            found = set(outermost(found, limit))
 
     async def dependents(self, owner_uid: str) -> Sequence[ObjectKey]:
         """Read the objects owned by a uid."""

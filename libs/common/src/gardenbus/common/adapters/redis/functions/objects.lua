@@ -233,8 +233,42 @@ local function named(keys, args)
   return reply
 end
 
+-- Names that begin with a prefix in so many namespaces after one, or in one alone: of each namespace its first names while
+-- there is room in all, and its last, so that what those in the reply have in common is what all have in common.
+-- First comes the last of these namespaces, '' at the end, and then how many names it was read.
+local function names_with(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  local closed = refuse_when_closed(P)
+  if closed then return closed end
+  local objects, after, reply, room = P .. ':list:' .. op.kind, op.after, {'', 0}, op.room
+  local function read(namespace)
+    local first, last = '[' .. namespace .. '/' .. op.prefix, '(' .. namespace .. '/' .. op.prefix .. '\255'
+    local members = redis.call('ZRANGEBYLEX', objects, first, last, 'LIMIT', 0, math.max(room, 1))
+    room = room - #members
+    reply[2] = reply[2] + #members
+    if room <= 0 and #members > 0 then
+      members[#members + 1] = redis.call('ZRANGE', objects, last, first, 'BYLEX', 'REV', 'LIMIT', 0, 1)[1]
+    end
+    for _, member in ipairs(members) do reply[#reply + 1] = string.sub(member, #namespace + 2) end
+  end
+  if op.ns ~= '' then
+    read(op.ns)
+    return reply
+  end
+  for _ = 1, op.limit do
+    local first = after ~= '' and '[' .. after .. '0' or '-' -- '0' follows '/'
+    local member = redis.call('ZRANGEBYLEX', objects, first, '+', 'LIMIT', 0, 1)[1]
+    if not member then return reply end
+    after = string.match(member, '^[^/]*')
+    read(after)
+  end
+  reply[1] = after
+  return reply
+end
+
 register('put', put)
 register('put_many', put_many)
 register('delete', delete, 'allow-oom')
 register('list', list, 'no-writes')
 register('named', named, 'no-writes')
+register('names_with', names_with, 'no-writes')
