@@ -51,7 +51,7 @@ def offered(config: Path, line: str) -> list[str]:
         ("gardenbus get shoot a", ["apollo"]),
         ("gardenbus get shoot/a", ["shoot/apollo"]),
         ("gardenbus get shoots apollo a", []),
-        ("gardenbus get shoots ", ["apollo"]),
+        ("gardenbus get shoots ", ["apollo", "lost"]),
         ("gardenbus get leases e", ["earth-1"]),
         ("gardenbus describe shoot -n garden-session ap", ["apollo"]),
         ("gardenbus get shoot -n elsewhere ap", []),

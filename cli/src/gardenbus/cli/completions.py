@@ -8,8 +8,9 @@ A completion never says what went wrong: it offers nothing.
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.common.api.fleet.placements import KINDS as PLACEMENT_KINDS
@@ -133,22 +134,24 @@ def names(ctx: Any, word: str, incomplete: str) -> Sequence[str]:
 
 async def _names(api: "ApiClient", tail: str, prefix: str) -> Sequence[str]:
     """Names that begin so; those of kinds that are on the bus are read from lists."""
-    try:
-        response = await api.call(f"names.{tail}", {"prefix": prefix}, timeout_seconds=WITHIN_SECONDS)
-    except Unsupported:
-        found = {str(as_mapping(document.get("metadata")).get("name")) for document in await api.items(tail)}
-        return sorted(name for name in found if name.startswith(prefix))
-    return response["names"]
+    body = json.dumps({"prefix": prefix}).encode()
+    response = await api.request(f"names.{tail}", body, timeout_seconds=WITHIN_SECONDS)
+    if response.ok:
+        return cast("dict[str, list[str]]", response.result)["names"]
+    if response.error.get("code") != Unsupported.code:
+        return ()
+    found = {str(as_mapping(document.get("metadata")).get("name")) for document in await api.items(tail)}
+    return sorted(name for name in found if name.startswith(prefix))
 
 
-def _within_a_second(ctx: Any, ask: Callable[["ApiClient"], Awaitable[Sequence[Found]]]) -> Sequence[Found]:
-    """Ask the landscape for as long as one waits for a Tab; () without a landscape or a response."""
+def _within_a_second(ctx: Any, query: Callable[["ApiClient"], Awaitable[Sequence[Found]]]) -> Sequence[Found]:
+    """Query the landscape for as long as one waits for a Tab; () without a landscape or a response."""
     from gardenbus.cli.client.api import connected  # noqa: PLC0415  kinds are offered at once
     from gardenbus.cli.client.targets import find_landscape  # noqa: PLC0415  kinds are offered at once
 
     async def call() -> Sequence[Found]:
         async with asyncio.timeout(WITHIN_SECONDS), connected(where) as api:
-            return await ask(api)
+            return await query(api)
 
     given = ctx.params
     with contextlib.suppress(GardenbusError, OSError, TimeoutError):
