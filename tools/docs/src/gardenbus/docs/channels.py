@@ -56,7 +56,10 @@ HEADERS: Mapping[str, HeaderSpec] = {
     Header.CONDITION: HeaderSpec(
         "write only while `<kind>.<namespace>.<name>=<resourceVersion>` holds", r"^[^=]+=[0-9]+$"
     ),
-    Header.DRY_RUN: HeaderSpec("`true`: respond without writing anything", r"^(true|false)$"),
+    Header.DRY_RUN: HeaderSpec(
+        "`true`: respond without writing anything; `explain` (of an apply): with what each admission plug-in did",
+        r"^(true|false|explain)$",
+    ),
     Header.VALIDATE: HeaderSpec(
         "fields that the kind does not have: `strict` refuses them (what `garden.api.*` does by itself), `warn` takes "
         "them with a warning (what `garden.apply` does: an Event and a line in the log), `ignore` takes them",

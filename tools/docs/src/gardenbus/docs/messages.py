@@ -322,6 +322,8 @@ class ResponseBody(TypedView, frozen=True):
     ok: bool
     result: Any = None
     outcome: Any = None
+    admission: Any = None
+    """What each admission plug-in did, where that was asked for."""
     warnings: tuple[str, ...] = ()
     error: ErrorValue | None = None
 
