@@ -35,11 +35,12 @@ class Ended(NamedTuple):
 
 
 class Landscape:
-    """A running landscape. `client` is connected to its NATS."""
+    """A running landscape. `client` is connected to its NATS, as the one whose subjects begin with `prefix`."""
 
-    def __init__(self, directory: Path, client: Client) -> None:
+    def __init__(self, directory: Path, client: Client, prefix: str = "garden") -> None:
         self.directory = directory
         self.client = client
+        self.prefix = prefix
 
     def describe(self) -> Document:
         """What landscape.json says now."""
@@ -58,7 +59,7 @@ class Landscape:
     async def ask(self, tail: str, body: object = None, *, timeout: float = 15.0) -> Any:
         """Ask garden.api and answer its result; raises Refused with the error."""
         payload = b"" if body is None else json.dumps(body).encode()
-        message = await self.client.request(f"garden.api.{tail}", payload, timeout=timeout)
+        message = await self.client.request(f"{self.prefix}.api.{tail}", payload, timeout=timeout)
         answer = json.loads(message.data)
         if not answer["ok"]:
             raise Refused(answer["error"]["message"], answer["error"])

@@ -47,7 +47,7 @@ async def test_nothing_new_comes_about_in_a_namespace_that_leaves(apiserver: Api
     await apiserver.publish("apply", a_shoot("one"))
     await apiserver.until_handled()
     assert REASON in await apiserver.reason()
-    assert (await apiserver.kit.store.list_page("shoot")).objects == ()
+    assert (await apiserver.kit.store.list_page("shoot")).objects == []
 
 
 async def test_of_orders_and_a_deletion_at_once_either_the_namespace_stays_or_no_shoot_is_left_in_it(
