@@ -273,6 +273,17 @@ async def test_a_shoot_is_deleted_when_its_lifetime_ends(garden: Garden) -> None
     assert garden.events("ClusterLifetimeExpired") == ["The cluster lifetime ended at 2026-03-12T12:00:00Z"]
 
 
+async def test_a_shoot_expires_also_where_its_project_demands_two_for_a_deletion(garden: Garden) -> None:
+    await a_limited_shoot(garden, days=2)
+    rules = [{"resource": "shoots", "selector": {}, "includeServiceAccounts": True}]
+    await garden.change(ObjectKey("project", "", "dev"), lambda dev: dev["spec"].update(dualApprovalForDeletion=rules))
+    await garden.reconcile(shoot_quota.LOOP, SHOOT)
+    garden.clock.advance(49 * HOUR)
+    await garden.reconcile(shoot_quota.LOOP, SHOOT)
+    shoot = await the_shoot(garden)
+    assert shoot["metadata"].get("deletionTimestamp"), shoot["metadata"]["annotations"]
+
+
 async def test_without_a_limit_the_annotation_goes(garden: Garden) -> None:
     await garden.add(a_complete_shoot(metadata={"annotations": {EXPIRATION_ANNOTATION: "2026-03-09T00:00:00Z"}}))
     await garden.reconcile(shoot_quota.LOOP, SHOOT)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gardenbus.apiserver.domain.admission import Admission
+from gardenbus.apiserver.domain.authorization.actions import Requester
 from gardenbus.apiserver.domain.plugins import deletion_confirmation
 from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects
 from gardenbus.common.api.document import Document
@@ -92,3 +93,9 @@ def test_a_project_may_demand_that_another_one_confirms(
         return
     with pytest.raises(Forbidden, match="not allowed to both confirm the deletion"):
         CHAIN.admit_deletion(shoot, demanding(*rules), user=deleter)
+
+
+def test_only_the_service_itself_deletes_for_nobody() -> None:
+    assert Requester("controllermanager", is_insider=True).is_controller
+    assert not Requester("controllermanager").is_controller
+    assert not Requester("operator", is_insider=True).is_controller

@@ -401,9 +401,8 @@ class ApiHandler:
                 key, CONFIRMING_PATCH, session.reads, user=options.user, origin=session.origin, condition=condition
             )
             condition = condition if condition is None or condition.key != key else None
-        written = await session.writer.delete(
-            key, session.reads, user=options.user, origin=session.origin, condition=condition
-        )
+        user = None if options.requester.is_controller else options.user
+        written = await session.writer.delete(key, session.reads, user=user, origin=session.origin, condition=condition)
         granted.written(written.outcome, is_dry_run=options.is_dry_run)
         return written
 

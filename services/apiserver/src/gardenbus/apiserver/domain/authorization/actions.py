@@ -18,6 +18,8 @@ TRUSTED_INSIDERS = frozenset({ANONYMOUS, OPERATOR, "identity"})
 """Users of the services' account that may do everything. Who is there and names no user is the operator, by the
 permission table; `identity` can let in anybody as anybody anyway."""
 
+CONTROLLER_MANAGER = "controllermanager"
+
 
 class Action(NamedTuple):
     """A verb on a kind: on one object, on those of a namespace, or (None) of all namespaces.
@@ -73,6 +75,11 @@ class Requester(NamedTuple):
     def is_trusted(self) -> bool:
         """True for whom nothing has to be decided."""
         return self.is_insider and self.user in TRUSTED_INSIDERS
+
+    @property
+    def is_controller(self) -> bool:
+        """True for the controller manager itself: what it deletes nobody has decided to."""
+        return self.is_insider and self.user == CONTROLLER_MANAGER
 
 
 class Permit(NamedTuple):

@@ -1,7 +1,8 @@
 """DeletionConfirmation: what is dear is deleted only after somebody has confirmed it, and who did is recorded.
 
 Facts: the Project of a shoot, which may demand that another person confirms than deletes. They are read without a guard
-on the deletion, as by Gardener: a demand that comes in the same instant comes too late. Source:
+on the deletion, as by Gardener: a demand that comes in the same instant comes too late. What the controller manager
+deletes (a shoot whose lifetime has ended) nobody has asked for, and it needs no second subject: this is ours. Source:
 `plugin/pkg/global/deletionconfirmation`, and of protected objects `pkg/utils/gardener`'s deletion protection.
 """
 
