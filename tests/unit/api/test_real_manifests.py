@@ -42,12 +42,17 @@ def objects_in(examples: Path) -> Iterator[tuple[str, Document]]:
 
 
 def facts_for(document: Document) -> RelatedObjects:
-    """A shoot for the ManagedSeeds, a profile and bindings for the shoots: they lie around without theirs."""
+    """A shoot for ManagedSeeds and Bastions, a profile and bindings for the shoots: they lie around without theirs."""
     if document["kind"] == "Shoot":
         spec, namespace = document["spec"], document["metadata"]["namespace"]
         profile = {**a_cloudprofile(), "spec": {"type": spec["provider"]["type"]}}
         keys = [key for key in (profile_key(spec, namespace), *binding_keys(spec, namespace)) if key is not None]
         return RelatedObjects(objects=dict.fromkeys(keys, profile))
+    if document["kind"] == "Bastion":
+        spec, namespace = document["spec"], document["metadata"]["namespace"]
+        shoot = a_shoot(spec["shootRef"]["name"], namespace, uid="u1", spec={"seedName": spec.get("seedName", "aws-cork")})
+        shoot["spec"]["provider"]["type"] = spec.get("providerType", "aws")
+        return RelatedObjects(objects={ObjectKey("shoot", namespace, spec["shootRef"]["name"]): shoot})
     if document["kind"] != "ManagedSeed":
         return RelatedObjects()
     name = document["spec"]["shoot"]["name"]

@@ -25,6 +25,8 @@ def test_the_kinds_of_the_contract_are_understood() -> None:
         "ManagedSeedSet",
         "SeedAutoscaler",
         "MemberCluster",
+        "ClusterResourceEnvelope",
+        "ResourceEnvelope",
         "ClusterResourcePlacement",
         "ResourcePlacement",
         "ClusterSchedulingPolicySnapshot",

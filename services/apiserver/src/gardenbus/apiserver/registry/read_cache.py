@@ -1,6 +1,5 @@
 """Reads of a batch: every object once, in few round trips, decoded at most once a version."""
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 
 from gardenbus.apiserver.domain.cloud_profiles import parent_key
@@ -228,11 +227,10 @@ class ReadCache:
         return [profile for profile in await self._all_of("namespacedcloudprofile") if parent_key(profile) == above]
 
     async def _list_kinds(self, kinds: Sequence[str]) -> dict[str, Sequence[Document]]:
-        """All objects of some kinds, listed once a batch and at the same time."""
-        missing = [kind for kind in kinds if kind not in self._listed]
-        if missing:
-            listed = await asyncio.gather(*map(self._all_of, missing))
-            self._listed.update(zip(missing, listed, strict=True))
+        """All objects of some kinds, listed once a batch."""
+        for kind in kinds:
+            if kind not in self._listed:
+                self._listed[kind] = await self._all_of(kind)
         return {kind: self._listed[kind] for kind in kinds}
 
     async def _all_of(self, kind: str) -> Sequence[Document]:

@@ -1,5 +1,6 @@
 """JetStream's JSON API: requests, and translation of its errors into ours."""
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
@@ -19,6 +20,7 @@ CONSUMER_NOT_FOUND = 10014
 NO_MESSAGE = 10037
 _NOT_FOUND = frozenset({STREAM_NOT_FOUND, CONSUMER_NOT_FOUND, NO_MESSAGE})
 _SERVER_ERROR = 500
+_SHORTEST_ELECTION_NANOSECONDS = 4_000_000_000
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -125,3 +127,14 @@ def delivered(message: RawMessage, about: AckSubject) -> StreamMessage:
         from_nanoseconds(about.at_nanoseconds),
         headers.get("Nats-Marker-Reason"),
     )
+
+
+def may_be_deposed(response: Mapping[str, Any]) -> bool:
+    """True if who answered for a stream may lead it no longer: most of its servers have been silent for too long.
+
+    A server that hung, or was cut off, goes on answering with what it had for a moment. `replicas[].active` is the time
+    since it has heard of each in nanoseconds; another leader can be elected after four seconds without a heartbeat.
+    """
+    replicas: Sequence[Mapping[str, Any]] = (response.get("cluster") or {}).get("replicas") or ()
+    heard = 1 + sum(0 <= each.get("active", 0) < _SHORTEST_ELECTION_NANOSECONDS for each in replicas)
+    return 2 * heard <= 1 + len(replicas)

@@ -22,6 +22,7 @@ from gardenbus.common.adapters.nats.api import (
     call,
     from_nanoseconds,
     instant,
+    may_be_deposed,
     nanoseconds,
 )
 from gardenbus.common.adapters.nats.connection import AWAIT_LOG_SECONDS, Connection, decode_headers, encode_headers
@@ -176,7 +177,10 @@ class JetStreamBus:
         """See the port."""
         if self._outsider is not None:
             return (await stated_position(self._connection, self._subjects, self._outsider.user, stream)).position
-        return _position(await self._call(f"STREAM.INFO.{stream}"))
+        response = await self._call(f"STREAM.INFO.{stream}")
+        if may_be_deposed(response):
+            raise Unavailable(f"stream {stream}: its leader has not heard from the other servers; another may lead it")
+        return _position(response)
 
     async def last_stored_at(self, stream: str) -> datetime | None:
         """See the port."""
