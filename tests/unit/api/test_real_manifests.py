@@ -50,7 +50,8 @@ def facts_for(document: Document) -> RelatedObjects:
         return RelatedObjects(objects=dict.fromkeys(keys, profile))
     if document["kind"] == "Bastion":
         spec, namespace = document["spec"], document["metadata"]["namespace"]
-        shoot = a_shoot(spec["shootRef"]["name"], namespace, uid="u1", spec={"seedName": spec.get("seedName", "aws-cork")})
+        placed = {"seedName": spec.get("seedName", "aws-cork")}
+        shoot = a_shoot(spec["shootRef"]["name"], namespace, uid="u1", spec=placed)
         shoot["spec"]["provider"]["type"] = spec.get("providerType", "aws")
         return RelatedObjects(objects={ObjectKey("shoot", namespace, spec["shootRef"]["name"]): shoot})
     if document["kind"] != "ManagedSeed":
