@@ -275,7 +275,7 @@ async def test_a_shoot_is_deleted_when_its_lifetime_ends(garden: Garden) -> None
 
 async def test_a_shoot_expires_also_where_its_project_demands_two_for_a_deletion(garden: Garden) -> None:
     await a_limited_shoot(garden, days=2)
-    rules = [{"resource": "shoots", "selector": {}, "includeServiceAccounts": True}]
+    rules: list[Document] = [{"resource": "shoots", "selector": {}, "includeServiceAccounts": True}]
     await garden.change(ObjectKey("project", "", "dev"), lambda dev: dev["spec"].update(dualApprovalForDeletion=rules))
     await garden.reconcile(shoot_quota.LOOP, SHOOT)
     garden.clock.advance(49 * HOUR)

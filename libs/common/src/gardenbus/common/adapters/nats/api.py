@@ -133,8 +133,9 @@ def may_be_deposed(response: Mapping[str, Any]) -> bool:
     """True if who answered for a stream may lead it no longer: most of its servers have been silent for too long.
 
     A server that hung, or was cut off, goes on answering with what it had for a moment. `replicas[].active` is the time
-    since it has heard of each in nanoseconds; another leader can be elected after four seconds without a heartbeat.
+    since a message of each in nanoseconds; another leader can be elected after four seconds without a heartbeat.
     """
-    replicas: Sequence[Mapping[str, Any]] = (response.get("cluster") or {}).get("replicas") or ()
-    heard = 1 + sum(0 <= each.get("active", 0) < _SHORTEST_ELECTION_NANOSECONDS for each in replicas)
-    return 2 * heard <= 1 + len(replicas)
+    cluster = cast("Mapping[str, Any]", response.get("cluster") or {})
+    replicas = cast("Sequence[Mapping[str, Any]]", cluster.get("replicas") or ())
+    in_touch = 1 + sum(0 <= each.get("active", 0) < _SHORTEST_ELECTION_NANOSECONDS for each in replicas)
+    return 2 * in_touch <= 1 + len(replicas)
