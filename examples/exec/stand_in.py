@@ -170,6 +170,15 @@ def problem(folder: Path) -> str:
     return ""
 
 
+def wait_for_server(folder: Path) -> None:
+    """Wait for the server for a few seconds; again later if it takes longer."""
+    deadline = time.monotonic() + 5
+    while why := problem(folder):
+        if time.monotonic() > deadline:
+            end(AGAIN_LATER, {"message": why})
+        time.sleep(0.1)
+
+
 def carry_out(step: str, given: Answer, name: str, folder: Path) -> Answer:
     """Carry out a step; returns what it answers. Steps that are not named here have nothing to do."""
     spec, kept = given["spec"], given["kept"]
@@ -181,8 +190,8 @@ def carry_out(step: str, given: Answer, name: str, folder: Path) -> Answer:
         case "control-plane":
             return {"kept": roll_out(spec, folder)}
         case "wait-for-api-server":
-            if not kept.get("control-plane", {}).get("hibernated") and (why := problem(folder)):
-                end(AGAIN_LATER, {"message": why})
+            if not kept.get("control-plane", {}).get("hibernated"):
+                wait_for_server(folder)
         case "health":
             return {"problems": {"APIServerAvailable": why} if (why := problem(folder)) else {}}
         case "delete-control-plane" | "stop-control-plane":

@@ -105,6 +105,7 @@ async def until_built(landscape: Landscape, names: set[str]) -> dict[str, Docume
 
     async def built() -> dict[str, Document]:
         shoots = await shoots_of(landscape)
+        assert names <= shoots.keys()
         states = {name: shoots[name].get("status", {}).get("lastOperation", {}) for name in names}
         assert all(each.get("state") == "Succeeded" for each in states.values()), states
         return shoots
