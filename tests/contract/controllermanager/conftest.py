@@ -13,7 +13,6 @@ from prometheus_client import CollectorRegistry
 
 from gardenbus.apiserver.app import start_apiserver
 from gardenbus.apiserver.settings import ApiserverSettings
-from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.store import RedisStore
 from gardenbus.common.api.document import Document
@@ -29,6 +28,7 @@ from gardenbus.controllermanager.settings import ControllerManagerSettings
 from gardenbus.relay.adapters.redis_outbox import RedisOutbox
 from gardenbus.relay.relay import Relay
 from tests.support.builders import a_project, merged
+from tests.support.connected import connected_adapters
 from tests.support.eventually import eventually
 from tests.support.joint import joint as joint  # noqa: PLC0414  a fixture
 from tests.support.servers import Server
@@ -81,22 +81,12 @@ class Landscape:
         settings = ControllerManagerSettings(prefix=self.prefix, instance="one")
         health = Health(CollectorRegistry())
         context = ServiceContext("controllermanager", settings, health=health, clock=ClockAhead(ahead))
-        async with _connected(self.nats, self.redis, self.prefix) as (store, bus):
+        async with connected_adapters(self.nats, self.redis, self.prefix) as (store, bus):
             try:
                 await start_controllermanager(context, Connections(store, bus, self.subjects))
                 yield
             finally:
                 await context.close()
-
-
-@asynccontextmanager
-async def _connected(nats: Server, redis: Server, prefix: str) -> AsyncGenerator[tuple[RedisStore, Bus]]:
-    connection = RedisConnection(redis.url, prefix)
-    try:
-        async with jetstream.connect(nats.url, "test", prefix) as bus:
-            yield RedisStore(connection, _CLOCK, reporter="tester"), bus
-    finally:
-        await connection.close()
 
 
 @pytest.fixture
@@ -105,7 +95,9 @@ async def landscape(shared_nats_server: Server, shared_redis_server: Server) -> 
     prefix = next(_prefixes)
     subjects = Subjects(prefix)
     async with AsyncExitStack() as stack:
-        store, bus = await stack.enter_async_context(_connected(shared_nats_server, shared_redis_server, prefix))
+        store, bus = await stack.enter_async_context(
+            connected_adapters(shared_nats_server, shared_redis_server, prefix)
+        )
         outbox = RedisConnection(shared_redis_server.url, prefix)
         stack.push_async_callback(outbox.close)
         relay = asyncio.create_task(Relay(RedisOutbox(outbox, _CLOCK, leader="relay"), bus, subjects, _CLOCK).run())

@@ -13,7 +13,6 @@ import pytest
 
 from gardenbus.apiserver.app import start_apiserver
 from gardenbus.apiserver.settings import ApiserverSettings
-from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.store import RedisStore
 from gardenbus.common.api.document import Document, StoredObject, encode, section
@@ -33,6 +32,7 @@ from gardenbus.scheduler.app import start_scheduler
 from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.settings import SchedulerSettings
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed
+from tests.support.connected import connected_adapters
 from tests.support.eventually import eventually
 from tests.support.seed_sets import SET, a_garden_project
 from tests.support.servers import Server
@@ -189,7 +189,7 @@ class Landscape:
         configured = ManagedSeedSetSettings(prefix=self.prefix, instance="one", **settings)  # pyright: ignore[reportArgumentType]
         health = Health(prometheus_client.CollectorRegistry())
         context = ServiceContext("managedseedset", configured, health=health, clock=_CLOCK)
-        async with _connected(self.nats, self.redis, self.prefix) as (store, bus):
+        async with connected_adapters(self.nats, self.redis, self.prefix) as (store, bus):
             try:
                 await start_managedseedset(context, Connections(store, bus, self.subjects))
                 yield context
@@ -198,22 +198,12 @@ class Landscape:
 
 
 @asynccontextmanager
-async def _connected(nats: Server, redis: Server, prefix: str) -> AsyncGenerator[tuple[RedisStore, Bus]]:
-    connection = RedisConnection(redis.url, prefix)
-    try:
-        async with jetstream.connect(nats.url, "test", prefix) as bus:
-            yield RedisStore(connection, _CLOCK, reporter="tester"), bus
-    finally:
-        await connection.close()
-
-
-@asynccontextmanager
 async def a_landscape(nats: Server, redis: Server) -> AsyncGenerator[Landscape]:
     """Everything but the service itself."""
     prefix = next(_prefixes)
     subjects = Subjects(prefix)
     async with AsyncExitStack() as stack:
-        store, bus = await stack.enter_async_context(_connected(nats, redis, prefix))
+        store, bus = await stack.enter_async_context(connected_adapters(nats, redis, prefix))
         outbox_connection = RedisConnection(redis.url, prefix)
         stack.push_async_callback(outbox_connection.close)
         relay = Relay(RedisOutbox(outbox_connection, _CLOCK, leader="relay"), bus, subjects, _CLOCK)

@@ -12,7 +12,6 @@ import msgspec
 import prometheus_client
 import pytest
 
-from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.store import RedisStore
 from gardenbus.common.api.conditions import conditions_of
@@ -21,7 +20,6 @@ from gardenbus.common.api.fleet.placement_parts import of
 from gardenbus.common.api.fleet.works import CLEANED_UP
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.errors import Conflict, NotFound, Unavailable
-from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.clock import SystemClock
@@ -32,6 +30,7 @@ from gardenbus.placement.settings import PlacementSettings
 from gardenbus.relay.adapters.redis_outbox import RedisOutbox
 from gardenbus.relay.relay import Relay
 from tests.support.builders import merged
+from tests.support.connected import connected_adapters
 from tests.support.eventually import eventually
 from tests.support.placements import WEB, a_live_cluster, a_namespace
 from tests.support.servers import Server
@@ -152,22 +151,12 @@ class Landscape:
         configured = msgspec.structs.replace(quick, prefix=self.prefix, instance=name, **settings)
         health = Health(prometheus_client.CollectorRegistry())
         context = ServiceContext("placement", configured, health=health, clock=CLOCK)
-        async with connected(self.nats, self.redis, self.prefix) as (store, bus):
+        async with connected_adapters(self.nats, self.redis, self.prefix) as (store, bus):
             try:
                 await start_placement(context, Connections(store, bus, self.subjects))
                 yield context
             finally:
                 await context.close()
-
-
-@asynccontextmanager
-async def connected(nats: Server, redis: Server, prefix: str) -> AsyncGenerator[tuple[RedisStore, Bus]]:
-    connection = RedisConnection(redis.url, prefix)
-    try:
-        async with jetstream.connect(nats.url, "test", prefix) as bus:
-            yield RedisStore(connection, CLOCK, reporter="tester"), bus
-    finally:
-        await connection.close()
 
 
 @pytest.fixture
@@ -176,7 +165,9 @@ async def landscape(shared_nats_server: Server, shared_redis_server: Server) -> 
     prefix = next(_prefixes)
     subjects = Subjects(prefix)
     async with AsyncExitStack() as stack:
-        store, bus = await stack.enter_async_context(connected(shared_nats_server, shared_redis_server, prefix))
+        store, bus = await stack.enter_async_context(
+            connected_adapters(shared_nats_server, shared_redis_server, prefix)
+        )
         outbox_connection = RedisConnection(shared_redis_server.url, prefix)
         stack.push_async_callback(outbox_connection.close)
         relay = Relay(RedisOutbox(outbox_connection, CLOCK, leader="relay"), bus, subjects, CLOCK)
