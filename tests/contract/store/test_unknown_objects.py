@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED
+from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import AlreadyExists, Forbidden, NotFound
 from gardenbus.common.ports.store import Creation, UnknownObject, WritePrecondition
@@ -108,6 +108,53 @@ async def test_what_was_unknown_elsewhere_is_decided_by_the_removal_of_its_shoot
     assert [each.seed for each in await kit.store.unknown_objects()] == ["aws-eu1"]
     assert await kit.store.reannounce_object(APOLLO, "aws-eu1", stored.uid, running), "its removal is remembered"
     assert await kit.store.unknown_objects() == []
+
+
+async def removed(kit: StoreUnderTest, shoot: StoredObject) -> None:
+    await kit.store.delete(shoot)
+    deleting = await kit.now(shoot.key)
+    await kit.store.update(deleting, merged(deleting.document(), {"metadata": {"finalizers": []}}))
+
+
+async def asked(kit: StoreUnderTest, shoot: StoredObject) -> list[tuple[str, str, tuple[str, ...]]] | None:
+    """What is announced when seed aws-eu1 asks for a shoot that it runs; None if it is unknown."""
+    await kit.fresh_entries()
+    running = msgspec.structs.replace(UNKNOWN, uid=shoot.uid)
+    if not await kit.store.reannounce_object(APOLLO, "aws-eu1", shoot.uid, running):
+        return None
+    return [(entry.verb, entry.uid, entry.left) for entry in await kit.changes()]
+
+
+async def test_the_removals_before_the_last_of_a_name_are_remembered_too(kit: StoreUnderTest) -> None:
+    for seed in ("aws-eu1", "aws-eu2"):
+        await kit.created(a_seed(seed))
+    first = await kit.created(a_shoot(spec={"seedName": "aws-eu1"}))
+    await removed(kit, first)
+    second = await kit.created(a_shoot(spec={"seedName": "aws-eu1"}))
+    await removed(kit, second)
+    for each in (first, second):
+        assert await asked(kit, each) == [("deleted", each.uid, ("aws-eu1",))]
+    third = await kit.created(a_shoot(spec={"seedName": "aws-eu2"}))
+    for each in (first, second):
+        assert await asked(kit, each) == [("modified", each.uid, ("aws-eu1",))]
+    assert await asked(kit, third) is None, "it is on another seed, and has not left this one"
+    await kit.store.forget(APOLLO, "aws-eu1", third.uid)
+    assert await asked(kit, third) == [("modified", third.uid, ("aws-eu1",))]
+
+
+async def test_of_a_name_so_many_removals_are_remembered(kit: StoreUnderTest) -> None:
+    await kit.created(a_seed())
+    shoots: list[StoredObject] = []
+    for _ in range(10):
+        shoots.append(await kit.created(a_shoot(spec={"seedName": "aws-eu1"})))
+        await removed(kit, shoots[-1])
+    assert await asked(kit, shoots[0]) is None
+    assert [each.uid for each in await kit.store.unknown_objects()] == [shoots[0].uid]
+    for each in shoots[1:]:
+        assert await asked(kit, each) == [("deleted", each.uid, ("aws-eu1",))]
+    await kit.store.forget(APOLLO, "aws-eu1", shoots[0].uid)
+    assert await asked(kit, shoots[0]) == [("deleted", shoots[0].uid, ("aws-eu1",))]
+    assert await asked(kit, shoots[9]) == [("deleted", shoots[9].uid, ("aws-eu1",))]
 
 
 async def test_a_gardenlet_is_kept_where_the_store_never_had_its_managed_seed(kit: StoreUnderTest) -> None:

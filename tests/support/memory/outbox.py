@@ -113,7 +113,8 @@ class MemoryOutbox:
         index_keys = index_keys_of(restored.document) if restored.document else IndexKeys()
         left = self._seeds_left_by_restore(key, row, stored, index_keys)
         origin = row.origin if row else tombstone.origin if tombstone else None
-        new = ObjectRow(stored, index_keys, origin) if stored else None
+        prior = state.prior_uids(key, restored.uid)
+        new = ObjectRow(stored, index_keys, origin, prior=prior) if stored else None
         before = row.seeds if row else frozenset[str]()
         if key.kind == "shoot":
             state.move_usage(key, before, new.seeds if new else ())
@@ -130,7 +131,8 @@ class MemoryOutbox:
             state.place(new)
             with_quota_status(state, new)
         else:
-            state.tombstones[key] = Tombstone(restored.uid, restored.version, state.now(), tuple(sorted(left)), origin)
+            gone = Tombstone(restored.uid, restored.version, state.now(), tuple(sorted(left)), origin, prior)
+            state.tombstones[key] = gone
         recount(state, key, with_version=False)
         if key.kind == "shoot" and (row or new):
             state.announce_followers(key, left, with_version=False)  # none may be given out before the store opens

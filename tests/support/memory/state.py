@@ -32,6 +32,9 @@ _STORED = (
 )
 """What survives a restart of Redis, and what a copy of its disk holds."""
 
+PRIOR_MAX = 8
+"""So many removed objects are remembered with a name, beside the last."""
+
 
 @dataclass
 class ObjectRow:
@@ -47,6 +50,7 @@ class ObjectRow:
     attempted_generation: int = 0
     bind_record: BindRecord | None = None  # what its bind remembers
     past: frozenset[str] = frozenset()  # of what follows a shoot: the seeds that it was withdrawn from
+    prior: tuple[str, ...] = ()  # the uids of the last removed objects of its name
 
     @property
     def seeds(self) -> frozenset[str]:
@@ -68,6 +72,7 @@ class Tombstone:
     at: str
     left: tuple[str, ...]
     origin: RequestOrigin | None
+    prior: tuple[str, ...] = ()
 
 
 @dataclass
@@ -187,10 +192,11 @@ class MemoryState:
         *,
         with_binding: bool = True,
         left: Iterable[str] = (),
+        uid: str = "",
     ) -> None:
-        """Append the entry of a stored object's write."""
+        """Append the entry of a stored object's write; `uid`: of an earlier one of its name, which is withdrawn."""
         self.announce_key(
-            row.stored.key, row.stored.version, row.stored.uid, verb, with_binding=with_binding, left=left
+            row.stored.key, row.stored.version, uid or row.stored.uid, verb, with_binding=with_binding, left=left
         )
 
     def announce_key(
@@ -325,11 +331,23 @@ class MemoryState:
                 ahead += self.seeds_at(shoot)
         return found
 
+    def prior_uids(self, key: ObjectKey, uid: str) -> tuple[str, ...]:
+        """The uids of the last objects that had a name before the one with `uid`: each was removed."""
+        row, tombstone = self.rows.get(key), self.tombstones.get(key)
+        last, prior = (
+            (row.stored.uid, row.prior) if row else (tombstone.uid, tombstone.prior) if tombstone else ("", ())
+        )
+        if last in ("", uid):
+            return prior
+        return tuple(each for each in (*prior, last) if each != uid)[-PRIOR_MAX:]
+
     def is_settled(self, key: ObjectKey, seed: str, uid: str) -> bool:
         """True if a stored object is on a seed, or was remembered to have left it."""
         row = self.rows.get(key)
         if row is None:
             return False
+        if uid != row.stored.uid and uid in row.prior:
+            return True
         here = row.seeds if key.kind == "shoot" else self.seeds_at(followed_shoot(key, row.index_keys))
         return seed in here or (uid in ("", row.stored.uid) and seed in row.past)
 
@@ -373,7 +391,7 @@ class MemoryState:
     def remove(self, row: ObjectRow, origin: RequestOrigin | None, *, unblock_index: bool) -> int:
         """Remove an object and append the entry; returns the version of the removal."""
         key, is_shoot = row.stored.key, row.stored.key.kind == "shoot"
-        left = tuple(sorted(self.audience_of(key)))
+        left, prior = tuple(sorted(self.audience_of(key))), self.prior_uids(key, row.stored.uid)
         self.forget_settled(key)
         self.leave_class(row)
         freed = is_shoot and self.move_usage(key, row.seeds, ())
@@ -381,7 +399,7 @@ class MemoryState:
         del self.uids[row.stored.uid]
         self.reindex(key, row.index_keys, IndexKeys())
         version = self.next_version()
-        self.tombstones[key] = Tombstone(row.stored.uid, version, self.now(), left, origin or row.origin)
+        self.tombstones[key] = Tombstone(row.stored.uid, version, self.now(), left, origin or row.origin, prior)
         if unblock_index:
             self.unblock_objects += 1
         self.announce_key(key, version, row.stored.uid, "deleted", left=left)

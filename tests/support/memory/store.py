@@ -4,6 +4,7 @@ It returns, raises and announces what the store on Redis does (one contract suit
 together), forgets everything at the end of the process, and serves one event loop.
 """
 
+import dataclasses
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -129,6 +130,7 @@ class MemoryStore(MemoryScheduling):
             last_applied=last_applied,
         )
         row = ObjectRow(stored, change.index_keys, origin or origin_of_tombstone(state.tombstones.get(key)))
+        row.prior = state.prior_uids(key, stored.uid)
         state.place(row)
         state.reindex(key, IndexKeys(), change.index_keys)
         with_quota_status(state, row)
@@ -382,11 +384,11 @@ class MemoryStore(MemoryScheduling):
         row, tombstone = state.rows.get(key), state.tombstones.get(key)
         if row and not (unknown is not None and unknown.runs and not state.is_settled(key, seed, uid)):
             state.forget_settled(key)
-            state.announce(row, left=(seed,))
-        elif not row and tombstone and uid in ("", tombstone.uid):
+            state.announce(row, left=(seed,), uid=uid if uid in row.prior else "")
+        elif not row and tombstone and uid in ("", tombstone.uid, *tombstone.prior):
             if uid:
                 state.unknown.pop((seed, key), None)
-            state.announce_key(key, tombstone.version, tombstone.uid, "deleted", left=(seed,))
+            state.announce_key(key, tombstone.version, uid or tombstone.uid, "deleted", left=(seed,))
         else:
             if unknown is not None:
                 state.unknown[seed, key] = unknown
@@ -425,9 +427,13 @@ class MemoryStore(MemoryScheduling):
             state.unknown.pop((seed, key), None)
             state.announce(row, left=(seed,))
             return
+        if tombstone and uid in tombstone.prior:
+            tombstone = dataclasses.replace(tombstone, uid=uid)
         if (uid or (seed, key) in state.unknown) and (tombstone is None or (uid and tombstone.uid != uid)):
-            origin = origin_of_tombstone(tombstone)
-            tombstone = state.tombstones[key] = Tombstone(uid, state.next_version(), state.now(), (seed,), origin)
+            origin, prior = origin_of_tombstone(tombstone), state.prior_uids(key, uid)
+            tombstone = state.tombstones[key] = Tombstone(
+                uid, state.next_version(), state.now(), (seed,), origin, prior
+            )
         if tombstone is None:
             raise is_gone(key)
         state.unknown.pop((seed, key), None)

@@ -80,6 +80,17 @@ def test_a_seed_that_a_shoot_left_gets_a_tombstone_and_the_others_their_roles() 
     assert by_subject["garden.binding.s1.garden-dev.apollo"].ttl is None
 
 
+def test_a_seed_on_which_an_earlier_object_of_the_name_may_run_is_told_of_that_one() -> None:
+    shoot = a_stored("Shoot", "apollo", namespace="garden-dev", seedName="s2")
+    removed = msgspec.structs.replace(entry_of(shoot, verb="deleted", left=("s1",)), uid="uid-before", version=1)
+    page = OutboxPage([removed, entry_of(shoot, verb="added")], {shoot.key: shoot})
+    by_subject = {each.subject: each for each in announcements(page, SUBJECTS, announced_unblock_index=0).bindings}
+    withdrawn = by_subject["garden.binding.s1.garden-dev.apollo"].headers
+    assert (withdrawn[Header.VERB], withdrawn[Header.UID]) == ("deleted", "uid-before")
+    assert Header.ROLE not in withdrawn, "it was removed, and has not moved"
+    assert by_subject["garden.binding.s2.garden-dev.apollo"].headers[Header.UID] == shoot.uid
+
+
 def test_a_shoot_runs_where_spec_says_until_status_says_otherwise() -> None:
     assert roles(a_stored("Shoot", "a", namespace="n")) == {}
     assert roles(a_stored("Shoot", "a", namespace="n", seedName="s1")) == {"s1": "run"}

@@ -444,8 +444,9 @@ class Store(Objects, StreamHistories, Protocol):
         """Announce an object, or its removal, again; `seed` gets a tombstone if the object is not its own.
 
         False, and nothing is announced, if the store neither has the object nor remembers the removal of one with this
-        uid ("" for any), or, where `unknown` runs, has it elsewhere and does not remember that it left: absence alone
-        must never end what runs. Then `unknown` is kept (at most 1,000 of them).
+        uid ("" for any; of a name, the last nine removals are remembered), or, where `unknown` runs, has it elsewhere
+        and does not remember that it left: absence alone must never end what runs. Then `unknown` is kept (at most
+        1,000 of them).
         """
         ...
 

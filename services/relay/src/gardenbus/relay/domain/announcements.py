@@ -38,7 +38,8 @@ class _Merged(NamedTuple):
     newest: ObjectEntry
     created: bool
     with_binding: bool
-    left: frozenset[str]
+    left: Mapping[str, str]
+    """Seed that it is withdrawn from -> uid of the object that is: an earlier one of the name may still run there."""
     trace: str
 
 
@@ -107,7 +108,7 @@ def _merge(entries: Sequence[object]) -> Mapping[ObjectKey, _Merged]:
             newest=entry,
             created=entry.verb == "added" or (before is not None and before.created and before.newest.uid == entry.uid),
             with_binding=entry.with_binding or (before is not None and before.with_binding),
-            left=frozenset(entry.left) | (before.left if before is not None else frozenset()),
+            left={**(before.left if before is not None else {}), **dict.fromkeys(entry.left, entry.uid)},
             trace=entry.trace or (before.trace if before is not None else ""),
         )
     return merged
@@ -169,8 +170,10 @@ def _bindings(entry: _Merged, contents: _Content, subjects: Subjects) -> list[Me
     current: Mapping[str, Role] = roles(stored) if stored is not None else {}
     messages: list[Message] = []
     if entry.left:
-        lost = {Header.VERB: "deleted"} | ({Header.ROLE: LEFT} if stored is not None else {})
-        for seed in sorted(entry.left - current.keys()):
+        for seed in sorted(entry.left.keys() - current.keys()):
+            uid = entry.left[seed]
+            has_moved = stored is not None and stored.uid == uid
+            lost = {Header.VERB: "deleted", Header.UID: uid} | ({Header.ROLE: LEFT} if has_moved else {})
             lines = kind_of_binding(subjects.prefix, seed, "deleted") + contents.event
             subject = subjects.binding(seed, key.namespace, key.name)
             messages.append(Message(subject, b"", {**contents.headers, **lost}, None, lines))
@@ -186,7 +189,7 @@ def _views(entry: _Merged, contents: _Content, audience: Sequence[str], subjects
     shown = audience if contents.stored is not None else ()
     withdrawn, modified = {**contents.headers, Header.VERB: "deleted"}, {**contents.headers, Header.VERB: "modified"}
     messages = [
-        Message(subjects.view(seed, contents.key), b"", withdrawn) for seed in sorted(entry.left.difference(shown))
+        Message(subjects.view(seed, contents.key), b"", withdrawn) for seed in sorted(entry.left.keys() - set(shown))
     ]
     return messages + [Message(subjects.view(seed, contents.key), contents.body, modified) for seed in shown]
 

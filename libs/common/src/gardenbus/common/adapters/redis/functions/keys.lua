@@ -11,8 +11,8 @@
 --                                 of a seed `cap` and `mark` (takes so many shoots; is about to be removed), of a shoot
 --                                 `fol` (something follows it), `why` (when and on what grounds it was bound), `op` and `cnt`
 --                                 (its operation, what it is counted as) and `tp` (the trace that it waits with), of both
---                                 `past` (seeds that it was taken from)
---   dead:<key>             hash   what is remembered of a removed object (uid, version, request order, seeds)
+--                                 `past` (seeds that it was taken from); `prior` has the uids of the last removed of its name
+--   dead:<key>             hash   what is remembered of a removed object (uid, version, request order, seeds, `prior`)
 --   graves                 zset   <key> by the version of its removal
 --   list:<kind>            zset   "<ns>/<name>" in lexical order
 --   by_version             zset   <key> by version

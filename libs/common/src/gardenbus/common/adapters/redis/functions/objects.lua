@@ -12,7 +12,7 @@ end
 local function remove(P, op, object)
   local object_key = P .. ':o:' .. op.key
   local member = op.ns .. '/' .. op.name
-  local left, freed = seeds_left(audience_of(P, op, object), {}), false
+  local left, freed, prior = seeds_left(audience_of(P, op, object), {}), false, prior_uids(P, op.key, object.uid)
   forget_settled(P, op)
   if op.kind == 'shoot' then
     stop_waiting(P, object_key, object.sched, member)
@@ -31,8 +31,8 @@ local function remove(P, op, object)
   reindex_claims(P, object.claims, '', op.key)
   reindex_demand(P, object.demand, '')
   if op.kind == 'resourcequota' then reindex_quota(P, op, object.quota, '') end
-  redis.call('HSET', P .. ':dead:' .. op.key, 'uid', object.uid, 'ver', version, 'at', op.now, 'left', left,
-             'req', op.origin ~= '' and op.origin or object.req)
+  write_fields(P .. ':dead:' .. op.key, {uid = object.uid, ver = whole(version), at = op.now, left = left, prior = prior,
+                                         req = op.origin ~= '' and op.origin or object.req})
   redis.call('ZADD', P .. ':graves', version, op.key)
   if op.gain then redis.call('INCR', P .. ':gain_objects') end
   announce(P, op.key, version, object.uid, 'deleted', true, left)
@@ -106,7 +106,7 @@ local function put(keys, args)
   elseif created then set.req = redis.call('HGET', P .. ':dead:' .. op.key, 'req') or '' end
   if op.gate then set.gate = whole(version) end
   if created then
-    set.uid, set.created = op.uid, op.created or op.now
+    set.uid, set.created, set.prior = op.uid, op.created or op.now, prior_uids(P, op.key, op.uid)
     redis.call('HSET', P .. ':uids', op.uid, op.key)
     redis.call('SADD', P .. ':kinds', op.kind)
     redis.call('ZADD', P .. ':list:' .. op.kind, 0, op.ns .. '/' .. op.name)

@@ -36,22 +36,23 @@ local function announce_again(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local closed = refuse_when_closed(P)
   if closed then return closed end
-  local object = read_fields(P .. ':o:' .. op.key, {'ver', 'uid'})
+  local object = read_fields(P .. ':o:' .. op.key, {'ver', 'uid', 'prior'})
   if object.ver ~= '' then
     if op.runs and not is_settled(P, op, op.left, op.uid) then
       note_unknown(P, op)
       return {'unknown'}
     end
     forget_settled(P, op)
-    announce(P, op.key, object.ver, object.uid, 'modified', true, op.left)
+    local uid = is_among(object.prior, op.uid) and op.uid or object.uid
+    announce(P, op.key, object.ver, uid, 'modified', true, op.left)
   else
-    local dead = read_fields(P .. ':dead:' .. op.key, {'ver', 'uid'})
-    if dead.ver == '' or (op.uid ~= '' and op.uid ~= dead.uid) then
+    local dead = read_fields(P .. ':dead:' .. op.key, {'ver', 'uid', 'prior'})
+    if dead.ver == '' or (op.uid ~= '' and op.uid ~= dead.uid and not is_among(dead.prior, op.uid)) then
       note_unknown(P, op)
       return {'unknown'}
     end
     if op.uid ~= '' then redis.call('HDEL', P .. ':unknown', op.left .. ' ' .. op.key) end
-    announce(P, op.key, dead.ver, dead.uid, 'deleted', true, op.left)
+    announce(P, op.key, dead.ver, op.uid ~= '' and op.uid or dead.uid, 'deleted', true, op.left)
   end
   return {'ok'}
 end

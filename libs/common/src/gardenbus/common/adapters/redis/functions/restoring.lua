@@ -8,7 +8,7 @@ local function restore(keys, args)
   local object = read_fields(object_key, CURRENT)
   local known = object.ver ~= '' and tonumber(object.ver) or tonumber(redis.call('HGET', P .. ':dead:' .. op.key, 'ver') or '0')
   if known >= op.version then return {'known'} end
-  local set = op.set
+  local set, prior = op.set, prior_uids(P, op.key, op.uid)
   local shoot = op.kind == 'shoot'
   if shoot and object.ver ~= '' then
     stop_waiting(P, object_key, object.sched, member)
@@ -36,7 +36,7 @@ local function restore(keys, args)
     redis.call('ZREM', P .. ':list:' .. op.kind, member)
     redis.call('ZREM', P .. ':by_version', op.key)
     redis.call('HDEL', P .. ':uids', op.uid)
-    redis.call('HSET', P .. ':dead:' .. op.key, 'uid', op.uid, 'ver', op.version, 'at', op.now, 'left', left)
+    write_fields(P .. ':dead:' .. op.key, {uid = op.uid, ver = op.version, at = op.now, left = left, prior = prior})
     if object.ver ~= '' then redis.call('HSET', P .. ':dead:' .. op.key, 'req', object.req) end
     redis.call('ZADD', P .. ':graves', op.version, op.key)
     recount(P, op.kind, op.ns, nil, true)
@@ -45,6 +45,7 @@ local function restore(keys, args)
   end
   if shoot and is_followed(P, op) then set.fol = '1' end
   if shoot then set.past = past_with(object.uid == op.uid and object.past or '', left) end
+  set.prior = prior
   write_fields(object_key, set)
   redis.call('HSET', object_key, 'ver', op.version)
   redis.call('HDEL', object_key, 'class', 'pmsg')

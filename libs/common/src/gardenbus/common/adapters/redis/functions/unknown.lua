@@ -40,13 +40,15 @@ local function forget(keys, args)
     announce(P, op.key, object.ver, object.uid, 'modified', true, op.seed)
     return {'ok'}
   end
-  local dead = read_fields(P .. ':dead:' .. op.key, {'ver', 'uid'})
+  local dead = read_fields(P .. ':dead:' .. op.key, {'ver', 'uid', 'prior'})
   if op.uid == '' and dead.ver == '' and redis.call('HEXISTS', P .. ':unknown', op.seed .. ' ' .. op.key) == 0 then
     return {'gone'}
   end
+  if is_among(dead.prior, op.uid) then dead.uid = op.uid end
   if op.uid ~= '' and op.uid ~= dead.uid or dead.ver == '' then
+    local prior = prior_uids(P, op.key, op.uid)
     dead = {ver = redis.call('INCR', P .. ':version'), uid = op.uid}
-    redis.call('HSET', P .. ':dead:' .. op.key, 'uid', dead.uid, 'ver', dead.ver, 'at', op.now, 'left', op.seed)
+    write_fields(P .. ':dead:' .. op.key, {uid = dead.uid, ver = whole(dead.ver), at = op.now, left = op.seed, prior = prior})
     redis.call('ZADD', P .. ':graves', dead.ver, op.key)
   end
   redis.call('HDEL', P .. ':unknown', op.seed .. ' ' .. op.key)

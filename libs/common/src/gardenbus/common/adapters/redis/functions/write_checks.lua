@@ -61,10 +61,29 @@ local function placement_refusal(P, op, object)
   end
 end
 
+local PRIOR_MAX = 8
+
+-- The uids of the last objects that had a name before the one with `uid`: each was removed.
+local function prior_uids(P, key, uid)
+  local last = read_fields(P .. ':o:' .. key, {'uid', 'prior'})
+  if last.uid == '' then last = read_fields(P .. ':dead:' .. key, {'uid', 'prior'}) end
+  if last.uid == '' or last.uid == uid then return last.prior end
+  local uids = {}
+  for each in string.gmatch(last.prior .. ' ' .. last.uid, '%S+') do
+    if each ~= uid then uids[#uids + 1] = each end
+  end
+  return table.concat(uids, ' ', math.max(1, #uids - PRIOR_MAX + 1))
+end
+
+local function is_among(uids, uid)
+  return uid ~= '' and string.find(' ' .. uids .. ' ', ' ' .. uid .. ' ', 1, true) ~= nil
+end
+
 -- Whether what runs on a seed may be told the stored state: the object is there, or the store remembers that it left.
 local function is_settled(P, at, seed, uid)
-  local object = read_fields(P .. ':o:' .. at.key, {'ver', 'uid', 'seed', 'sseed', 'refs', 'past'})
+  local object = read_fields(P .. ':o:' .. at.key, {'ver', 'uid', 'seed', 'sseed', 'refs', 'past', 'prior'})
   if object.ver == '' then return false end
+  if uid ~= object.uid and is_among(object.prior, uid) then return true end
   local seeds = seeds_of(object.seed, object.sseed)
   if at.kind ~= 'shoot' then seeds = seeds_at(P, followed_shoot(at.kind, at.ns, at.name, object.refs)) end
   if seeds[seed] then return true end
