@@ -6,11 +6,11 @@ import pytest
 
 from gardenbus.cli.manifests.files import sort_manifests
 from gardenbus.common.runtime.settings import CommonSettings, load
-from gardenbus.embedded.commands import up_arguments
 from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.landscape import UpOptions
 from gardenbus.embedded.process_specs import Addresses
 from gardenbus.embedded.servers import nats_configuration, redis_configuration
+from gardenbus.embedded.up_arguments import detached_arguments
 
 ROOT = Path(__file__).parents[3]
 
@@ -43,5 +43,5 @@ def test_services_are_told_whether_nats_syncs_each_write(syncs: bool):
 
 def test_a_detached_landscape_is_as_durable_as_was_asked_for():
     options = UpOptions(Path("state"), sort_manifests([]), {}, durability=Durability.POWER)
-    arguments = up_arguments(options, [])
+    arguments = detached_arguments(options, [])
     assert arguments[arguments.index("--durability") + 1] == "power"

@@ -78,20 +78,27 @@ class LandscapeOptions(NamedTuple):
     prefix: Prefix = None
 
 
-def with_landscape_options(command: Command) -> Command:
-    """Give a command the options of `LandscapeOptions` in place of its last parameter, `landscape`."""
-    *own, _ = inspect.signature(command).parameters.values()
-    options = inspect.signature(LandscapeOptions).parameters.values()
+def with_options_of(fields: Callable[..., Any]) -> Callable[[Command], Command]:
+    """Give a command the fields of a NamedTuple as options, in place of its last parameter, which takes the tuple."""
+    options = inspect.signature(fields).parameters.values()
 
-    @functools.wraps(command)
-    def with_options(*arguments: Any, **values: Any) -> None:
-        landscape = LandscapeOptions(*(values.pop(option.name, None) for option in options))
-        command(*arguments, **values, landscape=landscape)
+    def decorate(command: Command) -> Command:
+        *own, last = inspect.signature(command).parameters.values()
 
-    keyword_only = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
-    with_options.__signature__ = inspect.Signature([*own, *keyword_only])  # pyright: ignore[reportAttributeAccessIssue]
-    with_options.__annotations__ = {each.name: each.annotation for each in (*own, *keyword_only)}
-    return cast("Command", with_options)
+        @functools.wraps(command)
+        def with_options(*arguments: Any, **values: Any) -> None:
+            given = {option.name: values.pop(option.name) for option in options if option.name in values}
+            command(*arguments, **values, **{last.name: fields(**given)})
+
+        keyword_only = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
+        with_options.__signature__ = inspect.Signature([*own, *keyword_only])  # pyright: ignore[reportAttributeAccessIssue]
+        with_options.__annotations__ = {each.name: each.annotation for each in (*own, *keyword_only)}
+        return cast("Command", with_options)
+
+    return decorate
+
+
+with_landscape_options = with_options_of(LandscapeOptions)
 
 
 def run_with_client(

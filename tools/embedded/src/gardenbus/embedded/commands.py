@@ -15,8 +15,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from gardenbus.cli.commands.options import Directory, Output
-from gardenbus.cli.contexts.addresses import check_nats_url, check_redis_url, without_password, without_user
+from gardenbus.cli.commands.options import Directory, Output, with_options_of
+from gardenbus.cli.contexts.addresses import without_password, without_user
 from gardenbus.cli.local.directory import (
     DEFAULT_DIRECTORY,
     DirectoryUnwritable,
@@ -28,59 +28,16 @@ from gardenbus.cli.local.directory import (
     directory_option,
     ready_url,
 )
-from gardenbus.cli.manifests.files import read_sources, sort_manifests
-from gardenbus.cli.output.console import Exit, Format, exit_codes, print_error, show, show_document, show_lines
-from gardenbus.embedded.durability import Durability
-from gardenbus.embedded.examples import Example
+from gardenbus.cli.output.console import Exit, Format, print_error, show, show_document, show_lines
 from gardenbus.embedded.picture import SERVICE_STYLES
-from gardenbus.embedded.process_specs import parse_replicas
+from gardenbus.embedded.up_arguments import UpArguments, detached_arguments, read_options
 
 if TYPE_CHECKING:
     from gardenbus.embedded.landscape import UpOptions
 
 
-def up(  # noqa: PLR0913 - one parameter an option
-    *,
-    directory: Directory = None,
-    files: Annotated[
-        list[Path] | None,
-        typer.Option("-f", "--filename", help="Manifests of any kind, and configurations of the services."),
-    ] = None,
-    example: Annotated[list[Example] | None, typer.Option(help="Manifests of an example that is installed.")] = None,
-    replicas: Annotated[
-        list[str] | None,
-        typer.Option(help="How many of a service, as scheduler=2, or of one scheduler, as scheduler/mine=2."),
-    ] = None,
-    detach: Annotated[bool, typer.Option("--detach", help="Return when it is ready; stop it with `down`.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew: remove the state in --dir first.")] = False,
-    exit_when_converged: Annotated[
-        bool, typer.Option("--exit-when-settled", help="End with 0 when there is nothing left to do, 1 after 120 s.")
-    ] = False,
-    nats_port: Annotated[int | None, typer.Option(min=1, max=65535, help="NATS' port (default: a free one).")] = None,
-    redis_port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Redis' port (default: a socket in --dir).")
-    ] = None,
-    dashboard_port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="The dashboard's port (default: a free one).")
-    ] = None,
-    nats_url: Annotated[str | None, typer.Option(help="Use a running NATS with JetStream.")] = None,
-    redis_url: Annotated[str | None, typer.Option(help="Use a running Redis.")] = None,
-    prefix: Annotated[str, typer.Option(help="First token of all subjects and keys.")] = "garden",
-    durability: Annotated[
-        Durability, typer.Option(help="What is to survive: the death of any process, or loss of power too.")
-    ] = Durability.PROCESS,
-    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
-    backend: Annotated[
-        str | None,
-        typer.Option(help="Backend of all gardenlets given, as processes (real control planes), in place of theirs."),
-    ] = None,
-    cluster: Annotated[
-        bool, typer.Option("--cluster", help="Three NATS servers, and a Redis with two replicas and three Sentinels.")
-    ] = False,
-    insecure: Annotated[
-        bool, typer.Option("--insecure", help="Let everybody on this machine into NATS, as whoever they say they are.")
-    ] = False,
-) -> None:
+@with_options_of(UpArguments)
+def up(arguments: UpArguments) -> None:
     """Start a landscape: NATS, Redis and all services as child processes, state below --dir.
 
     Everybody who connects has to prove who they are, but with --insecure; `gardenbus identity` lets others in. It goes
@@ -93,53 +50,15 @@ def up(  # noqa: PLR0913 - one parameter an option
     gardenbus up --cluster
     gardenbus up --fresh -f my.yaml
     """
-    from gardenbus.embedded.configurations import check_configurations, with_backend  # noqa: PLC0415
-    from gardenbus.embedded.landscape import UpOptions  # noqa: PLC0415
     from gardenbus.embedded.up import run_up  # noqa: PLC0415
 
-    try:
-        counts = parse_replicas(replicas or [])
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--replicas") from error
-    if fresh and (nats_url is not None or redis_url is not None):
-        message = "removes what is in the directory, not what other servers hold: without --nats-url and --redis-url"
-        raise typer.BadParameter(message, param_hint="--fresh")
-    if cluster and any((nats_url, redis_url, nats_port, redis_port)):
-        message = "starts servers of its own, on free ports: without --nats-url, --redis-url, --nats-port, --redis-port"
-        raise typer.BadParameter(message, param_hint="--cluster")
-    paths = [*(files or ()), *(each.folder for each in example or ())]
-    with exit_codes():
-        sources = read_sources(paths)
-        given = sort_manifests([document for _, document in sources], [file for file, _ in sources])
-        if backend is not None:
-            given = with_backend(given, backend)
-        check_configurations(given)
-        if nats_url is not None:
-            check_nats_url(nats_url)
-        if redis_url is not None:
-            check_redis_url(redis_url)
-    options = UpOptions(
-        directory=directory or DEFAULT_DIRECTORY,
-        given=given,
-        replicas=counts,
-        nats_url=nats_url,
-        redis_url=redis_url,
-        nats_port=nats_port,
-        redis_port=redis_port,
-        dashboard_port=dashboard_port,
-        prefix=prefix,
-        durability=durability,
-        log_level=log_level,
-        backend=backend,
-        is_insecure=insecure,
-        is_cluster=cluster,
-    )
-    if fresh:
+    options = read_options(arguments)
+    if arguments.fresh:
         _remove_state(LandscapeDirectory(options.directory))
-    if detach:
-        _detached(options, paths)
+    if arguments.detach:
+        _detached(options, arguments.paths)
         return
-    raise typer.Exit(run_up(options, exit_when_converged=exit_when_converged))
+    raise typer.Exit(run_up(options, exit_when_converged=arguments.exit_when_converged))
 
 
 def _remove_state(directory: LandscapeDirectory) -> bool:
@@ -160,7 +79,7 @@ def _detached(options: "UpOptions", files: list[Path]) -> None:
         print_error(str(LandscapeInUse(directory.path, pid)))
         raise typer.Exit(Exit.FAILED)
     try:
-        landscape = start_detached(directory, up_arguments(options, files))
+        landscape = start_detached(directory, detached_arguments(options, files))
     except DetachFailed as error:
         print_error(str(error))
         raise typer.Exit(error.code if error.code > 0 else Exit.FAILED) from error
@@ -183,31 +102,6 @@ def _address(entry: ServiceEntry) -> str:
 def _pages(landscape: LandscapeFile) -> list[str]:
     """URLs of the services that have a page."""
     return [entry.url for entry in landscape.services if entry.url]
-
-
-def up_arguments(options: "UpOptions", files: list[Path]) -> list[str]:
-    """The command line of the same `up`, not detached."""
-    valued = {
-        "--nats-url": options.nats_url,
-        "--redis-url": options.redis_url,
-        "--nats-port": options.nats_port,
-        "--redis-port": options.redis_port,
-        "--dashboard-port": options.dashboard_port,
-        "--prefix": options.prefix,
-        "--durability": options.durability.value,
-        "--log-level": options.log_level,
-        "--backend": options.backend,
-    }
-    return [
-        "up",
-        "--dir",
-        str(options.directory),
-        *(word for file in files for word in ("-f", str(file))),
-        *(word for role, count in options.replicas.items() for word in ("--replicas", f"{role}={count}")),
-        *(["--insecure"] if options.is_insecure else []),
-        *(["--cluster"] if options.is_cluster else []),
-        *(word for option, value in valued.items() if value is not None for word in (option, str(value))),
-    ]
 
 
 def down(
