@@ -13,6 +13,7 @@ from typing import Any
 
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Follower, FollowEvent, Message, QueueMessage, StreamMessage
+from gardenbus.relay.ports.outbox import IndexedUpTo
 from tests.simulation.actor import Actor
 from tests.simulation.event_loop import SimulationLoop
 from tests.simulation.network import Network
@@ -75,6 +76,10 @@ class SimulatedOutbox(_Connection):
     async def wait(self, seconds: float) -> None:
         """Wait until there is an entry."""
         await self._twin.wait(seconds)
+
+    async def index_older(self, after: int) -> IndexedUpTo:
+        """Likewise."""
+        return IndexedUpTo(after, is_end=True)
 
     async def count_shoots(self) -> bool:
         """Nothing to do, and no choice point: there is no older version."""

@@ -16,8 +16,9 @@ from gardenbus.common.backups.catalog import Chain
 from gardenbus.common.backups.creating import BackupSource, create_delta, create_full, latest_of, read_catalog
 from gardenbus.common.backups.directory import DirectoryDestination
 from gardenbus.common.backups.restoring import chosen_chain, restore, verify
-from gardenbus.common.errors import Conflict, NotFound
+from gardenbus.common.errors import Conflict, Forbidden, NotFound
 from gardenbus.common.ports.bus import StreamPosition
+from gardenbus.common.ports.store import WritePrecondition
 from gardenbus.common.ports.stream_history import StreamEntry
 from tests.support.builders import a_seed, a_shoot, merged
 from tests.support.servers import Server, start_redis
@@ -152,6 +153,24 @@ async def test_a_restored_store_is_as_it_was_in_every_index(
     created = await create_full(source_of(kit), destination, now)
     assert created.records >= 7
     assert await restored_elsewhere(kit, elsewhere, destination) == await content(kit)
+
+
+async def test_quotas_hold_in_a_restored_store(
+    kit: StoreUnderTest, elsewhere: StoreUnderTest, destination: DirectoryDestination
+) -> None:
+    namespace, shoots = "garden-dev", "count/shoots.core.gardener.cloud"
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"namespace": namespace, "name": "gardener"}}
+    await kit.created({**quota, "spec": {"hard": {shoots: "1"}}})
+    pool = {"name": "pool", "machine": {"type": "m5.large"}, "minimum": 1, "maximum": 2}
+    spec = {"credentialsBindingName": "aws", "provider": {"type": "aws", "workers": [pool]}}
+    await kit.created(merged(a_shoot("one", namespace), {"spec": spec}))
+    assert any(name.startswith("demand:") for name in await content(kit))
+    await create_full(source_of(kit), destination, now)
+    assert await restored_elsewhere(kit, elsewhere, destination) == await content(kit)
+    await elsewhere.open()
+    within = (WritePrecondition("quota", "", "refused"),)
+    with pytest.raises(Forbidden, match="exceeded quota"):
+        await elsewhere.store.create(a_shoot("two", namespace), preconditions=within)
 
 
 async def test_deltas_are_replayed_over_the_full_backup(

@@ -17,7 +17,7 @@ from tests.support.stores import StoreUnderTest, a_binding, on_redis
 
 PREFIX = "shared"
 LATER = join_files({**texts(), "later.lua": "-- says the same in another version\n"})
-FORMAT = 2
+FORMAT = 3
 """Of today's library."""
 
 OTHER_FORMAT = join_files(

@@ -13,7 +13,7 @@ from gardenbus.common.errors import Conflict
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.store import VERSION_LEAP, EventRecord, RequestOrigin, opening_version
 from gardenbus.common.ports.stream_history import StreamLoss
-from gardenbus.relay.ports.outbox import Leadership, ObjectEntry, OutboxPage, Restored, Shown
+from gardenbus.relay.ports.outbox import IndexedUpTo, Leadership, ObjectEntry, OutboxPage, Restored, Shown
 from tests.support.memory.followed_shoots import followed_shoot
 from tests.support.memory.quotas import recount, with_quota_status
 from tests.support.memory.reads import without_private
@@ -188,6 +188,10 @@ class MemoryOutbox:
                 self._state.enqueue(f"migration.{key.namespace}.{key.name}")
         if untried_only:
             self._state.unblock(freed=True)
+
+    async def index_older(self, after: int) -> IndexedUpTo:
+        """Nothing to do: no version but today's has written here."""
+        return IndexedUpTo(after, is_end=True)
 
     async def count_shoots(self) -> bool:
         """Nothing to do: counts are made anew from the objects each time."""

@@ -35,7 +35,7 @@ from gardenbus.common.ports.bus import Bus, Message, ReplayDone, StreamMessage, 
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.relay.domain.announcements import announcements
 from gardenbus.relay.obsolete_messages import ObsoleteMessages
-from gardenbus.relay.ports.outbox import Outbox, OutboxEntry, OutboxPage, Restored
+from gardenbus.relay.ports.outbox import IndexedUpTo, Outbox, OutboxEntry, OutboxPage, Restored
 from gardenbus.relay.stream_watch import StreamWatch
 from gardenbus.relay.tracing import log_announced, with_spans
 
@@ -85,6 +85,7 @@ class Relay:
         self._needs_recovery = True
         self._is_cautious = True
         self._counts_shoots = True
+        self._indexed = IndexedUpTo(0, is_end=False)
         self._announced_unblock_index = 0
         self._prefetched: OutboxPage | None = None
         self._renew_at = 0.0
@@ -133,6 +134,8 @@ class Relay:
             self._prefetched = None  # another relay may have announced it by now
             await self._recover()
         await self._announce_page()
+        if not self._indexed.is_end:
+            self._indexed = await self._outbox.index_older(self._indexed.version)
         if self._counts_shoots:
             self._counts_shoots = await self._outbox.count_shoots()
         await self._obsolete.step()
@@ -307,12 +310,21 @@ class Relay:
                             read = []
         restored += await self._restore(read, restored)
         await self._note_restored(min(restored, default=0))
+        await self._index_older()
         await self._outbox.open(version, unblock_index)
         _log.info("store.opened", restored=len(restored), version=version)
         return min(restored, default=0)
 
     async def _note_restored(self, version: int) -> None:
         await self._outbox.trim(None, {RESTORED: StreamPosition(0, version)})
+
+    async def _index_older(self) -> None:
+        """Index what an older version stored; what it writes until the store is open is indexed after that."""
+        self._indexed = IndexedUpTo(0, is_end=False)
+        while not self._indexed.is_end:
+            self._indexed = await self._outbox.index_older(self._indexed.version)
+            await self._keep_lead()
+        self._indexed = self._indexed._replace(is_end=False)
 
     async def _keep_lead(self) -> None:
         now = self._clock.monotonic()

@@ -34,6 +34,17 @@ FOLLOWING_KINDS = ("managedseed", "shootstate")
 """Kinds that the gardenlets of a shoot's seeds may read."""
 
 
+LATER_INDEXED_KINDS = (
+    "shoot",
+    "resourcequota",
+    "secretbinding",
+    "credentialsbinding",
+    "controllerregistration",
+    "namespacedcloudprofile",
+)
+"""Kinds that older versions stored without the references, claims, quotas and demands of today."""
+
+
 class IndexKeys(NamedTuple):
     """Index values of one object. Owners are uids; claims are free-form.
 

@@ -12,6 +12,7 @@ from gardenbus.common.adapters.store_responses import scheduled_event
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.garden.busy_shoots import operation_key
+from gardenbus.common.api.index_keys import LATER_INDEXED_KINDS, index_keys_of
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
 from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.common.ports.bus import StreamPosition
@@ -20,6 +21,7 @@ from gardenbus.common.ports.store import VERSION_LEAP, EventRecord, RequestOrigi
 from gardenbus.common.ports.stream_history import StreamLoss
 from gardenbus.relay.ports.outbox import (
     EventEntry,
+    IndexedUpTo,
     Leadership,
     ObjectEntry,
     OutboxEntry,
@@ -171,6 +173,19 @@ class RedisOutbox(RedisStreamHistories):
         if untried_only:
             await self._led("wake_waiting", {})
 
+    async def index_older(self, after: int) -> IndexedUpTo:
+        """Index a page."""
+        page = {"after": after, "limit": _PAGE, "kinds": dict.fromkeys(LATER_INDEXED_KINDS, True)}
+        _, last, is_last, *found = await self._led("older_objects", page)
+        records = (
+            read_record(ObjectKey.from_stored(key.decode()), values)
+            for key, values in zip(found[::2], found[1::2], strict=True)
+        )
+        items = [_indexed(record) for record in records if record is not None]
+        if items or is_last:
+            await self._led("index_objects", {"items": items, "is_last": bool(is_last)})
+        return IndexedUpTo(int(last), bool(is_last))
+
     async def count_shoots(self) -> bool:
         """Walk the list of shoots."""
         page = {"after": self._counted_up_to, "limit": _PAGE}
@@ -199,6 +214,22 @@ class RedisOutbox(RedisStreamHistories):
 
     async def _led(self, function: str, operation: dict[str, Any]) -> Sequence[Any]:
         return _as_leader(await self._connection.call(function, operation | {"leader": self._leader}))
+
+
+def _indexed(record: StoredObject) -> dict[str, Any]:
+    """An object with what it is indexed by."""
+    key, index_keys = record.key, index_keys_of(record.document())
+    return {
+        "key": key.stored,
+        "kind": key.kind,
+        "ns": key.namespace or CLUSTER_SCOPE,
+        "name": key.name,
+        "version": record.version,
+        "refs": "\n".join(index_keys.references),
+        "claims": "\n".join(index_keys.claims),
+        "quota": "\n".join(index_keys.quota),
+        "demand": "\n".join(index_keys.demands),
+    }
 
 
 def _countable(member: bytes, status: bytes) -> dict[str, str]:

@@ -85,6 +85,13 @@ class Restored(msgspec.Struct, frozen=True):
     document: Document | None
 
 
+class IndexedUpTo(NamedTuple):
+    """Progress of a walk over what an older version stored: up to a version; `is_end`: nothing is left after it."""
+
+    version: int
+    is_end: bool
+
+
 class Shown(NamedTuple):
     """Subject of an announcement: of an object's changes, or (`seed`) of what the gardenlet of a seed sees of it."""
 
@@ -143,6 +150,13 @@ class Outbox(StreamHistories, Protocol):
         """Queue every pending shoot, and every one that migrates, again.
 
         With `untried_only` those that were marked unschedulable are left out; their unblocking is queued instead.
+        """
+        ...
+
+    async def index_older(self, after: int) -> IndexedUpTo:
+        """Index objects after a version, as an older version of ours has stored them without today's indexes.
+
+        The open store is not walked again once an end was reached. Raises Unavailable.
         """
         ...
 

@@ -28,6 +28,7 @@ FILES = (
     "binding.lua",
     "outbox.lua",
     "restoring.lua",
+    "older_objects.lua",
     "stream_histories.lua",
     "backups.lua",
 )

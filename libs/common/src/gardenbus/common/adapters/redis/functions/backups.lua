@@ -69,7 +69,7 @@ local function restore_begin(keys, args)
   if begun ~= '' and begun ~= op.name then return {'begun', begun} end
   redis.call('SET', P .. ':leader', op.leader, 'PX', op.ttl_ms)
   redis.call('SET', P .. ':restoring', op.name)
-  redis.call('DEL', P .. ':opening')
+  redis.call('DEL', P .. ':opening', P .. ':indexed') -- the backup may be of an older format
   return {'ok', objects}
 end
 
@@ -102,6 +102,8 @@ local function restore_record(keys, args)
   reindex_set(P, ':refs:', '', set.refs, op.key)
   reindex_set(P, ':owned:', '', set.own, op.key)
   reindex_claims(P, '', set.claims, op.key)
+  reindex_demand(P, '', set.demand or '')
+  if op.kind == 'resourcequota' then reindex_quota(P, op, '', set.quota or '') end
   if op.kind ~= 'shoot' then
     note_follower(P, followed_shoot(op.kind, op.ns, op.name, set.refs or ''))
     return {'ok'}

@@ -34,6 +34,7 @@
 --   streams                hash   stream -> its history, as msgpack (stream_histories.lua)
 --   losses                 list   what streams or the store have lost, as JSON;  losses_reported  hash  of these, when each was
 --   opening                string "<format>.<epoch>.<token>", written when a relay opened the store;  vouched  string  see opening.lua
+--   indexed                string the format whose indexes have every object (older_objects.lua)
 --   collected              string the highest version among removals that are not remembered any more
 --   restoring              string the backup that is being restored here, until all of it is stored (backups.lua)
 --   version, usage_version, gain_objects, gain_usage, leader     strings
