@@ -1,4 +1,4 @@
-"""Destinations of backups: one suite for a directory and for an object store of a real JetStream."""
+"""Destinations of backups: one suite for a directory, an object store of a real JetStream, and S3 (moto's server)."""
 
 import asyncio
 import itertools
@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gardenbus.common.backups.destinations import destination_of
+from gardenbus.common.backups.destinations import destination_of, folder_of
 from gardenbus.common.errors import BadRequest, NotFound, Unavailable
-from gardenbus.common.ports.backups import BackupDestination, StoredFile
+from gardenbus.common.ports.backups import BackupDestination, BackupFolder, StoredFile
+from tests.support.s3_server import KEYS, make_bucket, start_s3
 from tests.support.servers import Server, free_port, start_nats
 
 _numbers = itertools.count()
@@ -23,11 +24,34 @@ def nats_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server.stop()
 
 
-@pytest.fixture(params=["directory", "bucket"])
+@pytest.fixture(scope="module")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """An S3 server of these tests' own."""
+    server = start_s3(tmp_path_factory.mktemp("s3"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment's keys for S3."""
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+
+
+def in_a_bucket(request: pytest.FixtureRequest, folder: str) -> str:
+    """The address of a folder in a new bucket of S3."""
+    address = make_bucket(request.getfixturevalue("s3_server"), f"backups-{next(_numbers)}")
+    return address.replace("?", f"{folder}?", 1)
+
+
+@pytest.fixture(params=["directory", "bucket", "s3", "s3 folder"])
 async def destination(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BackupDestination]:
     """An empty destination."""
     if request.param == "directory":
         opened = destination_of(str(tmp_path / "backups"))
+    elif request.param.startswith("s3"):
+        opened = destination_of(in_a_bucket(request, "/a/b" if request.param == "s3 folder" else ""))
     else:
         server: Server = request.getfixturevalue("nats_server")
         opened = destination_of(f"{server.url}/backups-{next(_numbers)}")
@@ -71,6 +95,37 @@ async def test_what_is_put_again_replaces_what_was_there(destination: BackupDest
     assert list(await destination.list()) == [StoredFile("a", 3)]
 
 
+@pytest.fixture(params=["directory", "s3"])
+async def folder(request: pytest.FixtureRequest, tmp_path: Path) -> BackupFolder:
+    """A destination that has folders."""
+    return folder_of(str(tmp_path / "backups") if request.param == "directory" else in_a_bucket(request, "/all"))
+
+
+async def test_folders_have_files_of_their_own_and_go_with_all_that_is_in_them(
+    folder: BackupFolder, tmp_path: Path
+) -> None:
+    await folder.make()
+    assert list(await folder.folders()) == []
+    await folder.put("a", a_file(tmp_path, b"1"))
+    await folder.folder("x").put("a", a_file(tmp_path, b"22"))
+    await folder.folder("x").folder("y").put("a", a_file(tmp_path, b"333"))
+    await folder.folder("xx").put("a", a_file(tmp_path, b"4444"))
+    assert list(await folder.folders()) == ["x", "xx"]
+    assert list(await folder.folder("x").list()) == [StoredFile("a", 2)]
+    for _ in range(2):
+        await folder.folder("x").remove()
+    assert list(await folder.folders()) == ["xx"]
+    assert list(await folder.list()) == [StoredFile("a", 1)]
+    assert folder.folder("xx").place.endswith("/xx")
+
+
+async def test_a_bucket_that_is_not_there_or_away_is_unavailable(s3_server: Server, tmp_path: Path) -> None:
+    missing = destination_of(f"s3://nowhere-at-all/x?endpoint={s3_server.url}")
+    for work in (missing.list, lambda: missing.put("a", a_file(tmp_path, b"x"))):
+        with pytest.raises(Unavailable, match=r"the backups in s3://nowhere-at-all/x: .*(?i:bucket)"):
+            await work()
+
+
 async def test_a_destination_that_is_away_is_unavailable_without_its_password(tmp_path: Path) -> None:
     away = destination_of(f"nats://me:secret@127.0.0.1:{free_port()}/backups")
     with pytest.raises(Unavailable, match="the backups in nats://127") as raised:
@@ -92,8 +147,20 @@ async def test_a_destination_that_is_away_is_unavailable_without_its_password(tm
         "nats://host:4222/",
         "nats:///b",
         "nats://h/b.c",
+        "s3://",
+        "s3://x",
+        "s3://Bucket/x",
+        "s3://bucket/../x",
+        "s3://bucket/x?endpoint=host",
+        "s3://bucket/x?key=secret",
     ],
 )
 def test_an_address_that_is_none_is_refused_with_an_example(address: str) -> None:
     with pytest.raises(BadRequest, match="write"):
         destination_of(address)
+
+
+@pytest.mark.parametrize("address", ["", "nats://host:4222/backups", "http://host/x"])
+def test_a_place_without_folders_is_refused_with_an_example(address: str) -> None:
+    with pytest.raises(BadRequest, match="write a directory"):
+        folder_of(address)

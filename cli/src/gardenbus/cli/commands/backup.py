@@ -39,7 +39,7 @@ Destination = Annotated[
     typer.Option(
         "--destination",
         "-d",
-        help="Where backups are kept: a directory, or nats://host:4222/BUCKET.",
+        help="Where backups are kept: a directory, s3://BUCKET/folder, or nats://host:4222/BUCKET.",
         envvar="GARDENBUS_BACKUP_DESTINATION",
         metavar="PLACE",
     ),

@@ -16,7 +16,7 @@ class RelayServiceSettings(CommonSettings, frozen=True, kw_only=True):
     """Time after the death of the leading relay until another one takes over."""
 
     backup_destination: str = ""
-    """Place of the backups that the leading relay makes: a directory or nats://host:4222/BUCKET; empty: none."""
+    """Place of the leading relay's backups: a directory, s3://BUCKET/folder, nats://host:4222/BUCKET; empty: none."""
 
     backup_window: Window = "220000+0000/230000+0000"
     """Window for the daily full backup, at a minute that is drawn for each day; two times as Shoots write theirs."""

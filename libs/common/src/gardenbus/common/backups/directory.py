@@ -1,13 +1,14 @@
 """Backups in a directory: a mounted volume, or a folder that something else copies away."""
 
 import asyncio
+import contextlib
 import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from gardenbus.common.errors import NotFound, Unavailable
+from gardenbus.common.errors import BadRequest, NotFound, Unavailable
 from gardenbus.common.ports.backups import StoredFile
 
 _PARTIAL = ".partial"
@@ -16,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class DirectoryDestination:
-    """See `ports.backups.BackupDestination`. The directory is made, for its owner alone, with the first backup."""
+    """See `ports.backups.BackupFolder`. The directory is made, for its owner alone, with the first backup."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -48,6 +49,33 @@ class DirectoryDestination:
 
     async def close(self) -> None:
         """Nothing is open."""
+
+    def folder(self, name: str) -> "DirectoryDestination":
+        """A directory below this one."""
+        if name in ("", ".", "..") or "/" in name or "\0" in name:
+            raise BadRequest(f"{name[:80]!r} is no name of a folder")
+        return DirectoryDestination(self._directory / name)
+
+    async def folders(self) -> Sequence[str]:
+        """Directories below this one."""
+        return await self._io(self._folders)
+
+    async def make(self) -> None:
+        """Make the directory."""
+        await self._io(lambda: self._directory.mkdir(mode=0o700, parents=True, exist_ok=True))
+
+    async def remove(self) -> None:
+        """Remove the directory."""
+        await self._io(self._remove)
+
+    def _folders(self) -> Sequence[str]:
+        if not self._directory.is_dir():
+            return []
+        return sorted(path.name for path in self._directory.iterdir() if path.is_dir())
+
+    def _remove(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(self._directory)
 
     def _list(self) -> Sequence[StoredFile]:
         try:

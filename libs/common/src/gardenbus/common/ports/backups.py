@@ -124,3 +124,23 @@ class BackupDestination(Protocol):
     async def close(self) -> None:
         """Let go of connections."""
         ...
+
+
+class BackupFolder(BackupDestination, Protocol):
+    """A destination that has folders: each of them is a destination, too. Raises Unavailable."""
+
+    def folder(self, name: str) -> "BackupFolder":
+        """A folder below this one, whether it is there or not. Raises BadRequest for a name that leads elsewhere."""
+        ...
+
+    async def folders(self) -> Sequence[str]:
+        """Names of the folders below this one, in order; one without any file may be left out."""
+        ...
+
+    async def make(self) -> None:
+        """Have the folder be there, and be within reach; idempotent."""
+        ...
+
+    async def remove(self) -> None:
+        """Remove the folder with all that is in it and below it; none is fine."""
+        ...

@@ -1,0 +1,1 @@
+"""S3: the only importer of obstore."""
