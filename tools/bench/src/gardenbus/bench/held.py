@@ -15,6 +15,8 @@ import signal
 import sys
 import time
 from collections.abc import AsyncGenerator, Sequence
+from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple
 
 from gardenbus.bench.harness.loading import BenchLandscape, create_pending
@@ -32,6 +34,9 @@ RENEWAL_SECONDS = 20.0
 
 SHOOTS_CAPACITY = 250
 
+READY_SECONDS = 600.0
+"""How long a process may take until it is ready: it reads what is there, on a machine that may be busy."""
+
 
 class HeldLandscape(NamedTuple):
     """Its size, and the number of shoots that change each second."""
@@ -45,11 +50,13 @@ class HeldLandscape(NamedTuple):
 @contextlib.asynccontextmanager
 async def held(wanted: HeldLandscape) -> AsyncGenerator[Rig]:
     """A landscape with scheduler, apiserver and dashboard on it; its Leases are renewed, its shoots changed."""
-    async with a_rig(Durability.PROCESS) as rig:
+    async with a_rig(Durability.PROCESS, ready_seconds=READY_SECONDS) as rig:
         await prepare(rig, BenchLandscape(wanted.seeds, wanted.placed, "mixed", SHOOTS_CAPACITY), report)
+        report_step("starting the apiserver and a scheduler")
         await rig.start("apiserver")
         await start_scheduler(rig)
         await create_pending(rig, "waiting", wanted.waiting, "mixed", report, impossible=True)
+        report_step("starting the dashboard")
         await rig.start("dashboard")
         seeds = [seed_name(number) for number in range(wanted.seeds)]
         async with asyncio.TaskGroup() as tasks:
@@ -67,7 +74,7 @@ async def change_shoots(rig: Rig, wanted: HeldLandscape) -> None:
     while wanted.changes and placed:
         due = int((time.monotonic() - began) * wanted.changes)
         messages = [_change(rig, placed[number % len(placed)], number) for number in range(sent, due)]
-        await rig.bus.publish_many(messages)
+        await rig.retries.repeat(partial(rig.bus.publish_many, messages), "changes")
         sent = due
         await asyncio.sleep(TICK_SECONDS)
 
@@ -88,8 +95,13 @@ def _change(rig: Rig, name: str, number: int) -> Message:
 def report(name: str, done: int, of: int) -> None:
     """Say how far loading is, on stderr."""
     if done == of or done % 50_000 == 0:
-        sys.stderr.write(f"{name}: {done} of {of}\n")
-        sys.stderr.flush()
+        report_step(f"{name}: {done} of {of}")
+
+
+def report_step(progress: str) -> None:
+    """Say what happens, on stderr, with the time."""
+    sys.stderr.write(f"{datetime.now(UTC):%H:%M:%S} {progress}\n")
+    sys.stderr.flush()
 
 
 async def hold(wanted: HeldLandscape) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from gardenbus.bench.harness.rig import BenchFailed, Cost, Rig
+from gardenbus.bench.harness.retries import BenchFailed
+from gardenbus.bench.harness.rig import Cost, Rig
 
 SAMPLE_SECONDS = 0.005
 STALL_SECONDS = 60.0

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
+from gardenbus.bench.harness.retries import BenchFailed, Retries
 from gardenbus.cli.local.directory import LandscapeDirectory, write_whole
 from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
@@ -36,10 +37,6 @@ NO_REWRITE = "auto-aof-rewrite-percentage 0\n"
 POLL_SECONDS = 0.01
 
 
-class BenchFailed(Exception):
-    """A measurement did not come about; the message names what was missing."""
-
-
 class Cost(NamedTuple):
     """CPU time and memory that a process has used so far."""
 
@@ -50,8 +47,12 @@ class Cost(NamedTuple):
 class Rig:
     """Running servers, and services as they are wanted. `store`, `bus`, `redis` are the measurer's own connections."""
 
-    def __init__(self, directory: LandscapeDirectory, addresses: Addresses) -> None:
+    def __init__(
+        self, directory: LandscapeDirectory, addresses: Addresses, *, ready_seconds: float = READY_SECONDS
+    ) -> None:
         self.directory = directory
+        self.retries = Retries(directory.path)
+        self._ready_seconds = ready_seconds
         self.addresses = addresses
         self.subjects = Subjects(addresses.prefix)
         self.processes: dict[str, ManagedProcess] = {}
@@ -145,7 +146,7 @@ class Rig:
         for process in started:
             self.processes[process.spec.name] = process
             process.start()
-        deadline = asyncio.get_running_loop().time() + READY_SECONDS
+        deadline = asyncio.get_running_loop().time() + self._ready_seconds
         while unready := [process for process in started if process.state != "ready"]:
             if unready[0].restarts or asyncio.get_running_loop().time() > deadline:
                 trouble = unready[0].trouble
@@ -163,8 +164,8 @@ class Rig:
 
 
 @contextlib.asynccontextmanager
-async def a_rig(durability: Durability) -> AsyncGenerator[Rig]:
-    """Servers in a directory that is removed at the end.
+async def a_rig(durability: Durability, *, ready_seconds: float = READY_SECONDS) -> AsyncGenerator[Rig]:
+    """Servers in a directory that is removed at the end. `ready_seconds`: how long a process may take to be ready.
 
     When a measurement fails the directory is kept, and the BenchFailed that is raised says where the logs are.
     """
@@ -177,7 +178,7 @@ async def a_rig(durability: Durability) -> AsyncGenerator[Rig]:
     addresses = Addresses(
         f"nats://{LOOPBACK}:{nats}", f"redis://{LOOPBACK}:{redis}/0", "garden", durability is Durability.POWER
     )
-    rig = Rig(directory, addresses)
+    rig = Rig(directory, addresses, ready_seconds=ready_seconds)
     try:
         await rig.start_servers(_server_specs(directory, (nats, monitor, redis), durability))
         yield rig

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from gardenbus.bench.harness.loading import StoredShoot, announced
 from gardenbus.bench.harness.measurement import SAMPLE_SECONDS, StreamTarget, jetstream_request
-from gardenbus.bench.harness.rig import BenchFailed, Rig
+from gardenbus.bench.harness.retries import BenchFailed
+from gardenbus.bench.harness.rig import Rig
 
 TOGETHER = 2000
 

@@ -4,13 +4,15 @@ import asyncio
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 import msgspec
 
 from gardenbus.bench.comparison import MeasuredPair, ReportProgress, ScenarioTarget, ScenarioTask, compared, parameters
 from gardenbus.bench.harness.loading import BenchLandscape
 from gardenbus.bench.harness.measurement import Measurement, last_sequence, measuring, write_json
-from gardenbus.bench.harness.rig import BenchFailed, Rig, a_rig
+from gardenbus.bench.harness.retries import BenchFailed
+from gardenbus.bench.harness.rig import Rig, a_rig
 from gardenbus.bench.manifests.shoots import seed_name
 from gardenbus.bench.scenarios.scheduling import BARE, prepare
 from gardenbus.bench.stats import ScenarioStats, histogram, latencies, median_of
@@ -60,7 +62,8 @@ class Gardenlets:
             due_seeds = [self._seeds[number % len(self._seeds)] for number in range(next_seed, due)]
             next_seed = due
             renewing_seeds = [seed for seed in due_seeds if seed not in self._silent]
-            await self._rig.bus.publish_many([self._lease(seed) for seed in renewing_seeds])
+            leases = [self._lease(seed) for seed in renewing_seeds]
+            await self._rig.retries.repeat(partial(self._rig.bus.publish_many, leases), "Leases")
             stored_at |= dict.fromkeys(renewing_seeds, time.monotonic())
             self.last_renewed_at |= {seed: stored_at[seed] for seed in self._silent - self.last_renewed_at.keys()}
             await asyncio.sleep(TICK_SECONDS)

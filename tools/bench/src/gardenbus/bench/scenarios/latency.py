@@ -10,7 +10,8 @@ from gardenbus.bench.bare.services import SEEDS_VARIABLE
 from gardenbus.bench.comparison import MeasuredPair, ScenarioTarget, ScenarioTask, alternated, compared, parameters
 from gardenbus.bench.harness.loading import BenchLandscape
 from gardenbus.bench.harness.measurement import Measurement, StreamTarget, measuring
-from gardenbus.bench.harness.rig import BenchFailed, Rig, a_rig
+from gardenbus.bench.harness.retries import BenchFailed
+from gardenbus.bench.harness.rig import Rig, a_rig
 from gardenbus.bench.harness.verification import check_bound, usage
 from gardenbus.bench.scenarios.apply import requests
 from gardenbus.bench.scenarios.scheduling import BARE, ShootBatch, prepare, start_scheduler

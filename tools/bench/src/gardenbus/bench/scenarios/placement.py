@@ -25,7 +25,8 @@ from gardenbus.bench.harness.measurement import (
     pause_consumer,
     write_json,
 )
-from gardenbus.bench.harness.rig import BenchFailed, Rig, a_rig
+from gardenbus.bench.harness.retries import BenchFailed
+from gardenbus.bench.harness.rig import Rig, a_rig
 from gardenbus.bench.manifests.fleet import (
     CLUSTERS_WANTED,
     LEAST_CLUSTERS,

@@ -21,7 +21,8 @@ from gardenbus.bench.comparison import (
 )
 from gardenbus.bench.harness.loading import BenchLandscape, StoredShoot, create, put_in_bulk
 from gardenbus.bench.harness.measurement import Measurement, StreamTarget, measuring
-from gardenbus.bench.harness.rig import BenchFailed, Rig, a_rig
+from gardenbus.bench.harness.retries import BenchFailed
+from gardenbus.bench.harness.rig import Rig, a_rig
 from gardenbus.bench.harness.verification import check_bound, usage
 from gardenbus.bench.manifests.shoots import names, ready_condition, seed, shoot
 from gardenbus.bench.scenarios.landscapes import Runs, beside
