@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import urllib.request
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "landscape"
+GARDENLET = ROOT / "examples" / "session" / "gardenlet.yaml"
 
 
 async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_path: Path):
@@ -37,6 +39,9 @@ async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_pat
         doctor = await landscape.command("doctor")
         assert doctor.code == 0, doctor
         assert (await landscape.command("version")).code == 0
+        seeds = {f"seed:{seed['metadata']['name']}" for seed in await landscape.list("seed")}
+        assert len(seeds) >= 11  # two of them have grown
+        assert {user for user in _users(landscape) if user.startswith("seed:")} == seeds
         kept = {file.name: file.read_bytes() for file in (directory / "identity").rglob("*") if file.is_file()}
     assert violations(directory) == []
     assert open_to_others(directory) == []
@@ -55,6 +60,13 @@ async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_pat
         again = {file.name: file.read_bytes() for file in (directory / "identity").rglob("*") if file.is_file()}
         assert again == kept
     assert violations(directory) == []
+
+
+def _users(landscape: Landscape) -> list[str]:
+    """Who is connected, a line a connection."""
+    port = landscape.describe()["ports"]["nats-monitor"]
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/connz?auth=1&limit=10000", timeout=30) as answer:
+        return [each.get("authorized_user", "") for each in json.load(answer)["connections"]]
 
 
 async def test_whoever_proves_nothing_or_too_little_is_out(tmp_path: Path):
@@ -76,7 +88,7 @@ async def test_whoever_proves_nothing_or_too_little_is_out(tmp_path: Path):
 async def test_an_insecure_landscape_says_so_and_keeps_its_streams_when_it_no_longer_is(tmp_path: Path):
     directory, said = tmp_path / "state", tmp_path / "state-up.log"
     note = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept", "namespace": "garden"}}
-    async with a_landscape(directory, "--insecure") as landscape:
+    async with a_landscape(directory, "--insecure", "-f", str(GARDENLET)) as landscape:
         assert "nats_user" not in landscape.describe() or not landscape.describe()["nats_user"]
         await landscape.ask("apply", note)
         created = await _created_at(landscape)
@@ -86,7 +98,23 @@ async def test_an_insecure_landscape_says_so_and_keeps_its_streams_when_it_no_lo
         assert landscape.describe()["nats_user"] == "operator"
         assert await landscape.ask("get.configmap.garden.kept")
         assert await _created_at(landscape) == created
+
+        async def admitted() -> None:
+            assert "seed:earth-1" in _users(landscape)
+
+        await eventually(admitted, within=60, every=0.2)
     assert "INSECURE" not in said.read_text()
+
+    async with a_landscape(directory, "--insecure") as landscape:  # the certificates of before are of no use
+
+        async def ready() -> None:
+            seed = await landscape.ask("get.seed._.earth-1")
+            conditions = {each["type"]: each["status"] for each in seed["status"]["conditions"]}
+            assert conditions["GardenletReady"] == "True"
+            assert landscape.describe()["state"] == "ready"
+
+        await eventually(ready, within=60, every=0.2)
+        assert "seed:earth-1" not in _users(landscape)
 
 
 async def _created_at(landscape: Landscape) -> str:

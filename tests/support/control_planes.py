@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from gardenbus.agent.certificate_manager import write_token
 from gardenbus.common.adapters.nats.connection import Connection, encode_headers, publish_command
 from gardenbus.common.adapters.nats.credentials import read_credentials
 from tests.support.landscape import Document, Landscape
@@ -98,6 +99,8 @@ class GardenletProcesses:
 
     async def start(self, name: str, *configurations: Document) -> None:
         """Start the process `name`; the same configurations again after a kill go on where it was."""
+        for each in configurations:
+            await self._admit(each["seedConfig"]["metadata"]["name"])
         file = self._logs / f"{name}.yaml"
         file.write_text(yaml.safe_dump_all(configurations))
         where = self._landscape.describe()
@@ -113,13 +116,21 @@ class GardenletProcesses:
                     **os.environ,
                     "GARDENBUS_NATS_URL": where["nats_url"],
                     "GARDENBUS_PREFIX": where["prefix"],
-                    "GARDENBUS_NATS_CREDENTIALS": str(self._landscape.directory / "identity/services/gardenlet.nk"),
                 },
             )
 
+    async def _admit(self, seed: str) -> None:
+        """Have a bootstrap token lie ready for a seed that has no certificate."""
+        if not self._credentials(seed).exists():
+            made = await self._landscape.ask("token.create", {"seed": seed})
+            write_token(self._credentials(seed).parent, made["token"])
+
+    def _credentials(self, seed: str) -> Path:
+        return self._landscape.directory / "gardenlets" / seed / "credentials.pem"
+
     async def publish(self, subject: str, body: bytes, headers: Mapping[str, str]) -> None:
-        """Say something as a gardenlet."""
-        credentials = read_credentials(self._landscape.directory / "identity/services/gardenlet.nk", "gardenlet")
+        """Say something as the gardenlet of the seed that the subject names."""
+        credentials = read_credentials(self._credentials(subject.split(".")[2]), "")
         connection = Connection()
         url = self._landscape.describe()["nats_url"]
         await connection.open(url, "gardenlet", credentials=credentials, on_reconnect=lambda: None)

@@ -19,11 +19,13 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 import structlog
 
 from gardenbus.agent.certificate_manager import CertificateManager
 from gardenbus.agent.certificate_requests import CREDENTIALS, TOKEN, Send
+from gardenbus.agent.settings import AgentSettings
 from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import (
@@ -40,7 +42,7 @@ from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.errors import GardenbusError, SettingsInvalid
-from gardenbus.common.runtime.bus_connection import AnySettings, connect_bus, nats_credentials
+from gardenbus.common.runtime.bus_connection import connect_bus, nats_credentials
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.service import ServiceContext
 
@@ -54,6 +56,11 @@ REJECTED_SECONDS = 30.0
 SESSION_SECONDS = 3600.0
 """Life of a session until one was seen to end: the identity service's default."""
 
+BOOTSTRAPS_AT_ONCE = 4
+"""Agents of a process that come in by a token at the same time: each has the callout check it."""
+
+AnyAgentSettings = TypeVar("AnyAgentSettings", bound=AgentSettings)
+
 _RENEWED = (0.7, 0.9)
 """Part of a session's life after which it is renewed, drawn anew for each: many agents do not come together."""
 
@@ -63,9 +70,17 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 class OwnConnection:
     """Connection of one agent. `bus` may be used at once: it raises Unavailable until it is connected."""
 
-    def __init__(self, url: str, subjects: Subjects, principal: Principal, credentials: Credentials) -> None:
+    def __init__(
+        self,
+        url: str,
+        subjects: Subjects,
+        principal: Principal,
+        credentials: Credentials,
+        bootstraps: asyncio.Semaphore | None = None,
+    ) -> None:
         self.principal = principal
         self.bus = JetStreamBus(subjects, credentials=credentials)
+        self._bootstraps = bootstraps or asyncio.Semaphore()
         self._url = url
         self._subjects = subjects
         self._credentials = credentials
@@ -135,7 +150,9 @@ class OwnConnection:
             manages_streams=False,
             fails_unauthorized=True,
         )
-        async with connecting as bus:
+        async with contextlib.AsyncExitStack() as stack:
+            async with self._bootstraps:
+                bus = await stack.enter_async_context(connecting)
             yield ApiserverClient(bus, self._subjects, user=login.user).request
 
     def _client(self, bus: JetStreamBus) -> Send:
@@ -205,7 +222,10 @@ class OwnConnection:
 
 
 class AgentConnections:
-    """See the module. `process` are the process's credentials; `share` connects its bus, when it is first needed."""
+    """See the module. `process` are the process's credentials; `share` connects its bus, when it is first needed.
+
+    `all_share`: it is everybody's, whatever lies in their directories.
+    """
 
     def __init__(
         self,
@@ -214,19 +234,22 @@ class AgentConnections:
         process: Credentials = NO_CREDENTIALS,
         *,
         share: Callable[[], None] = lambda: None,
+        all_share: bool = False,
     ) -> None:
         self._url = url
         self._subjects = subjects
         self._process = process
         self._share = share
+        self._all_share = all_share
         self._is_shared = False
+        self._bootstraps = asyncio.Semaphore(BOOTSTRAPS_AT_ONCE)
 
     def own(self, principal: Principal, directory: Path) -> OwnConnection | None:
         """The connection of an agent with credentials of its own, None without. Raises SettingsInvalid."""
-        credentials = own_credentials(principal, directory, self._process)
+        credentials = None if self._all_share else own_credentials(principal, directory, self._process)
         if credentials is None:
             return None
-        return OwnConnection(self._url, self._subjects, principal, credentials)
+        return OwnConnection(self._url, self._subjects, principal, credentials, self._bootstraps)
 
     def need_shared(self) -> None:
         """Have the process's bus connected."""
@@ -236,7 +259,7 @@ class AgentConnections:
 
 
 async def connect_agents(
-    context: ServiceContext[AnySettings],
+    context: ServiceContext[AnyAgentSettings],
     agents: Mapping[Principal, Path],
     *,
     needs_shared: bool = False,
@@ -250,16 +273,17 @@ async def connect_agents(
     settings, subjects = context.settings, Subjects(context.settings.prefix)
     process = nats_credentials(settings, context.name)
     problems: list[str] = []
-    for principal, directory in agents.items():
+    for principal, directory in () if settings.shared_connection else agents.items():
         try:
             needs_shared |= own_credentials(principal, directory, process) is None
         except SettingsInvalid as error:
             problems += error.problems
     if problems:
         raise SettingsInvalid(tuple(problems))
-    if needs_shared:
+    all_share = settings.shared_connection
+    if needs_shared or all_share:
         bus, _ = await connect_bus(context, manages_streams=False, awaited_streams=awaited_streams)
-        return bus, AgentConnections(settings.nats_url, subjects, process)
+        return bus, AgentConnections(settings.nats_url, subjects, process, all_share=all_share)
     bus = JetStreamBus(subjects, credentials=process)
     context.stack.push_async_callback(bus.close)
 

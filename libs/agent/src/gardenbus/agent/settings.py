@@ -23,6 +23,9 @@ class AgentSettings(CommonSettings, frozen=True, kw_only=True):
     state_dir: str = ""
     """Directory of the agents' state."""
 
+    shared_connection: bool = False
+    """All agents use the process's connection, whatever credentials lie in their directories."""
+
 
 class Parse(Protocol[ParsedT_co]):
     """Parser of a file's content. Raises SettingsInvalid with the problems of each document."""

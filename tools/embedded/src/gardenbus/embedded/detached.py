@@ -48,7 +48,8 @@ def start_detached(directory: LandscapeDirectory, arguments: Sequence[str]) -> L
             return landscape
         if process.poll() is not None:
             raise DetachFailed(_last_words(log), process.returncode)
-        if time.monotonic() > deadline:
+        is_starting = landscape and landscape.state == "starting" and landscape.supervisor_pid == process.pid
+        if time.monotonic() > deadline and not is_starting:  # it has a limit of its own, by how much there is to start
             process.terminate()
             raise DetachFailed(f"not ready within {READY_SECONDS:g} s: {_last_words(log)}")
         time.sleep(POLL_SECONDS)

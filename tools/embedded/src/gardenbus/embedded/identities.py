@@ -1,17 +1,25 @@
 """Identities of an embedded landscape: the keys below D/identity, and the part of nats.conf that is made of them."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from cryptography import x509
+
 from gardenbus.cli.local.directory import DirectoryUnwritable
-from gardenbus.common.api.identity.permissions import Permissions, permissions_of, service_names
+from gardenbus.common.api.identity.permissions import (
+    JETSTREAM_API,
+    Permissions,
+    permissions_of,
+    service_names,
+)
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.credentials.identity_directory import IdentityDirectory, OperatorLogin
 from gardenbus.credentials.server_configuration import Authorization, Password, authorization_configuration
 
-AGENTS = ("gardenlet", "memberagent")
-"""Processes that host agents. They speak for all that they host, as users of this server's configuration."""
+MEMBERAGENT = "memberagent"
+"""The process that enrols Seeds speaks for all of them, as a user of this server's configuration."""
 
 
 class EmbeddedIdentities:
@@ -20,7 +28,7 @@ class EmbeddedIdentities:
     def __init__(self, path: Path, subjects: Subjects) -> None:
         self._directory = IdentityDirectory(path)
         try:
-            self._keys = self._directory.prepare((*service_names(), *AGENTS), datetime.now(UTC))
+            self._keys = self._directory.prepare((*service_names(), MEMBERAGENT), datetime.now(UTC))
         except OSError as error:
             raise DirectoryUnwritable(path, error) from error
         self._subjects = subjects
@@ -39,12 +47,18 @@ class EmbeddedIdentities:
             operator=Password(keys.operator.user, keys.operator.password),
             callout=keys.callout.public,
             issuer=keys.issuer.public,
-            others={keys.services[name].public: _permissions_of_agents(name, self._subjects) for name in AGENTS},
+            others={keys.services[MEMBERAGENT].public: _permissions_of_enrolling(self._subjects)},
         )
         return authorization_configuration(authorization, self._subjects)
 
+    def authorities(self) -> Sequence[x509.Certificate]:
+        """The authorities whose certificates let in."""
+        return x509.load_pem_x509_certificates(self._directory.authorities.read_bytes())
+
     def environ(self, role: str) -> dict[str, str]:
-        """Settings of a service that say who it is."""
+        """Settings of a service that say who it is; gardenlets come in as themselves."""
+        if role == "gardenlet":
+            return {}
         own = {"GARDENBUS_NATS_CREDENTIALS": str(self._directory.service(role))}
         if role != "identity":
             return own
@@ -58,18 +72,17 @@ class EmbeddedIdentities:
         }
 
 
-def _permissions_of_agents(name: str, subjects: Subjects) -> Permissions:
-    """All that agents may do, for every seed and member cluster."""
-    streams = [subjects.stream(stream) for stream in ("BINDINGS", "LEASES", "OBJECTS", "REPORTS")]
+def _permissions_of_enrolling(subjects: Subjects) -> Permissions:
+    """Rights of the agents of enrolled Seeds, and of clusters that are shoots, on the connection that they share."""
+    objects, prefix = subjects.stream("OBJECTS"), subjects.prefix
     calls = ("STREAM.INFO.{}", "STREAM.MSG.GET.{}", "CONSUMER.CREATE.{}.>", "CONSUMER.DELETE.{}.*", "DIRECT.GET.{}.>")
-    families = ("lease.*", "report.>", "api.>", "as.>", "rejected.>")
+    families = ("report.>", "api.get.>", "api.adminkubeconfig.>", "as.*.api.get.>")
     inbox = permissions_of(Principal("service", "identity"), subjects).subscribe
-    served = (f"{subjects.prefix}.seed.*.>",) if name == "gardenlet" else ()
     return Permissions(
         (
-            *("_INBOX.>", "$JS.FC.>"),
-            *(f"{subjects.prefix}.{family}" for family in families),
-            *(f"$JS.API.{call.format(stream)}" for call in calls for stream in streams),
+            *("_INBOX.>", "$JS.FC.>", f"{JETSTREAM_API}.STREAM.INFO.{subjects.stream('REPORTS')}"),
+            *(f"{prefix}.{family}" for family in families),
+            *(f"{JETSTREAM_API}.{call.format(objects)}" for call in calls),
         ),
-        (*(subject.replace("identity", name) for subject in inbox), *served),
+        tuple(subject.replace("identity", MEMBERAGENT) for subject in inbox),
     )

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,12 @@ from gardenbus.cli.local.directory import (
     write_whole,
 )
 from gardenbus.cli.manifests.files import SortedManifests
+from gardenbus.cli.output.console import ApiError
+from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
+from gardenbus.common.errors import GardenbusError
+from gardenbus.embedded.agents import ROLES as AGENTS
+from gardenbus.embedded.agents import agents_of, give_tokens, without_credentials
 from gardenbus.embedded.clusters import cluster_plan, cluster_servers
 from gardenbus.embedded.configurations import write_configurations
 from gardenbus.embedded.durability import Durability
@@ -49,6 +55,12 @@ from gardenbus.embedded.servers import (
 )
 
 START_SECONDS = 60.0
+NEWCOMER_SECONDS = 0.1
+"""Further time for each agent that has to be let in first."""
+
+ADMITTING = ("apiserver", "identity")
+"""Without these nobody gets a token."""
+
 INVALID_SETTINGS = 2
 
 
@@ -95,6 +107,8 @@ class EmbeddedLandscape:
         self._redis_users: RedisUsers | None = None
         self._supervisor_pid: int | None = None
         self._ports_in_use: set[int] = set()
+        self._newcomers: Mapping[Principal, Path] = {}
+        """Agents that need a token to come in, and their directories."""
 
     @property
     def addresses(self) -> Addresses:
@@ -133,6 +147,9 @@ class EmbeddedLandscape:
         )
         services = [self._redis_users.admitted(spec) for spec in services] if self._redis_users else services
         services.append(self._dashboard_spec())
+        if self._identities:
+            agents = agents_of(self.directory, configurations, self.seeds)
+            self._newcomers = without_credentials(agents, self._identities.authorities(), datetime.now(UTC))
         self._write("starting", is_needed=True)
         await self._start_all([*servers, *services])
         self._write("ready")
@@ -173,7 +190,9 @@ class EmbeddedLandscape:
             redis_url = redis.url
         syncs_always = self._options.durability is Durability.POWER
         identity_of = self._identities.environ if self._identities else None
-        self._addresses = Addresses(nats_url, redis_url, self._options.prefix, syncs_always, identity_of)
+        self._addresses = Addresses(
+            nats_url, redis_url, self._options.prefix, syncs_always, identity_of, agents_share=self._options.is_insecure
+        )
         return specs
 
     def _require_same_servers(self) -> None:
@@ -204,7 +223,13 @@ class EmbeddedLandscape:
         syncs_always = options.durability is Durability.POWER
         identity_of = self._identities.environ if self._identities else None
         self._addresses = Addresses(
-            cluster.nats_url, cluster.redis_url, prefix, syncs_always, identity_of, are_clustered=True
+            cluster.nats_url,
+            cluster.redis_url,
+            prefix,
+            syncs_always,
+            identity_of,
+            agents_share=options.is_insecure,
+            are_clustered=True,
         )
         return cluster.specs
 
@@ -286,22 +311,36 @@ class EmbeddedLandscape:
             for spec in specs
         ]
         self.processes += started
+        deadline = asyncio.get_running_loop().time() + START_SECONDS + NEWCOMER_SECONDS * len(self._newcomers)
+        late = [process for process in started if self._newcomers and process.spec.role in AGENTS]
         for process in started:
-            process.start()
+            if process not in late:
+                process.start()
         try:
-            await self._until_ready(started)
+            if late:
+                await self._admit([process for process in started if process.spec.role in ADMITTING], deadline)
+            for process in late:
+                process.start()
+            await self._until_ready(started, deadline)
         finally:
             await fork_server.close()
 
-    async def _until_ready(self, started: Sequence[ManagedProcess]) -> None:
-        deadline = asyncio.get_running_loop().time() + START_SECONDS
+    async def _admit(self, admitting: Sequence[ManagedProcess], deadline: float) -> None:
+        """Have tokens lie ready for agents that start for the first time, once somebody can make and check them."""
+        await self._until_ready(admitting, deadline)
+        try:
+            await give_tokens(self.target, self._newcomers)
+        except (ApiError, GardenbusError, OSError) as error:
+            raise StartFailed(f"no bootstrap tokens for the agents: {error}") from error
+
+    async def _until_ready(self, started: Sequence[ManagedProcess], deadline: float) -> None:
         while unready := [process for process in started if process.state != "ready"]:
             for process in unready:
                 if process.last_exit == INVALID_SETTINGS:
                     raise StartFailed(f"{process.spec.name} refuses its settings: {_tail(process.log_file)}")
             if asyncio.get_running_loop().time() > deadline:
                 troubles = "; ".join(f"{process.spec.name}: {process.trouble}" for process in unready)
-                raise StartFailed(f"not ready within {START_SECONDS:g} s: {troubles} (logs: {self.directory.logs})")
+                raise StartFailed(f"not ready in time: {troubles} (logs: {self.directory.logs})")
             await asyncio.sleep(0.05)
 
     def _operators_redis_url(self) -> str:

@@ -69,6 +69,7 @@ class ProcessSpec(NamedTuple):
     """The user's."""
 
 
+_SHARED = {"GARDENBUS_SHARED_CONNECTION": "true"}
 _CLUSTERED = {"GARDENBUS_STREAM_REPLICAS": "3", "GARDENBUS_REDIS_REPLICAS": "1"}
 
 
@@ -81,6 +82,8 @@ class Addresses(NamedTuple):
     nats_syncs_always: bool = False
     identity_of: Callable[[str], Mapping[str, str]] | None = None
     """Variables that say who a service is, by its role; None: nobody has an identity."""
+    agents_share: bool = False
+    """Nobody has an identity: certificates that agents have from an earlier start are of no use."""
     are_clustered: bool = False
     """Streams have three copies, and a write counts when a replica of Redis has it."""
 
@@ -89,6 +92,7 @@ class Addresses(NamedTuple):
         return {
             **(self.identity_of(role) if self.identity_of else {}),
             **({"GARDENBUS_NATS_SYNC_ALWAYS": "true"} if self.nats_syncs_always else {}),
+            **(_SHARED if self.agents_share and role in ("gardenlet", "memberagent") else {}),
             **(_CLUSTERED if self.are_clustered else {}),
             "GARDENBUS_NATS_URL": self.nats_url,
             "GARDENBUS_REDIS_URL": self.redis_url,
