@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )))
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down setup setup-dev test test-contract test-e2e test-browser test-kube test-docker chaos fuzz simulate bench check format reference docs release-check
+.PHONY: help run up down setup setup-dev test test-long test-contract test-e2e test-browser test-kube test-docker chaos fuzz simulate bench check format reference docs release-check
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,8 +40,11 @@ setup: $(INSTALLED) ## install only; leaves .venv/bin/gardenbus
 
 setup-dev: $(WITH_DEV) ## install what the tests need too
 
-test: $(WITH_DEV) ## all tests that need no Docker, on NATS and Redis of their own (TESTS=tests/unit)
-	@exec $(BIN)/pytest -m "not docker" -n $(WORKERS) --dist worksteal $(TESTS) $(ARGS)
+test: $(WITH_DEV) ## the tests of every day, on NATS and Redis of their own (TESTS=tests/unit)
+	@exec $(BIN)/pytest -m "not docker and not long" -n $(WORKERS) --dist worksteal $(TESTS) $(ARGS)
+
+test-long: $(WITH_DEV) ## the long proofs: kills, clusters and backups under load, for a minute each
+	@exec $(BIN)/pytest -m "long and not docker" -n $(WORKERS) --dist worksteal $(TESTS) $(ARGS)
 
 test-contract: $(WITH_DEV) ## the adapters against real servers
 	@exec $(BIN)/pytest -m "not docker" tests/contract $(ARGS)

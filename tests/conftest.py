@@ -30,7 +30,7 @@ if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM_NEEDED:
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
 
-LONGEST = ("test_documented_sessions.py", "test_kills.py", "test_closed_loop.py")
+LONGEST = ("test_documented_sessions.py", "test_cluster.py", "test_tenants.py", "test_kills.py", "test_closed_loop.py")
 """Modules of single tests that take most of a minute: the run would wait for them if they came last."""
 
 

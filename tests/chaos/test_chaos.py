@@ -10,7 +10,7 @@ import pytest
 from tests.chaos.landscape import ROOT
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_whatever_is_killed_cut_or_paused_nothing_is_lost_doubled_overfilled_or_torn_down(tmp_path: Path) -> None:
     result = tmp_path / "chaos.json"
     process = await asyncio.create_subprocess_exec(

@@ -72,7 +72,7 @@ async def killing(landscape: Landscape, seconds: int) -> None:
             landscape.kill(next(chosen))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_whatever_is_killed_every_placeable_shoot_is_placed_and_nothing_is_lost_or_overfilled(
     tmp_path: Path,
 ) -> None:

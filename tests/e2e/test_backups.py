@@ -157,6 +157,7 @@ class Load:
         await self._task
 
 
+@pytest.mark.long
 async def test_both_disks_gone_under_load(site: Site) -> None:
     async with attached_to(site.nats.url, site.directory) as landscape:
         early = {f"early-{number}" for number in range(5)}

@@ -176,6 +176,7 @@ async def patched(landscape: Landscape, tail: str, patch: Document) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(420)
+@pytest.mark.long
 async def test_seeds_grow_with_the_shoots_and_go_with_them_whatever_is_killed(tmp_path: Path) -> None:
     files = tmp_path / "landscape.yaml"
     garden = a_project("garden", "garden", spec={"tolerations": {"whitelist": [PROTECTED]}})

@@ -18,7 +18,7 @@ from tests.support.sessions import ROOT
 
 SERVERS = ("nats-1", "nats-2", "nats-3", "redis-1", "redis-2", "redis-3")
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 def a_landscape_file(directory: Path) -> Path:

@@ -250,6 +250,7 @@ async def move_to_and_fro(landscape: Landscape, seeds: Sequence[str]) -> Counter
 
 
 @pytest.mark.timeout(240)
+@pytest.mark.long
 async def test_whatever_is_killed_each_control_plane_is_never_two_and_ends_as_one(tmp_path: Path) -> None:
     seeds = ("fire-one", "fire-two")
     names = [f"s{number:02}" for number in range(MOVED_UNDER_FIRE)]

@@ -18,7 +18,7 @@ from tests.support.builders import CORE, a_cloudprofile, a_gardenlet_configurati
 from tests.support.eventually import eventually
 from tests.support.landscape import Landscape, Refused, a_landscape
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 Document = dict[str, Any]
 

@@ -42,6 +42,7 @@ def test_a_seed_repeats_its_schedule_exactly() -> None:
 
 
 @pytest.mark.timeout(400)
+@pytest.mark.long
 def test_every_precaution_that_is_taken_out_is_missed() -> None:
     code, lines = simulated("--mutants", "often", "--schedules", str(MUTANT_SCHEDULES))
     assert code == 0, lines

@@ -171,6 +171,7 @@ async def comes_back(server: Server, cluster: NatsCluster) -> None:
     "ignore:.*StreamWriter.__del__:pytest.PytestUnraisableExceptionWarning"
 )
 @pytest.mark.parametrize("harm", [Server.kill, Server.stop, Server.pause])
+@pytest.mark.long
 async def test_nothing_is_lost_when_the_leader_of_a_stream_goes(
     cluster: NatsCluster, harm: Callable[[Server], None]
 ) -> None:
@@ -183,6 +184,7 @@ async def test_nothing_is_lost_when_the_leader_of_a_stream_goes(
             await running.has_settled()
 
 
+@pytest.mark.long
 async def test_nothing_is_lost_when_the_servers_are_restarted_one_by_one(cluster: NatsCluster) -> None:
     async with traffic(cluster) as running:
         for server in cluster.servers:

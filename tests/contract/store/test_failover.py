@@ -119,6 +119,7 @@ async def written_to(servers: RedisReplicas, url: str, *, replicas: int = 1) -> 
             await connection.close()
 
 
+@pytest.mark.long
 async def test_no_acknowledged_write_is_lost_when_a_replica_is_promoted_while_the_master_lives(
     servers: RedisReplicas,
 ) -> None:
@@ -141,6 +142,7 @@ async def test_no_acknowledged_write_is_lost_when_a_replica_is_promoted_while_th
         assert landscape.refused > 0
 
 
+@pytest.mark.long
 async def test_no_acknowledged_write_is_lost_when_the_master_is_killed(servers: RedisReplicas) -> None:
     async with written_to(servers, servers.url) as landscape:
         await asyncio.to_thread(servers.primary().kill)
