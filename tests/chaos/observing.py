@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +88,7 @@ class Observer:
             },
             regions={each["metadata"]["name"]: each["spec"]["provider"]["region"] for each in seeds},
             control_planes=control_planes,
-            bindings=await self._bindings(),
+            bindings=await self._bindings({each["metadata"]["name"] for each in seeds}),
             queued=queued,
             left_behind=left_behind,
             unready=self._landscape.unready(),
@@ -124,8 +124,11 @@ class Observer:
             )
         return found
 
-    async def _bindings(self) -> Sequence[tuple[str, str]]:
-        """Bindings that are announced now: the last message of each subject, unless it is a tombstone."""
+    async def _bindings(self, seeds: Container[str]) -> Sequence[tuple[str, str]]:
+        """Bindings that are announced now: the last message of each subject, unless it is a tombstone.
+
+        Garbage is published there too; nobody reads what is for a seed that does not exist.
+        """
         inbox = await self._client.subscribe(self._client.new_inbox())  # pyright: ignore[reportUnknownMemberType]
         found: list[tuple[str, str]] = []
         try:
@@ -137,7 +140,7 @@ class Observer:
                 if "Status" in headers:
                     break
                 tokens = headers["Nats-Subject"].split(".", 4)
-                if message.data and len(tokens) == 5 and tokens[3] == manifests.NAMESPACE:
+                if message.data and len(tokens) == 5 and tokens[2] in seeds and tokens[3] == manifests.NAMESPACE:
                     found.append((tokens[2], f"{tokens[3]}/{tokens[4]}"))
         finally:
             await inbox.unsubscribe()
