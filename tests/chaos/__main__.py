@@ -33,6 +33,7 @@ def main() -> None:
         settle_seconds=arguments.settle,
         together=arguments.together,
         failures=arguments.failures,
+        is_cluster=arguments.cluster,
     )
     command = " ".join(
         ["python -m tests.chaos", *sys.argv[1:], *([] if "--seed" in sys.argv else [f"--seed {plan.seed}"])]
@@ -69,6 +70,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--settle", type=float, default=90.0, help="seconds in which everything has to settle")
     parser.add_argument("--together", type=int, default=MOST_IN_A_ROUND, help="most faults of a round")
     parser.add_argument("--failures", type=int, default=1, help="end after so many rounds that failed")
+    parser.add_argument("--cluster", action="store_true", help="three servers of NATS, three of Redis with Sentinels")
     parser.add_argument("--json", type=Path, help="write the result into this file")
     parser.add_argument("--directory", type=Path, default=_fastest(), help="where the landscape has its files")
     return parser.parse_args()

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from tests.chaos.cluster import ChaosCluster, NoLeader
 from tests.chaos.landscape import ChaosLandscape
 from tests.chaos.plan import Fault
 from tests.chaos.stranger import StrangerGardenlet
@@ -17,6 +18,9 @@ from tests.support.garbage import RawPublisher, garbage
 KEPT_COPIES = 3
 GARBAGE_PER_CHANNEL = 5
 NATS_REPAIR_SECONDS = 5.0
+CONNECT_SECONDS = 3.0
+FAILOVER_SECONDS = 40.0
+CATCH_UP_SECONDS = 60.0
 FILLER = "filler"
 
 
@@ -56,13 +60,16 @@ class FaultMaker:
             "garbage": self._garbage,
             "disk-full": self._disk_full,
             "restore": self._restore,
+            "failover": self._failover,
+            "partition": self._partition,
+            "old-disk": self._old_disk,
         }[fault.kind](fault)
 
     async def copy_stores(self) -> None:
         """Copy the data of both servers, for a later restore; of several copies the oldest is restored."""
         self._copied += 1
         folder = self._landscape.directory.path / "copies" / str(self._copied)
-        for server in ("nats", "redis"):
+        for server in self._landscape.stores:
             await asyncio.to_thread(self._landscape.copy, server, folder / server)
         self._copies.append(folder)
         while len(self._copies) > KEPT_COPIES:
@@ -114,11 +121,11 @@ class FaultMaker:
 
     async def _garbage(self, fault: Fault) -> None:
         try:
-            publisher = await RawPublisher.connect(self._landscape.nats_url)
+            publisher = await asyncio.wait_for(RawPublisher.connect(self._landscape.nats_urls[0]), CONNECT_SECONDS)
             for message in garbage("garden", seed=int(fault.detail), per_channel=GARBAGE_PER_CHANNEL):
                 await publisher.publish(message)
             await publisher.close()
-        except OSError as error:
+        except (OSError, TimeoutError) as error:
             raise Skipped("NATS was away because of another fault") from error
 
     async def _disk_full(self, fault: Fault) -> None:
@@ -151,6 +158,48 @@ class FaultMaker:
         self._resume()
         self._landscape.start_server(fault.target)
         await eventually(_ready(self._landscape, fault.target), within=30, every=0.05)
+
+    @property
+    def _cluster(self) -> ChaosCluster:
+        cluster = self._landscape.cluster
+        assert cluster is not None, "the plan has this fault for clusters alone"
+        return cluster
+
+    async def _failover(self, fault: Fault) -> None:
+        """Have the primary of Redis, or the leader of a stream, hang for longer than the others wait for it."""
+        try:
+            leader = self._cluster.primary() if fault.target == "redis" else await self._cluster.leader(fault.detail)
+        except NoLeader as error:
+            raise Skipped(str(error)) from error
+        await self._pause(fault._replace(target=leader))
+
+    async def _partition(self, fault: Fault) -> None:
+        """Cut a server of NATS off from the others, while clients go on to speak to it."""
+        self._cluster.isolate(fault.target)
+        try:
+            await asyncio.sleep(fault.seconds)
+        finally:
+            self._cluster.heal(fault.target)
+
+    async def _old_disk(self, fault: Fault) -> None:
+        """A server comes back with an older copy of its directory, or an empty one, once another leads in its place."""
+        if not self._copies and fault.detail == "older":
+            raise Skipped("there is no copy yet")
+        await self._quiet()
+        self._resume()
+        await self._landscape.processes[fault.target].stop()
+        if fault.target.startswith("redis"):
+            await eventually(self._another_leads(fault.target), within=FAILOVER_SECONDS, every=0.1)
+        copy = self._copies[0] / fault.target if fault.detail == "older" else None
+        await asyncio.to_thread(self._landscape.replace_store, fault.target, copy)
+        self._landscape.start_server(fault.target)
+        await eventually(_ready(self._landscape, fault.target), within=CATCH_UP_SECONDS, every=0.1)
+
+    def _another_leads(self, name: str) -> Callable[[], Awaitable[None]]:
+        async def leads() -> None:
+            assert self._cluster.primary() != name
+
+        return leads
 
 
 def _ready(landscape: ChaosLandscape, name: str) -> Callable[[], Awaitable[None]]:

@@ -40,6 +40,7 @@ class Plan(NamedTuple):
     together: int = MOST_IN_A_ROUND
     failures: int = 1
     """The run ends after so many rounds in which an invariant did not hold."""
+    is_cluster: bool = False
 
 
 class Attempt:
@@ -48,7 +49,7 @@ class Attempt:
     def __init__(self, landscape: ChaosLandscape, client: Client, plan: Plan, say: Say) -> None:
         self.landscape = landscape
         self.ledger = Ledger()
-        self.stranger = StrangerGardenlet(landscape.nats_url)
+        self.stranger = StrangerGardenlet(landscape.nats_urls)
         self.crowd = Crowd(client, self.ledger, plan.seed)
         self.observer = Observer(landscape, self.stranger, client)
         self.versions = Versions()
@@ -176,14 +177,19 @@ class Run:
         planned = None
         while not self._is_over():
             directory = self._directory / f"landscape-{len(self._failed()) + 1}"
-            landscape = ChaosLandscape(directory, say=lambda text: None)
-            mounted = directory_of_servers(landscape)
+            landscape = ChaosLandscape(directory, say=lambda text: None, is_cluster=self._plan.is_cluster)
+            mounted = self._plan.is_cluster or directory_of_servers(landscape)
             self._say(f"landscape in {directory}{'' if mounted else ', without file systems of its own'}")
             try:
                 await landscape.start()
                 planned = planned or self._rounds(landscape)
                 client = await nats.connect(  # pyright: ignore[reportUnknownMemberType]
-                    landscape.nats_url, max_reconnect_attempts=-1, reconnect_time_wait=0.1, error_cb=_quiet_error
+                    landscape.nats_urls,
+                    max_reconnect_attempts=-1,
+                    reconnect_time_wait=0.1,
+                    ping_interval=2,
+                    max_outstanding_pings=2,
+                    error_cb=_quiet_error,
                 )
                 attempt = Attempt(landscape, client, self._plan, self._say)
                 try:

@@ -22,6 +22,7 @@ from gardenbus.embedded.process_specs import Addresses, Configurations, ProcessS
 from gardenbus.embedded.processes import ManagedProcess, landscape_environ
 from gardenbus.embedded.servers import NATS, REDIS, find_server, nats_configuration, redis_configuration
 from tests.chaos import manifests
+from tests.chaos.cluster import NODES, SENTINELS, ChaosCluster
 from tests.chaos.plan import Targets
 from tests.chaos.proxy import Line
 from tests.chaos.shifted import ClockShift
@@ -66,6 +67,7 @@ class ChaosLandscape:
         *,
         replicas: Mapping[str, int] = DEFAULT_REPLICAS,
         say: Callable[[str], None] = print,
+        is_cluster: bool = False,
     ) -> None:
         self.directory = LandscapeDirectory(directory)
         self.processes: dict[str, ManagedProcess] = {}
@@ -75,36 +77,61 @@ class ChaosLandscape:
         """How often each process was ended by a fault."""
         in_use: set[int] = set()
         self.ports = LandscapePorts(*(choose_port(None, None, in_use) for _ in range(3)))
+        self.cluster: ChaosCluster | None = None
+        if is_cluster:
+            self.directory.prepare()
+            self.cluster = ChaosCluster(self.directory, in_use)
         self._replicas = replicas
         self._say = say
         self._fork_server = ForkServer()
 
     @property
-    def nats_url(self) -> str:
-        """NATS without a line in between."""
-        return f"nats://{LOOPBACK}:{self.ports.nats}"
+    def servers(self) -> Sequence[str]:
+        """Names of the servers, in the order of their start."""
+        return (*NODES, *SENTINELS) if self.cluster else SERVERS
+
+    @property
+    def stores(self) -> Sequence[str]:
+        """Servers with a directory of data."""
+        return NODES if self.cluster else SERVERS
+
+    @property
+    def nats_ports(self) -> Mapping[str, int]:
+        """Port of each server of NATS, without a line in between."""
+        return self.cluster.nats_ports if self.cluster else {"nats": self.ports.nats}
+
+    @property
+    def nats_urls(self) -> list[str]:
+        """All of NATS, without a line in between."""
+        return [f"nats://{LOOPBACK}:{port}" for port in self.nats_ports.values()]
 
     @property
     def redis_url(self) -> str:
         """Redis without a line in between."""
-        return f"redis://{LOOPBACK}:{self.ports.redis}/0"
+        return self.cluster.redis_url if self.cluster else f"redis://{LOOPBACK}:{self.ports.redis}/0"
 
     def store(self, server: str) -> Path:
         """Directory of a server's data."""
+        if self.cluster:
+            return self.cluster.store(server)
         return self.directory.nats if server == "nats" else self.directory.redis
 
     def targets(self) -> Targets:
         """What faults can hit."""
-        services = [name for name in self.processes if name not in SERVERS]
-        roles = sorted({self.processes[name].spec.role for name in services})
-        return Targets(services, SERVERS, sorted(self.lines), roles, [manifests.STRANGER])
+        services = [name for name in self.processes if name not in self.servers]
+        rolling = self.processes if self.cluster else services
+        roles = sorted({self.processes[name].spec.role for name in rolling})
+        nodes = NODES if self.cluster else ()
+        return Targets(services, self.servers, sorted(self.lines), roles, [manifests.STRANGER], nodes)
 
     async def start(self) -> None:
         """Start all processes, and wait until they are ready."""
         self.directory.prepare()
         os.environ["PYTHONPATH"] = str(ROOT)
         await self._fork_server.start(self.directory.path, landscape_environ(self.directory))
-        for server in SERVERS:
+        if self.cluster:
+            await self.cluster.start()
+        for server in self.servers:
             self.start_server(server)
         for spec in self._service_specs():
             self._start(await self._behind_lines(spec))
@@ -112,15 +139,21 @@ class ChaosLandscape:
 
     async def stop(self) -> None:
         """Stop everything."""
-        for group in ([name for name in self.processes if name not in SERVERS], SERVERS):
+        for group in ([name for name in self.processes if name not in self.servers], self.servers):
             for name in group:
                 self.send(name, signal.SIGCONT)
             await asyncio.gather(*(self.processes[name].stop() for name in group if name in self.processes))
         await asyncio.gather(*(line.close() for line in self.lines.values()))
+        if self.cluster:
+            await self.cluster.close()
         await self._fork_server.close()
 
     def start_server(self, server: str) -> None:
         """Start NATS or Redis on what its directory has."""
+        self.wanted_ends[server] = 0
+        if self.cluster:
+            self._start(next(spec for spec in self.cluster.specs if spec.name == server))
+            return
         file = self.directory.config / f"{server}.conf"
         if server == "nats":
             program, kind, port = find_server(NATS), "nats", self.ports.nats_monitor
@@ -134,7 +167,6 @@ class ChaosLandscape:
             command = [str(program), str(file)]
         file.write_text(text)
         self.store(server).mkdir(exist_ok=True)
-        self.wanted_ends[server] = 0
         self._start(ProcessSpec(name=server, role=server, command=command, environ={}, kind=kind, port=port))
 
     def send(self, name: str, number: signal.Signals) -> None:
@@ -214,9 +246,10 @@ class ChaosLandscape:
                 for number in range(manifests.MEMBER_PROCESSES)
             ],
         )
+        nats_url = ",".join(self.nats_urls)
         return service_specs(
             self.directory,
-            addresses=Addresses(self.nats_url, self.redis_url, "garden"),
+            addresses=Addresses(nats_url, self.redis_url, "garden", are_clustered=self.cluster is not None),
             configurations=configurations,
             replicas=self._replicas,
         )
@@ -224,11 +257,16 @@ class ChaosLandscape:
     async def _behind_lines(self, spec: ProcessSpec) -> ProcessSpec:
         """The process with its own lines to the servers, and a clock that can be shifted."""
         environ = {**spec.environ, **QUICK}
-        nats = self.lines[f"{spec.name}/nats"] = Line(self.ports.nats)
-        await nats.start()
-        environ["GARDENBUS_NATS_URL"] = f"nats://{LOOPBACK}:{nats.port}"
+        lines: list[Line] = []
+        for server, port in self.nats_ports.items():
+            lines.append(Line(port))
+            self.lines[f"{spec.name}/{server}"] = lines[-1]
+            await lines[-1].start()
+        environ["GARDENBUS_NATS_URL"] = ",".join(f"nats://{LOOPBACK}:{line.port}" for line in lines)
         if spec.role in WITHOUT_REDIS:
             del environ["GARDENBUS_REDIS_URL"]
+        elif self.cluster:
+            environ = dict(self.cluster.users.admitted(spec._replace(environ=environ)).environ)
         else:
             redis = self.lines[f"{spec.name}/redis"] = Line(self.ports.redis)
             await redis.start()

@@ -71,11 +71,13 @@ class Observer:
 
     async def doctor(self) -> list[Violation]:
         """What `gardenbus doctor` says has failed."""
-        target = LandscapeTarget(self._landscape.nats_url, "garden")
-        findings = await examined(target, self._landscape.redis_url)
+        target = LandscapeTarget(",".join(self._landscape.nats_urls), "garden")
+        cluster, redis_url = self._landscape.cluster, self._landscape.redis_url
+        findings = await examined(target, cluster.users.operators_url(redis_url) if cluster else redis_url)
         return [Violation("doctor", f"{each.check}: {each.found}") for each in findings if each.state == "failed"]
 
     async def _observed(self) -> Observation:
+        cluster = self._landscape.cluster
         control_planes = [*self._built(), *self._stranger.control_planes()]
         shoots = await self._list(f"list.shoot.{manifests.NAMESPACE}")
         seeds = await self._list("list.seed")
@@ -91,7 +93,7 @@ class Observer:
             bindings=await self._bindings({each["metadata"]["name"] for each in seeds}),
             queued=queued,
             left_behind=left_behind,
-            unready=self._landscape.unready(),
+            unready={**self._landscape.unready(), **(await cluster.unready() if cluster else {})},
             died=self._landscape.died(),
             memory_mb=self._landscape.memory_mb(),
             delivered={name: self._delivered(name) for name in manifests.member_names()},

@@ -1,6 +1,7 @@
 """Plan of a run: which faults, on what, in which order. Pure: the same seed, kinds and targets give the same plan."""
 
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -32,6 +33,8 @@ class Targets(NamedTuple):
     lines: Sequence[str]
     roles: Sequence[str]
     strangers: Sequence[str]
+    nodes: Sequence[str] = ()
+    """Servers of a cluster, each with a copy of the data (`nats-1`); () where there is one server of each."""
 
 
 class KindRule(NamedTuple):
@@ -54,34 +57,52 @@ KINDS: Mapping[str, KindRule] = {
     "garbage": KindRule(6, 0.0, 0.0),
     "disk-full": KindRule(2, 1.0, 4.0, is_alone=True),
     "restore": KindRule(3, 0.0, 0.0, is_alone=True),
+    "failover": KindRule(12, 5.0, 9.0),
+    "partition": KindRule(10, 1.0, 8.0),
+    "old-disk": KindRule(4, 0.0, 0.0, is_alone=True),
 }
-"""All kinds of faults."""
+"""All kinds of faults. `disk-full` and `restore` hit a single server, the last three those of a cluster."""
 
 DETAILS: Mapping[str, Sequence[str]] = {
     "cut": ("reset", "closed"),
     "delay": ("0.02", "0.1", "0.3"),
     "clock": tuple(f"{shift:+g}" for shift in CLOCK_SHIFTS),
     "restore": ("older", "empty"),
+    "old-disk": ("older", "empty"),
+    "failover": ("REQUESTS", "REPORTS", "OBJECTS", "QUEUES"),
 }
+
+_NODE = re.compile(r"(nats|redis|sentinel)-\d")
 
 
 def rounds(
     seed: int, targets: Targets, kinds: Sequence[str] = tuple(KINDS), *, together: int = MOST_IN_A_ROUND
 ) -> Iterator[Sequence[Fault]]:
-    """Rounds of up to `together` faults, without end. Those of a round overlap, each on a target of its own."""
+    """Rounds of up to `together` faults, without end. Those of a round overlap, each on a target of its own.
+
+    Of the servers of a cluster one of each sort is hit in a round: with one copy of a write beside the primary's, as
+    it is here, it is one that may be away.
+    """
     randomness = random.Random(seed)
+    kinds = [kind for kind in kinds if _choices(kind, targets)]
     shared = [kind for kind in kinds if not KINDS[kind].is_alone]
     while True:
         kind = _kind(randomness, kinds)
         first = _fault(randomness, kind, _choices(kind, targets), after=0.0)
-        faults = {first.target: first}
+        faults = {_sort(first.target): first}
         count = 1 if KINDS[kind].is_alone else randomness.randint(1, together)
         for _ in range(count - 1):
             kind = _kind(randomness, shared)
-            if choices := [each for each in _choices(kind, targets) if each not in faults]:
+            if choices := [each for each in _choices(kind, targets) if _sort(each) not in faults]:
                 fault = _fault(randomness, kind, choices, after=round(randomness.uniform(0.0, 2.0), 1))
-                faults[fault.target] = fault
+                faults[_sort(fault.target)] = fault
         yield tuple(faults.values())
+
+
+def _sort(target: str) -> str:
+    """What at most one fault of a round hits: a target, or the servers of a cluster of one sort."""
+    node = _NODE.fullmatch(target)
+    return node[1] if node else target
 
 
 def _kind(randomness: random.Random, kinds: Sequence[str]) -> str:
@@ -109,6 +130,9 @@ def _choices(kind: str, targets: Targets) -> Sequence[str]:
         "clock": targets.services,
         "rolling": targets.roles,
         "garbage": ["bus"],
-        "disk-full": targets.servers,
-        "restore": targets.servers,
+        "disk-full": () if targets.nodes else targets.servers,
+        "restore": () if targets.nodes else targets.servers,
+        "failover": ("nats", "redis") if targets.nodes else (),
+        "partition": [each for each in targets.nodes if each.startswith("nats")],
+        "old-disk": targets.nodes,
     }[kind]

@@ -36,9 +36,9 @@ class _ControlPlane:
 class StrangerGardenlet:
     """The gardenlet of one seed. What it built stays when it is killed."""
 
-    def __init__(self, url: str, seed: str = manifests.STRANGER) -> None:
+    def __init__(self, urls: list[str], seed: str = manifests.STRANGER) -> None:
         self.seed = seed
-        self._url = url
+        self._urls = urls
         self._built: dict[str, _ControlPlane] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -68,7 +68,12 @@ class StrangerGardenlet:
     async def _connected(self) -> None:
         """One connection: heartbeats, and a look at all bindings after each change and every few seconds."""
         client = await nats.connect(  # pyright: ignore[reportUnknownMemberType]
-            self._url, allow_reconnect=False, connect_timeout=2, error_cb=_outage
+            self._urls,
+            allow_reconnect=False,
+            connect_timeout=2,
+            ping_interval=2,
+            max_outstanding_pings=2,
+            error_cb=_outage,
         )
         try:
             await self._register(client)

@@ -1,6 +1,7 @@
 """What publishers see while NATS cannot write, and what `doctor` says of it and of Redis."""
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from gardenbus.cli.client.targets import LandscapeTarget
 from gardenbus.cli.commands.doctor import examined
-from gardenbus.common.adapters.nats import publisher
+from gardenbus.common.adapters.nats import publisher, write_breaker
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.stats import store_stats
@@ -138,3 +139,23 @@ async def test_doctor_and_statistics_name_redis_that_cannot_write(
 
     await eventually(writes_again, within=10)
     await connection.close()
+
+
+async def test_what_is_found_of_a_stream_is_forgotten_where_nobody_publishes_any_more(
+    bus: BusUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write_breaker, "FORGOTTEN_AFTER_SECONDS", 0.5)
+    stream = bus.stream("QUEUES")
+    answer = json.loads(await bus.bus.request(f"$JS.API.STREAM.INFO.{stream}", b""))
+    silent = json.dumps({**answer["config"], "no_ack": True}).encode()
+    await bus.bus.request(f"$JS.API.STREAM.UPDATE.{stream}", silent)
+    with pytest.raises(Unavailable, match="cannot write QUEUES"):
+        await bus.bus.publish(Message(bus.work("unanswered"), b""))
+    assert isinstance(bus.bus, JetStreamBus)
+    jetstream = bus.bus
+    assert (await jetstream.stats()).cannot_write
+
+    async def forgotten() -> None:
+        assert not (await jetstream.stats()).cannot_write
+
+    await eventually(forgotten, within=10)

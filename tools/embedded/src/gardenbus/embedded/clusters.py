@@ -55,7 +55,7 @@ def cluster_plan(
     names = [f"{kind}-{number}" for number in NUMBERS for kind in ("nats", "redis", "sentinel")]
     names += [f"nats-{number}-{part}" for number in NUMBERS for part in ("monitor", "routes")]
     ports = {name: choose_port(None, previous.get(name), in_use) for name in names}
-    return ClusterPlan(directory, durability, ports, _last_primary(directory, previous))
+    return ClusterPlan(directory, durability, ports, last_primary(directory, previous))
 
 
 def cluster_servers(
@@ -168,7 +168,7 @@ def _sentinel_spec(plan: ClusterPlan, number: int, program: Path, users: RedisUs
     )
 
 
-def _last_primary(directory: LandscapeDirectory, previous: Mapping[str, int]) -> int:
+def last_primary(directory: LandscapeDirectory, previous: Mapping[str, int]) -> int:
     """Number of the primary that the Sentinel with the latest configuration knew when it ended; else the first."""
     latest, primary = -1, 1
     by_port = {previous[f"redis-{number}"]: number for number in NUMBERS if f"redis-{number}" in previous}

@@ -6,11 +6,14 @@ disk has room again. A publish that was not answered in time therefore leads to 
     closed ─unanswered, but NATS answers otherwise→ open ─a publish is acknowledged, or the connection is new→ closed
 
 Open, one publish at a time goes through as a probe, and the others are refused. There is one state for each stream, by
-the first word of the subjects: each has files of its own.
+the first word of the subjects: each has files of its own, and in a cluster a leader of its own, which may hang while
+others answer. What was found is forgotten after FORGOTTEN_AFTER_SECONDS without a publish that confirms it: a relay
+that leads no more publishes no more, and would say it for ever.
 """
 
 import asyncio
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import structlog
 
@@ -19,7 +22,8 @@ from gardenbus.common.adapters.nats.connection import Connection, RawMessage, Un
 from gardenbus.common.errors import Unavailable
 
 QUESTION_SECONDS = 2.0
-SUGGESTION = "its disk is full, or was: make room, then restart it"
+FORGOTTEN_AFTER_SECONDS = 30.0
+SUGGESTION = "its disk is full, or was: make room, then restart it (or the server that leads the stream hangs)"
 
 SHORT_OF_STORAGE = frozenset({10023, 10028, 10047, 10077})
 """Insufficient resources, limit of the account, limit of the server, a write that failed."""
@@ -38,14 +42,20 @@ _STREAMS = {
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
+class _Finding(NamedTuple):
+    """A stream that is not written: connections lost when that was found, and the timer by which it is forgotten."""
+
+    losses: int
+    end: asyncio.TimerHandle
+
+
 class WriteBreaker:
     """See the module."""
 
     def __init__(self, connection: Connection, prefix: str) -> None:
         self._connection = connection
         self._prefix = f"{prefix}."
-        self._open: dict[str, int] = {}
-        """Streams that are not written, with the number of lost connections when that was found."""
+        self._open: dict[str, _Finding] = {}
         self._probing: set[str] = set()
 
     async def exchange(
@@ -77,9 +87,8 @@ class WriteBreaker:
 
     def stored(self, subject: str) -> None:
         """Close again: a message was stored."""
-        if self._open and self._open.pop(stream := self._stream(subject), None) is not None:
+        if self._open and self._forget(stream := self._stream(subject)):
             log.info("stream.writable", stream=stream)
-            self._report()
 
     def explained(self, subject: str, error: JetStreamError) -> Unavailable | None:
         """The refusal of a server that is short of storage; None for any other error."""
@@ -93,17 +102,24 @@ class WriteBreaker:
         """Remember that a stream is not written."""
         if stream not in self._open:
             log.error("stream.unwritable", stream=stream, reason=reason)
-        self._open[stream] = self._connection.losses
+        self._forget(stream)
+        end = asyncio.get_running_loop().call_later(FORGOTTEN_AFTER_SECONDS, self._forget, stream)
+        self._open[stream] = _Finding(self._connection.losses, end)
         self._report()
 
     def _is_open(self, stream: str) -> bool:
-        losses = self._open.get(stream)
-        if losses is None:
+        finding = self._open.get(stream)
+        if finding is not None and finding.losses != self._connection.losses:  # the server may be another
+            self._forget(stream)
             return False
-        if losses != self._connection.losses:  # the server may be another
-            del self._open[stream]
-            self._report()
+        return finding is not None
+
+    def _forget(self, stream: str) -> bool:
+        finding = self._open.pop(stream, None)
+        if finding is None:
             return False
+        finding.end.cancel()
+        self._report()
         return True
 
     async def _responds(self) -> bool:
