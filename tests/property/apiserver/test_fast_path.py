@@ -36,7 +36,7 @@ FULL = a_shoot(
             "ipFamilies": ["IPv4", "IPv6"],
         },
         "controlPlane": {"zones": ["x", "y"], "highAvailability": {"failureTolerance": {"type": "zone"}}},
-        "dns": {"domain": "a.example.org", "providers": [{"type": "aws-route53", "primary": True}]},
+        "dns": {"domain": "a.example.org"},
         "seedSelector": {"matchLabels": {"ring": "1"}, "providerTypes": ["aws", "gcp"]},
         "tolerations": [{"key": "example.org/a", "value": "b"}, {"key": "c"}],
         "accessRestrictions": [{"name": "eu-access-only", "options": {"a": "b"}}, {"name": "other"}],

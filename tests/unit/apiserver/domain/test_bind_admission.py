@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gardenbus.apiserver.domain.bind_admission import admit_binding, admit_migration, defaulted_on_bind
+from gardenbus.apiserver.domain.bind_admission import admit_binding, admit_migration
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.seed_management import REMOVAL_ANNOTATION
 from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS
@@ -151,23 +151,6 @@ def test_a_full_seed_is_refused_where_its_usage_is_known() -> None:
     admit_binding(
         a_shoot(), a_seed(shoots="1500m"), project=a_project(), profile_spec=a_cloudprofile()["spec"], usage=1
     )
-
-
-def test_what_is_settled_with_a_seed_is_in_the_shoots_families_and_only_what_was_open() -> None:
-    seed = a_seed(spec={"networks": {"shootDefaults": {"pods": "fd02::/64", "services": "100.64.0.0/13"}}})
-    spec = defaulted_on_bind(a_shoot(spec={"networking": {"pods": None, "services": None}}), seed, a_project())["spec"]
-    assert (spec["networking"].get("pods"), spec["networking"]["services"]) == (None, "100.64.0.0/13")
-    assert "dns" not in spec
-    stated = a_shoot()
-    assert defaulted_on_bind(stated, seed, a_project()) == stated
-
-
-def test_a_shoot_with_its_own_or_unmanaged_dns_gets_no_domain() -> None:
-    seed = a_seed(spec={"dns": {"defaults": [{"domain": "example.com"}]}})
-    for dns in ({"domain": "own.org"}, {"providers": [{"type": "unmanaged"}]}):
-        shoot = a_shoot(spec={"dns": dns})
-        assert defaulted_on_bind(shoot, seed, a_project())["spec"]["dns"] == dns
-    assert "dns" not in defaulted_on_bind(a_shoot(), seed, None)["spec"]
 
 
 def move_refusal(shoot: Document | None = None, **target: Any) -> str:

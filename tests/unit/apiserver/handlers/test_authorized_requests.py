@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from gardenbus.apiserver.domain.admission import Admission
+from gardenbus.apiserver.domain.plugins.table import DEFAULT_PLUGINS
 from gardenbus.apiserver.handlers.api import ApiHandler
 from gardenbus.apiserver.handlers.audit_log import AuditLog
 from gardenbus.apiserver.handlers.authorizer import Authorizer
@@ -52,7 +54,7 @@ def members(**roles: str) -> Document:
 class Landscape:
     """An apiserver that authorizes, on memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, admission: Admission | None = None) -> None:
         self.clock = FakeClock()
         self.store = MemoryStore(self.clock, is_open=True)
         bus, manifests = MemoryBus(self.clock), ManifestCache(self.store)
@@ -61,7 +63,7 @@ class Landscape:
             store=self.store,
             clock=self.clock,
             subjects=SUBJECTS,
-            writer=Writer(self.store, self.clock),
+            writer=Writer(self.store, self.clock, admission),
             seed_binder=SeedBinder(self.store, self.clock),
             manifests=manifests,
             authorizer=Authorizer(self.store, AuditLog(self.clock), is_enforced=True),
@@ -321,3 +323,18 @@ async def test_a_project_is_not_moved_into_a_namespace_that_is_not_its_own(lands
         stored = await landscape.store.get(ObjectKey("project", "", "dev"))
         assert stored is not None
         assert stored.document()["spec"]["namespace"] == "garden-dev", namespace
+
+
+async def test_members_take_their_verb_as_long_as_the_plugin_that_asks_for_it_is_on() -> None:
+    on, off = Landscape(), Landscape(Admission(one for one in DEFAULT_PLUGINS if one.name != "CustomVerbAuthorizer"))
+    project = a_project("dev", "garden-dev", spec=members(adam="admin", uma="uam"))
+    body = {"kind": "Project", "name": "dev", "patch": {"spec": members(adam="admin", uma="uam", carl="viewer")}}
+    for landscape in (on, off):
+        await landscape.create([landscape_roles({}), project])
+    with capture_logs() as logs:
+        refused = await on.response("adam", "patch", body)
+    assert refused["error"]["code"] == 403
+    assert "spec.members of project dev: that takes the verb manage-members" in refused["error"]["message"]
+    assert [each["event"] for each in logs if each["event"].startswith("request.")] == ["request.forbidden"]
+    assert await on.code("uma", "patch", body) == 200
+    assert await off.code("adam", "patch", body) == 200

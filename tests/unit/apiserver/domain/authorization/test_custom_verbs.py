@@ -3,7 +3,7 @@
 import pytest
 
 from gardenbus.apiserver.domain.authorization.actions import UNLIMITED, Permit, Requester
-from gardenbus.apiserver.domain.authorization.custom_verbs import check_change
+from gardenbus.apiserver.domain.authorization.custom_verbs import check_change, check_verbs
 from gardenbus.common.api.document import Document
 from tests.support.builders import a_namespaced_cloudprofile, a_project, a_shoot
 
@@ -12,7 +12,7 @@ ANN = Requester("ann")
 
 
 def verb_of(old: Document | None, new: Document, permit: Permit = NONE, requester: Requester = ANN) -> str:
-    rejection = check_change(old, new, requester, permit)
+    rejection = check_change(old, new, requester, permit) or check_verbs(old, new, requester, permit)
     return rejection.rule if rejection else ""
 
 
@@ -31,7 +31,9 @@ def test_the_seed_of_a_shoot_is_chosen_by_those_who_may_bind() -> None:
     ("spec", "verb"),
     [
         ({"description": "ours"}, ""),
-        ({"members": [a_member("ann"), a_member("bob")]}, "manage-members"),
+        ({"members": [a_member("ann"), a_member("carl")]}, "manage-members"),
+        ({"members": [a_member("ann"), a_member("team", "Group")]}, "manage-members"),
+        ({"members": [a_member("ann"), a_member("bob")]}, ""),
         ({"members": []}, "manage-members"),
         ({"members": [a_member("ann"), a_member("robot", "ServiceAccount")]}, ""),
         ({"members": [a_member("ann"), a_member("system:serviceaccount:garden-dev:robot")]}, ""),
@@ -42,6 +44,28 @@ def test_the_seed_of_a_shoot_is_chosen_by_those_who_may_bind() -> None:
 def test_members_owner_and_whitelist_of_a_project_take_their_verbs(spec: Document, verb: str) -> None:
     before = a_project(spec={"members": [a_member("ann")], "owner": {"kind": "User", "name": "bob"}})
     assert verb_of(before, {**before, "spec": {**before["spec"], **spec}}) == verb
+
+
+@pytest.mark.parametrize(
+    ("spec", "verb"),
+    [
+        ({}, ""),
+        ({"owner": {"kind": "User", "name": "bob"}, "members": [a_member("bob")]}, ""),
+        ({"owner": {"kind": "User", "name": "ann"}, "members": [a_member("bob")]}, ""),
+        ({"owner": {"kind": "User", "name": "bob"}, "members": [a_member("robot", "ServiceAccount")]}, ""),
+        ({"owner": {"kind": "User", "name": "bob"}, "members": [a_member("bob"), a_member("carl")]}, "manage-members"),
+        ({"tolerations": {"whitelist": [{"key": "x"}]}}, "modify-spec-tolerations-whitelist"),
+        ({"tolerations": {"defaults": [{"key": "x"}]}}, ""),
+    ],
+)
+def test_a_new_project_takes_the_verbs_for_others_than_its_owner(spec: Document, verb: str) -> None:
+    assert verb_of(None, a_project(spec=spec)) == verb
+    assert verb_of(None, a_project(spec=spec), Permit(frozenset({verb}))) == ""
+
+
+def test_the_whitelist_of_a_project_takes_its_verb_to_be_emptied() -> None:
+    before = a_project(spec={"tolerations": {"whitelist": [{"key": "x"}]}})
+    assert verb_of(before, a_project()) == "modify-spec-tolerations-whitelist"
 
 
 def test_the_owner_of_a_project_manages_its_members_but_not_its_whitelist() -> None:

@@ -22,7 +22,9 @@ from gardenbus.apiserver.domain.plugins.plugin import (
     Guards,
     Mutate,
     Queries,
+    VerbCheck,
     Warn,
+    any_verb,
 )
 from gardenbus.apiserver.domain.plugins.table import DEFAULT_PLUGINS
 from gardenbus.apiserver.domain.related_objects import RelatedObjects, RelatedQuery
@@ -107,9 +109,10 @@ class Admission:
         *,
         user: str = "",
         now: datetime = NOTHING_EXPIRED,
+        check_verbs: VerbCheck = any_verb,
     ) -> None:
         """Check a valid manifest against other objects, at an instant. Raises Forbidden or InvalidResource."""
-        change = Change(document, old, user, now)
+        change = Change(document, old, user, now, check_verbs)
         for admit in self._of(_kind(document)).admit:
             admit(document, change, related)
 

@@ -1,9 +1,9 @@
-"""Admission of a bind by name, and the defaults that a shoot gets from its seed.
+"""Admission of a bind by name.
 
 The scheduler has checked these rules in its own choice; here a client has chosen. Visibility, readiness and region of
 the seed are up to the client. A placed shoot is migrated under the same rules, and under those of api/migrating.
 
-Source: Gardener's admission plugins ShootValidator, ShootMutator, ShootDNS.
+Source: Gardener's admission plugins ShootValidator and ShootDNS.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,6 @@ import msgspec
 
 from gardenbus.apiserver.domain.document_parts import name_of, namespace_of
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.binding_defaults import with_seed_defaults
 from gardenbus.common.api.garden.feasibility import ANY_PROVIDER, restriction_problem, taint_problem, zonal_problem
 from gardenbus.common.api.garden.migration_feasibility import migration_problems
 from gardenbus.common.api.garden.projects import Project
@@ -22,7 +21,7 @@ from gardenbus.common.api.garden.shoot_networks import network_problems, ranges_
 from gardenbus.common.api.garden.shoots import SeedSelector, Shoot
 from gardenbus.common.api.garden.tolerations import allowed_by, effective_tolerations, unchecked_in
 from gardenbus.common.api.views import read_view
-from gardenbus.common.errors import Forbidden, InvalidResource
+from gardenbus.common.errors import Forbidden
 
 
 def admit_binding(
@@ -71,19 +70,6 @@ def admit_migration(
         reasons += migration_problems(shoot, source, target)
     if reasons:
         raise Forbidden(f"seed {name} cannot take the shoot over: {'; '.join(reasons)}")
-
-
-def defaulted_on_bind(shoot: Document, seed: Document, project: Document | None) -> Document:
-    """The shoot with its domain and missing ranges filled in from the defaults of its seed.
-
-    A shoot that cannot be read stays as it is: validation reports it.
-    """
-    owner = None if project is None else name_of(project)
-    try:
-        spec = with_seed_defaults(shoot, seed, owner)
-    except InvalidResource:
-        return shoot
-    return shoot if spec is None else {**shoot, "spec": spec}
 
 
 def selector_problems(shoot: Shoot, seed: Seed) -> Iterator[str]:

@@ -90,14 +90,9 @@ class _ControlPlane(_ManifestPart, frozen=True):
     high_availability: _Availability | None = None
 
 
-class _DNSProvider(_ManifestPart, frozen=True):
-    type: str | None = None
-    primary: bool | None = None
-
-
 class _DNS(_ManifestPart, frozen=True):
     domain: _Subdomain | None = None
-    providers: list[_DNSProvider] | None = None
+    providers: None = None
 
 
 class _Selector(_ManifestPart, frozen=True):

@@ -352,7 +352,7 @@ class ApiHandler:
             origin=session.origin,
             key=key,
             condition=options.condition,
-            check_change=granted.check_change,
+            checks=granted.checks,
             validation=options.validation,
         )
         granted.written(written.outcome, is_dry_run=options.is_dry_run)
@@ -374,7 +374,7 @@ class ApiHandler:
             user=options.user,
             origin=session.origin,
             condition=options.condition,
-            check_change=granted.check_change,
+            checks=granted.checks,
             validation=options.validation,
         )
         granted.written(written.outcome, is_dry_run=options.is_dry_run)

@@ -5,9 +5,16 @@ A requester of whom nothing has to be decided costs no read.
 
 from collections.abc import Mapping, Sequence
 
-from gardenbus.apiserver.domain.authorization.actions import UNLIMITED, Action, Permit, Rejection, Requester
+from gardenbus.apiserver.domain.authorization.actions import (
+    UNLIMITED,
+    Action,
+    MissingVerb,
+    Permit,
+    Rejection,
+    Requester,
+)
 from gardenbus.apiserver.domain.authorization.auditing import is_privileged
-from gardenbus.apiserver.domain.authorization.custom_verbs import check_change
+from gardenbus.apiserver.domain.authorization.custom_verbs import check_change, check_verbs
 from gardenbus.apiserver.domain.authorization.decision import AuthorizationFacts, authorize
 from gardenbus.apiserver.domain.authorization.seed_graph import references_of
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedQuery
@@ -15,6 +22,7 @@ from gardenbus.apiserver.domain.senders import REQUEST_INFO
 from gardenbus.apiserver.handlers.audit_log import AuditLog
 from gardenbus.apiserver.handlers.seed_graph_reader import is_reachable
 from gardenbus.apiserver.registry.read_cache import ReadCache
+from gardenbus.apiserver.registry.writer import ChangeChecks
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import principal_of
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES
@@ -51,14 +59,25 @@ class AccessGrant:
         """True when the requester may do everything."""
         return self._permit.verbs is None
 
+    @property
+    def checks(self) -> ChangeChecks:
+        """The checks of its change."""
+        return ChangeChecks(self.check_change, self.check_verbs)
+
     def check_change(self, old: Document | None, new: Document) -> None:
-        """Raise Forbidden for a change within the object that takes a verb which the requester does not have."""
-        rejection = check_change(old, new, self._requester, self._permit)
+        """Raise MissingVerb for a bind or a reference that the requester may not make."""
+        self._reject(check_change(old, new, self._requester, self._permit))
+
+    def check_verbs(self, old: Document | None, new: Document) -> None:
+        """Raise MissingVerb for a change within the object that takes a verb which the requester does not have."""
+        self._reject(check_verbs(old, new, self._requester, self._permit))
+
+    def _reject(self, rejection: Rejection | None) -> None:
         if rejection is None:
             return
         if self._audit is not None and not self._is_tentative:
             self._audit.forbidden(self._requester, self._action, rejection)
-        raise Forbidden(rejection.detail)
+        raise MissingVerb(rejection.detail)
 
     def written(self, outcome: str, *, is_dry_run: bool = False) -> None:
         """Log the write, if it is a privileged one."""

@@ -297,7 +297,7 @@ class DurableRequestHandler:
                     user=request.user,
                     origin=request.origin,
                     key=request.key,
-                    check_change=granted.check_change,
+                    checks=granted.checks,
                     validation=request.validation,
                 )
             else:
@@ -403,7 +403,7 @@ def _new_object(request: DocumentRequest, granted: AccessGrant) -> NewObject:
         request.origin,
         request.validation,
         request.span.traceparent,
-        granted.check_change,
+        granted.checks,
     )
 
 

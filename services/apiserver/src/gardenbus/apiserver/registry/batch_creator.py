@@ -13,7 +13,7 @@ import msgspec
 
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency, WriteResult
-from gardenbus.apiserver.registry.writer import ChangeCheck, Writer, any_change
+from gardenbus.apiserver.registry.writer import ANY_CHANGE, ChangeChecks, Writer
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import ObjectKey
@@ -35,7 +35,7 @@ class NewObject(NamedTuple):
     origin: RequestOrigin
     validation: FieldValidation
     trace: str = ""
-    check_change: ChangeCheck = any_change
+    checks: ChangeChecks = ANY_CHANGE
 
 
 class _AdmittedCreation(NamedTuple):
@@ -81,7 +81,7 @@ class BatchCreator:
                     key=one.key,
                     user=one.user,
                     validation=one.validation,
-                    check_change=one.check_change,
+                    checks=one.checks,
                 )
             except (UnmetDependency, Terminal, Conflict):
                 continue

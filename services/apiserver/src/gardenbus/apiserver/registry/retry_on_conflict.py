@@ -4,6 +4,7 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, NamedTuple
 
+from gardenbus.apiserver.domain.authorization.actions import MissingVerb
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
@@ -54,7 +55,7 @@ class _Dependent:
         pass
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, self._errors):
+        if isinstance(error, self._errors) and not isinstance(error, MissingVerb):
             raise UnmetDependency(error) from error
 
 

@@ -16,6 +16,7 @@ from gardenbus.apiserver.domain.document_parts import without
 from gardenbus.apiserver.domain.field_validation import Review, manifest_review, patch_review, status_review
 from gardenbus.apiserver.domain.metadata import key_of
 from gardenbus.apiserver.domain.operations import accept_operation, is_rollout_confined
+from gardenbus.apiserver.domain.plugins.plugin import VerbCheck, any_verb
 from gardenbus.apiserver.domain.validation import validate
 from gardenbus.apiserver.registry.preconditions import (
     Precondition,
@@ -59,12 +60,17 @@ PostMerge = Callable[[Document | None, Document], Document]
 """Changes what was merged, knowing what was there before."""
 
 
-ChangeCheck = Callable[[Document | None, Document], None]
-"""Raises Forbidden for a change (what is stored, what it shall become) that its requester may not make."""
+class ChangeChecks(NamedTuple):
+    """Checks of a requester's rights to a change (what is stored, what it shall become); both raise Forbidden."""
+
+    change: VerbCheck = any_verb
+    """What authorization says, of the manifest as it was merged."""
+    verbs: VerbCheck = any_verb
+    """What an admission plug-in asks, of the manifest as it will be stored."""
 
 
-def any_change(_current: Document | None, _merged: Document) -> None:
-    """Allow any change: a service's own, or one of a requester who may do everything."""
+ANY_CHANGE = ChangeChecks()
+"""A service's own changes, and those of a requester who may do everything."""
 
 
 def _unchanged(_current: Document | None, merged: Document) -> Document:
@@ -96,7 +102,7 @@ class _WriteIntent(NamedTuple):
     order: "_RequestOrder"
     last_applied: bytes | None
     review: Review
-    check_change: ChangeCheck
+    checks: ChangeChecks
     condition: Precondition | None = None
 
 
@@ -151,13 +157,13 @@ class Writer:
         key: ObjectKey | None = None,
         condition: Precondition | None = None,
         post_merge: PostMerge = _unchanged,
-        check_change: ChangeCheck = any_change,
+        checks: ChangeChecks = ANY_CHANGE,
         validation: FieldValidation | None = None,
     ) -> WriteResult:
         """Create or update by a manifest (three-way merge). Raises Terminal, StaleVersion, UnmetDependency.
 
         `key` is that of the manifest where its metadata is checked already. `post_merge` changes the merged document,
-        `check_change` may reject it.
+        `checks` may reject it.
         Without `validation` the manifest comes from a service, and its fields are not reviewed.
         """
         key = key or key_of(given)
@@ -176,7 +182,7 @@ class Writer:
             return post_merge(current, merging.apply_three_way(current, last, sent))
 
         return await self._write(
-            _WriteIntent(key, merge, user, _RequestOrder(origin), last_applied, review, check_change, condition), reads
+            _WriteIntent(key, merge, user, _RequestOrder(origin), last_applied, review, checks, condition), reads
         )
 
     async def new_object(
@@ -187,7 +193,7 @@ class Writer:
         key: ObjectKey,
         user: str,
         validation: FieldValidation,
-        check_change: ChangeCheck = any_change,
+        checks: ChangeChecks = ANY_CHANGE,
     ) -> NewCreation | None:
         """The object that `apply` would create; None for a shoot that names a seed, as that is a bind.
 
@@ -199,8 +205,8 @@ class Writer:
         sent = merging.without_system_fields(given)
         last_applied = encode(sent)
         merged = merging.new_object(sent, last_applied)
-        check_change(None, merged)
-        admitted = await self._admitted(merged, None, reads, user)
+        checks.change(None, merged)
+        admitted = await self._admitted(merged, None, reads, user, checks)
         if section(admitted.document, "spec").get("seedName"):
             return None
         creation = Creation(admitted.document, last_applied=last_applied, preconditions=admitted.preconditions)
@@ -219,7 +225,7 @@ class Writer:
         user: str,
         origin: RequestOrigin | None = None,
         condition: Precondition | None = None,
-        check_change: ChangeCheck = any_change,
+        checks: ChangeChecks = ANY_CHANGE,
         validation: FieldValidation | None = None,
     ) -> WriteResult:
         """Change an object by a JSON merge patch. Raises NotFound and what `apply` raises."""
@@ -238,7 +244,7 @@ class Writer:
             return patched
 
         return await self._write(
-            _WriteIntent(key, merge, user, _RequestOrder(origin), None, review, check_change, condition), reads
+            _WriteIntent(key, merge, user, _RequestOrder(origin), None, review, checks, condition), reads
         )
 
     async def delete(
@@ -306,9 +312,9 @@ class Writer:
             base = await reads.get(intent.key)
             current = base.document() if base is not None else None
             merged = intent.merge(base, current)
-            intent.check_change(current, merged)
+            intent.checks.change(current, merged)
             notices = (*intent.review(current), *_unknown_configuration(intent, base))
-            admitted = await self._admitted(merged, current, reads, intent.user)
+            admitted = await self._admitted(merged, current, reads, intent.user, intent.checks)
             admitted = admitted._replace(warnings=(*notices, *admitted.warnings), notices=notices)
             depends_on.extend(
                 ObjectKey.from_stored(guard.name) for guard in admitted.preconditions if guard.kind == "version"
@@ -321,14 +327,16 @@ class Writer:
         warnings = await self.follow_up(written, reads, intent.user)
         return written._replace(warnings=(*written.warnings, *warnings)) if warnings else written
 
-    async def _admitted(self, document: Document, current: Document | None, reads: ReadCache, user: str) -> _Admitted:
+    async def _admitted(
+        self, document: Document, current: Document | None, reads: ReadCache, user: str, checks: ChangeChecks
+    ) -> _Admitted:
         admission, now = self.admission, self._clock.now()
         related = await reads.related(admission.related_queries(document, current))
         with dependent():
             mutated = admission.mutate(document, current, related, user=user, now=now)
         validate(mutated.document, current)
         with dependent():
-            admission.admit(mutated.document, current, related, user=user, now=now)
+            admission.admit(mutated.document, current, related, user=user, now=now, check_verbs=checks.verbs)
         admitted = with_status_label(mutated.document) if mutated.document["kind"] == "Shoot" else mutated.document
         if current is not None:  # a new object was measured when it was read
             check_size(admitted)

@@ -6,6 +6,7 @@ from gardenbus.apiserver.domain.request_subjects import ANONYMOUS
 from gardenbus.common.api.identity.principals import OPERATOR
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.kinds import by_word
+from gardenbus.common.errors import Forbidden
 
 READS = frozenset({"get", "list", "watch", "explain"})
 WRITES = frozenset({"create", "apply", "update", "patch", "delete"})
@@ -93,6 +94,10 @@ class Permit(NamedTuple):
 
 
 UNLIMITED = Permit(None)
+
+
+class MissingVerb(Forbidden):
+    """A change takes a verb that its requester does not have, whatever other objects there are."""
 
 
 class Rejection(NamedTuple):

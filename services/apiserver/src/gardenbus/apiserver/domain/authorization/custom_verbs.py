@@ -9,7 +9,8 @@
 | what a SecretBinding or CredentialsBinding refers to in another namespace | `refer` (no role has it) |
 
 What a binding refers to cannot be deleted, so nobody shall hold others' Secrets. Gardener takes whoever may read them.
-Source: Gardener's admission plugin CustomVerbAuthorizer, and the `binding` subresource of Shoots.
+`bind` and `refer` belong to authorization; the others are checked by the admission plug-in CustomVerbAuthorizer, which
+can be switched. Source: Gardener's plugin of that name, and the `binding` subresource of Shoots.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,6 @@ from gardenbus.apiserver.domain.authorization.project_roles import (
     SERVICE_ACCOUNT_PREFIX,
     is_meant,
 )
-from gardenbus.apiserver.domain.project_owners import with_owner_as_member
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.credentials_bindings import references_of
 from gardenbus.common.api.garden.profile_parts import mappings
@@ -37,10 +37,19 @@ _PROFILE_FIELDS = {
 
 
 def check_change(old: Document | None, new: Document, requester: Requester, permit: Permit) -> Rejection | None:
-    """Reject a change whose verb the requester does not have; `old` is None for a new object."""
-    if permit.verbs is None:
-        return None
-    for verb, field in _needed_verbs(old or {}, new, requester):
+    """Reject a bind, or a reference, that the requester may not make; `old` is None for a new object."""
+    return None if permit.verbs is None else _rejection(_of_authorization(old or {}, new), new, requester, permit)
+
+
+def check_verbs(old: Document | None, new: Document, requester: Requester, permit: Permit) -> Rejection | None:
+    """Reject a change of a Project or profile whose verb the requester does not have; `old` is None for a new one."""
+    return None if permit.verbs is None else _rejection(_of_plugin(old or {}, new, requester), new, requester, permit)
+
+
+def _rejection(
+    needed: Sequence[tuple[str, str]], new: Document, requester: Requester, permit: Permit
+) -> Rejection | None:
+    for verb, field in needed:
         if not permit.has(verb):
             metadata = section(new, "metadata")
             name = "/".join(str(part) for part in (metadata.get("namespace"), metadata.get("name")) if part)
@@ -51,17 +60,23 @@ def check_change(old: Document | None, new: Document, requester: Requester, perm
     return None
 
 
-def _needed_verbs(old: Document, new: Document, requester: Requester) -> list[tuple[str, str]]:
-    before, after = section(old, "spec"), section(new, "spec")
+def _of_authorization(old: Document, new: Document) -> list[tuple[str, str]]:
     match new.get("kind"):
         case "Shoot":
-            changed = (before.get("seedName") or "") != (after.get("seedName") or "")
-            return [(BIND, "spec.seedName")] if changed else []
-        case "Project":
-            return _of_project(before, after, requester)
+            before, after = (section(one, "spec").get("seedName") or "" for one in (old, new))
+            return [(BIND, "spec.seedName")] if before != after else []
         case "SecretBinding" | "CredentialsBinding":
             named = set(_foreign_references(new)) - set(_foreign_references(old))
             return [(REFER, "references to another namespace")] if named else []
+        case _:
+            return []
+
+
+def _of_plugin(old: Document, new: Document, requester: Requester) -> list[tuple[str, str]]:
+    before, after = section(old, "spec"), section(new, "spec")
+    match new.get("kind"):
+        case "Project":
+            return _of_project(before, after, requester)
         case "NamespacedCloudProfile":
             return [
                 (verb, f"spec.{field}")
@@ -82,10 +97,10 @@ def _of_project(before: Document, after: Document, requester: Requester) -> list
     found: list[tuple[str, str]] = []
     if _whitelist(before) != _whitelist(after):
         found.append((MODIFY_WHITELIST, "spec.tolerations.whitelist"))
-    owner = section(before, "owner")
-    if owner and is_meant(owner, requester.user, requester.groups):
+    owner, owner_after = section(before, "owner"), section(after, "owner")
+    if is_meant(owner or owner_after, requester.user, requester.groups):
         return found
-    if owner and owner != section(after, "owner"):
+    if owner and owner != owner_after:
         found.append((MANAGE_MEMBERS, "spec.owner"))
     if _people(before) != _people(after):
         found.append((MANAGE_MEMBERS, "spec.members"))
@@ -97,8 +112,10 @@ def _whitelist(spec: Document) -> Any:
 
 
 def _people(spec: Document) -> list[Document]:
-    """The members that are no service accounts, with the owner, who becomes one."""
-    return [member for member in mappings(with_owner_as_member(spec).get("members")) if not _is_service_account(member)]
+    """The members that are no service accounts, but for the owner, whose change takes the verb by itself."""
+    owner = section(spec, "owner")
+    members = [member for member in mappings(spec.get("members")) if not _is_service_account(member)]
+    return [member for member in members if any(member.get(one) != owner.get(one) for one in ("kind", "name"))]
 
 
 def _is_service_account(member: Document) -> bool:

@@ -12,6 +12,14 @@ NOTHING_EXPIRED = datetime.min.replace(tzinfo=UTC)
 """An instant before every expiration."""
 
 
+VerbCheck = Callable[[Document | None, Document], None]
+"""Raises Forbidden for a change (what is stored, what it shall become) that takes a verb which its sender lacks."""
+
+
+def any_verb(_old: Document | None, _new: Document) -> None:
+    """Allow any change."""
+
+
 class Change(NamedTuple):
     """A creation or an update under admission."""
 
@@ -21,6 +29,7 @@ class Change(NamedTuple):
     """What is stored; None: a creation."""
     user: str
     now: datetime = NOTHING_EXPIRED
+    check_verbs: VerbCheck = any_verb
 
 
 Queries = Callable[[Document, Document | None], Sequence[RelatedQuery]]

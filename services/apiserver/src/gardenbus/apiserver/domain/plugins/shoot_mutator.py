@@ -1,21 +1,21 @@
 """ShootMutator: a shoot gets what it leaves open from its profile, and from its seed if it names one.
 
-Facts: the profile; the seed that the change places the shoot on, and its Project. Source: `plugin/pkg/shoot/mutator`
-and `plugin/pkg/shoot/dns`. A shoot that a scheduler places gets domain and ranges with the bind.
+Facts: the profile; the seed that the change places the shoot on. Source: `plugin/pkg/shoot/mutator`. A shoot that a
+scheduler places gets its ranges with the bind.
 """
 
 from collections.abc import Sequence
 
-from gardenbus.apiserver.domain.bind_admission import defaulted_on_bind
 from gardenbus.apiserver.domain.cloud_profiles import profile_key
-from gardenbus.apiserver.domain.document_parts import namespace_of
 from gardenbus.apiserver.domain.kubernetes_versions import with_newest_versions
 from gardenbus.apiserver.domain.placed_shoots import placed_now_queries, seed_key
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.profile_admission import profile_queries
 from gardenbus.apiserver.domain.related_objects import RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.binding_defaults import with_seed_networks
 from gardenbus.common.api.garden.profile_parts import profile_spec_of
+from gardenbus.common.errors import InvalidResource
 
 
 def _queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
@@ -29,7 +29,14 @@ def _mutate(shoot: Document, change: Change, related: RelatedObjects) -> Documen
     if key is None or before.get("seedName"):
         return shoot
     seed = related.objects.get(key)
-    return shoot if seed is None else defaulted_on_bind(shoot, seed, related.projects.get(namespace_of(shoot)))
+    return shoot if seed is None else _with_networks(shoot, seed)
+
+
+def _with_networks(shoot: Document, seed: Document) -> Document:
+    try:
+        return {**shoot, "spec": with_seed_networks(shoot, seed)}
+    except InvalidResource:  # validation reports it
+        return shoot
 
 
 def _with_versions(shoot: Document, before: Document, related: RelatedObjects, change: Change) -> Document:
@@ -43,6 +50,6 @@ def _with_versions(shoot: Document, before: Document, related: RelatedObjects, c
 
 PLUGIN = AdmissionPlugin(
     name="ShootMutator",
-    acts="gives a shoot the newest version and machine images where it names none, and domain and ranges of its seed",
+    acts="gives a shoot the newest version and machine images where it names none, and ranges of its seed",
     rules=(AdmissionRule(("Shoot",), queries=_queries, mutate=_mutate),),
 )

@@ -10,6 +10,7 @@ from gardenbus.apiserver.domain.validators.shared import (
     check_seed_selector,
     check_tolerations,
 )
+from gardenbus.apiserver.domain.validators.shoot_dns import check_providers
 from gardenbus.apiserver.domain.validators.status import check_shoot_status
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.hibernation import schedule_problems
@@ -32,6 +33,8 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     before = section(old or {}, "spec")
     if any(spec.content.get(field) != before.get(field) for field in ("hibernation", "maintenance")):
         check_times(spec)
+    if spec.content.get("dns") != before.get("dns"):
+        check_providers(spec.section("dns"))
     if old is not None and spec:
         _check_immutable(spec, before)
 
@@ -109,6 +112,7 @@ def _check_dns(spec: FieldCursor) -> None:
     dns.text("domain", rule=subdomain_problem)
     for provider in dns.entries("providers"):
         provider.text("type")
+        provider.text("secretName")
         provider.boolean("primary")
 
 
