@@ -49,7 +49,7 @@ def _run_all(scenarios: Sequence[ScenarioName], options: BenchOptions, *, as_jso
     import uvloop  # noqa: PLC0415
 
     from gardenbus.bench import report, stats  # noqa: PLC0415
-    from gardenbus.bench.harness.rig import BenchFailed  # noqa: PLC0415
+    from gardenbus.bench.harness.retries import BenchFailed  # noqa: PLC0415
     from gardenbus.bench.runner import run_scenario  # noqa: PLC0415
     from gardenbus.bench.scenarios.catalogue import SCENARIOS  # noqa: PLC0415
     from gardenbus.cli.client.api import quiet_logs  # noqa: PLC0415
