@@ -21,6 +21,9 @@ pytestmark = pytest.mark.slow
 SHOOTS = int(os.environ.get("GARDENBUS_ROTATION_SHOOTS", "60"))
 """500 in docs/certificates.md."""
 
+FENCED = "is too old"
+"""What a gardenlet that was killed had sent last may arrive when the next one is active: it does not count."""
+
 SEEDS = 4
 SERVICES = ("identity", "gardenlet", "apiserver", "relay", "scheduler")
 NAMESPACE = "garden-dev"
@@ -90,7 +93,8 @@ async def test_nothing_is_lost_doubled_or_torn_down(tmp_path: Path) -> None:
         assert {path: planes.identities(seed, path) for path, seed in before.items()} == made
         assert {path: placed[path] for path in before} == before
         rejected = await landscape.command("rejected", "-o", "json")
-        assert json.loads(rejected.stdout)["items"] == [], rejected
+        reasons = [each["reason"] for each in json.loads(rejected.stdout)["items"]]
+        assert [each for each in reasons if FENCED not in each] == []
         _check_authority(landscape.directory)
     assert violations(tmp_path / "state") == []
 

@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -162,10 +163,7 @@ async def test_a_gardenlet_that_it_deploys_comes_up_with_its_own_certificate(
 ) -> None:
     for name in (SEED, "grown"):
         agents_landscape.certify(Principal("gardenlet", name), garden.directory / name)
-    await garden.start_alone(a_configuration(controllers={"managedSeed": {"waitSyncPeriod": "1s"}}))
-    await garden.place(SEED, a_shoot("field", "garden"))
-    config = {"seedConfig": {"spec": a_seed()["spec"]}}
-    await garden.store.create(merged(a_managed_seed("grown", "field"), {"spec": {"gardenlet": {"config": config}}}))
+    await _grow(garden)
     await garden.until_ready("grown", within=30)
 
     async def well() -> None:
@@ -175,3 +173,26 @@ async def test_a_gardenlet_that_it_deploys_comes_up_with_its_own_certificate(
     await eventually(well, within=20)
     await garden.delete(ObjectKey("managedseed", "garden", "grown"))
     await garden.until_gone(ObjectKey("managedseed", "garden", "grown"), within=60)
+
+
+async def test_a_gardenlet_that_brings_its_own_credentials_waits_for_them(
+    agents_landscape: Guarded, garden: Garden, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agents_landscape.certify(GARDENLET, garden.directory / SEED)
+    await _grow(garden, bootstrap="None")
+
+    async def rejected() -> None:
+        assert "spec.gardenlet.bootstrap is None: credentials.json or credentials.nk" in capsys.readouterr().out
+
+    await eventually(rejected, within=20)
+    agents_landscape.certify(Principal("gardenlet", "grown"), garden.directory / "grown")
+    await garden.until_ready("grown", within=30)
+
+
+async def _grow(garden: Garden, **gardenlet: Any) -> None:
+    """Have the gardenlet of the host seed deploy another one."""
+    await garden.start_alone(a_configuration(controllers={"managedSeed": {"waitSyncPeriod": "1s"}}))
+    await garden.place(SEED, a_shoot("field", "garden"))
+    config = {"seedConfig": {"spec": a_seed()["spec"]}}
+    spec = {"spec": {"gardenlet": {"config": config, **gardenlet}}}
+    await garden.store.create(merged(a_managed_seed("grown", "field"), spec))

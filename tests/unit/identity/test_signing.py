@@ -18,7 +18,7 @@ from gardenbus.credentials.certificates import (
     serial_of,
 )
 from gardenbus.identity.domain.revocations import Revocations
-from tests.support.builders import a_managed_seed, a_project, a_seed, a_shoot
+from tests.support.builders import a_managed_seed, a_project, a_seed, a_shoot, merged
 from tests.support.signing import START, Signing, reasons
 
 CORK, DUBLIN = Principal("gardenlet", "aws-cork"), Principal("gardenlet", "aws-dublin")
@@ -280,6 +280,28 @@ async def test_a_gardenlet_gets_tokens_for_the_seeds_that_it_hosts(signing: Sign
         ("ann", {"seed": "child"}),
     ):
         assert (await signing.respond(user, "token.create", asked))["error"]["reason"] == "Forbidden", (user, asked)
+
+
+async def test_the_account_of_a_managed_seed_has_one_token_and_none_is_for_who_brings_its_own(signing: Signing) -> None:
+    for document in (a_project("garden", "garden"), a_seed("aws-cork")):
+        await signing.store.create(document)
+    for name, bootstrap in (("child", "ServiceAccount"), ("grown", "None")):
+        await signing.store.create(a_shoot(name, "garden", spec={"seedName": "aws-cork"}))
+        managed = merged(a_managed_seed(name, shoot=name), {"spec": {"gardenlet": {"bootstrap": bootstrap}}})
+        await signing.store.create(managed)
+    child = Principal("gardenlet", "child")
+    first, second = [(await signing.result("seed:aws-cork", "token.create", {"seed": "child"}))["token"] for _ in "12"]
+    assert (first[:6], first == second) == (second[:6], False)
+    data = await signing.secret(second[:6])
+    assert (data["token-secret"], data["bound-to"]) == (second[7:], "seed:child")
+    assert data["description"] == "gardenlet-bootstrap-child"
+    assert reasons(await signing.ask(bootstrapper(second), child)) == {"Approved": "AutoApproved"}
+    used = await signing.ask(bootstrapper(second), child, name="csr-2")
+    assert reasons(used) == {"Denied": "TokenUsed"}
+    third = (await signing.result("seed:aws-cork", "token.create", {"seed": "child"}))["token"]
+    assert reasons(await signing.ask(bootstrapper(third), child, name="csr-3")) == {"Approved": "AutoApproved"}
+    error = (await signing.respond("seed:aws-cork", "token.create", {"seed": "grown"}))["error"]
+    assert (error["reason"], "brings its own credentials" in error["message"]) == ("Forbidden", True)
 
 
 async def test_a_gardenlet_gets_no_token_for_a_seed_whose_certificate_lives(signing: Signing) -> None:

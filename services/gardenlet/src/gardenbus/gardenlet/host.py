@@ -16,7 +16,7 @@ from typing import Any
 import aiohttp
 import structlog
 
-from gardenbus.agent.certificate_manager import has_credentials, write_token
+from gardenbus.agent.certificate_manager import BROUGHT, has_credentials, write_token
 from gardenbus.agent.connections import AgentConnections, OwnConnection
 from gardenbus.agent.domain.rotation import is_renewal_demanded
 from gardenbus.agent.files import make_directory
@@ -257,9 +257,7 @@ class GardenletHost(AgentHost):
             hosted = self._create(configuration, identity, deployment)
         except SettingsInvalid as error:
             identity.release()
-            if self._rejected.get(seed) != error.problems:
-                _log.error("gardenlet.rejected", seed=seed, reason="; ".join(error.problems))
-            self._rejected[seed] = error.problems
+            self._reject(seed, error.problems)
             return
         self._rejected.pop(seed, None)
         try:
@@ -272,6 +270,12 @@ class GardenletHost(AgentHost):
         _log.info("gardenlet.started", seed=seed, parent=parent, health_url=hosted.backend.health_url)
         if self._is_running:
             self._run_hosted([seed])
+
+    def _reject(self, seed: str, problems: tuple[str, ...]) -> None:
+        """Log why a deployed gardenlet has no credentials, unless that is known."""
+        if self._rejected.get(seed) != problems:
+            _log.error("gardenlet.rejected", seed=seed, reason="; ".join(problems))
+        self._rejected[seed] = problems
 
     async def _stop_deployed(self, seed: str, *, keeps_lease: bool = False) -> HostedGardenlet:
         """Stop a gardenlet gracefully; its Lease is released unless it restarts at once."""
@@ -296,8 +300,14 @@ class GardenletHost(AgentHost):
         hosted = self._hosted.get(parent)
         connection = hosted.connection if hosted is not None else None
         directory = self._directory / deployed.managed_seed
-        if connection is None or deployed.bootstrapped_at is None or has_credentials(directory, self._clock.now()):
+        if connection is None or has_credentials(directory, self._clock.now()):
             return True
+        if deployed.bootstrapped_at is None:
+            own = " or ".join(BROUGHT)
+            self._reject(
+                deployed.managed_seed, (f"spec.gardenlet.bootstrap is None: {own} of it belongs into {directory}",)
+            )
+            return False
         now = self._clock.monotonic()
         if now < self._token_not_before.get(deployed.managed_seed, 0.0):
             return False

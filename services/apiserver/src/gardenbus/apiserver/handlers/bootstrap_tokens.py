@@ -2,8 +2,15 @@
 
 An operator asks for any; a gardenlet only for the seed of a ManagedSeed whose shoot it hosts, and that has no gardenlet
 yet, or one whose certificate ended. Source: Gardener's SeedRestriction admission.
+
+| `spec.gardenlet.bootstrap` | what its gardenlet comes in by |
+|---|---|
+| `BootstrapToken` | a token of its own for each request |
+| `ServiceAccount` | the token of the temporary account `gardenlet-bootstrap-<name>`: the next one replaces it |
+| `None` | credentials that it brings along: there is no token |
 """
 
+import hashlib
 import secrets
 import string
 from datetime import datetime, timedelta
@@ -17,8 +24,8 @@ from gardenbus.apiserver.registry.preconditions import Precondition
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.decoding import decode_json
-from gardenbus.common.api.document import section
-from gardenbus.common.api.identity.bootstrap_tokens import Token, key_of_token, new_token_secret
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.identity.bootstrap_tokens import Token, key_of_token, new_token_secret, read_token
 from gardenbus.common.api.identity.principals import Principal, principal_of
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import BadRequest, Forbidden, Unsupported
@@ -55,20 +62,39 @@ class BootstrapTokens:
         wanted = _body(body)
         requester = principal_of(user)
         if not is_operator and requester.role == "gardenlet":
-            await _check_managed(wanted, requester.name, reads, self._clock.now())
+            managed_seed = await _managed_seed(wanted, requester.name, reads, self._clock.now())
             wanted = msgspec.structs.replace(wanted, ttl_seconds=MANAGED_SECONDS)
+            if section(managed_seed, "spec", "gardenlet").get("bootstrap") == "ServiceAccount":
+                return await self._replace(wanted, user, writer, reads)
         else:
             check_operator(user, is_operator=is_operator)
-        return await self._create(wanted, user, writer, reads)
+        return await self._create(Token(_random(6), _random(16)), 0, wanted, user, writer, reads)
 
-    async def _create(self, wanted: TokenBody, user: str, writer: Writer, reads: ReadCache) -> Any:
-        token = Token(_random(6), _random(16))
+    async def _replace(self, wanted: TokenBody, user: str, writer: Writer, reads: ReadCache) -> Any:
+        """The only token of the account of a ManagedSeed; the one of before lets nobody in any more.
+
+        Source: Gardener's `ComputeGardenletKubeconfigWithServiceAccountToken`. Raises Conflict.
+        """
+        account = f"gardenlet-bootstrap-{wanted.seed}"
+        token = Token(_derived(account), _random(16))
+        before = await reads.get(key_of_token(token.id))
+        bound_to = _bound_to(wanted)
+        if before is not None and _owner_of(before.document()) != bound_to:
+            token, before = Token(_random(6), token.secret), None
+        wanted = msgspec.structs.replace(wanted, description=account)
+        return await self._create(token, before.version if before else 0, wanted, user, writer, reads)
+
+    async def _create(
+        self, token: Token, version: int, wanted: TokenBody, user: str, writer: Writer, reads: ReadCache
+    ) -> Any:
         expires = self._clock.now() + timedelta(seconds=wanted.ttl_seconds)
         bound_to = _bound_to(wanted)
         secret = new_token_secret(
             token, expires=expires, bound_to=bound_to, description=wanted.description or f"created by {user}"
         )
-        await writer.apply(secret, reads, user=user, condition=Precondition(key_of_token(token.id), 0))
+        if version:  # it replaces one that may have been spent
+            secret = {**secret, "data": {**secret["data"], "spent-by": ""}}
+        await writer.apply(secret, reads, user=user, condition=Precondition(key_of_token(token.id), version))
         return {
             "token": str(token),
             "id": token.id,
@@ -85,8 +111,8 @@ def _bound_to(wanted: TokenBody) -> Principal | None:
     return principal_of(f"member:{wanted.member}") if wanted.member else None
 
 
-async def _check_managed(wanted: TokenBody, parent: str, reads: ReadCache, now: datetime) -> None:
-    """Raise Forbidden unless the token is for a ManagedSeed that the parent hosts and that has no gardenlet yet."""
+async def _managed_seed(wanted: TokenBody, parent: str, reads: ReadCache, now: datetime) -> Document:
+    """The ManagedSeed of a token. Raises Forbidden unless the parent hosts it and it has no gardenlet yet."""
     denied = f"the gardenlet of seed {parent} gets no token for {wanted.seed or wanted.member or 'just anybody'}"
     managed_seed = await reads.get(ObjectKey("managedseed", GARDEN_NAMESPACE, wanted.seed)) if wanted.seed else None
     if managed_seed is None or managed_seed.is_deleting:
@@ -99,6 +125,23 @@ async def _check_managed(wanted: TokenBody, parent: str, reads: ReadCache, now: 
     ends = seed and parse_timestamp(section(seed.document(), "status").get("clientCertificateExpirationTimestamp"))
     if ends and ends > now:
         raise Forbidden(f"{denied}: the certificate of its gardenlet lives until {timestamp(ends)}")
+    document = managed_seed.document()
+    if section(document, "spec", "gardenlet").get("bootstrap") == "None":
+        raise Forbidden(f"{denied}: spec.gardenlet.bootstrap is None, its gardenlet brings its own credentials")
+    return document
+
+
+def _owner_of(secret: Document) -> Principal | None:
+    try:
+        return read_token(secret).bound_to
+    except BadRequest:
+        return None
+
+
+def _derived(account: str) -> str:
+    """The id of an account's token: always the same one."""
+    digest = hashlib.sha256(account.encode()).digest()
+    return "".join(_LETTERS[each % len(_LETTERS)] for each in digest[:6])
 
 
 def _random(length: int) -> str:
