@@ -130,7 +130,8 @@ def test_no_field_that_is_called_unused_is_read(note: Any) -> None:
 
 def test_templates_are_warned_of_like_what_they_become() -> None:
     template: Document = {"spec": {"monitoring": {"alerting": {}}, "cloudProfileName": "aws"}}
-    warned = {one.path for one in found_fields({"kind": "ManagedSeedSet", "spec": {"shootTemplate": template}})}
+    managed_seed_set = {"kind": "ManagedSeedSet", "spec": {"shootTemplate": template}}
+    warned = {".".join(one.path) for one in found_fields(managed_seed_set)}
     assert warned == {"spec.shootTemplate.spec.monitoring", "spec.shootTemplate.spec.cloudProfileName"}
 
 

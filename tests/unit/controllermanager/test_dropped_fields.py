@@ -5,6 +5,7 @@ import pytest
 from gardenbus.common.api.document import Document, section
 from gardenbus.controllermanager.domain.dropped_fields import DROPPED, without_dropped_fields
 
+REFERRING: Document = {"type": "x", "credentialsRef": {"apiVersion": "v1", "kind": "Secret", "name": "s"}}
 FULL: Document = {
     "addons": {"nginxIngress": {"enabled": False}},
     "dns": {"domain": "a.example.org", "providers": [{"type": "x", "secretName": "s"}, {"type": "y"}]},
@@ -24,7 +25,7 @@ FULL: Document = {
 def test_an_update_across_all_versions_takes_out_all_of_them() -> None:
     cleaned = without_dropped_fields(FULL, "1.32.9")
     assert cleaned.spec == {
-        "dns": {"domain": "a.example.org", "providers": [{"type": "x"}, {"type": "y"}]},
+        "dns": {"domain": "a.example.org", "providers": [REFERRING, {"type": "y"}]},
         "kubernetes": {
             "version": "1.35.0",
             "kubeControllerManager": {"nodeCIDRMaskSize": 24},

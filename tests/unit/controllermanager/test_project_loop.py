@@ -10,6 +10,7 @@ from gardenbus.common.api.configuration.controller_manager import (
 )
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.selectors import parse_selector
 from gardenbus.common.controller.controller import Done, RequeueAfter
 from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.controllermanager.controllers.project import CONTENTS, LOOP
@@ -92,6 +93,51 @@ async def test_the_resource_quota_is_made_and_what_people_raised_stays() -> None
     raised = await garden.change(key, raise_limit)
     await garden.reconcile(LOOP, PROJECT)
     assert await garden.store.get(key) == raised
+
+
+def quotas_of(*sizes: tuple[str, dict[str, str]]) -> ControllerManagerConfiguration:
+    """A configuration with a quota for each size of project ("": any)."""
+    quotas = tuple(
+        ProjectQuota(
+            config={"spec": {"hard": hard}},
+            project_selector=parse_selector({"matchLabels": {"size": size} if size else {}}),
+        )
+        for size, hard in sizes
+    )
+    return ControllerManagerConfiguration(project=ProjectControllerConfiguration(quotas=quotas))
+
+
+async def hard_of(garden: Garden) -> Document:
+    found = await garden.now("resourcequota", "gardener", "garden-dev")
+    assert found is not None
+    return dict(found["spec"]["hard"])
+
+
+async def test_the_resource_quota_follows_the_configuration_and_the_labels_of_the_project() -> None:
+    shoots, secrets, configs = "count/shoots.core.gardener.cloud", "count/secrets", "count/configmaps"
+    garden, key = Garden(), ObjectKey("resourcequota", "garden-dev", "gardener")
+    garden.configuration = quotas_of(("", {shoots: "10", secrets: "40"}))
+    await garden.add(a_new_project())
+    await garden.reconcile(LOOP, PROJECT)
+    assert await hard_of(garden) == {shoots: "10", secrets: "40"}
+
+    garden.configuration = quotas_of(("large", {shoots: "99"}), ("", {shoots: "20", configs: "5"}))
+    changed = LOOP.build(garden.context(LOOP.name)).changed
+    project = await garden.store.get(PROJECT)
+    changed(PROJECT, None, project)
+    assert garden.enqueued == [(LOOP.name, PROJECT)], "after a start each project is looked at"
+    await garden.reconcile(LOOP, PROJECT)
+    assert await hard_of(garden) == {shoots: "10", configs: "5"}, "what is hard already stays"
+
+    await garden.delete(key)
+    await garden.reconcile(LOOP, PROJECT)
+    assert await hard_of(garden) == {shoots: "20", configs: "5"}
+    labelled = await garden.change(PROJECT, lambda dev: dev["metadata"].update(labels={"size": "large"}))
+    changed(PROJECT, project, labelled)
+    assert garden.enqueued == [(LOOP.name, PROJECT)] * 2
+    await garden.delete(key)
+    await garden.reconcile(LOOP, PROJECT)
+    assert await hard_of(garden) == {shoots: "99"}
 
 
 async def test_a_deleted_project_waits_for_its_shoots_then_for_its_namespace_and_goes(garden: Garden) -> None:

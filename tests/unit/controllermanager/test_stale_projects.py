@@ -114,6 +114,15 @@ async def staleness(garden: Garden) -> Staleness | None:
     return None if found is None else staleness_of(found)
 
 
+async def test_a_stale_project_needs_no_second_subject_though_its_shoots_would(garden: Garden) -> None:
+    """`dualApprovalForDeletion` is about shoots, of which a stale project has none."""
+    rules = [{"resource": "shoots", "includeServiceAccounts": True}]
+    await garden.change(PROJECT, lambda dev: dev["spec"].update(dualApprovalForDeletion=rules))
+    await check_for(garden, 120.5)
+    found = await garden.now("project", "dev")
+    assert found is None or "deletionTimestamp" in found["metadata"]
+
+
 async def test_a_project_that_nobody_uses_is_deleted_after_a_hundred_and_twenty_days(garden: Garden) -> None:
     await check_for(garden, 29.5)
     assert await staleness(garden) == Staleness()

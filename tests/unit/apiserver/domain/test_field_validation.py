@@ -15,7 +15,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.fields.validation import FieldValidation, parse_field_validation
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest, InvalidResource
-from tests.support.builders import a_shoot
+from tests.support.builders import a_shoot, merged
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 STRICT, WARN, IGNORE = FieldValidation.STRICT, FieldValidation.WARN, FieldValidation.IGNORE
@@ -70,6 +70,26 @@ def test_what_has_no_effect_is_taken_with_a_warning(
 ) -> None:
     (warning,) = reviewed(a_shoot(spec=spec), validation)(None)
     assert warning.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "said"),
+    [
+        ("shoot.gardener.cloud/tasks", "deployInfrastructure", "a reconciliation has no tasks"),
+        ("gardener.cloud/operation", "rotate-credentials-start", "no credentials are rotated"),
+        ("gardener.cloud/operation", "reconcile", ""),
+        ("gardener.cloud/operation", "maintain", ""),
+        ("maintenance.gardener.cloud/operation", "reconcile; rotate-ssh-keypair", "in its window the shoot is"),
+        ("maintenance.gardener.cloud/operation", "reconcile", ""),
+    ],
+)
+def test_operations_and_tasks_that_nothing_acts_on_are_warned_of(annotation: str, value: str, said: str) -> None:
+    annotated = {"metadata": {"annotations": {annotation: value}}}
+    shoot = merged(a_shoot(), annotated)
+    for warnings in (reviewed(shoot)(None), patch_review(annotated, APOLLO, STRICT)(a_shoot())):
+        assert [said in warning for warning in warnings] == ([True] if said else [])
+    read = merged(shoot, {"metadata": {"resourceVersion": "5", "uid": "u"}})
+    assert reviewed(read)(read) == ()
 
 
 def test_a_round_trip_is_silent_and_applying_a_file_again_is_not() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.apiserver.domain.validation import validate
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import InvalidResource
 from tests.support.admissions import admit, mutate
@@ -77,3 +78,28 @@ def test_any_other_namespace_is_refused_for_a_new_project(namespace: str) -> Non
     with pytest.raises(InvalidResource, match=r"spec\.namespace: .*has to begin with garden-"):
         admit(project, None, RelatedObjects())
     admit(project, project, RelatedObjects())
+
+
+@pytest.mark.parametrize(
+    ("rules", "problem"),
+    [
+        ([{"resource": "shoots", "selector": {"matchLabels": {"a": "b"}}}], ""),
+        ([{"resource": "projects"}], r"dualApprovalForDeletion\[0\]\.resource: must be"),
+        ([{"selector": {"matchLabels": {"a": "b"}}}], r"dualApprovalForDeletion\[0\]\.resource: is needed"),
+        ([{"resource": "shoots"}, {"resource": "shoots"}], r"dualApprovalForDeletion\[1\]\.resource: is there already"),
+        (
+            [{"resource": "shoots", "selector": {"matchExpressions": [{"key": "a", "operator": "No"}]}}],
+            r"dualApprovalForDeletion\[0\]\.selector",
+        ),
+        ([{"resource": "shoots", "includeServiceAccounts": "no"}], r"dualApprovalForDeletion\[0\]\.includeService"),
+    ],
+)
+def test_two_are_demanded_for_deletions_of_shoots_alone(rules: list[Document], problem: str) -> None:
+    """Source: Gardener's `ValidateProjectSpec`, whose only resource is `shoots`."""
+    project = a_project(spec={"dualApprovalForDeletion": rules})
+    validate(project, project)
+    if not problem:
+        validate(project, None)
+        return
+    with pytest.raises(InvalidResource, match=problem):
+        validate(project, None)

@@ -20,6 +20,7 @@ OWN, DEFAULT = "shop.my-private-domain.com", "apollo.dev.example.com"
 FIRST: Document = {"type": "aws-route53"}
 FULL: Document = {"type": "aws-route53", "secretName": "key"}
 OTHER: Document = {"type": "aws-route53", "secretName": "key2"}
+BY_REFERENCE: Document = {**FIRST, "credentialsRef": {"apiVersion": "v1", "kind": "Secret", "name": "key"}}
 PRIMARY: Document = {"primary": True}
 
 
@@ -106,14 +107,15 @@ def test_a_manifest_that_lost_the_mark_of_the_primary_provider_gets_it_again(
     ("dns", "old", "expected"),
     [
         ({"domain": OWN, "providers": [FIRST, FULL, {"secretName": "key"}]}, None, {"providers[2].type"}),
-        ({"domain": OWN, "providers": [FIRST, FULL, FIRST]}, None, {"providers[2].secretName"}),
-        ({"providers": [FIRST]}, None, {"providers[0].secretName"}),
+        ({"domain": OWN, "providers": [FIRST, FULL, FIRST]}, None, {"providers[2].credentialsRef"}),
+        ({"providers": [FIRST]}, None, {"providers[0].credentialsRef"}),
+        ({"domain": OWN, "providers": [FIRST, BY_REFERENCE]}, None, set[str]()),
         ({"domain": DEFAULT, "providers": [FULL | PRIMARY]}, None, {"providers[0].primary"}),
         ({"providers": [FULL | PRIMARY]}, None, {"providers[0].primary"}),
         (
             {"domain": OWN, "providers": [FIRST, FIRST | PRIMARY, FIRST]},
             {"domain": OWN, "providers": [FIRST | PRIMARY]},
-            {"providers[0].secretName", "providers[2].secretName"},
+            {"providers[0].credentialsRef", "providers[2].credentialsRef"},
         ),
         (
             {"domain": OWN, "providers": [FIRST | PRIMARY, FIRST]},
@@ -131,7 +133,7 @@ def test_providers_without_a_function_and_a_primary_one_beside_a_default_domain_
 def test_providers_that_will_have_no_function_are_warned_of_before() -> None:
     warned = mutated(a_placed({"domain": OWN, "providers": [FIRST, FULL, FIRST]}, is_placed=False)).warnings
     assert len(warned) == 1
-    assert warned[0].startswith("spec.dns.providers[2].secretName: is required")
+    assert warned[0].startswith("spec.dns.providers[2].credentialsRef: is required")
 
 
 def test_a_shoot_that_is_being_deleted_is_not_rejected() -> None:

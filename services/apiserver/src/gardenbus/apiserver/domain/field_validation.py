@@ -55,7 +55,7 @@ def manifest_review(given: Document, key: ObjectKey, validation: FieldValidation
         notes = tuple(
             field.warning
             for field in found
-            if not (is_read_from_here and _stored_at(tuple(field.path.split(".")), current) == field.value)
+            if not (is_read_from_here and _stored_at(field.path, current) == field.value)
         )
         return (*kind_warnings, *field_warnings, *notes, *review_status(current))
 

@@ -58,10 +58,18 @@ def _without(mapping: Document, path: Sequence[str]) -> Document:
 
 def _without_secret_names(spec: Document) -> Document:
     providers = mappings(section(spec, "dns").get("providers"))
-    cleaned = [_without(provider, ["secretName"]) for provider in providers]
+    cleaned = [_without(_with_reference(provider), ["secretName"]) for provider in providers]
     if all(new is old for new, old in zip(cleaned, providers, strict=True)):
         return spec
     return {**spec, "dns": {**section(spec, "dns"), "providers": cleaned}}
+
+
+def _with_reference(provider: Document) -> Document:
+    """A provider whose Secret is named by `credentialsRef` too, as Gardener's API server keeps it."""
+    name = provider.get("secretName")
+    if not isinstance(name, str) or not name or provider.get("credentialsRef"):
+        return provider
+    return {**provider, "credentialsRef": {"apiVersion": "v1", "kind": "Secret", "name": name}}
 
 
 def _text(version: Numbers) -> str:

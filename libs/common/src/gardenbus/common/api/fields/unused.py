@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, section
 
 
 class FieldNote(NamedTuple):
@@ -46,6 +46,14 @@ UNUSED: Sequence[FieldNote] = (
 )
 """Fields that nothing acts on, and why."""
 
+_NO_ROTATION = "the shoot is reconciled, and no credentials are rotated nor workers rolled out"
+SHOOT_ANNOTATIONS: Sequence[tuple[str, tuple[str, ...], str]] = (
+    ("shoot.gardener.cloud/tasks", ("",), "a reconciliation has no tasks of its own"),
+    ("gardener.cloud/operation", ("rotate-", "rollout-"), _NO_ROTATION),
+    ("maintenance.gardener.cloud/operation", ("rotate-", "rollout-"), f"in its window {_NO_ROTATION}"),
+)
+"""Annotations of a Shoot that nothing acts on, what an entry of theirs (`;` apart) begins with then, and why."""
+
 DEPRECATED: Sequence[FieldNote] = (
     FieldNote("Shoot", "spec.cloudProfileName", "write spec.cloudProfile: {kind: CloudProfile, name: …}"),
     FieldNote("Shoot", "spec.secretBindingName", "write spec.credentialsBindingName"),
@@ -61,20 +69,23 @@ _TEMPLATES: Mapping[str, Sequence[tuple[str, str]]] = {
 
 
 class FoundField(NamedTuple):
-    """A field of a manifest that is taken with a warning, and its value."""
+    """A field of a manifest that is taken with a warning: the steps of its path, and its value."""
 
-    path: str
+    path: tuple[str, ...]
     value: Any
     warning: str
 
 
 def found_fields(document: Document) -> Iterator[FoundField]:
     """The fields of a manifest, and of the templates in it, that are taken with a warning."""
-    watched, notes = _notes_of(str(document.get("kind")))
+    kind = str(document.get("kind"))
+    if kind == "Shoot":
+        yield from _found_annotations(document)
+    watched, notes = _notes_of(kind)
     spec: Any = document.get("spec")
     if not isinstance(spec, dict) or watched.isdisjoint(cast("Document", spec)):
         return
-    for path, steps, warning in notes:
+    for _, steps, warning in notes:
         here: Any = document
         for step in steps:
             if not isinstance(here, dict):
@@ -82,7 +93,16 @@ def found_fields(document: Document) -> Iterator[FoundField]:
                 break
             here = cast("Document", here).get(step)
         if here is not None:
-            yield FoundField(path, here, warning)
+            yield FoundField(steps, here, warning)
+
+
+def _found_annotations(shoot: Document) -> Iterator[FoundField]:
+    annotations = section(shoot, "metadata", "annotations")
+    for name, prefixes, why in SHOOT_ANNOTATIONS if annotations else ():
+        value = annotations.get(name)
+        if isinstance(value, str) and any(one.strip().startswith(prefixes) for one in value.split(";") if one.strip()):
+            warning = f"metadata.annotations[{name}]: nothing acts on it: {why}"
+            yield FoundField(("metadata", "annotations", name), value, warning)
 
 
 @lru_cache(maxsize=128)

@@ -18,6 +18,8 @@ from gardenbus.common.api.garden.binding_defaults import is_below, with_seed_dns
 from gardenbus.common.api.garden.seeds import Seed
 from gardenbus.common.errors import FieldProblem, InvalidResource
 
+_IDENTITY = ("type", "secretName", "credentialsRef")
+
 
 def _queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
     key = seed_key(shoot)
@@ -45,7 +47,7 @@ def _with_primary_of(shoot: Document, old: Document | None) -> Document:
     primary = next((one for one in _providers(old or {}) if one.get("primary") is True), None)
     if primary is None or not providers or any(one.get("primary") is True for one in providers):
         return shoot
-    same = [all(one.get(name) == primary.get(name) for name in ("type", "secretName")) for one in providers]
+    same = [all(one.get(name) == primary.get(name) for name in _IDENTITY) for one in providers]
     if True not in same:
         return shoot
     position = same.index(True)
@@ -83,10 +85,12 @@ def _primary_problems(shoot: Document, seed: Document | None) -> Iterator[FieldP
 def _functionless(shoot: Document) -> Iterator[FieldProblem]:
     """Providers that are not primary, and with which nothing could be done."""
     for index, provider in enumerate(_providers(shoot)):
-        absent = [name for name in ("type", "secretName") if not provider.get(name)]
+        absent = "" if provider.get("type") else "type"
+        if not provider.get("secretName") and not provider.get("credentialsRef"):
+            absent = absent or "credentialsRef"
         if provider.get("primary") is not True and absent:
-            path = f"spec.dns.providers[{index}].{absent[0]}"
-            yield FieldProblem(path, "is required of a provider that is not primary, as type and secretName are")
+            message = "is required of a provider that is not primary, as type and credentialsRef (or secretName) are"
+            yield FieldProblem(f"spec.dns.providers[{index}].{absent}", message)
 
 
 def _is_checked(shoot: Document, old: Document | None) -> bool:

@@ -2,7 +2,7 @@
 
 from gardenbus.apiserver.domain.field_cursor import FieldCursor
 from gardenbus.apiserver.domain.metadata import label_problem
-from gardenbus.apiserver.domain.validators.shared import check_tolerations
+from gardenbus.apiserver.domain.validators.shared import check_label_selector, check_tolerations
 from gardenbus.common.api.document import Document, section
 
 
@@ -18,5 +18,18 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     spec.section("owner")
     for field in ("defaults", "whitelist"):
         check_tolerations(spec.section("tolerations"), field)
+    if spec.content.get("dualApprovalForDeletion") != section(old or {}, "spec").get("dualApprovalForDeletion"):
+        _check_dual_approval(spec)
     if old is not None:
         spec.same_as(section(old, "spec"), "namespace", "a project keeps its namespace")
+
+
+def _check_dual_approval(spec: FieldCursor) -> None:
+    taken: set[object] = set()
+    for rule in spec.entries("dualApprovalForDeletion"):
+        resource = rule.choice("resource", ("shoots",), required=True)
+        rule.boolean("includeServiceAccounts")
+        if resource in taken:
+            rule.add_error("resource", "is there already")
+        taken.add(resource)
+        check_label_selector(rule.section("selector"))
