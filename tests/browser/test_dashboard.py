@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, StorageState, expect
 
+from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS
 from gardenbus.common.adapters.nats.jetstream import connect
 from gardenbus.common.api.document import Document
 from gardenbus.common.ports.bus import Message
 from tests.support.dashboard_process import running_dashboard
-from tests.support.landscape import GARDENBUS, address_of
+from tests.support.landscape import GARDENBUS, address_of, authorities_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -104,7 +105,8 @@ def logged_in(browser: Browser, directory: Path) -> StorageState:
 def writable(directory: Path) -> Iterator[str]:
     """A second dashboard of the same landscape, with which things can be changed."""
     nats_url = address_of(directory)
-    with running_dashboard(nats_url, directory.parent / "writable.log", "--allow-writes") as url:
+    ca = authorities_of(directory)
+    with running_dashboard(nats_url, directory.parent / "writable.log", "--allow-writes", ca=ca) as url:
         yield url
 
 
@@ -126,12 +128,12 @@ def order(directory: Path, name: str, environment: str) -> None:
 
 def reject(directory: Path, name: str) -> None:
     """Send a manifest that cannot be taken, and wait until it is kept."""
-    nats_url = address_of(directory)
+    nats_url, trust = address_of(directory), NO_CREDENTIALS._replace(ca=authorities_of(directory))
     manifest: Document = {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "spec": {}}
     body = json.dumps({**manifest, "metadata": {"name": name, "namespace": "garden-dev"}}).encode()
 
     async def publish() -> None:
-        async with connect(nats_url, "reject", manages_streams=False) as bus:
+        async with connect(nats_url, "reject", credentials=trust, manages_streams=False) as bus:
             await bus.publish(Message("garden.apply", body))
 
     publishing = threading.Thread(target=lambda: asyncio.run(publish()))  # the browser's event loop is this thread's

@@ -9,7 +9,7 @@ from pathlib import Path
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.credentials.certificates import Authority, new_authority
 from gardenbus.credentials.identity_directory import IdentityDirectory
-from tests.support.landscape import GARDENBUS, Ended, Landscape, ended
+from tests.support.landscape import GARDENBUS, Ended, Landscape, authorities_of, ended
 
 WITHIN_SECONDS = 60
 ELEANOR = Principal("user", "eleanor")
@@ -60,10 +60,10 @@ async def test_who_logs_in_acts_as_themselves_in_a_context(hosting: Landscape, t
     assert password not in (await client.call("config", "view", "--raw")).stdout
 
     typed = await client.call("login", "typed", "--nats-url", hosting.describe()["nats_url"], "--user", "eleanor",
-                              given=f"{password}\n")  # fmt: skip
+                              "--ca", authorities_of(hosting.directory), given=f"{password}\n")  # fmt: skip
     assert typed.code == 0, typed
     mistyped = await client.call("login", "never", "--nats-url", hosting.describe()["nats_url"], "--user", "eleanor",
-                                 given="wrong\n")  # fmt: skip
+                                 "--ca", authorities_of(hosting.directory), given="wrong\n")  # fmt: skip
     assert mistyped.code == 2, mistyped
     assert "never" not in (await client.call("config", "get-contexts")).stdout
 
@@ -76,10 +76,11 @@ async def test_an_nkey_and_a_certificate_let_one_in_from_a_context_too(hosting: 
     nkey = await hosting.command("identity", "issue", "--user", "frank", "--nkey", "-o", str(tmp_path / "frank.nk"))
     assert nkey.code == 0, nkey
 
-    for_pem = ("config", "set-context", "pem", "--nats-url", url, "--credentials", "own.pem", "--current")
+    at = ("--nats-url", url, "--ca", authorities_of(hosting.directory))
+    for_pem = ("config", "set-context", "pem", *at, "--credentials", "own.pem", "--current")
     assert (await client.call(*for_pem)).code == 0
     assert json.loads((await client.call("auth", "whoami", "-o", "json")).stdout)["user"] == "eleanor"
-    for_nkey = ("config", "set-context", "nkey", "--nats-url", url, "--credentials", "frank.nk", "--current")
+    for_nkey = ("config", "set-context", "nkey", *at, "--credentials", "frank.nk", "--current")
     assert (await client.call(*for_nkey)).code == 0
     nameless = await client.call("get", "seeds")
     assert (nameless.code, "which does not say whose" in nameless.stderr) == (2, True), nameless
@@ -98,20 +99,30 @@ async def test_no_expired_foreign_or_stolen_credential_ends_any_command_with_2_a
     stated = json.dumps({"user": "eleanor", "password": "p", "expires": (now - timedelta(hours=1)).isoformat()})
     bad = {
         "expired.pem": (expired.certificate + expired.key, "expired at"),
-        "foreign.pem": (foreign.certificate + foreign.key, "of another landscape"),
+        "foreign.pem": (foreign.certificate + foreign.key, "of another authority than those in"),
         "stolen.pem": (robbed.certificate + thief.key, "is not that of the certificate"),
         "expired.json": (stated.encode(), "expired at"),
         "unknown.json": (b'{"user": "eleanor", "password": "p"}', "of another landscape"),
         "broken.json": (b'{"user": "eleanor"}', "password"),
     }
+    trusted = {"GARDENBUS_NATS_CA": authorities_of(hosting.directory)}
     for name, (content, reason) in bad.items():
         (tmp_path / name).write_bytes(content)
-        given = {"GARDENBUS_NATS_URL": url, "GARDENBUS_NATS_CREDENTIALS": str(tmp_path / name)}
+        given = {**trusted, "GARDENBUS_NATS_URL": url, "GARDENBUS_NATS_CREDENTIALS": str(tmp_path / name)}
         for command in (("get", "seeds"), ("doctor",)):
             refused = await client.call(*command, **given)
             assert (refused.code, refused.stdout) == (2, ""), (name, refused)
             assert reason in refused.stderr, (name, refused)
             assert name in refused.stderr, (name, refused)
 
-    nothing = await client.call("doctor", "--nats-url", url)
+    nothing = await client.call("doctor", "--nats-url", url, **trusted)
     assert (nothing.code, "no credentials were sent" in nothing.stderr) == (2, True), nothing
+    for another in ({}, {"GARDENBUS_NATS_CA": str(_another_authority(tmp_path))}):
+        untrusted = await client.call("doctor", "--nats-url", url, **another)
+        assert (untrusted.code, "its certificate is refused" in untrusted.stderr) == (2, True), untrusted
+
+
+def _another_authority(directory: Path) -> Path:
+    file = directory / "another.crt"
+    file.write_bytes(new_authority("gardenbus", datetime.now(UTC)).certificate)
+    return file

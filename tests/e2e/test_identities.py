@@ -11,13 +11,13 @@ import nats.errors
 import pytest
 
 from gardenbus.common.adapters.nats.connection import Connection
-from gardenbus.common.adapters.nats.credentials import read_credentials
+from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, read_credentials
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.errors import Unavailable
 from gardenbus.credentials.identity_directory import IdentityDirectory
 from tests.support.eventually import eventually
 from tests.support.files import open_to_others
-from tests.support.landscape import Landscape, a_landscape, violations
+from tests.support.landscape import Landscape, a_landscape, authorities_of, violations
 
 pytestmark = pytest.mark.slow
 
@@ -71,18 +71,39 @@ def _users(landscape: Landscape) -> list[str]:
 
 async def test_whoever_proves_nothing_or_too_little_is_out(tmp_path: Path):
     async with a_landscape(tmp_path / "state") as landscape:
-        url = landscape.describe()["nats_url"]
-        nobody = Connection()
+        url, ca = landscape.describe()["nats_url"], authorities_of(landscape.directory)
+        nobody, trust = Connection(), NO_CREDENTIALS._replace(ca=ca)
         with pytest.raises(Unavailable, match="does not let this user in"):
-            await nobody.open(url, "nobody", on_reconnect=lambda: None, fails_unauthorized=True)
+            await nobody.open(url, "nobody", credentials=trust, on_reconnect=lambda: None, fails_unauthorized=True)
         await nobody.close()
 
         relay = Connection()
         file = tmp_path / "state" / "identity" / "services" / "dashboard.nk"
-        await relay.open(url, "dashboard", credentials=read_credentials(file, "dashboard"), on_reconnect=lambda: None)
+        own = read_credentials(file, "dashboard", ca)
+        await relay.open(url, "dashboard", credentials=own, on_reconnect=lambda: None)
         with pytest.raises((Unavailable, nats.errors.Error)):
             await relay.request_raw("garden.lease.aws-cork", b"", timeout_seconds=1)
         await relay.close()
+        await _comes_back_with_another_authority(landscape, ca)
+
+
+async def _comes_back_with_another_authority(landscape: Landscape, ca: str) -> None:
+    """Everybody trusts the new authority without having been started anew, and nobody the old one."""
+    old = Path(ca).read_bytes()
+    services = {name: landscape.pids(name) for name in ("apiserver", "relay", "scheduler", "dashboard")}
+    for step in (("rotate",), ("rotate", "--finish")):
+        done = await landscape.command("ca", *step)
+        assert done.code == 0, done
+    assert Path(ca).read_bytes() not in (b"", old)
+    landscape.kill("nats")
+
+    async def answers() -> None:
+        assert (await landscape.command("get", "seeds")).code == 0
+        status = await landscape.command("status")
+        assert status.code == 0, status
+
+    await eventually(answers, within=60, every=0.5)
+    assert services == {name: landscape.pids(name) for name in services}
 
 
 async def test_an_insecure_landscape_says_so_and_keeps_its_streams_when_it_no_longer_is(tmp_path: Path):
@@ -138,24 +159,25 @@ async def test_issued_credentials_let_in_until_they_are_revoked(hosting: Landsca
     assert found == [("ann", "password"), ("seed:wild", "nkey")]
 
     url = hosting.describe()["nats_url"]
-    await _let_in(url, file, "ann")
-    await _let_in(url, by_nkey, Principal("gardenlet", "wild"))
+    ca = authorities_of(hosting.directory)
+    await _let_in(url, file, "ann", ca)
+    await _let_in(url, by_nkey, Principal("gardenlet", "wild"), ca)
     for each in listed:
         assert (await hosting.command("delete", "secret", "-n", "garden", each["secret"])).code == 0
 
     async def is_out() -> None:
         for content, owner in ((file, "ann"), (by_nkey, Principal("gardenlet", "wild"))):
             with pytest.raises(Unavailable, match="does not let this user in"):
-                await _let_in(url, content, owner)
+                await _let_in(url, content, owner, ca)
 
     await eventually(is_out, within=20, every=0.5)
 
 
-async def _let_in(url: str, file: Path, owner: str | Principal) -> None:
+async def _let_in(url: str, file: Path, owner: str | Principal, ca: str) -> None:
     """Connect with credentials from a file. Raises Unavailable."""
     connection = Connection()
     try:
-        credentials = read_credentials(file, owner)
+        credentials = read_credentials(file, owner, ca)
         await connection.open(url, "test", credentials=credentials, on_reconnect=lambda: None, fails_unauthorized=True)
     finally:
         await connection.close()
@@ -170,14 +192,12 @@ async def test_the_documented_handshake_lets_a_certificate_in_for_its_own_seed_a
     pem.write_bytes(issued.certificate + issued.key)
     page = (ROOT / "docs" / "identities.md").read_text()
     program.write_text(page.partition("```python\n")[2].partition("```")[0])
-    url = hosting.describe()["nats_url"]
+    call = [sys.executable, program, hosting.describe()["nats_url"], authorities_of(hosting.directory), pem]
 
-    done = subprocess.run([sys.executable, program, url, pem], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
     assert json.loads(done.stdout)["stream"] == "LEASES", done.stderr
 
     program.write_text(program.read_text().replace("garden.lease.wild", "garden.lease.earth-1"))
-    refused = subprocess.run(
-        [sys.executable, program, url, pem], capture_output=True, text=True, timeout=60, check=False
-    )
+    refused = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
     assert refused.returncode != 0
     assert refused.stdout == ""

@@ -16,7 +16,7 @@ import yaml
 from gardenbus.common.adapters.nats.credentials import read_credentials
 from tests.support.builders import CORE, a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot
 from tests.support.eventually import eventually
-from tests.support.landscape import Landscape, Refused, a_landscape
+from tests.support.landscape import Landscape, Refused, a_landscape, trust_of
 
 pytestmark = pytest.mark.long
 
@@ -175,7 +175,12 @@ async def a_tenant(landscape: Landscape, name: str, directory: Path, fire: Fire)
     login, inbox = json.loads(file.read_text()), read_credentials(file, name).inbox
     url = landscape.describe()["nats_url"]
     client = await nats.connect(  # pyright: ignore[reportUnknownMemberType]
-        url, user=login["user"], password=login["password"], inbox_prefix=inbox.encode(), max_reconnect_attempts=-1
+        url,
+        user=login["user"],
+        password=login["password"],
+        inbox_prefix=inbox.encode(),
+        max_reconnect_attempts=-1,
+        tls=trust_of(landscape.directory),
     )
     try:
         yield Tenant(name, Landscape(landscape.directory, client, f"garden.as.{name}"), fire)

@@ -116,6 +116,7 @@ class GardenletProcesses:
                     **os.environ,
                     "GARDENBUS_NATS_URL": where["nats_url"],
                     "GARDENBUS_PREFIX": where["prefix"],
+                    "GARDENBUS_NATS_CA": where["ca"],
                 },
             )
 
@@ -130,9 +131,12 @@ class GardenletProcesses:
 
     async def publish(self, subject: str, body: bytes, headers: Mapping[str, str]) -> None:
         """Say something as the gardenlet of the seed that the subject names."""
-        credentials = read_credentials(self._credentials(subject.split(".")[2]), "")
+        where = self._landscape.describe()
+        credentials, url = (
+            read_credentials(self._credentials(subject.split(".")[2]), "", where["ca"]),
+            where["nats_url"],
+        )
         connection = Connection()
-        url = self._landscape.describe()["nats_url"]
         await connection.open(url, "gardenlet", credentials=credentials, on_reconnect=lambda: None)
         await connection.send([publish_command(subject, body, encode_headers(headers))])
         await connection.flush_fully()

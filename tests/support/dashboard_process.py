@@ -16,10 +16,11 @@ TIMEOUT_SECONDS = 120
 
 
 @contextlib.contextmanager
-def running_dashboard(nats_url: str, log: Path, *arguments: str, shoots: int = 0) -> Generator[str]:
+def running_dashboard(nats_url: str, log: Path, *arguments: str, shoots: int = 0, ca: str = "") -> Generator[str]:
     """Its URL, as soon as it knows the landscape and at least so many shoots."""
     port = free_port()
-    environ = os.environ | {"GARDENBUS_NATS_URL": nats_url, "GARDENBUS_DASHBOARD_PORT": str(port)}
+    settings = {"GARDENBUS_NATS_URL": nats_url, "GARDENBUS_NATS_CA": ca, "GARDENBUS_DASHBOARD_PORT": str(port)}
+    environ = os.environ | settings
     command = [sys.executable, "-m", "gardenbus.dashboard", *arguments]
     with log.open("wb") as file:
         process = subprocess.Popen(command, env=environ, stdout=file, stderr=file)

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import signal
+import ssl
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
@@ -120,6 +121,17 @@ def address_of(directory: Path) -> str:
     return url.replace("nats://", f"nats://{login}")
 
 
+def authorities_of(directory: Path) -> str:
+    """File of the authorities of a landscape's NATS; "" where it has no TLS."""
+    return json.loads((directory / "landscape.json").read_text()).get("ca", "")
+
+
+def trust_of(directory: Path) -> ssl.SSLContext | None:
+    """The same for a client of its own."""
+    ca = authorities_of(directory)
+    return ssl.create_default_context(cafile=ca) if ca else None
+
+
 def violations(directory: Path) -> list[str]:
     """What NATS refused services and the operator."""
     lines = (directory / "logs" / "nats.log").read_text().splitlines()
@@ -129,14 +141,18 @@ def violations(directory: Path) -> list[str]:
 @contextlib.asynccontextmanager
 async def attached(directory: Path) -> AsyncGenerator[Landscape]:
     """A landscape that runs already (`gardenbus up --detach`), and answers."""
-    async with attached_to(address_of(directory), directory) as landscape:
+    async with attached_to(address_of(directory), directory, trust_of(directory)) as landscape:
         yield landscape
 
 
 @contextlib.asynccontextmanager
-async def attached_to(url: str, directory: Path = Path()) -> AsyncGenerator[Landscape]:
+async def attached_to(
+    url: str, directory: Path = Path(), trust: ssl.SSLContext | None = None
+) -> AsyncGenerator[Landscape]:
     """The landscape on a NATS server, once it answers; `directory` where it has one."""
-    client = await nats.connect(url, max_reconnect_attempts=-1, reconnect_time_wait=0.2, connect_timeout=5)  # pyright: ignore[reportUnknownMemberType]
+    client = await nats.connect(  # pyright: ignore[reportUnknownMemberType]
+        url, max_reconnect_attempts=-1, reconnect_time_wait=0.2, connect_timeout=5, tls=trust
+    )
     try:
         landscape = Landscape(directory, client)
 

@@ -15,7 +15,7 @@ from gardenbus.cli.contexts.config import ContextEntry, ContextsConfig, url_of, 
 from gardenbus.common.errors import Unavailable
 from tests.contract.operating.conftest import WITHIN_SECONDS, Operator
 from tests.support.eventually import eventually
-from tests.support.landscape import GARDENBUS, address_of
+from tests.support.landscape import GARDENBUS, address_of, authorities_of
 from tests.support.servers import Server, start_nats
 
 
@@ -23,7 +23,7 @@ from tests.support.servers import Server, start_nats
 def config(operator: Operator, tmp_path: Path) -> Path:
     """A config file with one landscape by its directory, and, as the current one, by its address."""
     file = tmp_path / "config.yaml"
-    by_address = ContextEntry(nats_url=address_of(operator.directory))
+    by_address = ContextEntry(nats_url=address_of(operator.directory), ca=authorities_of(operator.directory))
     write_config(file, ContextsConfig("far", {"near": ContextEntry(dir=str(operator.directory)), "far": by_address}))
     return file
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.contract.operating.conftest import Operator, a_session_shoot
 from tests.support.eventually import eventually
-from tests.support.landscape import address_of
+from tests.support.landscape import address_of, trust_of
 
 Refuse = Callable[[str], Awaitable[int]]
 
@@ -20,7 +20,9 @@ def refuse(operator: Operator) -> Refuse:
     """Sends durably a shoot whose workers are wrong, and answers the number it was rejected by."""
 
     async def refused(name: str) -> int:
-        client = await nats.connect(address_of(operator.directory))  # pyright: ignore[reportUnknownMemberType]
+        client = await nats.connect(  # pyright: ignore[reportUnknownMemberType]
+            address_of(operator.directory), tls=trust_of(operator.directory)
+        )
         broken = a_session_shoot(name, provider={"type": "local", "workers": [{"name": "pool", "minimum": "many"}]})
         await client.request("garden.apply", json.dumps(broken).encode(), timeout=5)
         await client.close()

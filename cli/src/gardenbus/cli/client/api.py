@@ -18,7 +18,7 @@ from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import Header, Subjects
-from gardenbus.common.errors import CredentialsRejected, Forbidden, Unavailable
+from gardenbus.common.errors import CredentialsRejected, Forbidden, ServerUntrusted, Unavailable
 from gardenbus.common.ports.bus import Bus
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ async def connected(
     """A connection. Raises Unavailable when the bus is not reached in time.
 
     Where nothing can be reached it raises at once, unless it `waits` for a server to come up. Raises
-    CredentialsRejected where it is reached and does not let this user in.
+    CredentialsRejected where it is reached and does not let this user in, or is not trusted itself.
     """
     with _without_extras(where.nats_url):
         from gardenbus.common.adapters.nats import jetstream  # noqa: PLC0415  what works offline need not pay for it
@@ -215,6 +215,8 @@ async def connected(
                 f"no NATS at {without_user(where.nats_url)} within {timeout_seconds:g} s: something listens there and "
                 "does not answer"
             ) from error
+        except ServerUntrusted:
+            raise
         except CredentialsRejected as error:
             from gardenbus.cli.client.refusals import reason_for  # noqa: PLC0415  only who is refused asks
 

@@ -1,5 +1,6 @@
 """`ca`: the certificate authority whose files are on this machine."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from gardenbus.cli.client.api import ApiClient, api_error
 from gardenbus.cli.client.targets import find_landscape
 from gardenbus.cli.commands.options import Directory, NatsUrl, Prefix, run_with_client
 from gardenbus.cli.diagnostics.authorities import behind
+from gardenbus.cli.diagnostics.served_certificates import until_served
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of
 from gardenbus.cli.local.directory import LandscapeDirectory
 from gardenbus.cli.output.console import Exit, exit_codes, print_error, show_lines
@@ -50,17 +52,22 @@ def rotate(
     """Have a new authority sign certificates beside which the old one is trusted, and everybody renew theirs.
 
     Call it as often as you like: it says who still has a certificate of the old authority, and asks them to renew it.
-    Once there is nobody, --finish ends the trust in the old one. `gardenbus doctor` shows how far it is.
+    Once there is nobody, --finish has NATS show a certificate of the new one and ends the trust in the old one, also in
+    that of copies: hand ca.crt to who has one before. `gardenbus doctor` shows how far it is.
 
     Examples:
     gardenbus ca rotate
     gardenbus ca rotate --finish
     """
-    from gardenbus.credentials.authority_rotation import AuthorityRotation  # noqa: PLC0415  slow to import
+    from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415  slow to import, as these are
+
+    from gardenbus.credentials.authority_rotation import AuthorityRotation  # noqa: PLC0415
     from gardenbus.credentials.certificates import is_issued_by, read_certificate  # noqa: PLC0415
+    from gardenbus.credentials.identity_directory import IdentityDirectory  # noqa: PLC0415
 
     with exit_codes():
-        where = identity or _identity_of(find_landscape(directory, nats_url, prefix).directory)
+        target = find_landscape(directory, nats_url, prefix)
+        where = identity or _identity_of(target.directory)
         rotation, now = AuthorityRotation(where / "ca.crt", where / "ca.key"), datetime.now(UTC)
         found = rotation.read() if finish else rotation.begin(now)
         if not found.is_rotating:
@@ -82,6 +89,8 @@ def rotate(
         print_error(f"they would be shut out, having certificates of the old authority only: {', '.join(left)}")
         raise typer.Exit(Exit.FAILED)
     with exit_codes():
+        IdentityDirectory(where).replace_old_server_certificate(now)
+        asyncio.run(until_served(target.nats_url, found.signing.public_bytes(Encoding.PEM).decode()))
         rotation.finish()
     show_lines(["the old authority is trusted no longer"])
 

@@ -57,6 +57,10 @@ class CredentialsRejected(Unavailable):
     reason = "Unauthorized"
 
 
+class ServerUntrusted(CredentialsRejected):
+    """A server shows no certificate of an authority that is trusted."""
+
+
 class Conflict(Transient):
     """The object is not the version that the write was based on. Read it and reconcile again, at once."""
 

@@ -104,20 +104,50 @@ class IdentityDirectory:
         except BadRequest as error:
             raise SettingsInvalid((f"{self.authorities}: {error.message}",)) from error
 
+    def keep_server_certificate(self, names: Sequence[str], now: datetime) -> None:
+        """Replace the server's certificate unless it is sound. Raises SettingsInvalid, OSError.
+
+        Sound is one for these names, with its key, of an authority that is trusted, that does not end soon.
+        """
+        if not self._has_server_certificate(names, now, self._trusted()):
+            self._issue_for_server(names, now)
+
+    def replace_old_server_certificate(self, now: datetime) -> None:
+        """Replace the server's certificate, where there is one, unless the authority that signs now has signed it.
+
+        Raises SettingsInvalid, OSError.
+        """
+        if not self.server_certificate.exists():
+            return
+        try:
+            names = sorted(_names_of(read_certificate(_content(self.server_certificate))))
+        except BadRequest as error:
+            raise SettingsInvalid((f"{self.server_certificate}: {error.message}",)) from error
+        if not self._has_server_certificate(names, now, [self.authority().certificate]):
+            self._issue_for_server(names, now)
+
     def _prepare_certificates(self, server_names: Sequence[str], now: datetime) -> None:
         if not self.authorities.exists():
             _write_pair(new_authority(AUTHORITY_NAME, now), self.authorities, self.authority_key)
-        if not self._has_server_certificate(server_names, now):
-            issued = self.authority().server(server_names, now)
-            _write_pair(issued, self.server_certificate, self.server_key)
+        self.keep_server_certificate(server_names, now)
 
-    def _has_server_certificate(self, names: Sequence[str], now: datetime) -> bool:
-        """True if the server has a certificate for these names, with its key, that ends late enough."""
+    def _trusted(self) -> Sequence[x509.Certificate]:
         try:
-            authorities = x509.load_pem_x509_certificates(_content(self.authorities))
+            return x509.load_pem_x509_certificates(_content(self.authorities))
+        except ValueError as error:
+            raise SettingsInvalid((f"{self.authorities}: no certificate can be read: {error}",)) from error
+
+    def _issue_for_server(self, names: Sequence[str], now: datetime) -> None:
+        _write_pair(self.authority().server(names, now), self.server_certificate, self.server_key)
+
+    def _has_server_certificate(
+        self, names: Sequence[str], now: datetime, authorities: Sequence[x509.Certificate]
+    ) -> bool:
+        """True if the server has a certificate of one of the authorities, with its key, that ends late enough."""
+        try:
             certificate = read_certificate(_content(self.server_certificate))
             key = read_key(_content(self.server_key))
-        except (SettingsInvalid, BadRequest, ValueError):
+        except (SettingsInvalid, BadRequest):
             return False
         return (
             belong_together(certificate, key)

@@ -6,6 +6,7 @@ else is let in by the callout, or (`static`) is a user of the configuration as w
 
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from gardenbus.common.api.identity.accounts import AUTH, GARDEN, OUT, SYS, Crossing, crossings
@@ -14,6 +15,8 @@ from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 
 CALLOUT_TIMEOUT_SECONDS = 3
+TLS_TIMEOUT_SECONDS = 10
+"""Longest handshake: many clients come at once when a server was restarted, each slower than the server."""
 
 
 class Password(NamedTuple):
@@ -63,6 +66,16 @@ def authorization_configuration(authorization: Authorization, subjects: Subjects
         )
     )
     return f"accounts {{\n{accounts}}}\nsystem_account: {SYS}\n{_callout(authorization)}"
+
+
+def tls_configuration(certificate: Path, key: Path, *, peers: Path | None = None) -> str:
+    """The block `tls` of `nats.conf`, or of its `cluster`: there the other side needs a certificate of `peers`, too.
+
+    Clients show no certificate in TLS: that would shut out who has none yet. They show it in CONNECT (`proof`).
+    """
+    verify = f", ca_file: {_text(str(peers))}, verify: true" if peers else ""
+    files = f"cert_file: {_text(str(certificate))}, key_file: {_text(str(key))}{verify}"
+    return f"tls {{ {files}, timeout: {TLS_TIMEOUT_SECONDS} }}\n"
 
 
 def _callout(authorization: Authorization) -> str:

@@ -8,11 +8,14 @@ import json
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from gardenbus.cli.local.directory import LandscapeDirectory, write_whole, writing
 from gardenbus.common.adapters.redis.users import sentinel_users
+from gardenbus.credentials.certificates import CA_LIFE, Authority, new_authority
+from gardenbus.credentials.server_configuration import tls_configuration
 from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.ports import LOOPBACK, choose_port
 from gardenbus.embedded.process_specs import ProcessSpec
@@ -38,6 +41,15 @@ class ClusterServers(NamedTuple):
     ports: Mapping[str, int]
 
 
+class RouteAdmission(NamedTuple):
+    """By what the servers of a cluster let each other in."""
+
+    user: str
+    password: str
+    tls: str = ""
+    """The block `tls`, unless there is none."""
+
+
 class ClusterPlan(NamedTuple):
     """All that the servers' files are made of."""
 
@@ -61,10 +73,15 @@ def cluster_plan(
 def cluster_servers(
     plan: ClusterPlan, *, nats: Path, redis: Path, authorization: str, users: RedisUsers
 ) -> ClusterServers:
-    """Write all files. Raises DirectoryUnwritable."""
-    route_password = _route_password(plan.directory)
+    """Write all files. Without `authorization` NATS asks nobody who they are, and its routes use no TLS.
+
+    Raises DirectoryUnwritable.
+    """
+    admission = RouteAdmission(
+        "route", _route_password(plan.directory), route_tls(plan.directory.identity) if authorization else ""
+    )
     specs = [
-        *(_nats_spec(plan, number, nats, authorization, route_password) for number in NUMBERS),
+        *(_nats_spec(plan, number, nats, authorization, admission) for number in NUMBERS),
         *(_redis_spec(plan, number, redis, users) for number in NUMBERS),
         *(_sentinel_spec(plan, number, redis, users) for number in NUMBERS),
     ]
@@ -74,21 +91,38 @@ def cluster_servers(
     return ClusterServers(specs, ",".join(nats_urls), redis_url, plan.ports)
 
 
-def route_configuration(*, name: str, listen: str, others: Sequence[str], user: str, password: str) -> str:
+def route_tls(directory: Path) -> str:
+    """The block `tls` of routes: both ends show a certificate of an authority that nobody else has one of.
+
+    It is made anew at each start of the cluster, and its key kept nowhere. Raises DirectoryUnwritable.
+    """
+    now = datetime.now(UTC)
+    made = new_authority("gardenbus routes", now)
+    own = Authority(made).certificate_for("route", now, hosts=(LOOPBACK,), life=CA_LIFE)
+    authority, certificate, key = (directory / f"routes.{end}" for end in ("ca.crt", "crt", "key"))
+    for file, content in ((authority, made.certificate), (certificate, own.certificate), (key, own.key)):
+        write_whole(file, content)
+    return tls_configuration(certificate, key, peers=authority)
+
+
+def route_configuration(*, name: str, listen: str, others: Sequence[str], admission: RouteAdmission) -> str:
     """The part of nats.conf by which servers of a cluster let each other in, and nobody else.
 
     One that hangs is left after four seconds: until then requests may go to those who were connected to it.
     """
+    user, password, tls = admission
     login = f"user: {json.dumps(user)}, password: {json.dumps(password)}"
     routes = ", ".join(json.dumps(f"nats-route://{user}:{password}@{other}") for other in others)
     return (
         f"cluster {{\n  name: {name}\n  listen: {json.dumps(listen)}\n"
-        f"  authorization {{ {login}, timeout: 3 }}\n  routes: [{routes}]\n"
+        f"  authorization {{ {login}, timeout: 3 }}\n  {tls}  routes: [{routes}]\n"
         '  ping_interval: "2s"\n  ping_max: 2\n}\n'
     )
 
 
-def _nats_spec(plan: ClusterPlan, number: int, program: Path, authorization: str, route_password: str) -> ProcessSpec:
+def _nats_spec(
+    plan: ClusterPlan, number: int, program: Path, authorization: str, admission: RouteAdmission
+) -> ProcessSpec:
     name, ports = f"nats-{number}", plan.ports
     store = _store(plan.directory.nats, name)
     file = plan.directory.config / f"{name}.conf"
@@ -97,7 +131,7 @@ def _nats_spec(plan: ClusterPlan, number: int, program: Path, authorization: str
         port=ports[name], monitor_port=ports[f"{name}-monitor"], store=store, durability=plan.durability
     )
     own = routes[number - 1]
-    text += route_configuration(name="gardenbus", listen=own, others=routes, user="route", password=route_password)
+    text += route_configuration(name="gardenbus", listen=own, others=routes, admission=admission)
     write_whole(file, (text + authorization).encode())
     return ProcessSpec(
         name=name,

@@ -15,8 +15,13 @@ from gardenbus.common.api.identity.permissions import (
 )
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
-from gardenbus.credentials.identity_directory import IdentityDirectory, OperatorLogin
-from gardenbus.credentials.server_configuration import Authorization, Password, authorization_configuration
+from gardenbus.credentials.identity_directory import LOOPBACK_NAMES, IdentityDirectory, OperatorLogin
+from gardenbus.credentials.server_configuration import (
+    Authorization,
+    Password,
+    authorization_configuration,
+    tls_configuration,
+)
 
 MEMBERAGENT = "memberagent"
 """The process that enrols Seeds speaks for all of them, as a user of this server's configuration."""
@@ -38,8 +43,22 @@ class EmbeddedIdentities:
         """User and password of whoever started the landscape."""
         return self._keys.operator
 
+    @property
+    def authorities_file(self) -> Path:
+        """File of the authorities that NATS' certificate is of."""
+        return self._directory.authorities
+
+    @property
+    def server_certificate_version(self) -> tuple[tuple[int, int], ...]:
+        """Changes whenever NATS' certificate or its key is another."""
+        return tuple(map(_version, (self._directory.server_certificate, self._directory.server_key)))
+
+    def keep_server_certificate(self) -> None:
+        """Replace NATS' certificate if it ends soon or is not sound. Raises SettingsInvalid, OSError."""
+        self._directory.keep_server_certificate(LOOPBACK_NAMES, datetime.now(UTC))
+
     def server_configuration(self) -> str:
-        """Accounts, users and auth callout for nats.conf."""
+        """TLS, accounts, users and auth callout for nats.conf."""
         keys = self._keys
         authorization = Authorization(
             services={name: keys.services[name].public for name in service_names()},
@@ -49,17 +68,19 @@ class EmbeddedIdentities:
             issuer=keys.issuer.public,
             others={keys.services[MEMBERAGENT].public: _permissions_of_enrolling(self._subjects)},
         )
-        return authorization_configuration(authorization, self._subjects)
+        tls = tls_configuration(self._directory.server_certificate, self._directory.server_key)
+        return tls + authorization_configuration(authorization, self._subjects)
 
     def authorities(self) -> Sequence[x509.Certificate]:
         """The authorities whose certificates let in."""
         return x509.load_pem_x509_certificates(self._directory.authorities.read_bytes())
 
     def environ(self, role: str) -> dict[str, str]:
-        """Settings of a service that say who it is; gardenlets come in as themselves."""
+        """Settings of a service that say who it is, and whom it trusts; gardenlets come in as themselves."""
+        trust = {"GARDENBUS_NATS_CA": str(self.authorities_file)}
         if role == "gardenlet":
-            return {}
-        own = {"GARDENBUS_NATS_CREDENTIALS": str(self._directory.service(role))}
+            return trust
+        own = {**trust, "GARDENBUS_NATS_CREDENTIALS": str(self._directory.service(role))}
         if role != "identity":
             return own
         return own | {
@@ -70,6 +91,14 @@ class EmbeddedIdentities:
             "GARDENBUS_SIGNING_KEY": str(self._directory.authority_key),
             "GARDENBUS_SYSTEM_CREDENTIALS": str(self._directory.system),
         }
+
+
+def _version(file: Path) -> tuple[int, int]:
+    try:
+        status = file.stat()
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_ino
 
 
 def _permissions_of_enrolling(subjects: Subjects) -> Permissions:

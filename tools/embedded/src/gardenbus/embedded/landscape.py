@@ -42,6 +42,7 @@ from gardenbus.embedded.process_specs import (
 )
 from gardenbus.embedded.processes import ManagedProcess, landscape_environ
 from gardenbus.embedded.redis_users import OPERATOR, RedisUsers, redis_users
+from gardenbus.embedded.server_certificate import keep_certificate
 from gardenbus.embedded.servers import (
     NATS,
     NATS_WITH_IDENTITIES,
@@ -109,6 +110,7 @@ class EmbeddedLandscape:
         self._ports_in_use: set[int] = set()
         self._newcomers: Mapping[Principal, Path] = {}
         """Agents that need a token to come in, and their directories."""
+        self._keeping: asyncio.Task[None] | None = None
 
     @property
     def addresses(self) -> Addresses:
@@ -123,7 +125,12 @@ class EmbeddedLandscape:
             self._addresses.nats_url,
             self._addresses.prefix,
             login=(login.user, login.password) if login else None,
+            ca=self._ca or None,
         )
+
+    @property
+    def _ca(self) -> str:
+        return str(self._identities.authorities_file) if self._identities else ""
 
     async def start(self, supervisor_pid: int) -> None:
         """Bring everything up until it is ready.
@@ -152,10 +159,22 @@ class EmbeddedLandscape:
             self._newcomers = without_credentials(agents, self._identities.authorities(), datetime.now(UTC))
         self._write("starting", is_needed=True)
         await self._start_all([*servers, *services])
+        if self._identities is not None:
+            keeping = keep_certificate(self._identities, self._reload_nats)
+            self._keeping = asyncio.create_task(keeping, name="certificate of NATS")
         self._write("ready")
+
+    def _reload_nats(self) -> None:
+        self._notify("NATS has another certificate")
+        for process in self.processes:
+            if process.spec.role == "nats":
+                process.reload()
 
     async def stop(self) -> None:
         """Stop everything, in an order in which no process waits for another, even if nothing can be written."""
+        if self._keeping is not None:
+            self._keeping.cancel()
+            await asyncio.wait((self._keeping,))
         if not self._addresses.nats_url:
             self._write_never_started()
             return
@@ -373,6 +392,7 @@ class EmbeddedLandscape:
             ports=self._ports,
             nats_user=operator.user if operator else "",
             nats_password=operator.password if operator else "",
+            ca=self._ca,
         )
         if landscape == self._file_state:
             return

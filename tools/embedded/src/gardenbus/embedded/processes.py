@@ -120,6 +120,12 @@ class ManagedProcess:
             self.log_file.replace(self.log_file.with_suffix(".log.1"))
         self._life = asyncio.create_task(self._live(), name=f"process {self.spec.name}")
 
+    def reload(self) -> None:
+        """Have a server read its configuration anew (SIGHUP); one that is down does so when it starts."""
+        if (pid := self.pid) is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGHUP)
+
     async def stop(self) -> None:
         """SIGTERM, and SIGKILL when that does not end it in time."""
         self._wanted = False

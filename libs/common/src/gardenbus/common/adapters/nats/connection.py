@@ -6,6 +6,7 @@ Beyond nats-py's client:
 - `listen` hands messages to a plain function as they are parsed (no queue, no task, no header decoding): a pull of
   500 messages or 1,000 publish acknowledgements cost the parser and one call each.
 - Credentials that the server refuses are tried again with pauses that grow from 1 s to 5 min, or at `retry_now`.
+- Who names authorities, or `tls://`, talks to a server with a certificate of theirs, over TLS, and to no other.
 - When the connection is lost, pending requests fail at once (`Unavailable`), and what had not been sent yet is
   dropped: nothing appears on the bus long after its caller gave up.
 
@@ -18,18 +19,25 @@ import contextlib
 import random
 import re
 import secrets
-import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import structlog
-from nats.aio.client import Client
+from nats.aio.client import DEFAULT_BUFFER_SIZE, Client, Srv
 from nats.errors import Error as NatsError
 
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
-from gardenbus.common.errors import BadRequest, CredentialsRejected, SettingsInvalid, Terminal, Unavailable
+from gardenbus.common.adapters.nats.tls import WEB_SOCKETS, Transport, demand_tls, tls_context, untrusted_server
+from gardenbus.common.errors import (
+    BadRequest,
+    CredentialsRejected,
+    ServerUntrusted,
+    SettingsInvalid,
+    Terminal,
+    Unavailable,
+)
 
 RECONNECT_SECONDS = 0.25
 """Pause between two attempts to connect: a restarted server is found again within a heartbeat."""
@@ -166,19 +174,17 @@ def _authentication(credentials: Credentials) -> dict[str, Any]:
     """The client's options for credentials; what is callable is asked at each attempt."""
     login = credentials.login
     options = {
-        "signature_cb": _readable(credentials.sign),
-        "token": _readable(credentials.token),
+        "signature_cb": _readable(credentials.sign) if credentials.sign else None,
+        "token": _readable(credentials.token) if credentials.token else None,
         "user": _readable(lambda: login().user) if login else None,
         "password": _readable(lambda: login().password) if login else None,
-        "tls": ssl.create_default_context(cafile=credentials.ca) if credentials.ca else None,
+        "tls": tls_context(credentials.ca) if credentials.ca else None,
     }
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _readable(proof: Callable[_Arguments, _Proof] | None) -> Callable[_Arguments, _Proof] | None:
+def _readable(proof: Callable[_Arguments, _Proof]) -> Callable[_Arguments, _Proof]:
     """A proof whose file may be away for a while: the client takes an error of its own as a failed attempt."""
-    if proof is None:
-        return None
 
     def read(*arguments: _Arguments.args, **named: _Arguments.kwargs) -> _Proof:
         try:
@@ -229,7 +235,8 @@ class Connection(Client):
     ) -> None:
         """Connect, waiting for the server as long as it takes, and log that. `inbox_prefix`: below the credentials'.
 
-        With `fails_unauthorized` it raises CredentialsRejected when the server does not let this user in.
+        With `fails_unauthorized` it raises CredentialsRejected when the server does not let this user in, and
+        ServerUntrusted when it shows no certificate of an authority that is trusted.
         """
         self._where = url.rsplit("@", 1)[-1]
         self._fails_unauthorized = fails_unauthorized
@@ -308,6 +315,8 @@ class Connection(Client):
         The client cancels that task once; where a connect fails at that moment, Python's 3.11 `wait_for` raises the
         failure instead, and the task would go on connecting a client that is closed.
         """
+        if self._flush_queue is None:
+            return  # it was never opened
         await super().close()
         reconnecting = self._reconnection_task
         while reconnecting is not None and not reconnecting.done() and reconnecting is not asyncio.current_task():
@@ -431,6 +440,23 @@ class Connection(Client):
         if len(responses) >= number and not future.done():
             future.set_result(responses)
 
+    async def _connect_to_server(self, s: Srv) -> None:
+        if s.uri.scheme in WEB_SOCKETS:
+            await super()._connect_to_server(s)
+            return
+        s.last_attempt = time.monotonic()
+        self._transport = transport = self._transport or Transport()
+        await transport.connect(s.uri, buffer_size=DEFAULT_BUFFER_SIZE, connect_timeout=self.options["connect_timeout"])
+
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:  # noqa: FBT001, FBT002 - as the client has it
+        """See to TLS before anything is sent; the authorities are read anew, as they change while one rotates."""
+        server, ca = self._current_server, self._credentials.ca
+        if initial_connection and server is not None:
+            demand_tls(info, server.uri.scheme, ca)
+            if ca:
+                self.options["tls"] = _readable(tls_context)(ca)
+        await super()._process_info(info, initial_connection)
+
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:
         """Hand a message on. Nothing in it may raise: an error here ends the connection, a redelivery the next."""
         if not (subject.isascii() and reply.isascii()):
@@ -476,6 +502,8 @@ class Connection(Client):
 
     async def _log_error(self, error: Exception) -> None:
         now = asyncio.get_running_loop().time()
+        if self._fails_unauthorized and (untrusted := untrusted_server(error, self._credentials.ca)):
+            raise ServerUntrusted(f"NATS at {self._where} is not trusted: {untrusted}") from error
         if self._fails_unauthorized and _UNAUTHORIZED.search(str(error)):
             words = str(error).removeprefix("nats: ").strip("'")
             raise CredentialsRejected(f"NATS at {self._where} does not let this user in: {words}") from error
