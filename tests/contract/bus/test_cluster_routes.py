@@ -47,7 +47,8 @@ def routes_of(monitor: int) -> set[str] | None:
     """Names of the servers that one has routes to; None while it does not answer."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{monitor}/routez", timeout=2) as response:
-            return {route["remote_name"] for route in json.load(response).get("routes") or []}
+            routes: list[dict[str, str]] = json.load(response).get("routes") or []
+            return {route["remote_name"] for route in routes}
     except OSError:
         return None
 
