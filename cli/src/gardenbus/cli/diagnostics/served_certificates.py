@@ -10,7 +10,7 @@ from gardenbus.common.errors import Unavailable
 WAIT_SECONDS = 15.0
 """Longest wait for a server that is to read another certificate."""
 
-_ANSWER_SECONDS = 5.0
+_RESPONSE_SECONDS = 5.0
 _NATS_PORT = 4222
 
 
@@ -32,7 +32,7 @@ async def _problem(url: str, context: ssl.SSLContext) -> str:
     """Reason why a server is not trusted by this authority alone; "" if it is, or uses no TLS."""
     parts = urlsplit(url if "://" in url else f"nats://{url}")
     try:
-        async with asyncio.timeout(_ANSWER_SECONDS):
+        async with asyncio.timeout(_RESPONSE_SECONDS):
             reader, writer = await asyncio.open_connection(parts.hostname, parts.port or _NATS_PORT)
             try:
                 greeting = await reader.readline()
@@ -41,7 +41,7 @@ async def _problem(url: str, context: ssl.SSLContext) -> str:
             finally:
                 writer.close()
     except TimeoutError:
-        return "it does not answer"
+        return "it does not respond"
     except ssl.SSLCertVerificationError:
         return "it shows a certificate of the old authority: have it read the new one (SIGHUP), then --finish again"
     except OSError as error:
