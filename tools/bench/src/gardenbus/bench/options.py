@@ -23,6 +23,7 @@ class ScenarioName(StrEnum):
     MEMORY = "memory"
     START = "start"
     PLACEMENT = "placement"
+    REPLICATION = "replication"
 
 
 class BenchOptions(msgspec.Struct, frozen=True):

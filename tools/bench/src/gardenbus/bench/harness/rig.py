@@ -17,15 +17,18 @@ from gardenbus.bench.harness.retries import BenchFailed, Retries
 from gardenbus.cli.local.directory import LandscapeDirectory, write_whole
 from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
+from gardenbus.common.adapters.nats.streams import StreamSettings
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.store import RedisStore
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.embedded.clusters import cluster_plan, cluster_servers
 from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.ports import LOOPBACK, choose_port
 from gardenbus.embedded.process_specs import Addresses, ProcessSpec
 from gardenbus.embedded.processes import ManagedProcess
+from gardenbus.embedded.redis_users import redis_users
 from gardenbus.embedded.servers import NATS, REDIS, find_server, nats_configuration, redis_configuration
 from gardenbus.relay.adapters.redis_outbox import RedisOutbox
 
@@ -56,7 +59,9 @@ class Rig:
         self.addresses = addresses
         self.subjects = Subjects(addresses.prefix)
         self.processes: dict[str, ManagedProcess] = {}
-        self.redis = RedisConnection(addresses.redis_url, addresses.prefix, timeout_seconds=60.0)
+        self.redis = RedisConnection(
+            addresses.redis_url, addresses.prefix, timeout_seconds=60.0, replicas=int(addresses.are_clustered)
+        )
         self.clock = SystemClock()
         self.store = RedisStore(self.redis, self.clock, reporter="bench")
         self._bus: JetStreamBus | None = None
@@ -83,6 +88,7 @@ class Rig:
                 "bench",
                 self.addresses.prefix,
                 syncs_always=self.addresses.nats_syncs_always,
+                streams=StreamSettings(replicas=3 if self.addresses.are_clustered else 1),
             )
         )
 
@@ -164,23 +170,22 @@ class Rig:
 
 
 @contextlib.asynccontextmanager
-async def a_rig(durability: Durability, *, ready_seconds: float = READY_SECONDS) -> AsyncGenerator[Rig]:
+async def a_rig(
+    durability: Durability, *, ready_seconds: float = READY_SECONDS, is_cluster: bool = False
+) -> AsyncGenerator[Rig]:
     """Servers in a directory that is removed at the end. `ready_seconds`: how long a process may take to be ready.
 
-    When a measurement fails the directory is kept, and the BenchFailed that is raised says where the logs are.
+    `is_cluster`: those of `up --cluster`, three of NATS and a Redis with two replicas, instead of one of each. When a
+    measurement fails the directory is kept, and the BenchFailed that is raised says where the logs are.
     """
     path = Path(tempfile.mkdtemp(prefix="gardenbus-bench-"))
     is_kept = False
     directory = LandscapeDirectory(path)
     directory.prepare()
-    in_use: set[int] = set()
-    nats, monitor, redis = (choose_port(None, None, in_use) for _ in range(3))
-    addresses = Addresses(
-        f"nats://{LOOPBACK}:{nats}", f"redis://{LOOPBACK}:{redis}/0", "garden", durability is Durability.POWER
-    )
+    addresses, specs = (_cluster if is_cluster else _single_servers)(directory, durability)
     rig = Rig(directory, addresses, ready_seconds=ready_seconds)
     try:
-        await rig.start_servers(_server_specs(directory, (nats, monitor, redis), durability))
+        await rig.start_servers(specs)
         yield rig
     except (BenchFailed, Unavailable) as error:
         is_kept = True
@@ -212,16 +217,32 @@ def cost_of(pid: int) -> Cost:
     return Cost(cpu, pages * os.sysconf("SC_PAGE_SIZE") / 1e6)
 
 
-def _server_specs(
-    directory: LandscapeDirectory, ports: tuple[int, int, int], durability: Durability
-) -> list[ProcessSpec]:
-    nats, monitor, redis = ports
+def _cluster(directory: LandscapeDirectory, durability: Durability) -> tuple[Addresses, Sequence[ProcessSpec]]:
+    users = redis_users(directory, "garden")
+    servers = cluster_servers(
+        cluster_plan(directory, durability, {}, set()),
+        nats=find_server(NATS),
+        redis=find_server(REDIS),
+        authorization="",
+        users=users,
+    )
+    redis_url = users.operators_url(servers.redis_url)
+    syncs_always = durability is Durability.POWER
+    return Addresses(servers.nats_url, redis_url, "garden", syncs_always, are_clustered=True), servers.specs
+
+
+def _single_servers(directory: LandscapeDirectory, durability: Durability) -> tuple[Addresses, Sequence[ProcessSpec]]:
+    in_use: set[int] = set()
+    nats, monitor, redis = (choose_port(None, None, in_use) for _ in range(3))
     nats_text = nats_configuration(port=nats, monitor_port=monitor, store=directory.nats, durability=durability)
     redis_text = redis_configuration(port=redis, store=directory.redis, durability=durability) + NO_REWRITE
     nats_file, redis_file = directory.config / "nats.conf", directory.config / "redis.conf"
     write_whole(nats_file, nats_text.encode())
     write_whole(redis_file, redis_text.encode())
-    return [
+    addresses = Addresses(
+        f"nats://{LOOPBACK}:{nats}", f"redis://{LOOPBACK}:{redis}/0", "garden", durability is Durability.POWER
+    )
+    return addresses, [
         ProcessSpec("nats", "nats", [str(find_server(NATS)), "-c", str(nats_file)], {}, "nats", monitor),
         ProcessSpec("redis", "redis", [str(find_server(REDIS)), str(redis_file)], {}, "redis", redis),
     ]

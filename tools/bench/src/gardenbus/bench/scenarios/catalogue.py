@@ -13,6 +13,7 @@ from gardenbus.bench.scenarios import (
     latency,
     placement,
     replicas,
+    replication,
     scheduling,
     unschedulable,
 )
@@ -106,5 +107,11 @@ SCENARIOS: Mapping[ScenarioName, BenchScenario] = {
         ScenarioSize(seeds=2000, placed=0, shoots=3000, runs=3),
         ScenarioSize(seeds=500, placed=0, shoots=450, runs=2),
         placement.measure,
+    ),
+    ScenarioName.REPLICATION: BenchScenario(
+        "Three servers of NATS and a Redis with two replicas on one machine, against one of each",
+        ScenarioSize(seeds=1000, placed=100_000, shoots=12_000, runs=5),
+        ScenarioSize(seeds=1000, placed=0, shoots=1000, runs=2),
+        replication.measure,
     ),
 }
