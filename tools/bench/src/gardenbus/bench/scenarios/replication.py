@@ -17,7 +17,7 @@ from gardenbus.bench.stats import ScenarioStats, latencies, median_of
 P50_MS, P99_MS = 20.0, 60.0
 
 
-class Attempt(NamedTuple):
+class ReplicationRun(NamedTuple):
     """One run on one rig: pending shoots bound as fast as it goes, and requests at a rate."""
 
     rate: Measurement
@@ -26,10 +26,10 @@ class Attempt(NamedTuple):
 
 async def measure(task: ScenarioTask) -> ScenarioStats:
     """Both by turns: what is queued is bound, then orders come at a rate that does not wait for responses."""
-    single: list[Attempt] = []
-    cluster: list[Attempt] = []
+    single: list[ReplicationRun] = []
+    cluster: list[ReplicationRun] = []
     async with AsyncExitStack() as stack:
-        rigs: list[tuple[Rig, list[Attempt]]] = []
+        rigs: list[tuple[Rig, list[ReplicationRun]]] = []
         for attempts in (single, cluster):
             rig = await stack.enter_async_context(a_rig(task.durability, is_cluster=attempts is cluster))
             await prepare(rig, BenchLandscape(task.size.seeds, task.size.placed), task.progress)
@@ -42,17 +42,17 @@ async def measure(task: ScenarioTask) -> ScenarioStats:
     return _stats(task, single, cluster)
 
 
-async def _attempt(task: ScenarioTask, rig: Rig, run: int) -> Attempt:
+async def _attempt(task: ScenarioTask, rig: Rig, run: int) -> ReplicationRun:
     rate = await measure_product(rig, ShootBatch(f"p{run}", task.size.shoots), task.progress)
     await rig.start("apiserver")
     await start_scheduler(rig)
     latency = await open_loop(rig, ShootBatch(f"l{run}", task.size.shoots), task.progress)
     for role in ("apiserver", "scheduler"):
         await rig.stop(role)
-    return Attempt(rate, latency)
+    return ReplicationRun(rate, latency)
 
 
-def _stats(task: ScenarioTask, single: Sequence[Attempt], cluster: Sequence[Attempt]) -> ScenarioStats:
+def _stats(task: ScenarioTask, single: Sequence[ReplicationRun], cluster: Sequence[ReplicationRun]) -> ScenarioStats:
     pairs = [MeasuredPair(subject.rate, reference.rate) for subject, reference in zip(cluster, single, strict=True)]
     stats = compared(
         task,
@@ -76,12 +76,14 @@ def _stats(task: ScenarioTask, single: Sequence[Attempt], cluster: Sequence[Atte
     )
 
 
-def _median_latencies(attempts: Sequence[Attempt]) -> dict[str, float]:
+def _median_latencies(attempts: Sequence[ReplicationRun]) -> dict[str, float]:
     runs = [latencies(attempt.latency.moments) for attempt in attempts]
     return {name: round(median_of(run[name] for run in runs) or 0.0, 3) for name in runs[0]}
 
 
-def _cpu_ratio(single: Sequence[Attempt], cluster: Sequence[Attempt], of: Callable[[Attempt], Measurement]) -> float:
+def _cpu_ratio(
+    single: Sequence[ReplicationRun], cluster: Sequence[ReplicationRun], of: Callable[[ReplicationRun], Measurement]
+) -> float:
     """CPU seconds of the cluster's servers and services by the single ones': hardly moved by others at work."""
     ratios = [
         sum(of(subject).cpu_s.values()) / (sum(of(reference).cpu_s.values()) or 1.0)
