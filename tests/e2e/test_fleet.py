@@ -177,6 +177,7 @@ async def test_a_fleet_is_placed_on_changed_left_evicted_from_and_rolled_out_to(
     await _survives_a_cluster_that_leaves(fleet, everywhere)
     await _evicts(fleet)
     await _rolls_out_with_one_cluster_failing(fleet)
+    await _overrides(fleet)
     await _leaves_nothing_behind(fleet)
 
 
@@ -282,6 +283,26 @@ async def _rolls_out_with_one_cluster_failing(fleet: Fleet) -> None:
     await fleet.apply(a_config_map(2, "3", {FAIL: "available=nowhere"}))
     await fleet.until_placed(2, clusters, "3")
     await fleet.until_condition(2, "Available", "True")
+
+
+async def _overrides(fleet: Fleet) -> None:
+    """An override changes what each cluster gets; when it is deleted, its snapshots and what it did go."""
+    selector = {"group": "", "version": "v1", "kind": "ConfigMap", "name": "version"}
+    patch = {"op": "replace", "path": "/data/version", "value": "${MEMBER-CLUSTER-NAME}"}
+    rules = [{"clusterSelector": {}, "jsonPatchOverrides": [patch]}]
+    metadata = {"name": "own", "namespace": app(16)}
+    override: Document = {"apiVersion": FLEET, "kind": "ResourceOverride", "metadata": metadata}
+    await fleet.apply({**override, "spec": {"resourceSelectors": [selector], "policy": {"overrideRules": rules}}})
+    clusters = {cluster_name(16), cluster_name(21)}
+
+    async def overridden() -> None:
+        assert fleet.versions(16) == {cluster: cluster for cluster in clusters}
+
+    await eventually(overridden, within=90, every=0.5)
+    await fleet.until_condition(16, "Overridden", "True")
+    await fleet.landscape.ask(f"delete.resourceoverride.{app(16)}.own")
+    await fleet.until_placed(16, clusters)
+    assert await fleet.landscape.list("resourceoverridesnapshot") == []
 
 
 async def _leaves_nothing_behind(fleet: Fleet) -> None:

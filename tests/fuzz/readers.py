@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fleet.member_clusters import MemberCluster
+from gardenbus.common.api.fleet.overrides import ClusterOverride, NamespacedOverride
 from gardenbus.common.api.fleet.placement_parts import DisruptionBudget, Eviction
 from gardenbus.common.api.fleet.placements import Placement
 from gardenbus.common.api.fleet.rows import cluster_row, placement_row
@@ -81,6 +82,8 @@ _READERS: Mapping[str, Read] = {
     "ClusterResourcePlacement": _placement,
     "ResourcePlacement": _placement,
     "MemberCluster": _cluster,
+    "ClusterResourceOverride": ClusterOverride.from_document,
+    "ResourceOverride": NamespacedOverride.from_document,
     "ClusterResourcePlacementEviction": Eviction.from_document,
     "ClusterResourcePlacementDisruptionBudget": DisruptionBudget.from_document,
 }

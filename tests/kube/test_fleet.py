@@ -150,12 +150,14 @@ async def test_twenty_objects_live_on_three_real_clusters(
 
 
 async def the_example_is_there(fleet: RealFleet) -> None:
-    """The museum is on two stations, and says so."""
+    """The museum is on two stations, and says at which: an override sees to that."""
 
     async def shown() -> None:
         for name in ("cascais", "kiel"):
             found = await fleet.clusters[name].text("get", "namespaces", "tide-museum", "--ignore-not-found")
             assert "tide-museum" in found, name
+            shown_there = ("-n", "tide-museum", "get", "configmap", "museum", "-o", "jsonpath={.data.station}")
+            assert await fleet.clusters[name].text(*shown_there) == name
 
     await eventually(shown, within=WITHIN, every=0.5)
     assert "tide-museum" not in await fleet.clusters["brest"].text("get", "namespaces", "-o", "name")

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Self
 
-from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.fleet.overrides import SNAPSHOT_KINDS
 from gardenbus.common.api.fleet.placement_parts import of
 from gardenbus.common.api.fleet.placements import CLUSTER_KIND
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
@@ -67,7 +68,11 @@ def request_for(placement: ObjectKey, controller: str = "placement") -> Reconcil
 
 
 class StoreCache(PlacementCache):
-    """Clusters as the store has them: what an informer that is never behind would know."""
+    """Clusters and overrides as the store has them: what an informer that is never behind would know."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self._read: dict[ObjectKey, StoredObject] = {}
 
     async def read(self, store: Store) -> Self:
         """Look at the store."""
@@ -75,6 +80,14 @@ class StoreCache(PlacementCache):
         there = {each.key.name: each for each in page.objects}
         for name in {*self.clusters(), *there}:
             self.changed(ObjectKey("membercluster", "", name), None, there.get(name))
+        for kind in SNAPSHOT_KINDS:
+            snapshots = {each.key: each for each in (await store.list_page(kind)).objects}
+            for key, gone in self._read.items():
+                if key.kind == kind and key not in snapshots:
+                    self.changed(key, gone, None)
+            self._read = {key: each for key, each in self._read.items() if key.kind != kind} | snapshots
+            for key, each in snapshots.items():
+                self.changed(key, None, each)
         return self
 
 

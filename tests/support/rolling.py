@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.fleet.overrides import OVERRIDE_KINDS
 from gardenbus.common.api.fleet.placement_parts import PREVIOUS_STATE, ResourceBinding, of
 from gardenbus.common.api.fleet.works import CLEANED_UP
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
@@ -12,6 +13,7 @@ from gardenbus.common.errors import Conflict, Transient
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.common.ports.store import Store
 from gardenbus.placement.controllers.eviction import EvictionReconciler
+from gardenbus.placement.controllers.override import OverrideReconciler
 from gardenbus.placement.controllers.rollout import RolloutReconciler
 from gardenbus.placement.controllers.work import WorkGeneratorReconciler
 from tests.support.fleets import at
@@ -86,9 +88,11 @@ class RollingBench(Bench):
         self.rollout = RolloutReconciler(self.store, self.clock, self.cache)
         self.evictions = EvictionReconciler(self.store, self.clock)
         self.works = WorkGeneratorReconciler(self.store, self.clock)
+        self.overrides = OverrideReconciler(self.store)
 
     async def everything(self, placement: ObjectKey = WEB) -> None:
         """Each sort of look once, and what agents do then."""
+        await self.snapshot_overrides()
         await self.reconcile_once(placement)
         await self.roll(placement)
         await self.work(placement)
@@ -109,6 +113,12 @@ class RollingBench(Bench):
     async def roll(self, placement: ObjectKey = WEB) -> None:
         await self.cache.read(self.kit.store)
         await self.rollout.reconcile(a_request(placement, "placementrollout"))
+
+    async def snapshot_overrides(self) -> None:
+        """Look at every override."""
+        for kind in OVERRIDE_KINDS:
+            for override in (await self.kit.store.list_page(kind)).objects:
+                await self.overrides.reconcile(a_request(override.key, "placementoverride"))
 
     async def work(self, placement: ObjectKey = WEB) -> None:
         for binding in await self.bindings(placement):

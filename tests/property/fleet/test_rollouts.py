@@ -17,7 +17,8 @@ from gardenbus.common.api.fleet.placement_parts import BOUND
 from gardenbus.common.api.fleet.works import AVAILABLE
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Transient
-from gardenbus.fleet.availability import is_true
+from gardenbus.fleet.availability import OVERRIDDEN, is_true
+from tests.support.overrides import an_ro, for_clusters, to
 from tests.support.placements import WEB, a_configmap, a_crp, a_live_cluster, a_namespace
 from tests.support.rolling import RollingBench, a_budget, a_request, an_eviction
 from tests.support.stores import in_memory
@@ -26,7 +27,8 @@ from tests.support.watched_bindings import WatchedStore
 CLUSTERS = "abcdef"
 RESOURCES = ObjectKey("configmap", "web", "settings")
 Action = tuple[str, int]
-DECIDED = ("resources", "number", "policy")
+OVERRIDE = ObjectKey("resourceoverride", "web", "one")
+DECIDED = ("resources", "number", "policy", "override")
 
 actions = st.lists(
     st.tuples(
@@ -42,6 +44,8 @@ actions = st.lists(
                 "wake",
                 "evict",
                 "budget",
+                "override",
+                "no override",
                 "look",
                 "roll",
                 "roll",
@@ -91,6 +95,8 @@ class Life:
             "resources": lambda: self.bench.change({"data": {"version": str(self.count)}}, RESOURCES),
             "number": lambda: self._number(number % 6),
             "policy": lambda: self._prefer(number % 3),
+            "override": lambda: self._override(number),
+            "no override": self._no_override,
             "limits": self._limits,
             "budget": lambda: self._budget(number),
             "break": lambda: self._set(self.bench.broken.add, cluster),
@@ -133,6 +139,8 @@ class Life:
         for each in views:
             assert (each.spec.state, each.spec.resource_snapshot_name) == (BOUND, latest)
             assert is_true(each, AVAILABLE)
+            assert is_true(each, OVERRIDDEN)
+        assert await self._shown_shades() == await self._wanted_shades()
         assert set(await self.bench.on_clusters()) == {each.spec.target_cluster for each in views}
 
     async def leave(self) -> None:
@@ -194,6 +202,42 @@ class Life:
         term = {"weight": 10, "preference": {"labelSelector": {"matchLabels": {"half": str(half)}}}}
         affinity = {"clusterAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
         await self.bench.change({"spec": {"policy": {"affinity": affinity}}})
+
+    async def _override(self, number: int) -> None:
+        """Another override, for half of the clusters."""
+        rule = for_clusters(to("/data/shade", f"${{MEMBER-CLUSTER-NAME}}-{number}", "add"), half=str(number % 2))
+        if await self.store.get(OVERRIDE) is None:
+            await self.bench.add(an_ro(rule))
+        else:
+            await self.bench.change({"spec": {"policy": {"overrideRules": [rule]}}}, OVERRIDE)
+        await self.bench.snapshot_overrides()
+
+    async def _no_override(self) -> None:
+        stored = await self.store.get(OVERRIDE)
+        if stored is None:
+            return
+        await self.store.delete(stored)
+        for dependent in await self.store.dependents(stored.uid):
+            await self.store.delete(await self.bench.kit.now(dependent))
+
+    async def _shown_shades(self) -> dict[str, Any]:
+        """What the Works on each cluster say of the shade."""
+        found: dict[str, Any] = {}
+        for work in await self.bench.all_works():
+            for each in section(work.document(), "spec", "workload")["manifests"]:
+                if each["kind"] == "ConfigMap":
+                    found[work.key.namespace.removeprefix("fleet-member-")] = each["data"].get("shade")
+        return found
+
+    async def _wanted_shades(self) -> dict[str, Any]:
+        stored = await self.store.get(OVERRIDE)
+        clusters = {each.spec.target_cluster for each in await self.bench.views()}
+        if stored is None:
+            return dict.fromkeys(clusters)
+        (rule,) = section(stored.document(), "spec", "policy")["overrideRules"]
+        half = rule["clusterSelector"]["clusterSelectorTerms"][0]["labelSelector"]["matchLabels"]["half"]
+        number = rule["jsonPatchOverrides"][0]["value"].rpartition("-")[2]
+        return {name: f"{name}-{number}" if str(CLUSTERS.index(name) % 2) == half else None for name in clusters}
 
     async def _limits(self) -> None:
         self.allowed = (self.allowed[0], 1)

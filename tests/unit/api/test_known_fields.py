@@ -26,10 +26,12 @@ ROOT = Path(__file__).resolve().parents[3]
 ONLY_CONTROLLERS_WRITE = frozenset(
     {
         "ClusterResourceBinding",
+        "ClusterResourceOverrideSnapshot",
         "ClusterResourceSnapshot",
         "ClusterSchedulingPolicySnapshot",
         "Event",
         "ResourceBinding",
+        "ResourceOverrideSnapshot",
         "ResourceSnapshot",
         "SchedulingPolicySnapshot",
         "Work",

@@ -67,6 +67,7 @@ SCALER = ("autoscaling.gardenbus.io/v1alpha1", "SeedAutoscaler", ObjectKey("seed
 CLUSTER_PLACEMENT = (FLEET, "ClusterResourcePlacement", ObjectKey("clusterresourceplacement", "", "web"))
 PLACED = (FLEET, "ResourcePlacement", ObjectKey("resourceplacement", "garden-dev", "web"))
 EVICTION = (FLEET, "ClusterResourcePlacementEviction", ObjectKey("clusterresourceplacementeviction", "", "web"))
+OVERRIDE = (FLEET, "ClusterResourceOverride", ObjectKey("clusterresourceoverride", "", "web"))
 BINDING = (FLEET, "ClusterResourceBinding", ObjectKey("clusterresourcebinding", "", "web"))
 
 
@@ -121,6 +122,7 @@ CONSUMERS = [
     controller(PLACEMENT, "placementrollout", CLUSTER_PLACEMENT, "ReconcileRejected"),
     controller(PLACEMENT, "placementeviction", EVICTION, "ReconcileRejected"),
     controller(PLACEMENT, "placementwork", BINDING, "ReconcileRejected"),
+    controller(PLACEMENT, "placementoverride", OVERRIDE, "ReconcileRejected"),
 ]
 
 

@@ -15,6 +15,8 @@ from gardenbus.cli.output.columns import (
 )
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX, HEALTHY, JOINED
+from gardenbus.common.api.fleet.overrides import OVERRIDE_INDEX_LABEL, OVERRIDE_KINDS, OVERRIDE_LABEL, selectors_of
+from gardenbus.common.api.fleet.overrides import SNAPSHOT_KINDS as OVERRIDE_SNAPSHOT_KINDS
 from gardenbus.common.api.fleet.placement_parts import (
     IS_LATEST_LABEL,
     PREVIOUS_STATE,
@@ -95,6 +97,10 @@ def _count(*path: str) -> Cell:
     return lambda document, _: str(len(_entries(document, *path)))
 
 
+def _overridden(document: Document, _context: TableContext) -> str:
+    return ",".join(f"{each.get('kind')}/{each.get('name')}" for each in selectors_of(document))
+
+
 def _size_of_data(document: Document, _context: TableContext) -> str:
     return str(len(section(document, "data")))
 
@@ -155,6 +161,17 @@ _BINDING = (
     TableColumn("AFFINITY/SPREAD", _scores, wide=True),
 )
 
+_OVERRIDE = (
+    TableColumn("PLACEMENT", field("spec", "placement", "name")),
+    TableColumn("RESOURCES", _overridden),
+    TableColumn("RULES", _count("spec", "policy", "overrideRules")),
+)
+_OVERRIDE_SNAPSHOT = (
+    TableColumn("OVERRIDE", _label(OVERRIDE_LABEL)),
+    TableColumn("INDEX", _label(OVERRIDE_INDEX_LABEL)),
+    TableColumn("LATEST", _is_latest),
+)
+
 FLEET_COLUMNS: Mapping[str, Sequence[TableColumn]] = {
     "membercluster": (
         TableColumn("JOINED", _joined),
@@ -181,6 +198,8 @@ FLEET_COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         TableColumn("MAX UNAVAILABLE", field("spec", "maxUnavailable")),
         TableColumn("MIN AVAILABLE", field("spec", "minAvailable")),
     ),
+    **dict.fromkeys(OVERRIDE_KINDS, _OVERRIDE),
+    **dict.fromkeys(OVERRIDE_SNAPSHOT_KINDS, _OVERRIDE_SNAPSHOT),
     "clusterresourceenvelope": (TableColumn("MANIFESTS", _size_of_data),),
     "resourceenvelope": (TableColumn("MANIFESTS", _size_of_data),),
     "work": (

@@ -45,6 +45,8 @@ _ORDER = {
 _OF_PLACEMENTS = {
     "MemberCluster": 5,
     "ClusterResourcePlacementDisruptionBudget": 5,
+    "ClusterResourceOverride": 5,
+    "ResourceOverride": 5,
     "ClusterResourcePlacement": 6,
     "ResourcePlacement": 6,
     "ClusterResourcePlacementEviction": 7,

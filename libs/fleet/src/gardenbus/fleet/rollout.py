@@ -17,6 +17,7 @@ Source: KubeFleet's `pkg/controllers/rollout/controller.go`.
 
 from collections.abc import Collection, Iterable, Sequence
 from math import inf
+from typing import NamedTuple
 
 import msgspec
 
@@ -79,6 +80,13 @@ class RolloutStep(msgspec.Struct, frozen=True):
         return bool(self.bind or self.update or self.delete)
 
 
+class _Latest(NamedTuple):
+    """What makes a binding outdated: the latest resources, and bindings whose overrides are not the latest."""
+
+    resources: str
+    stale: Collection[str]
+
+
 class _SortedBindings(msgspec.Struct):
     """The bindings of a placement, by possible action."""
 
@@ -96,19 +104,21 @@ class _SortedBindings(msgspec.Struct):
     all_ready: bool = True
 
 
-def plan(
+def plan(  # noqa: PLR0913  (each is an input of its own)
     placement: Placement,
     latest_resource_snapshot_name: str,
     bindings: Sequence[ResourceBinding],
     now: float,
     *,
     gone: Collection[str] = (),
+    stale: Collection[str] = (),
     lacks_clusters: bool = False,
 ) -> RolloutStep:
     """Decide the next step at `now` (unix seconds).
 
     The snapshot's name is that of the first part of the latest group; "" while there is none. `gone` are clusters that
-    are no longer in the fleet; `lacks_clusters`: the scheduler has found fewer than wanted.
+    are no longer in the fleet; `stale`: bindings (by name) with other overrides than there are now; `lacks_clusters`:
+    the scheduler has found fewer than wanted.
     Raises UnexpectedState when two living bindings are of one cluster, or one was rolled out while another was leaving;
     InvalidResource when a limit is no number.
     """
@@ -122,7 +132,8 @@ def plan(
         return RolloutStep(recheck_after=CLEANUP_SECONDS, reason="clusters are still being left by earlier bindings")
     if not latest_resource_snapshot_name:
         return RolloutStep(reason="there are no resources yet")
-    sorted_ = _sort(placement, latest_resource_snapshot_name, bindings, now, gone=gone)
+    latest = _Latest(latest_resource_snapshot_name, stale)
+    sorted_ = _sort(placement, latest, bindings, now, gone=gone)
     return _step(placement, sorted_, held, lacks_clusters=lacks_clusters)
 
 
@@ -166,7 +177,7 @@ def _held(bindings: Sequence[ResourceBinding], now: float) -> tuple[frozenset[st
 
 def _sort(
     placement: Placement,
-    latest: str,
+    latest: _Latest,
     bindings: Iterable[ResourceBinding],
     now: float,
     *,
@@ -206,8 +217,8 @@ def _count(found: _SortedBindings, binding: ResourceBinding, *, readiness_period
         found.waits.append(ready.wait_seconds)
 
 
-def _sort_bound(found: _SortedBindings, binding: ResourceBinding, latest: str) -> None:
-    if binding.spec.resource_snapshot_name == latest:
+def _sort_bound(found: _SortedBindings, binding: ResourceBinding, latest: _Latest) -> None:
+    if binding.spec.resource_snapshot_name == latest.resources and binding.name not in latest.stale:
         if not is_true(binding, ROLLOUT_STARTED):
             found.silent.append(binding.name)
     elif has_failed(binding):

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 
+from gardenbus.common.api.fleet.overrides import override_kind
 from gardenbus.common.api.fleet.placement_parts import binding_kind
 from gardenbus.common.api.fleet.placements import placement_kind
 from gardenbus.common.controller.controller import Reconcile
@@ -15,6 +16,7 @@ from gardenbus.common.runtime.controllers import start_controller
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.placement.cache.placement_cache import WATCHED, PlacementCache
 from gardenbus.placement.controllers.eviction import EvictionReconciler
+from gardenbus.placement.controllers.override import OverrideReconciler
 from gardenbus.placement.controllers.rollout import RolloutReconciler
 from gardenbus.placement.controllers.scheduling import SchedulingReconciler
 from gardenbus.placement.controllers.snapshot import SnapshotReconciler
@@ -32,10 +34,15 @@ STATUS = "placementstatus"
 ROLLOUT = "placementrollout"
 EVICTIONS = "placementeviction"
 WORKS = "placementwork"
-CONTROLLERS = (SNAPSHOTS, SCHEDULING, STATUS, ROLLOUT, EVICTIONS, WORKS)
+OVERRIDES = "placementoverride"
+CONTROLLERS = (SNAPSHOTS, SCHEDULING, STATUS, ROLLOUT, EVICTIONS, WORKS, OVERRIDES)
 """Names of the queues, of the durable consumers and of the metrics' label; in the order of PlacementQueues."""
 
-KIND_OF: Mapping[str, str | Callable[[str], str]] = {EVICTIONS: EVICTION, WORKS: binding_kind}
+KIND_OF: Mapping[str, str | Callable[[str], str]] = {
+    EVICTIONS: EVICTION,
+    WORKS: binding_kind,
+    OVERRIDES: override_kind,
+}
 """Kinds that the queues' messages are about; in all others it is a placement."""
 
 DEBOUNCE_SECONDS = {STATUS: 0.2, ROLLOUT: 0.1}
@@ -78,6 +85,7 @@ async def start_placement(context: ServiceContext[PlacementSettings], connection
         ROLLOUT: RolloutReconciler(store, clock, cache).reconcile,
         EVICTIONS: EvictionReconciler(store, clock).reconcile,
         WORKS: WorkGeneratorReconciler(store, clock).reconcile,
+        OVERRIDES: OverrideReconciler(store).reconcile,
     }
     for name, reconcile in reconcilers.items():
         await start_controller(

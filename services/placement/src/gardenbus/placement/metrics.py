@@ -10,7 +10,7 @@ CYCLE_SECONDS = Histogram(
 )
 BINDINGS = Counter("gardenbus_placement_bindings_total", "Bindings written by scheduling cycles.", ["action"])
 SNAPSHOTS = Counter(
-    "gardenbus_placement_snapshots_total", "Snapshots that were made, of policies and resources.", ["of"]
+    "gardenbus_placement_snapshots_total", "Snapshots that were made, of policies, resources and overrides.", ["of"]
 )
 CLUSTERS = Gauge("gardenbus_placement_clusters", "Member clusters that are known here.")
 STATUSES = Counter("gardenbus_placement_statuses_total", "Statuses of placements that were written.")

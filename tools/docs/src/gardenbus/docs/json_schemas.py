@@ -12,6 +12,7 @@ import msgspec
 from gardenbus.common.api.fields.known import sent_shape
 from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.fleet.member_clusters import MemberCluster
+from gardenbus.common.api.fleet.overrides import ClusterOverride, NamespacedOverride, OverrideSnapshot
 from gardenbus.common.api.fleet.placement_parts import (
     DisruptionBudget,
     Envelope,
@@ -61,6 +62,10 @@ FLEET_VIEWS: Mapping[str, type[TypedView]] = {
     "Work": Work,
     "ClusterResourceEnvelope": Envelope,
     "ResourceEnvelope": Envelope,
+    "ClusterResourceOverride": ClusterOverride,
+    "ResourceOverride": NamespacedOverride,
+    "ClusterResourceOverrideSnapshot": OverrideSnapshot,
+    "ResourceOverrideSnapshot": OverrideSnapshot,
     "ClusterResourcePlacementEviction": Eviction,
     "ClusterResourcePlacementDisruptionBudget": DisruptionBudget,
 }

@@ -7,6 +7,7 @@ import re
 from typing import Any, NamedTuple, cast
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.overrides import selector_claims
 from gardenbus.common.api.garden.busy_shoots import operation_key
 from gardenbus.common.api.garden.credentials_bindings import references_of
 from gardenbus.common.api.garden.profile_parts import (
@@ -125,6 +126,8 @@ def _other_keys(document: Document, owners: tuple[str, ...]) -> IndexKeys:
             return IndexKeys(references=references_of(document), owners=owners)
         case "ControllerRegistration":
             return IndexKeys(owners=owners, claims=_primaries(spec))
+        case "ClusterResourceOverride" | "ResourceOverride":
+            return IndexKeys(owners=owners, claims=selector_claims(document))
         case "ResourceQuota":
             return IndexKeys(quota=quota_lines(spec), owners=owners)
         case _:

@@ -162,6 +162,10 @@ _UNDERSTOOD = (
     _kind("Work", _PLACEMENT_V1BETA1, understood=True),
     _kind("ClusterResourceEnvelope", _PLACEMENT_V1BETA1, namespaced=False, understood=True, has_spec=False),
     _kind("ResourceEnvelope", _PLACEMENT_V1BETA1, understood=True, has_spec=False),
+    _kind("ClusterResourceOverride", _PLACEMENT_V1BETA1, "cro", namespaced=False, understood=True),
+    _kind("ResourceOverride", _PLACEMENT_V1BETA1, "ro", understood=True),
+    _kind("ClusterResourceOverrideSnapshot", _PLACEMENT_V1BETA1, "cros", namespaced=False, understood=True),
+    _kind("ResourceOverrideSnapshot", _PLACEMENT_V1BETA1, "ros", understood=True),
     _kind("Namespace", "v1", "ns", namespaced=False, understood=True),
     _kind("ConfigMap", "v1", "cm", understood=True, has_spec=False),
     _kind("Secret", "v1", understood=True, has_spec=False),
@@ -244,10 +248,11 @@ KINDS: Mapping[str, KindSpec] = {spec.singular: spec for spec in (*_UNDERSTOOD, 
 CONFIDENTIAL = frozenset({"secret", "internalsecret", "shootstate"})
 """Kinds that hold credentials: announcements of them go to those alone who need what is in them."""
 
-_COPIES = frozenset(
-    {"work", "clusterresourcesnapshot", "resourcesnapshot", "clusterresourceenvelope", "resourceenvelope"}
-)
-"""Kinds that hold copies of other objects, which may be of those kinds."""
+_COPIES = frozenset({
+    "work", "clusterresourcesnapshot", "resourcesnapshot", "clusterresourceenvelope", "resourceenvelope",
+    "clusterresourceoverride", "resourceoverride", "clusterresourceoverridesnapshot", "resourceoverridesnapshot",
+})  # fmt: skip
+"""Kinds that hold (parts of) other objects, which may be of those kinds."""
 
 SHOWN = tuple(
     sorted(

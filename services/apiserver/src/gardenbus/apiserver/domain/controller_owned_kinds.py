@@ -14,11 +14,14 @@ _BINDING = (
     "the placement service decides on it: change the placement's policy, taint the cluster, or take the placement off "
     "one cluster with a ClusterResourcePlacementEviction"
 )
+_OVERRIDE = "the placement service keeps it of the override: change the override's spec"
 _HINTS: Mapping[str, str] = {
     "clusterschedulingpolicysnapshot": _SNAPSHOT,
     "schedulingpolicysnapshot": _SNAPSHOT,
     "clusterresourcesnapshot": _SNAPSHOT,
     "resourcesnapshot": _SNAPSHOT,
+    "clusterresourceoverridesnapshot": _OVERRIDE,
+    "resourceoverridesnapshot": _OVERRIDE,
     "clusterresourcebinding": _BINDING,
     "resourcebinding": _BINDING,
     "work": "the placement service makes it of a binding: change the resources that the placement selects",

@@ -14,6 +14,7 @@ from gardenbus.apiserver.domain.validators import (
     managed_seed_set,
     member_cluster,
     namespaced_cloudprofile,
+    override,
     placement,
     placement_parts,
     project,
@@ -52,6 +53,8 @@ _CHECKS: Mapping[str, Check] = {
     "ResourcePlacement": placement.check,
     "ClusterResourceEnvelope": envelope.check,
     "ResourceEnvelope": envelope.check,
+    "ClusterResourceOverride": override.check,
+    "ResourceOverride": override.check,
     "ClusterResourcePlacementEviction": placement_parts.check_eviction,
     "ClusterResourcePlacementDisruptionBudget": placement_parts.check_disruption_budget,
 }

@@ -11,9 +11,18 @@ import structlog
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.fleet.member_clusters import MemberCluster
+from gardenbus.common.api.fleet.overrides import (
+    OVERRIDE_INDEX_LABEL,
+    OVERRIDE_KINDS,
+    OVERRIDE_LABEL,
+    OverrideSnapshot,
+    override_kind,
+)
+from gardenbus.common.api.fleet.overrides import SNAPSHOT_KINDS as OVERRIDE_SNAPSHOT_KINDS
 from gardenbus.common.api.fleet.placement_parts import PolicySnapshot, of, placement_key
 from gardenbus.common.api.fleet.placements import CLUSTER_KIND, KINDS, NAMESPACED_KIND, PARENT_LABEL, Placement
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.api.views import TypedView
 from gardenbus.common.errors import InvalidResource
 from gardenbus.common.ports.clock import Clock
@@ -26,7 +35,10 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 CLUSTER = "membercluster"
 SNAPSHOT_KINDS = tuple(of(kind).policy_snapshot.lower() for kind in KINDS)
 BINDING_KINDS = tuple(of(kind).binding.lower() for kind in KINDS)
-WATCHED = (CLUSTER, CLUSTER_KIND, NAMESPACED_KIND, *SNAPSHOT_KINDS, *BINDING_KINDS)
+WATCHED = (
+    *(CLUSTER, CLUSTER_KIND, NAMESPACED_KIND),
+    *(*SNAPSHOT_KINDS, *BINDING_KINDS, *OVERRIDE_KINDS, *OVERRIDE_SNAPSHOT_KINDS),
+)
 
 Read = TypeVar("Read")
 
@@ -40,6 +52,7 @@ class PlacementCache:
         self._placements: dict[ObjectKey, Placement] = {}
         self._snapshots: dict[ObjectKey, dict[ObjectKey, PolicySnapshot]] = {}
         self._bindings: dict[ObjectKey, dict[ObjectKey, StoredObject]] = {}
+        self._overrides: dict[ObjectKey, dict[ObjectKey, OverrideSnapshot]] = {}
         self._on_cluster: dict[str, set[ObjectKey]] = {}
         self._targets: dict[ObjectKey, str] = {}
         self.parents: dict[ObjectKey, ObjectKey] = {}
@@ -69,6 +82,10 @@ class PlacementCache:
         snapshots = list(self._snapshots.get(placement, {}).values())
         return snapshots[0] if len(snapshots) == 1 else None
 
+    def override_snapshots(self) -> Sequence[OverrideSnapshot]:
+        """Return the latest snapshot of each override that has not been deleted."""
+        return [max(self._overrides[key].values(), key=_override_index) for key in sorted(self._overrides)]
+
     def fleet(self) -> Fleet:
         """Return all member clusters at this moment."""
         now = self._clock.now().timestamp()
@@ -92,6 +109,10 @@ class PlacementCache:
         elif key.kind in SNAPSHOT_KINDS:
             active = new if new is not None and is_active(new) else None
             _store_part(self._snapshots, parent_of(key, about), key, _read(key, active, PolicySnapshot.from_document))
+        elif key.kind in OVERRIDE_SNAPSHOT_KINDS:
+            active = new if new is not None and is_active(new) else None
+            override = override_of(key, about)
+            _store_part(self._overrides, override, key, _read(key, active, OverrideSnapshot.from_document))
         elif key.kind in BINDING_KINDS:
             parent = parent_of(key, about)
             _store_part(self._bindings, parent, key, new)
@@ -126,6 +147,15 @@ _decode_head = json_decoder(BindingHead)
 def parent_of(key: ObjectKey, stored: StoredObject) -> ObjectKey:
     """Return the placement that a part belongs to."""
     return placement_key(key.kind, key.namespace, stored.labels.get(PARENT_LABEL, ""))
+
+
+def override_of(key: ObjectKey, stored: StoredObject) -> ObjectKey:
+    """Return the override that a snapshot belongs to."""
+    return ObjectKey(override_kind(key.namespace), key.namespace, stored.labels.get(OVERRIDE_LABEL, ""))
+
+
+def _override_index(snapshot: OverrideSnapshot) -> int:
+    return whole_number(snapshot.metadata.labels.get(OVERRIDE_INDEX_LABEL), -1)
 
 
 def head_of(stored: StoredObject) -> BindingHead:

@@ -8,12 +8,13 @@
 Each write alone keeps the budgets, so a crash in between leaves a state like any other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import structlog
 
 from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.fleet.overrides import AppliedOverrides, OverrideSnapshot
 from gardenbus.common.api.fleet.placement_parts import UNSCHEDULED, ResourceBinding
 from gardenbus.common.api.fleet.placements import Placement
 from gardenbus.common.api.keys import ObjectKey
@@ -23,12 +24,14 @@ from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store, WritePrecondition
 from gardenbus.fleet.binding_states import check
 from gardenbus.fleet.cycle_result import UnexpectedState
+from gardenbus.fleet.overrides import OverrideFailed, applicable, is_for, relevant, target_of
 from gardenbus.fleet.rollout import RolloutStep, lacks_clusters, plan
 from gardenbus.placement import metrics
 from gardenbus.placement.cache.placement_cache import PlacementCache
 from gardenbus.placement.domain.policy_snapshots import incremented, is_active
 from gardenbus.placement.domain.rollout_documents import STEP, rolled_out, with_rollout, with_strategy
 from gardenbus.placement.store.owned_objects import placement_of
+from gardenbus.placement.store.resource_groups import ResourceGroups
 from gardenbus.placement.store.resource_snapshots import read_all, rollout_objects
 from gardenbus.placement.store.writes import (
     delete_binding,
@@ -47,6 +50,8 @@ class _RolloutState(NamedTuple):
     placement: Placement
     master: StoredObject | None
     bindings: Sequence[StoredObject]
+    overrides: Mapping[str, AppliedOverrides]
+    """Of each binding, by its name, as they are now."""
     rollout: RolloutStep
 
 
@@ -57,6 +62,7 @@ class RolloutReconciler:
         self._store = store
         self._clock = clock
         self._cache = cache
+        self._groups = ResourceGroups(store)
 
     async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
         """Reconcile a placement. Raises Conflict, Unavailable, UnexpectedState."""
@@ -67,6 +73,9 @@ class RolloutReconciler:
             return Done("it is leaving")
         try:
             return await self._roll(stored)
+        except OverrideFailed as error:
+            await self._record_failure(stored, f"{error}")
+            raise UnexpectedState(f"{error}") from error
         except (UnexpectedState, Terminal) as error:
             await self._record_failure(stored, error.message)
             raise UnexpectedState(error.message) from error
@@ -99,15 +108,40 @@ class RolloutReconciler:
         if master is not None and not is_active(master):
             master = None  # its successor is in the making
         views = [ResourceBinding.from_document(each.encoded()) for each in bindings]
+        overrides = await self._overrides(stored, master, views)
         rollout = plan(
             placement,
             master.key.name if master else "",
             views,
             self._clock.now().timestamp(),
             gone=await self._gone(views),
+            stale=[each.name for each in views if each.spec.overrides != overrides[each.name]],
             lacks_clusters=lacks_clusters(stored.document()),
         )
-        return _RolloutState(placement, master, bindings, rollout)
+        return _RolloutState(placement, master, bindings, overrides, rollout)
+
+    async def _overrides(
+        self, stored: StoredObject, master: StoredObject | None, bindings: Sequence[ResourceBinding]
+    ) -> Mapping[str, AppliedOverrides]:
+        """Return the override snapshots that each binding should name, by its name.
+
+        They are those of the cache: a change that it has not seen yet enqueues the placement once more. A cluster that
+        is not there keeps what its binding names.
+        """
+        snapshots = [each for each in self._cache.override_snapshots() if is_for(each, stored.key)]
+        matching: Sequence[OverrideSnapshot] = ()
+        if snapshots:
+            group = await self._groups.get(stored.uid, master.key) if master is not None else None
+            if group is None:
+                return {each.name: each.spec.overrides for each in bindings}
+            matching = relevant(snapshots, stored.key, group.ids)
+        clusters = self._cache.clusters()
+        return {
+            each.name: applicable(matching, target_of(cluster))
+            if (cluster := clusters.get(each.spec.target_cluster)) is not None
+            else each.spec.overrides
+            for each in bindings
+        }
 
     async def _gone(self, bindings: Sequence[ResourceBinding]) -> frozenset[str]:
         """Return the clusters of Unscheduled bindings that are neither in the cache nor in the store."""
@@ -143,7 +177,10 @@ class RolloutReconciler:
         by_name = {each.key.name: each for each in state.bindings}
         rollout = state.rollout
         bindings = [by_name[name] for name in (*rollout.update, *rollout.bind)]
-        await run_all(self._write(each, rolled_out(each.document(), latest, now), preconditions) for each in bindings)
+        await run_all(
+            self._write(each, rolled_out(each.document(), latest, state.overrides[each.key.name], now), preconditions)
+            for each in bindings
+        )
         metrics.ROLLED.labels("updated").inc(len(rollout.update))
         metrics.ROLLED.labels("bound").inc(len(rollout.bind))
         await run_all(

@@ -12,26 +12,35 @@ Each write to a Work holds only while the binding has the version that was read:
 deleting. A deleting Work is removed when its agent reports that nothing of it is left.
 """
 
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import structlog
 
 from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.fleet.member_clusters import MemberCluster
 from gardenbus.common.api.fleet.placement_parts import WORK_CLEANUP, ResourceBinding, binding_kind, of
 from gardenbus.common.api.fleet.placements import placement_kind
 from gardenbus.common.api.fleet.works import WORK_KIND, Work
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
-from gardenbus.common.errors import AlreadyExists
+from gardenbus.common.errors import AlreadyExists, InvalidResource
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store, WritePrecondition
 from gardenbus.fleet.availability import may_be_placed
+from gardenbus.fleet.overrides import OverrideFailed, target_of
 from gardenbus.placement import metrics
 from gardenbus.placement.domain.bindings import with_finalizer, without_finalizer
-from gardenbus.placement.domain.works import is_made_from, renewed, with_obstacle, with_progress, works_of
-from gardenbus.placement.store.resource_snapshots import group_of
+from gardenbus.placement.domain.works import (
+    ObstacleKind,
+    is_made_from,
+    renewed,
+    with_obstacle,
+    with_progress,
+    works_of,
+)
+from gardenbus.placement.store.override_snapshots import OverrideGone, override_snapshots
+from gardenbus.placement.store.resource_groups import ResourceGroups
 from gardenbus.placement.store.writes import delete, update, version_precondition
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -42,9 +51,6 @@ LEAVING_SECONDS = 30.0
 OBSTACLE_SECONDS = 5.0
 """Recheck interval after Works could not be made."""
 
-GROUPS_MAX = 16
-"""Resource snapshots kept in memory: the bindings of a placement are reconciled one after the other."""
-
 
 class _BindingDependents(NamedTuple):
     cluster: StoredObject | None
@@ -54,7 +60,7 @@ class _BindingDependents(NamedTuple):
 class _Synced(NamedTuple):
     written: int = 0
     obstacle: str = ""
-    failed: bool = False
+    kind: ObstacleKind = ObstacleKind.WAITING
 
 
 class WorkGeneratorReconciler:
@@ -63,7 +69,7 @@ class WorkGeneratorReconciler:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._groups: OrderedDict[tuple[str, ObjectKey], Sequence[Document]] = OrderedDict()
+        self._groups = ResourceGroups(store)
 
     async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
         """Reconcile a binding. Raises Conflict, Unavailable."""
@@ -98,7 +104,7 @@ class WorkGeneratorReconciler:
         synced = await self._sync(stored, binding, related)
         now, present = timestamp(self._clock.now()), stored.document()
         if synced.obstacle:
-            updated = with_obstacle(present, synced.obstacle, now, failed=synced.failed)
+            updated = with_obstacle(present, synced.obstacle, now, synced.kind)
         else:
             works = [Work.from_document(each.encoded()) for each in related.works if not each.is_deleting]
             updated = with_progress(present, works, now, written=synced.written > 0)
@@ -112,19 +118,16 @@ class WorkGeneratorReconciler:
 
     async def _sync(self, stored: StoredObject, binding: ResourceBinding, related: _BindingDependents) -> _Synced:
         """Bring the Works up to date, as far as possible."""
-        parts = await self._parts(stored, binding.spec.resource_snapshot_name)
         living = {each.key: each for each in related.works if not each.is_deleting}
-        if parts is None:
+        wanted = await self._wanted(stored, binding, related.cluster)
+        if isinstance(wanted, _Synced):
             views = [Work.from_document(each.encoded()) for each in living.values()]
-            if views and all(is_made_from(each, binding.spec.resource_snapshot_name) for each in views):
+            is_gone = wanted.kind in (ObstacleKind.RESOURCES_GONE, ObstacleKind.OVERRIDE_GONE)
+            if is_gone and views and all(is_made_from(each, binding.spec) for each in views):
                 return _Synced()  # they were made before the snapshot went
-            return _Synced(obstacle=f"There is no {binding.spec.resource_snapshot_name} to make Works of.", failed=True)
+            return wanted
         leaving = {each.key for each in related.works if each.is_deleting}
         preconditions, count = [version_precondition(stored)], 0
-        try:
-            wanted = {_key(each): each for each in works_of(stored.document(), parts)}
-        except ValueError as error:
-            return _Synced(obstacle=f"{error}.", failed=True)
         for key, work in wanted.items():
             if key in leaving:
                 return _Synced(obstacle=f"{key} is still being taken off.")
@@ -138,6 +141,26 @@ class WorkGeneratorReconciler:
                 metrics.WORKS.labels("deleted").inc()
                 count += 1
         return _Synced(written=count)
+
+    async def _wanted(
+        self, stored: StoredObject, binding: ResourceBinding, cluster: StoredObject | None
+    ) -> Mapping[ObjectKey, Document] | _Synced:
+        """Return the Works of a binding, or why there are none."""
+        snapshot, namespace = binding.spec.resource_snapshot_name, stored.key.namespace
+        key = ObjectKey(of(placement_kind(namespace)).resource_snapshot.lower(), namespace, snapshot)
+        group = await self._groups.get(_owner_uid(stored), key)
+        if group is None:
+            return _Synced(obstacle=f"There is no {snapshot} to make Works of.", kind=ObstacleKind.RESOURCES_GONE)
+        try:
+            overrides = await override_snapshots(self._store, binding.spec.overrides)
+            target = target_of(MemberCluster.from_document(cluster.encoded())) if cluster and overrides else None
+            return {_key(each): each for each in works_of(stored.document(), group.parts, overrides, target)}
+        except OverrideGone as error:
+            return _Synced(obstacle=f"{error}.", kind=ObstacleKind.OVERRIDE_GONE)
+        except (OverrideFailed, InvalidResource) as error:
+            return _Synced(obstacle=f"{error}.", kind=ObstacleKind.OVERRIDE)
+        except ValueError as error:
+            return _Synced(obstacle=f"{error}.", kind=ObstacleKind.FAILED)
 
     async def _apply_work(
         self, present: StoredObject | None, wanted: Document, preconditions: Sequence[WritePrecondition]
@@ -154,23 +177,6 @@ class WorkGeneratorReconciler:
         await update(self._store, present, new, preconditions)
         metrics.WORKS.labels("changed").inc()
         return 1
-
-    async def _parts(self, stored: StoredObject, snapshot: str) -> Sequence[Document] | None:
-        """Return the parts of a resource snapshot, which is immutable; None when it is incomplete."""
-        namespace = stored.key.namespace
-        key = ObjectKey(of(placement_kind(namespace)).resource_snapshot.lower(), namespace, snapshot)
-        place = (_owner_uid(stored), key)
-        if place in self._groups:
-            self._groups.move_to_end(place)
-            return self._groups[place]
-        group = await group_of(self._store, key) if snapshot else None
-        if group is None:
-            return None
-        parts = [each.document() for each in group]
-        self._groups[place] = parts
-        if len(self._groups) > GROUPS_MAX:
-            self._groups.popitem(last=False)
-        return parts
 
     async def _reconcile_deletion(self, stored: StoredObject, related: _BindingDependents) -> ReconcileResult:
         """Delete the Works of a binding, and release it once they are gone."""

@@ -9,16 +9,19 @@ from collections.abc import Iterable
 import msgspec
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.overrides import AppliedOverrides
 from gardenbus.common.api.fleet.placement_parts import (
     BINDING_CLEANUP,
     PREVIOUS_STATE,
     SCHEDULED,
     UNSCHEDULED,
+    BindingSpec,
     ClusterDecision,
     of,
 )
 from gardenbus.common.api.fleet.placements import PARENT_LABEL, Placement
 from gardenbus.common.api.kinds import KINDS
+from gardenbus.common.api.views import read_view
 from gardenbus.fleet.cycle_result import Pick, Rebinding
 
 PLACEMENT_PART = 26
@@ -101,6 +104,21 @@ def given_up(binding: Document) -> Document:
     spec = section(binding, "spec")
     metadata = {**section(binding, "metadata"), "annotations": {PREVIOUS_STATE: str(spec.get("state") or "")}}
     return {**binding, "metadata": metadata, "spec": {**spec, "state": UNSCHEDULED}}
+
+
+def applied_overrides(binding: Document) -> AppliedOverrides:
+    """Return the override snapshots that a binding names. Raises InvalidResource."""
+    return read_view(section(binding, "spec"), BindingSpec).overrides
+
+
+def with_overrides(binding: Document, applied: AppliedOverrides) -> Document:
+    """Return a binding that names these override snapshots, and no others."""
+    fields = {
+        "clusterResourceOverrideSnapshots": list(applied.cluster_scoped),
+        "resourceOverrideSnapshots": [msgspec.to_builtins(each) for each in applied.namespaced],
+    }
+    kept = {name: value for name, value in section(binding, "spec").items() if name not in fields}
+    return {**binding, "spec": {**kept, **{name: value for name, value in fields.items() if value}}}
 
 
 def without_finalizer(document: Document, finalizer: str) -> Document:

@@ -134,9 +134,19 @@ def _cluster(
     if binding is not None:
         carried = section(binding, "status")
         cluster |= {name: carried[name] for name in _CARRIED if carried.get(name)}
+        cluster |= _overrides(section(binding, "spec"))
         if index := _index(placement, str(section(binding, "spec").get("resourceSnapshotName") or "")):
             cluster["observedResourceIndex"] = index
     return cluster
+
+
+def _overrides(spec: Document) -> Document:
+    """Return the override snapshots of a cluster."""
+    fields = {
+        "applicableResourceOverrides": spec.get("resourceOverrideSnapshots"),
+        "applicableClusterResourceOverrides": spec.get("clusterResourceOverrideSnapshots"),
+    }
+    return {name: value for name, value in fields.items() if value}
 
 
 def _aggregated(clusters: Sequence[Document], types: Sequence[str]) -> list[tuple[str, tuple[str, str, str]]]:

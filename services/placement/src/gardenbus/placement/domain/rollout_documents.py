@@ -7,6 +7,7 @@ only the last to increment writes, and it has read what the others wrote.
 
 from gardenbus.common.api.conditions import FALSE, TRUE, conditions_of
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.overrides import AppliedOverrides
 from gardenbus.common.api.fleet.placement_parts import BOUND
 from gardenbus.fleet.availability import ROLLOUT_STARTED, with_condition
 from gardenbus.fleet.eviction import (
@@ -18,6 +19,7 @@ from gardenbus.fleet.eviction import (
     VALID_REASON,
     EvictionResult,
 )
+from gardenbus.placement.domain.bindings import with_overrides
 
 STEP = "placement.gardenbus.io/step"
 """Annotation of the latest resource snapshot: counter of writers that use the placement's budgets."""
@@ -33,10 +35,11 @@ WAITING = (
 )
 
 
-def rolled_out(binding: Document, resource_snapshot: str, now: str) -> Document:
-    """Return a binding made Bound with these resources; `now` is RFC 3339. Its generation grows with that."""
+def rolled_out(binding: Document, resource_snapshot: str, overrides: AppliedOverrides, now: str) -> Document:
+    """Return a binding made Bound with resources as overrides want them; `now` is RFC 3339. Its generation grows."""
     spec = {**section(binding, "spec"), "state": BOUND, "resourceSnapshotName": resource_snapshot}
-    return _with_rollout_started({**binding, "spec": spec}, _generation(binding) + 1, now, started=True)
+    changed = with_overrides({**binding, "spec": spec}, overrides)
+    return _with_rollout_started(changed, _generation(binding) + 1, now, started=True)
 
 
 def with_strategy(binding: Document, apply_strategy: Document | None) -> Document:

@@ -5,7 +5,9 @@ same for every snapshot, so that a new version is an update.
 Source: KubeFleet's `pkg/controllers/workgenerator/controller.go`.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum, auto
 from typing import Any
 
 import msgspec
@@ -14,12 +16,14 @@ from gardenbus.common.api.conditions import FALSE, TRUE, conditions_of
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.envelopes import labels_of, manifests_in, reference, split, suffix_of
 from gardenbus.common.api.fleet.member_clusters import namespace_of
+from gardenbus.common.api.fleet.overrides import AppliedOverrides, OverrideSnapshot
 from gardenbus.common.api.fleet.placement_parts import (
     PARENT_BINDING_LABEL,
     PARENT_SNAPSHOT_INDEX_LABEL,
     RESOURCE_INDEX_LABEL,
     SUBINDEX,
     WORK_CLEANUP,
+    BindingSpec,
 )
 from gardenbus.common.api.fleet.placements import PARENT_LABEL
 from gardenbus.common.api.fleet.works import (
@@ -36,10 +40,14 @@ from gardenbus.common.api.fleet.works import (
 from gardenbus.common.api.kinds import KINDS
 from gardenbus.common.api.views import condition_in
 from gardenbus.fleet.availability import OVERRIDDEN, WORK_SYNCHRONIZED, with_condition
-from gardenbus.placement.domain.bindings import owner_reference
+from gardenbus.fleet.overrides import TargetCluster, overridden
+from gardenbus.placement.domain.bindings import applied_overrides, owner_reference
 
 PARENT_NAMESPACE_LABEL = "kubernetes-fleet.io/parent-namespace"
 """Label of a ResourcePlacement's Works: the namespace of its bindings."""
+
+OVERRIDES_HASH = "kubernetes-fleet.io/parent-resource-override-snapshot-hash"
+"""Annotation of a Work: hash of the names of the override snapshots that it was made with; absent without any."""
 
 FAILED_PLACEMENTS = "failedPlacements"
 DRIFTED_PLACEMENTS, DIFFED_PLACEMENTS = "driftedPlacements", "diffedPlacements"
@@ -53,14 +61,39 @@ ConditionValues = tuple[str, str, str, str]
 """Type, status, reason and message of a condition."""
 
 
-def works_of(binding: Document, parts: Sequence[Document]) -> list[Document]:
+class ObstacleKind(Enum):
+    """Why Works cannot be made."""
+
+    WAITING = auto()
+    """Others are in the way still."""
+
+    FAILED = auto()
+    """The resources cannot be made into Works."""
+
+    OVERRIDE = auto()
+    """An override cannot be carried out."""
+
+    RESOURCES_GONE = auto()
+    """The resource snapshot is there no more."""
+
+    OVERRIDE_GONE = auto()
+    """An override snapshot is there no more."""
+
+
+def works_of(
+    binding: Document,
+    parts: Sequence[Document],
+    overrides: Sequence[OverrideSnapshot] = (),
+    cluster: TargetCluster | None = None,
+) -> list[Document]:
     """Return the Works of a binding, from the parts of its resource snapshot: one a part, and one an envelope in it.
 
-    Raises ValueError for an envelope with manifests that are out of place.
+    Raises ValueError for an envelope with manifests that are out of place, and OverrideFailed.
     """
     works: list[Document] = []
     for part in parts:
-        plain, envelopes = split(section(part, "spec").get("selectedResources") or [])
+        selected: list[Document] = section(part, "spec").get("selectedResources") or []
+        plain, envelopes = split(overridden(selected, overrides, cluster) if cluster else selected)
         works.append(_work(binding, part, plain))
         works += [_work_of_envelope(binding, part, each) for each in envelopes]
     return [work for work in works if work["spec"]["workload"]["manifests"]]
@@ -83,12 +116,24 @@ def renewed(present: Document, wanted: Document) -> Document:
     """Return a Work with all wanted fields; equal content when nothing differs."""
     metadata, new = section(present, "metadata"), section(wanted, "metadata")
     merged = {name: {**section(metadata, name), **section(new, name)} for name in ("labels", "annotations")}
+    if OVERRIDES_HASH not in section(new, "annotations"):
+        merged["annotations"].pop(OVERRIDES_HASH, None)
     return {**present, "metadata": {**metadata, **merged}, "spec": wanted["spec"]}
 
 
-def is_made_from(work: Work, snapshot: str) -> bool:
-    """Report whether a Work was made from a resource snapshot (the name of its first part)."""
-    return work.metadata.annotations.get(PARENT_SNAPSHOT_NAME) == snapshot
+def is_made_from(work: Work, binding: BindingSpec) -> bool:
+    """Report whether a Work was made from the resource snapshot and the override snapshots that a binding names."""
+    annotations = work.metadata.annotations
+    made_with = annotations.get(PARENT_SNAPSHOT_NAME), annotations.get(OVERRIDES_HASH, "")
+    return made_with == (binding.resource_snapshot_name, overrides_hash(binding.overrides))
+
+
+def overrides_hash(applied: AppliedOverrides) -> str:
+    """Return the hash of the names of override snapshots; "" for none."""
+    if not applied:
+        return ""
+    names = [*applied.cluster_scoped, "", *(f"{each.namespace}/{each.name}" for each in applied.namespaced)]
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
 
 def with_progress(binding: Document, works: Sequence[Work], now: str, *, written: bool) -> Document:
@@ -101,22 +146,32 @@ def with_progress(binding: Document, works: Sequence[Work], now: str, *, written
     else:
         last = _applied(works)
     values: list[ConditionValues] = [
-        (OVERRIDDEN, TRUE, "NoOverrideSpecified", "There are no overrides."),
+        _overridden(binding),
         (WORK_SYNCHRONIZED, TRUE, "AllWorkSynced", "All Works are as the resources are."),
         *last,
     ]
     return _with_conditions(binding, values, generation, now, reported={} if written else _reported(works))
 
 
-def with_obstacle(binding: Document, message: str, now: str, *, failed: bool) -> Document:
-    """Return a binding whose Works cannot be made: `failed` for good, or not yet."""
+def with_obstacle(binding: Document, message: str, now: str, kind: ObstacleKind) -> Document:
+    """Return a binding whose Works cannot be made."""
     generation = int(section(binding, "metadata").get("generation") or 1)
-    reason = "SyncWorkFailed" if failed else "WorkNotSynchronizedYet"
-    values: list[ConditionValues] = [
-        (OVERRIDDEN, TRUE, "NoOverrideSpecified", "There are no overrides."),
-        (WORK_SYNCHRONIZED, FALSE, reason, message),
-    ]
+    values: list[ConditionValues] = [_overridden(binding)]
+    if kind in (ObstacleKind.OVERRIDE, ObstacleKind.OVERRIDE_GONE):
+        values = [(OVERRIDDEN, FALSE, "OverriddenFailed", message)]
+    elif kind is ObstacleKind.WAITING:
+        values.append((WORK_SYNCHRONIZED, FALSE, "WorkNotSynchronizedYet", message))
+    else:
+        values.append((WORK_SYNCHRONIZED, FALSE, "SyncWorkFailed", message))
     return _with_conditions(binding, values, generation, now, reported={})
+
+
+def _overridden(binding: Document) -> ConditionValues:
+    names = applied_overrides(binding)
+    count = len(names.cluster_scoped) + len(names.namespaced)
+    if count:
+        return OVERRIDDEN, TRUE, "OverriddenSucceeded", f"The resources are as {count} override(s) want them."
+    return OVERRIDDEN, TRUE, "NoOverrideSpecified", "There are no overrides."
 
 
 def _work_of_envelope(binding: Document, part: Document, envelope: Document) -> Document:
@@ -147,7 +202,7 @@ def _work(binding: Document, part: Document, manifests: Sequence[Document]) -> D
             "name": work_name(binding, part),
             "namespace": namespace_of(str(spec.get("targetCluster") or "")),
             "labels": labels,
-            "annotations": {PARENT_SNAPSHOT_NAME: spec.get("resourceSnapshotName") or ""},
+            "annotations": {PARENT_SNAPSHOT_NAME: spec.get("resourceSnapshotName") or "", **_hash_of(binding)},
             "finalizers": [WORK_CLEANUP],
             "ownerReferences": [
                 owner_reference(binding["apiVersion"], binding["kind"], metadata["name"], metadata["uid"])
@@ -155,6 +210,11 @@ def _work(binding: Document, part: Document, manifests: Sequence[Document]) -> D
         },
         "spec": wanted,
     }
+
+
+def _hash_of(binding: Document) -> dict[str, str]:
+    found = overrides_hash(applied_overrides(binding))
+    return {OVERRIDES_HASH: found} if found else {}
 
 
 def _only_compares(binding: Document) -> bool:

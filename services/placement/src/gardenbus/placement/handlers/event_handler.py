@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.fleet.member_clusters import MemberCluster
+from gardenbus.common.api.fleet.overrides import OVERRIDE_KINDS, OverrideSnapshot
+from gardenbus.common.api.fleet.overrides import SNAPSHOT_KINDS as OVERRIDE_SNAPSHOT_KINDS
 from gardenbus.common.api.fleet.placement_parts import (
     IS_LATEST_LABEL,
     NUMBER_OF_CLUSTERS,
@@ -33,6 +35,7 @@ from gardenbus.placement.cache.placement_cache import (
     head_of,
     parent_of,
 )
+from gardenbus.placement.handlers.affected_placements import is_affected
 
 WORK = "work"
 EVICTION = "clusterresourceplacementeviction"
@@ -49,6 +52,7 @@ class PlacementQueues(NamedTuple):
     rollout: Enqueue
     eviction: Enqueue
     work: Enqueue
+    override: Enqueue
 
 
 class PlacementEventHandler:
@@ -72,6 +76,11 @@ class PlacementEventHandler:
             self._binding_changed(key, old, new)
         elif key.kind == CLUSTER:
             self._cluster_changed(old, new)
+        elif key.kind in OVERRIDE_KINDS:
+            if new is None or old is None or beyond_status(old) != beyond_status(new):
+                self._queues.override(key)
+        elif key.kind in OVERRIDE_SNAPSHOT_KINDS:
+            self._override_changed(old, new)
         elif key.kind == WORK:
             self._work_changed(old, new)
         elif key.kind == EVICTION and new is not None and (old is None or beyond_status(old) != beyond_status(new)):
@@ -167,10 +176,27 @@ class PlacementEventHandler:
             if is_heartbeat and ineligibility_reason(before, was) == ineligibility_reason(after, now):
                 return
         self._enqueue_affected(ClusterChange(before, after, was=was, now=now))
+        if old is not None and new is not None and old.labels != new.labels and self._cache.override_snapshots():
+            for binding in self._cache.bindings_on(old.key.name):
+                self._queues.work(binding)
+                self._queues.rollout(self._cache.parents[binding])
         if old is not None and (new is None or new.is_deleting != old.is_deleting):
             for binding in self._cache.bindings_on(old.key.name):
                 self._queues.work(binding)
                 self._queues.rollout(self._cache.parents[binding])
+
+    def _override_changed(self, old: StoredObject | None, new: StoredObject | None) -> None:
+        """Enqueue the rollouts of the placements that an override is, or was, about."""
+        about = new or old
+        if about is None or not self.has_synced:
+            return
+        try:
+            snapshot = OverrideSnapshot.from_document(about.encoded())
+        except InvalidResource:
+            return  # no rollout goes by it
+        for key, placement in self._cache.placements().items():
+            if is_affected(placement, snapshot):
+                self._queues.rollout(key)
 
     def _enqueue_affected(self, change: ClusterChange) -> None:
         if not change.is_relevant:

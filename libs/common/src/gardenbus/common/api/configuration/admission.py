@@ -52,6 +52,7 @@ ADMISSION_PLUGINS: Mapping[str, bool] = {
     "ManagedSeed": True,
     "Bastion": True,
     "PlacementValidator": True,
+    "OverrideValidator": True,
     "KubeconfigSecret": True,
     "ResourceSize": False,
     "ResourceQuota": True,

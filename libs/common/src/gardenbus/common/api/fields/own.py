@@ -73,4 +73,14 @@ placement.kubernetes-fleet.io/v1beta1/ClusterResourcePlacementDisruptionBudget: 
 BudgetSpec: maxUnavailable=int-or-string minAvailable=int-or-string
 placement.kubernetes-fleet.io/v1beta1/ClusterResourceEnvelope: apiVersion kind metadata=Metadata data=open
 placement.kubernetes-fleet.io/v1beta1/ResourceEnvelope: apiVersion kind metadata=Metadata data=open
+placement.kubernetes-fleet.io/v1beta1/ClusterResourceOverride: apiVersion kind metadata=Metadata
+  spec=ClusterOverrideSpec
+ClusterOverrideSpec: placement=PlacementReference clusterResourceSelectors=[ResourceSelector] policy=OverridePolicy
+placement.kubernetes-fleet.io/v1beta1/ResourceOverride: apiVersion kind metadata=Metadata spec=OverrideSpec
+OverrideSpec: placement=PlacementReference resourceSelectors=[OverriddenResource] policy=OverridePolicy
+PlacementReference: name scope
+OverriddenResource: group version kind name
+OverridePolicy: overrideRules=[OverrideRule]
+OverrideRule: clusterSelector=RequiredTerms overrideType jsonPatchOverrides=[PatchOperation]
+PatchOperation: op path value=open
 """

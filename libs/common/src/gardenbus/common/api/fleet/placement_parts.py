@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from gardenbus.common.api.fleet.overrides import AppliedOverrides, NamespacedName
 from gardenbus.common.api.fleet.placements import CLUSTER_KIND, PlacementPolicy, placement_kind
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.views import ConditionView, ObjectView, TypedView
@@ -153,6 +154,17 @@ class BindingSpec(TypedView, frozen=True):
 
     apply_strategy: dict[str, object] | None = None
     """The placement's strategy for applying manifests."""
+
+    cluster_resource_override_snapshots: tuple[str, ...] = ()
+    """Snapshots of ClusterResourceOverrides that change the resources for the cluster."""
+
+    resource_override_snapshots: tuple[NamespacedName, ...] = ()
+    """Snapshots of ResourceOverrides that change the resources for the cluster."""
+
+    @property
+    def overrides(self) -> AppliedOverrides:
+        """Both."""
+        return AppliedOverrides(self.cluster_resource_override_snapshots, self.resource_override_snapshots)
 
 
 class BindingStatus(TypedView, frozen=True):

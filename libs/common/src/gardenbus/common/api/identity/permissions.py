@@ -266,12 +266,16 @@ def _controllermanager(insider: _Insider) -> Permissions:
     )
 
 
+PLACEMENTS_QUEUES = (
+    *("placement", "placementscheduling", "placementstatus", "placementrollout"),
+    *("placementeviction", "placementwork", "placementoverride"),
+)
+"""The queues of the placement service."""
+
+
 def _placement(insider: _Insider) -> Permissions:
     return (
-        insider.info()
-        + insider.follow("OBJECTS")
-        + insider.queue(*(f"placement{name}" for name in ("", "scheduling", "status", "rollout", "eviction", "work")))
-        + insider.publish("rejected.>")
+        insider.info() + insider.follow("OBJECTS") + insider.queue(*PLACEMENTS_QUEUES) + insider.publish("rejected.>")
     )
 
 
