@@ -67,10 +67,10 @@ def test_the_picture_of_a_bindings_life_has_every_step_there_is_and_no_other():
 def test_the_short_names_on_the_page_are_known():
     table = PAGE.split("## Kinds", 1)[1].split("![", 1)[0]
     words = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (.+?) \|", table, re.MULTILINE)))
-    assert len(words) == 12
+    assert len(words) == 16
     for word in words:
         by_word(word)
-    kept = {by_word(word).singular for word in ("csps", "sps", "crs", "rss", "crb", "rb", "work")}
+    kept = {by_word(word).singular for word in ("csps", "sps", "crs", "rss", "crb", "rb", "cros", "ros", "work")}
     assert kept == CONTROLLER_OWNED_KINDS
 
 
