@@ -41,7 +41,7 @@ class OverrideFailed(ValueError):
 
 
 class TargetCluster(NamedTuple):
-    """What overrides read of a cluster."""
+    """The parts of a cluster that overrides read."""
 
     name: str
     labels: Mapping[str, str]

@@ -81,7 +81,7 @@ class RolloutStep(msgspec.Struct, frozen=True):
 
 
 class _Latest(NamedTuple):
-    """What makes a binding outdated: the latest resources, and bindings whose overrides are not the latest."""
+    """The latest resources, and the bindings whose overrides are not the latest: both decide what is outdated."""
 
     resources: str
     stale: Collection[str]

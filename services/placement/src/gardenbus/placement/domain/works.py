@@ -62,7 +62,7 @@ ConditionValues = tuple[str, str, str, str]
 
 
 class ObstacleKind(Enum):
-    """Why Works cannot be made."""
+    """Reasons for which Works cannot be made."""
 
     WAITING = auto()
     """Others are in the way still."""

@@ -101,13 +101,13 @@ class OverridePolicy(TypedView, frozen=True):
 
 
 class _OverrideSpec(TypedView, frozen=True):
-    """What the specs of both kinds of override have."""
+    """Common part of the specs of both kinds of override."""
 
     placement: PlacementReference | None = None
     """The only placement that it is for; all without one."""
 
     policy: OverridePolicy = OverridePolicy()
-    """What is changed, and for which clusters."""
+    """Changes, and the clusters that they are for."""
 
 
 class ClusterOverrideSpec(_OverrideSpec, frozen=True):
@@ -193,7 +193,7 @@ class ResourceId(NamedTuple):
 
 
 def resource_ids(resource: Mapping[str, Any]) -> tuple[ResourceId, ...]:
-    """What a ClusterResourceOverride can name to be about a manifest, then what a ResourceOverride can, if any."""
+    """Identities by which a ClusterResourceOverride, and then a ResourceOverride (if any), can select a manifest."""
     metadata = mapping_or_empty(resource.get("metadata"))
     group, _, version = str(resource.get("apiVersion") or "").rpartition("/")
     namespace = str(metadata.get("namespace") or "")

@@ -96,8 +96,8 @@ def _check_selectors(spec: FieldCursor, *, is_namespaced: bool) -> None:
 
 def _check_scope(selector: FieldCursor, group: str, kind: str, *, is_namespaced: bool) -> None:
     """Note a kind of the other scope; kinds that are not served pass."""
-    known = KINDS.get(kind.lower())
-    if known is None or known.group != group or known.namespaced in (None, is_namespaced):
+    spec_of_kind = KINDS.get(kind.lower())
+    if spec_of_kind is None or spec_of_kind.group != group or spec_of_kind.namespaced in (None, is_namespaced):
         return
     if is_namespaced:
         selector.add_error("kind", f"{shown(kind)} is of no namespace: change it in a ClusterResourceOverride")
@@ -142,7 +142,7 @@ def _check_operation(operation: FieldCursor) -> None:
 
 
 def _path_problem(path: str) -> str:
-    """What is wrong with a JSON pointer; "" when nothing is."""
+    """Problem of a JSON pointer; "" without one."""
     if not path.startswith("/"):
         return "begins with no /, as in /spec/replicas"
     if "//" in path or path.endswith("/"):
